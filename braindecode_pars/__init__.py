@@ -1,0 +1,49 @@
+"""Self-supervised pretraining for EEG that a scientist can trust.
+
+recording -> window -> one channel -> patches -> tokens -> features -> prediction and target
+                                        tokens.py    encoder.py     pretext/
+The encoder then crosses to fine-tuning: models.py (PARSNet), trained by
+pretraining.py and callbacks.py under skorch, wrapped for scikit-learn by
+estimators.py (PARSClassifier, PARSEmbedder), fed by windows.py and window_set.py,
+stored by pretrained.py. datasets/ makes or reads windows, evaluation/ scores
+estimators into tidy tables, plotting.py draws them, cli.py runs the main job,
+and paper.py keeps the published hyperparameters.
+"""
+
+import warnings as _warnings
+
+try:
+    import torchaudio as _torchaudio  # noqa: F401  braindecode imports it
+except (ImportError, OSError, RuntimeError) as _error:
+    import torch as _torch
+
+    raise ImportError(
+        f"torch {_torch.__version__} and the installed torchaudio do not load together "
+        f"({str(_error).splitlines()[0]}): install a pair built for the same CUDA version, for "
+        "example with: pip install --force-reinstall 'torch>=2.11,<2.15' 'torchaudio>=2.11,<2.12'"
+    ) from None
+
+with _warnings.catch_warnings():
+    # braindecode 1.8 asks MNE for montages by names that MNE is about to retire.
+    _warnings.filterwarnings("ignore", "Montage name", FutureWarning)
+    import braindecode.models as _models  # noqa: F401
+
+from braindecode_pars import datasets, evaluation, paper, plotting
+from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.estimators import PARSClassifier, PARSEmbedder
+from braindecode_pars.models import PARSNet
+from braindecode_pars.windows import as_sklearn
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "PARSClassifier",
+    "PARSEmbedder",
+    "PARSNet",
+    "PatchEncoder",
+    "as_sklearn",
+    "datasets",
+    "evaluation",
+    "paper",
+    "plotting",
+]

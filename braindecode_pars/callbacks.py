@@ -1,0 +1,230 @@
+"""What skorch's callbacks lack: pretraining before training, warm-up and cosine, one bar."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from skorch import NeuralNet
+from skorch.callbacks import Callback
+from torch.utils.data import ConcatDataset, Dataset
+from tqdm.auto import tqdm
+
+from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.pretext.base import PretextTask, make_task
+from braindecode_pars.pretraining import PretrainingNet
+from braindecode_pars.windows import SingleChannelWindows
+
+__all__ = ["Pretraining", "ProgressLine", "WarmupCosine"]
+
+
+class WarmupCosine(Callback):
+    """Linear warm-up, then cosine annealing to zero, in every step (section 2.5).
+
+    A closed form of the step: nothing to store, nothing to resume.
+
+    Parameters
+    ----------
+    warmup : float
+        Share of all steps spent warming up; the paper's 100 of 1000 epochs.
+    start : float
+        Share of the learning rate to start from.
+    """
+
+    def __init__(self, warmup: float = 0.1, start: float = 0.1):
+        self.warmup = warmup
+        self.start = start
+
+    def factor(self, progress: float) -> float:
+        """Share of the learning rate when a share ``progress`` of all steps is done."""
+        if progress < self.warmup:
+            return self.start + (1 - self.start) * progress / self.warmup
+        annealed = (progress - self.warmup) / (1 - self.warmup)
+        return 0.5 * (1 + math.cos(math.pi * min(1.0, annealed)))
+
+    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+        if not 0 <= self.warmup < 1 or not 0 <= self.start <= 1:
+            raise ValueError(
+                "warmup must be in [0, 1) and start in [0, 1]; got "
+                f"warmup={self.warmup}, start={self.start}."
+            )
+        self.epoch_ = -1
+        for group in net.optimizer_.param_groups:
+            group.setdefault("initial_lr", group["lr"])
+
+    def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
+        self.epoch_ += 1
+        self.batch_ = 0
+        self.n_batches_ = _n_batches(net, dataset_train)
+
+    def on_batch_begin(self, net: NeuralNet, training: bool = False, **kwargs: Any) -> None:
+        if not training:
+            return
+        progress = (self.epoch_ + self.batch_ / self.n_batches_) / net.max_epochs
+        for group in net.optimizer_.param_groups:
+            group["lr"] = group["initial_lr"] * self.factor(progress)
+        self.batch_ += 1
+
+
+class ProgressLine(Callback):
+    """One progress bar for a whole training run, with the last epoch's losses and time left.
+
+    Parameters
+    ----------
+    description : str
+        Stands before the bar.
+    show : dict of str to str
+        History entries to show behind the bar, and their short names.
+    """
+
+    def __init__(self, description: str = "training", show: dict[str, str] | None = None):
+        self.description = description
+        self.show = show
+
+    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+        self.bar_ = None
+
+    def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
+        if self.bar_ is None:
+            total = net.max_epochs * _n_batches(net, dataset_train)
+            self.bar_ = tqdm(total=total, desc=self.description, unit=" steps", leave=True)
+
+    def on_batch_end(self, net: NeuralNet, training: bool = False, **kwargs: Any) -> None:
+        if training:
+            self.bar_.update()
+
+    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        show = self.show or {"train_loss": "train", "valid_loss": "valid"}
+        row = net.history[-1]
+        losses = {short: f"{row[key]:.3f}" for key, short in show.items() if key in row}
+        self.bar_.set_postfix(losses, refresh=False)
+
+    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        if self.bar_ is not None:
+            self.bar_.close()
+        self.bar_ = None  # a bar cannot be pickled
+
+
+class Pretraining(Callback):
+    """Pretrain ``module_.encoder`` in place before the first epoch of fine-tuning.
+
+    Works in any skorch net whose module has an ``encoder``, for example
+    ``EEGClassifier(PARSNet, callbacks=[Pretraining("pars", epochs=100)])``. Only the training
+    part of the internal split is seen, never the validation part.
+
+    Parameters
+    ----------
+    task : str | type[PretextTask] | PretextTask
+        ``"pars"``, another name in ``PRETEXT_TASKS``, a task class or instance.
+    epochs : int
+        One example an epoch is one random channel and crop of each window. 0 skips pretraining.
+    lr, batch_size, weight_decay : float, int, float
+        Of AdamW, with :class:`WarmupCosine` as schedule.
+    task_params : dict | None
+        Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
+    unlabeled : torch Dataset | None
+        Windows without labels to pretrain on as well; other montages and longer windows are
+        welcome, another sampling rate is not.
+    callbacks : list of skorch callbacks | None
+        For the pretraining net.
+    device : str | torch.device | None
+        None means that of the net being fine-tuned.
+    verbose : int
+        0 is silent, 1 shows a progress bar.
+
+    Attributes
+    ----------
+    net_ : PretrainingNet
+        After pretraining, with ``net_.history``.
+
+    Examples
+    --------
+    >>> from braindecode import EEGClassifier
+    >>> from braindecode_pars import PARSNet
+    >>> from braindecode_pars.callbacks import Pretraining
+    >>> net = EEGClassifier(PARSNet, callbacks=[Pretraining("pars", epochs=100)])
+    """
+
+    def __init__(
+        self,
+        task: str | type[PretextTask] | PretextTask = "pars",
+        *,
+        epochs: int = 100,
+        lr: float = 1e-3,
+        batch_size: int = 64,
+        weight_decay: float = 1e-4,
+        task_params: dict[str, Any] | None = None,
+        unlabeled: Dataset | None = None,
+        callbacks: list | None = None,
+        device: Any = None,
+        verbose: int = 1,
+    ):
+        self.task = task
+        self.epochs = epochs
+        self.lr = lr
+        self.batch_size = batch_size
+        self.weight_decay = weight_decay
+        self.task_params = task_params
+        self.unlabeled = unlabeled
+        self.callbacks = callbacks
+        self.device = device
+        self.verbose = verbose
+
+    def initialize(self) -> Pretraining:
+        self.net_ = None
+        self.interrupted_ = False
+        return self
+
+    def pretrain(self, encoder: PatchEncoder, windows: Dataset, device: Any) -> PretrainingNet:
+        """Pretrain an encoder in place on a dataset of windows.
+
+        A KeyboardInterrupt is passed on; what was trained until then stays in ``encoder``.
+        """
+        parts = [windows] if self.unlabeled is None else [windows, self.unlabeled]
+        n_times = min(SingleChannelWindows(part).n_times for part in parts)
+        windows = ConcatDataset(parts)
+        task = make_task(self.task, n_times=n_times, encoder=encoder, **(self.task_params or {}))
+        callbacks: list = [WarmupCosine(), *(self.callbacks or [])]
+        if self.verbose:
+            shown = {"train_loss_relative": "loss/chance", "valid_loss_relative": "valid/chance"}
+            callbacks.append(ProgressLine(f"pretraining ({type(task).__name__})", shown))
+        self.net_ = PretrainingNet(
+            task,
+            max_epochs=self.epochs,
+            lr=self.lr,
+            batch_size=min(self.batch_size, len(windows)),
+            optimizer__weight_decay=self.weight_decay,
+            callbacks=callbacks,
+            device=device,
+            callbacks__print_log=None,
+        )
+        try:
+            self.net_.fit(SingleChannelWindows(windows, task.n_times))
+        except KeyboardInterrupt:
+            self.interrupted_ = True
+            done = len(self.net_.history)
+            print(
+                f"Pretraining was interrupted in epoch {done} of {self.epochs}; the encoder keeps "
+                "what it has learned so far."
+            )
+            raise
+        return self.net_
+
+    def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
+        if self.net_ is not None or self.epochs == 0:
+            return
+        encoder = getattr(net.module_, "encoder", None)
+        if not isinstance(encoder, PatchEncoder):
+            raise TypeError(
+                f"Pretraining needs a module with a PatchEncoder as .encoder, such as PARSNet; "
+                f"{type(net.module_).__name__} has none."
+            )
+        self.pretrain(encoder, dataset_train, self.device or net.device)
+
+    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        if self.interrupted_:  # skorch has swallowed it
+            raise KeyboardInterrupt
+
+
+def _n_batches(net: NeuralNet, dataset_train: Dataset) -> int:
+    return len(net.get_iterator(dataset_train, training=True))

@@ -1,0 +1,44 @@
+"""The command line: ``braindecode-pars demo``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Self-supervised pretraining for EEG.", no_args_is_help=True, add_completion=False
+)
+
+
+@app.callback()
+def main() -> None:
+    """Self-supervised pretraining for EEG."""
+
+
+@app.command()
+def demo(
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder in MNE's eegbci layout; without it, sleep is simulated."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where to write.")] = Path("braindecode-pars-demo"),
+    pretext: Annotated[str, typer.Option(help="Pretext task.")] = "pars",
+    seed: Annotated[int, typer.Option(help="Of the simulation and all training.")] = 0,
+) -> None:
+    """Pretrain without labels, fine-tune with few, score on people left out."""
+    # Late: --help should not wait for torch.
+    from braindecode_pars.demo import run_demo
+    from braindecode_pars.pretext import PRETEXT_TASKS
+
+    if pretext not in PRETEXT_TASKS:
+        known = ", ".join(sorted(PRETEXT_TASKS))
+        raise typer.BadParameter(f"{pretext!r} is no pretext task; known are {known}.")
+    try:
+        run_demo(data, out, pretext=pretext, seed=seed)
+    except (ValueError, OSError) as error:
+        typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
+        raise typer.Exit(1) from None

@@ -1,0 +1,284 @@
+"""Simulated overnight sleep EEG: free to share, made in seconds, and not too easy.
+
+What is simulated, and from where the shapes are taken: hypnograms are a Markov chain whose
+transition probabilities change over 90-minute cycles; spectra are pink noise plus the rhythms
+that define the stages (alpha in wake; theta in N1; spindles and K-complexes in N2; slow waves in
+N3; theta and sawtooth waves in REM); people differ in gain, alpha and spindle frequency, spectral
+slope and how strong each rhythm is; electrodes share sources through a mixing matrix, drift
+slowly, and now and then pick up an artefact or go flat. It is not a model of the brain.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mne
+import numpy as np
+import pandas as pd
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from numpy.random import Generator
+from scipy import signal
+
+__all__ = ["CARD", "STAGES", "hypnogram", "sleep"]
+
+#: Stage names; a window's target is the index.
+STAGES = ("W", "N1", "N2", "N3", "R")
+
+CARD: dict[str, Any] = dict(
+    name="simulated sleep",
+    version="1",
+    licence="BSD-3-Clause (made by this package)",
+    address=None,
+    subjects="as many as asked for",
+    channels="10-20 names",
+    sfreq="as asked for",
+    classes=STAGES,
+    reference=None,
+)
+
+WINDOW_SECONDS = 30
+CHANNELS = ("C3", "C4", "F3", "F4", "O1", "O2", "Fz", "Cz", "Pz", "P3", "P4", "Fp1", "Fp2")
+
+# Probability to leave a stage after a window, and where to; early in the night deep sleep is
+# likelier, late in the night REM is.
+_EARLY = np.array(
+    [
+        [0.85, 0.15, 0.00, 0.00, 0.00],
+        [0.08, 0.62, 0.28, 0.00, 0.02],
+        [0.02, 0.03, 0.86, 0.08, 0.01],
+        [0.01, 0.01, 0.06, 0.92, 0.00],
+        [0.05, 0.08, 0.05, 0.00, 0.82],
+    ]
+)
+_LATE = np.array(
+    [
+        [0.85, 0.15, 0.00, 0.00, 0.00],
+        [0.08, 0.60, 0.22, 0.00, 0.10],
+        [0.02, 0.05, 0.86, 0.02, 0.05],
+        [0.02, 0.04, 0.30, 0.64, 0.00],
+        [0.03, 0.05, 0.02, 0.00, 0.90],
+    ]
+)
+
+
+def hypnogram(n_windows: int, rng: Generator) -> np.ndarray:
+    """Draw the stages of one night: int (n_windows,), indices into :data:`STAGES`."""
+    stages = np.zeros(n_windows, dtype=int)
+    cycle = 90 * 60 / WINDOW_SECONDS
+    for i in range(1, n_windows):
+        # Towards the end of each cycle, and of the night, REM takes over from deep sleep.
+        late = 0.5 * (i % cycle) / cycle + 0.5 * i / n_windows
+        chances = (1 - late) * _EARLY[stages[i - 1]] + late * _LATE[stages[i - 1]]
+        stages[i] = rng.choice(len(STAGES), p=chances / chances.sum())
+    return stages
+
+
+def sleep(
+    n_subjects: int = 8,
+    hours: float = 2.0,
+    n_chans: int = 4,
+    sfreq: float = 100.0,
+    random_state: int | None = 0,
+) -> BaseConcatDataset:
+    """Simulate nights of sleep EEG, cut into 30-second windows.
+
+    Parameters
+    ----------
+    n_subjects : int
+        People, one recording each, numbered from 1.
+    hours : float
+        Length of each recording.
+    n_chans : int
+        Between 1 and 13 channels with names of the 10-20 system.
+    sfreq : float
+        Sampling rate in Hz, at least 64.
+    random_state : int | None
+        Subject ``s`` of a seed is the same whatever ``n_subjects``.
+
+    Returns
+    -------
+    BaseConcatDataset of EEGWindowsDataset
+        Volts; targets are indices into :data:`STAGES`; descriptions hold ``subject``.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.5, n_chans=2, sfreq=100)
+    >>> len(windows), windows[0][0].shape
+    (120, (2, 3000))
+    """
+    if n_subjects < 1:
+        raise ValueError(f"n_subjects must be at least 1, got {n_subjects}.")
+    if not 1 <= n_chans <= len(CHANNELS):
+        raise ValueError(f"n_chans must be between 1 and {len(CHANNELS)}, got {n_chans}.")
+    if sfreq < 64:
+        raise ValueError(f"sfreq must be at least 64 Hz to hold spindles and alpha, got {sfreq:g}.")
+    n_windows = round(hours * 3600 / WINDOW_SECONDS)
+    if n_windows < 1:
+        raise ValueError(f"{hours:g} hours hold no 30-second window.")
+    root = np.random.SeedSequence(random_state)
+    return BaseConcatDataset(
+        [
+            _recording(subject, n_windows, n_chans, sfreq, np.random.default_rng(seed))
+            for subject, seed in enumerate(root.spawn(n_subjects), start=1)
+        ]
+    )
+
+
+def _recording(
+    subject: int, n_windows: int, n_chans: int, sfreq: float, rng: Generator
+) -> EEGWindowsDataset:
+    stages = hypnogram(n_windows, rng)
+    n_window = round(WINDOW_SECONDS * sfreq)
+    sources = _Sleeper(sfreq, rng).sources(stages)  # (2, n_times): two generators in the head
+    noise = rng.normal(size=(n_chans, sources.shape[1]))
+    samples = _mixing(n_chans, rng) @ sources + 0.35 * _pink(noise, sfreq, slope=0.8)
+    samples *= 12e-6 * np.exp(rng.normal(0, 0.35)) * np.exp(rng.normal(0, 0.25, (n_chans, 1)))
+    _add_drifts(samples, sfreq, rng)
+    _add_artefacts(samples, n_window, rng)
+
+    info = mne.create_info(list(CHANNELS[:n_chans]), sfreq, "eeg")
+    raw = mne.io.RawArray(samples.astype(np.float32), info, verbose="error")
+    starts = np.arange(n_windows) * n_window
+    metadata = pd.DataFrame(
+        dict(
+            i_window_in_trial=np.arange(n_windows),
+            i_start_in_trial=starts,
+            i_stop_in_trial=starts + n_window,
+            target=stages,
+        )
+    )
+    return EEGWindowsDataset(raw, metadata, description={"subject": subject})
+
+
+class _Sleeper:
+    """One person's rhythms, and how much of each there is in every stage."""
+
+    def __init__(self, sfreq: float, rng: Generator):
+        self.sfreq = sfreq
+        self.rng = rng
+        self.alpha_hz = rng.uniform(8.5, 11.5)
+        self.spindle_hz = rng.uniform(11.8, 14.2)
+        self.slope = rng.uniform(0.9, 1.5)
+        # Some people have hardly any alpha, or few spindles.
+        self.alpha, self.spindles, self.slow = np.exp(rng.normal(0, [0.6, 0.35, 0.3]))
+
+    def sources(self, stages: np.ndarray) -> np.ndarray:
+        """Two source signals of unit order, shape (2, n_times)."""
+        sfreq, rng = self.sfreq, self.rng
+        n = round(WINDOW_SECONDS * sfreq) * len(stages)
+        background = _pink(rng.normal(size=(2, n)), sfreq, self.slope)
+        # Depth varies inside a stage, and stages do not begin on the second.
+        levels = {
+            "alpha": (0.9 * self.alpha, 0.25 * self.alpha, 0.05, 0.02, 0.12 * self.alpha),
+            "theta": (0.15, 0.55, 0.35, 0.2, 0.5),
+            "slow": (0.1, 0.2, 0.55 * self.slow, 1.7 * self.slow, 0.2),
+            "muscle": (0.45, 0.25, 0.15, 0.12, 0.06),
+        }
+        bands = {
+            "alpha": (self.alpha_hz - 1, self.alpha_hz + 1),
+            "theta": (4, 7.5),
+            "slow": (0.5, 2.0),
+            "muscle": (20, min(45, 0.45 * sfreq)),
+        }
+        total = background
+        for name, (low, high) in bands.items():
+            rhythm = _band_noise(rng.normal(size=(2, n)), low, high, sfreq)
+            waxing = 1 + 0.6 * _band_noise(rng.normal(size=(1, n)), 0.02, 0.2, sfreq)
+            total = total + self._course(levels[name], stages) * waxing * rhythm
+        total = total + self._spindles_and_k_complexes(stages, n)
+        return total + self._sawtooth(stages, n)
+
+    def _course(self, by_stage: tuple[float, ...], stages: np.ndarray) -> np.ndarray:
+        """Strength of a rhythm over the night, shape (n_times,)."""
+        per_window = np.asarray(by_stage)[stages] * np.exp(self.rng.normal(0, 0.35, len(stages)))
+        centres = np.arange(len(stages)) + 0.5 + self.rng.uniform(-0.3, 0.3, len(stages))
+        length = round(WINDOW_SECONDS * self.sfreq)
+        times = np.arange(length * len(stages)) / length
+        return np.interp(times, centres, per_window)
+
+    def _events(self, stages: np.ndarray, stage: str, per_minute: float) -> np.ndarray:
+        """Start samples of Poisson events inside windows of a stage."""
+        length = round(WINDOW_SECONDS * self.sfreq)
+        counts = self.rng.poisson(per_minute * WINDOW_SECONDS / 60, len(stages))
+        counts[stages != STAGES.index(stage)] = 0
+        windows = np.repeat(np.arange(len(stages)), counts)
+        return windows * length + self.rng.integers(0, length, len(windows))
+
+    def _spindles_and_k_complexes(self, stages: np.ndarray, n: int) -> np.ndarray:
+        events = np.zeros((2, n))
+        t = np.arange(round(1.0 * self.sfreq)) / self.sfreq
+        for start in self._events(stages, "N2", 5.0):
+            hz = self.spindle_hz + self.rng.normal(0, 0.3)
+            spindle = np.sin(2 * np.pi * hz * t) * np.hanning(len(t)) * 1.6 * self.spindles
+            _add(events, start, spindle, self.rng.uniform(0.6, 1.0, 2))
+        t = np.arange(round(1.2 * self.sfreq)) / self.sfreq
+        k_complex = -np.exp(-(((t - 0.25) / 0.09) ** 2)) + 0.6 * np.exp(-(((t - 0.62) / 0.2) ** 2))
+        for start in self._events(stages, "N2", 1.6):
+            _add(events, start, 5.0 * k_complex, self.rng.uniform(0.6, 1.0, 2))
+        return events
+
+    def _sawtooth(self, stages: np.ndarray, n: int) -> np.ndarray:
+        events = np.zeros((2, n))
+        t = np.arange(round(3.0 * self.sfreq)) / self.sfreq
+        for start in self._events(stages, "R", 1.5):
+            hz = self.rng.uniform(2.0, 4.0)
+            wave = signal.sawtooth(2 * np.pi * hz * t, width=0.8) * np.hanning(len(t)) * 1.3
+            _add(events, start, wave, self.rng.uniform(0.5, 1.0, 2))
+        return events
+
+
+def _add(total: np.ndarray, start: int, wave: np.ndarray, gains: np.ndarray) -> None:
+    stop = min(start + len(wave), total.shape[1])
+    total[:, start:stop] += gains[:, None] * wave[: stop - start]
+
+
+def _pink(white: np.ndarray, sfreq: float, slope: float) -> np.ndarray:
+    """Give white noise a spectrum of 1/f**slope above 0.3 Hz, and unit variance."""
+    spectrum = np.fft.rfft(white)
+    frequencies = np.fft.rfftfreq(white.shape[-1], 1 / sfreq)
+    spectrum *= np.where(frequencies < 0.3, 0.0, np.maximum(frequencies, 0.3) ** (-slope / 2))
+    shaped = np.fft.irfft(spectrum, n=white.shape[-1])
+    return shaped / shaped.std(axis=-1, keepdims=True)
+
+
+def _band_noise(white: np.ndarray, low: float, high: float, sfreq: float) -> np.ndarray:
+    """Band-limited noise of unit variance."""
+    sos = signal.butter(2, (low, high), "bandpass", fs=sfreq, output="sos")
+    filtered = signal.sosfilt(sos, white)
+    return filtered / filtered.std(axis=-1, keepdims=True)
+
+
+def _mixing(n_chans: int, rng: Generator) -> np.ndarray:
+    """How the two sources reach the electrodes, shape (n_chans, 2)."""
+    front_to_back = np.linspace(0.9, 0.3, n_chans)
+    return np.column_stack([front_to_back, 1.2 - front_to_back]) * rng.uniform(
+        0.8, 1.2, (n_chans, 2)
+    )
+
+
+def _add_drifts(samples: np.ndarray, sfreq: float, rng: Generator) -> None:
+    """Slow trends as sweat and settling electrodes make them, in place."""
+    n_chans, n = samples.shape
+    slow = rng.normal(size=(n_chans, n // round(2 * sfreq) + 2))
+    walk = signal.lfilter([1], [1, -0.9], slow)
+    knots = np.linspace(0, n, walk.shape[1])
+    times = np.arange(n)
+    size = samples.std(axis=1) * rng.uniform(0.15, 0.45, n_chans)
+    for row, course, scale in zip(samples, walk, size, strict=True):
+        row += scale * np.interp(times, knots, course)
+
+
+def _add_artefacts(samples: np.ndarray, n_window: int, rng: Generator) -> None:
+    """Movement, and channels that go flat for a few windows, in place."""
+    n_chans, n = samples.shape
+    for start in range(0, n, n_window):
+        if rng.random() < 0.04:
+            length = rng.integers(n_window // 20, n_window // 4)
+            begin = start + rng.integers(0, n_window - length)
+            burst = np.cumsum(rng.normal(size=(n_chans, length)), axis=1)
+            burst -= np.linspace(burst[:, 0], burst[:, -1], length).T
+            scale = samples.std() * rng.uniform(1, 4) / burst.std()
+            samples[:, begin : begin + length] += scale * burst
+        if rng.random() < 0.004:
+            samples[rng.integers(n_chans), start : start + n_window * rng.integers(1, 4)] = 0.0

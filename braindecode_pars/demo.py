@@ -1,0 +1,226 @@
+"""The main job from data to scores, small enough for a laptop: ``braindecode-pars demo``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import torch
+from braindecode.datasets import BaseConcatDataset
+from braindecode.preprocessing import create_fixed_length_windows
+from rich.console import Console
+from rich.table import Table
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from torch import Tensor
+
+from braindecode_pars import plotting
+from braindecode_pars.datasets import physionet_mi, simulated
+from braindecode_pars.estimators import PARSClassifier, PARSEmbedder
+from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
+from braindecode_pars.pretext import PARS
+from braindecode_pars.pretext.pars import relative_shifts
+from braindecode_pars.windows import SingleChannelWindows
+
+__all__ = ["run_demo"]
+
+#: Channels over the motor cortex, for imagined movements.
+MOTOR_CHANNELS = [
+    f"{row}{column}" for row in ("FC", "C", "CP") for column in ("5", "3", "1", "z", "2", "4", "6")
+]
+
+
+@dataclass
+class Scenario:
+    """What the demo pretrains on, what it scores on, and with which budget.
+
+    ``held_out`` are windows as long as the unlabelled ones, of the people who are scored.
+    """
+
+    name: str
+    unlabeled: BaseConcatDataset
+    labeled: BaseConcatDataset
+    held_out: BaseConcatDataset
+    pretrain_epochs: int
+    finetune: dict[str, Any]
+
+
+def simulated_nights(seed: int) -> Scenario:
+    """Eight people to pretrain on, six others with half an hour of labels each."""
+    nights = simulated.sleep(n_subjects=14, hours=2, n_chans=3, sfreq=100, random_state=seed)
+    labeled = BaseConcatDataset([_first_windows(night, 60) for night in nights.datasets[8:]])
+    return Scenario(
+        "simulated sleep",
+        unlabeled=BaseConcatDataset(nights.datasets[:8]),
+        labeled=labeled,
+        held_out=labeled,
+        pretrain_epochs=30,
+        finetune=dict(finetune_epochs=20),
+    )
+
+
+def motor_imagery(folder: Path) -> Scenario:
+    """Half of the people to pretrain on in 30-second windows, the others' trials to score."""
+    subjects = physionet_mi.local_subjects(folder)
+    if len(subjects) < 4:
+        raise ValueError(
+            f"{folder} holds {len(subjects)} people; the demo needs at least four, two to pretrain "
+            "on and two to leave out."
+        )
+    n_labeled = min(len(subjects) // 2, 8)
+    recordings = physionet_mi.recordings(folder, subjects, picks=MOTOR_CHANNELS)
+    parts = {
+        labeled: BaseConcatDataset(
+            [
+                recording
+                for recording in recordings.datasets
+                if (recording.description["subject"] in subjects[:n_labeled]) == labeled
+            ]
+        )
+        for labeled in (True, False)
+    }
+    return Scenario(
+        physionet_mi.CARD["name"],
+        unlabeled=_thirty_seconds(parts[False]),
+        labeled=physionet_mi.trials(parts[True]),
+        held_out=_thirty_seconds(parts[True]),
+        pretrain_epochs=150,
+        # Left and right hand differ in where, so the model must know the electrodes.
+        finetune=dict(finetune_epochs=20, electrode_position=True),
+    )
+
+
+def run_demo(
+    data: Path | None = None,
+    out: Path = Path("braindecode-pars-demo"),
+    *,
+    pretext: str = "pars",
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Pretrain without labels, fine-tune with few, score on people left out.
+
+    Parameters
+    ----------
+    data : Path | None
+        Folder in MNE's eegbci layout; None simulates nights of sleep.
+    out : Path
+        Folder for the encoder, the figures and the scores.
+    pretext : str
+        Pretext task by name.
+    seed : int
+        Of the simulation and all training.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Tidy scores, also written to ``scores.csv``.
+    """
+    console = Console()
+    out.mkdir(parents=True, exist_ok=True)
+
+    console.rule("[bold]1  data")
+    scenario = simulated_nights(seed) if data is None else motor_imagery(data)
+    _describe(console, scenario)
+
+    console.rule("[bold]2  pretraining without labels")
+    embedder = PARSEmbedder(
+        pretext, pretrain_epochs=scenario.pretrain_epochs, random_state=seed, verbose=1
+    ).fit(scenario.unlabeled)
+    embedder.save(out / "encoder")
+    if isinstance(embedder.task_, PARS):
+        _draw_shifts(console, embedder.task_, scenario.held_out, out / "shifts.png", seed)
+
+    console.rule("[bold]3  fine-tuning, leave one subject out")
+    training = dict(verbose=0, **scenario.finetune)
+    estimators = {
+        pretext.upper(): PARSClassifier(encoder=out / "encoder", **training),
+        "scratch": PARSClassifier(pretext=None, **training),
+        "band power": make_pipeline(
+            LogBandPower(), StandardScaler(), LogisticRegression(max_iter=1000)
+        ),
+    }
+    scores = leave_one_subject_out(
+        estimators, scenario.labeled, seeds=[seed], dataset=scenario.name
+    )
+    scores.to_csv(out / "scores.csv", index=False)
+
+    console.rule("[bold]4  scores on people never seen")
+    console.print(_table(scores))
+    ax = plotting.paired_bars(scores, "kappa", "Cohen's kappa")
+    ax.figure.savefig(out / "kappa.png", dpi=150)
+    plt.close(ax.figure)
+    console.print(
+        f"Written to [bold]{out}[/]: encoder/ (use it with PARSClassifier(encoder=...)), "
+        f"{'shifts.png, ' if (out / 'shifts.png').exists() else ''}kappa.png, scores.csv"
+    )
+    return scores
+
+
+def _describe(console: Console, scenario: Scenario) -> None:
+    for what, windows in (("without", scenario.unlabeled), ("with", scenario.labeled)):
+        people = windows.description["subject"].nunique()
+        n_chans, n_times = windows[0][0].shape
+        sfreq = windows.datasets[0].raw.info["sfreq"]
+        console.print(
+            f"{scenario.name}: {people} people {what} labels, {len(windows)} windows of "
+            f"{n_chans} channels x {n_times / sfreq:g} s at {sfreq:g} Hz"
+        )
+
+
+def _first_windows(night: Any, n_windows: int) -> Any:
+    return type(night)(night.raw, night.metadata.iloc[:n_windows], dict(night.description))
+
+
+def _thirty_seconds(recordings: BaseConcatDataset) -> BaseConcatDataset:
+    length = round(30 * recordings.datasets[0].raw.info["sfreq"])
+    return create_fixed_length_windows(
+        recordings,
+        window_size_samples=length,
+        window_stride_samples=length // 2,
+        drop_last_window=True,
+        verbose="error",
+    )
+
+
+def _draw_shifts(
+    console: Console, task: PARS, windows: BaseConcatDataset, file: Path, seed: int
+) -> None:
+    """Draw the held-out window of median error, and report the loss over all of them."""
+    with torch.random.fork_rng(), torch.inference_mode():
+        torch.manual_seed(seed)
+        single = SingleChannelWindows(windows, task.n_times)
+        x = torch.stack([single[i][0] for i in range(len(single))])
+        prediction, target = _shifts_by_time(task.cpu().eval(), x)
+    errors = (prediction - target).square().mean(dim=(1, 2))
+    relative = errors.mean().item() / task.chance_loss()
+    console.print(f"Loss on people not pretrained on: {relative:.2f} of chance")
+    median = errors.argsort()[len(errors) // 2]
+    axes = plotting.shift_matrices(prediction[median].numpy(), target[median].numpy())
+    axes[0].figure.savefig(file, dpi=150)
+    plt.close(axes[0].figure)
+
+
+def _shifts_by_time(task: PARS, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Predicted and true shifts with the masked patches in chronological order."""
+    starts = task.sample_starts(len(x))
+    masked = starts[:, : task.n_masked].sort(dim=1).values
+    starts = torch.cat([masked, starts[:, task.n_masked :]], dim=1)
+    return task.predict_shifts(x, starts), relative_shifts(masked, task.n_times)
+
+
+def _table(scores: pd.DataFrame) -> Table:
+    subjects = scores["subject"].nunique()
+    table = Table(title=f"mean ± SD over {subjects} subjects left out")
+    table.add_column("method")
+    metrics = list(dict.fromkeys(scores["metric"]))
+    for metric in metrics:
+        table.add_column(metric.replace("_", " "), justify="right")
+    for method in dict.fromkeys(scores["method"]):
+        of_method = scores[scores["method"] == method].groupby("metric")["value"]
+        mean, spread = of_method.mean(), of_method.std()
+        table.add_row(method, *(f"{mean[m]:.3f} ± {spread[m]:.3f}" for m in metrics))
+    return table

@@ -1,0 +1,200 @@
+"""The transformer encoder that pretraining and fine-tuning share: tokens -> features."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from braindecode_pars.tokens import PatchEmbedding
+
+__all__ = ["MultiHeadAttention", "PatchEncoder", "TransformerBlock"]
+
+
+class MultiHeadAttention(nn.Module):
+    """Standard multi-head attention with biases on all four projections.
+
+    Parameters
+    ----------
+    embed_dim : int
+        Size of queries, features and output.
+    num_heads : int
+        Attention heads; must divide ``embed_dim``.
+    """
+
+    def __init__(self, embed_dim: int, num_heads: int):
+        super().__init__()
+        if num_heads < 1 or embed_dim % num_heads:
+            raise ValueError(
+                f"embed_dim ({embed_dim}) must be a multiple of num_heads ({num_heads})."
+            )
+        self.num_heads = num_heads
+        self.query = nn.Linear(embed_dim, embed_dim)
+        self.key = nn.Linear(embed_dim, embed_dim)
+        self.value = nn.Linear(embed_dim, embed_dim)
+        self.output = nn.Linear(embed_dim, embed_dim)
+
+    def split_heads(self, x: Tensor) -> Tensor:
+        """(batch, n, embed_dim) -> (batch, num_heads, n, embed_dim / num_heads)."""
+        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+
+    def forward(self, queries: Tensor, features: Tensor, key_mask: Tensor | None = None) -> Tensor:
+        """Let every query attend to the features.
+
+        Parameters
+        ----------
+        queries : Tensor, shape (batch, n_queries, embed_dim)
+        features : Tensor, shape (batch, n_features, embed_dim)
+        key_mask : Tensor of bool, shape (batch, n_features) | None
+            True where a feature may be attended to. Every example needs at least one.
+
+        Returns
+        -------
+        Tensor, shape (batch, n_queries, embed_dim)
+        """
+        attended = F.scaled_dot_product_attention(
+            self.split_heads(self.query(queries)),
+            self.split_heads(self.key(features)),
+            self.split_heads(self.value(features)),
+            attn_mask=None if key_mask is None else key_mask[:, None, None, :],
+        )  # (batch, num_heads, n_queries, embed_dim / num_heads)
+        return self.output(attended.transpose(1, 2).flatten(-2))
+
+
+class TransformerBlock(nn.Module):
+    """Pre-norm block: ``x + MHSA(LN(x))``, then ``x + FF(LN(x))`` (appendix A.1, eqs. 4-5).
+
+    Parameters
+    ----------
+    embed_dim, num_heads, mlp_dim : int
+        Size of a token, attention heads, hidden size of the feed-forward part.
+    drop_prob : float
+        Dropout on both residual branches.
+    activation : type[nn.Module]
+        Between the two linear layers of the feed-forward part.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int = 512,
+        num_heads: int = 8,
+        mlp_dim: int = 512,
+        drop_prob: float = 0.0,
+        activation: type[nn.Module] = nn.GELU,
+    ):
+        super().__init__()
+        self.attention_norm = nn.LayerNorm(embed_dim)
+        self.attention = MultiHeadAttention(embed_dim, num_heads)
+        self.feed_forward_norm = nn.LayerNorm(embed_dim)
+        self.feed_forward = nn.Sequential(
+            nn.Linear(embed_dim, mlp_dim), activation(), nn.Linear(mlp_dim, embed_dim)
+        )
+        self.dropout = nn.Dropout(drop_prob)
+
+    def forward(self, x: Tensor, key_mask: Tensor | None = None) -> Tensor:
+        """(batch, n_patches, embed_dim) -> same shape; ``key_mask`` as in MultiHeadAttention."""
+        normed = self.attention_norm(x)
+        x = x + self.dropout(self.attention(normed, normed, key_mask))
+        return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
+
+
+class PatchEncoder(nn.Module):
+    """Tokenizer and transformer encoder after PatchTST (appendix A.1; Nie et al. 2023).
+
+    The only module whose weights cross from pretraining to fine-tuning. It sees one channel
+    at a time and knows nothing of positions: whoever makes the tokens adds them.
+
+    Parameters
+    ----------
+    patch_size : int
+        Samples in a patch.
+    embed_dim : int
+        Size of a token; even.
+    num_layers, num_heads, mlp_dim : int
+        Transformer blocks, attention heads in each, hidden size of each feed-forward part.
+    drop_prob : float
+        Dropout on the residual branches.
+    activation : type[nn.Module]
+        Of the feed-forward parts.
+
+    Attributes
+    ----------
+    config : dict
+        The constructor's arguments.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars import PatchEncoder
+    >>> encoder = PatchEncoder(patch_size=100, embed_dim=32, num_layers=1, num_heads=4, mlp_dim=64)
+    >>> tokens = encoder.tokenize(torch.randn(2, 30, 100))
+    >>> encoder(tokens).shape
+    torch.Size([2, 30, 32])
+    """
+
+    def __init__(
+        self,
+        patch_size: int = 200,
+        embed_dim: int = 512,
+        num_layers: int = 8,
+        num_heads: int = 8,
+        mlp_dim: int = 512,
+        drop_prob: float = 0.0,
+        activation: type[nn.Module] = nn.GELU,
+    ):
+        super().__init__()
+        for name, value in dict(
+            patch_size=patch_size, embed_dim=embed_dim, num_layers=num_layers, mlp_dim=mlp_dim
+        ).items():
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}.")
+        if embed_dim % 2:
+            raise ValueError(
+                f"embed_dim must be even, a sine and a cosine for each wavelength; got {embed_dim}."
+            )
+        self.config = dict(
+            patch_size=patch_size,
+            embed_dim=embed_dim,
+            num_layers=num_layers,
+            num_heads=num_heads,
+            mlp_dim=mlp_dim,
+            drop_prob=drop_prob,
+            activation=activation,
+        )
+        self.tokenizer = PatchEmbedding(patch_size, embed_dim)
+        self.blocks = nn.ModuleList(
+            TransformerBlock(embed_dim, num_heads, mlp_dim, drop_prob, activation)
+            for _ in range(num_layers)
+        )
+        self.norm = nn.LayerNorm(embed_dim)
+
+    @property
+    def patch_size(self) -> int:
+        """Samples in a patch."""
+        return self.tokenizer.in_features
+
+    @property
+    def embed_dim(self) -> int:
+        """Size of a token."""
+        return self.tokenizer.out_features
+
+    def tokenize(self, patches: Tensor) -> Tensor:
+        """(batch, n_patches, patch_size) -> (batch, n_patches, embed_dim), no positions yet."""
+        return self.tokenizer(patches)
+
+    def forward(self, tokens: Tensor, key_mask: Tensor | None = None) -> Tensor:
+        """Turn tokens into features.
+
+        Parameters
+        ----------
+        tokens : Tensor, shape (batch, n_patches, embed_dim)
+        key_mask : Tensor of bool, shape (batch, n_patches) | None
+            True where a token may be attended to, in every block.
+
+        Returns
+        -------
+        Tensor, shape (batch, n_patches, embed_dim)
+            After the final layer norm.
+        """
+        for block in self.blocks:
+            tokens = block(tokens, key_mask)
+        return self.norm(tokens)

@@ -1,0 +1,169 @@
+"""What both estimators share: read windows, get an encoder, pretrain it, remember how."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+from torch.utils.data import ConcatDataset
+
+from braindecode_pars.callbacks import Pretraining
+from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.models import patch_size_for
+from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder, unique_subjects
+from braindecode_pars.window_set import WindowSet, as_window_set
+
+__all__ = ["EncoderEstimator"]
+
+
+class EncoderEstimator(BaseEstimator):
+    """An estimator around a :class:`~braindecode_pars.PatchEncoder`.
+
+    Subclasses have the parameters ``pretext``, ``pretext_params``, ``encoder``, ``sfreq``,
+    ``patch_seconds``, ``pretrain_epochs``, ``pretrain_lr``, ``pretrain_batch_size``,
+    ``weight_decay``, ``device``, ``random_state``, ``verbose`` and ``checkpoint_dir``, and set
+    ``encoder_`` in ``fit``.
+    """
+
+    def _read(self, X: Any, y: Any = None, groups: Any = None) -> WindowSet:
+        """The training windows, each of them looked at once."""
+        windows = as_window_set(X, y, groups, self.sfreq)
+        self.n_chans_, self.n_times_ = windows.check()
+        self.chs_info_ = windows.chs_info
+        self.sfreq_ = windows.sfreq
+        return windows
+
+    def _read_unlabeled(self, unlabeled: Any) -> WindowSet | None:
+        if unlabeled is None:
+            return None
+        windows = as_window_set(unlabeled, sfreq=None)
+        self._check_sfreq(windows, "The unlabelled windows")
+        return windows
+
+    def _check_sfreq(self, windows: WindowSet, what: str) -> None:
+        if None not in (windows.sfreq, self.sfreq_) and not np.isclose(windows.sfreq, self.sfreq_):
+            raise ValueError(
+                f"{what} are sampled at {windows.sfreq:g} Hz, the model at {self.sfreq_:g} Hz; "
+                "resample them first."
+            )
+
+    def _device(self) -> torch.device:
+        if self.device != "auto":
+            try:
+                return torch.empty(0, device=self.device).device
+            except (RuntimeError, AssertionError, TypeError) as error:
+                raise ValueError(
+                    f"device={self.device!r} cannot be used here ({str(error).splitlines()[0]}); "
+                    "device='auto' takes what there is."
+                ) from error
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+    @contextmanager
+    def _seeded(self) -> Iterator[None]:
+        """Everything random inside follows ``random_state``; torch's global state is put back."""
+        seed = check_random_state(self.random_state).randint(2**31)
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            yield
+
+    def _resolve_encoder(self) -> PatchEncoder | None:
+        """The encoder the user brings along, after checking that it fits the windows."""
+        if self.encoder is None:
+            self.encoder_card_ = EncoderCard()
+            return None
+        encoder, self.encoder_card_ = load_encoder(self.encoder)
+        trained_at = self.encoder_card_.sfreq
+        if self.sfreq_ is None:
+            self.sfreq_ = trained_at
+        elif trained_at is not None and not np.isclose(self.sfreq_, trained_at):
+            raise ValueError(
+                f"The encoder was pretrained at {trained_at:g} Hz, the windows are sampled at "
+                f"{self.sfreq_:g} Hz; resample the windows to {trained_at:g} Hz."
+            )
+        if self.n_times_ < encoder.patch_size:
+            raise ValueError(
+                f"A window of {self.n_times_} samples is shorter than the encoder's patch of "
+                f"{encoder.patch_size} samples; use longer windows."
+            )
+        return encoder
+
+    def _patch_size(self, encoder: PatchEncoder | None) -> int:
+        """Samples in a patch; warns where nothing tells the sampling rate."""
+        if encoder is not None:
+            patch_size = encoder.patch_size
+        else:
+            patch_size = patch_size_for(self.patch_seconds, self.sfreq_, self.n_times_)
+        if self.sfreq_ is None:
+            warnings.warn(
+                f"These windows do not tell their sampling rate; a patch is {patch_size} samples "
+                + ("long" if encoder is not None else "long, a thirtieth of the window")
+                + f". Pass sfreq= (in Hz) to {type(self).__name__}, or fit on as_sklearn's X.",
+                stacklevel=4,
+            )
+        return patch_size
+
+    def _pretrain(self, encoder: PatchEncoder, parts: list[WindowSet | None]) -> None:
+        """Pretrain in place, and write the result to ``checkpoint_dir`` if there is one."""
+        windows, *extra = [part for part in parts if part is not None]
+        pretraining = Pretraining(
+            self.pretext,
+            epochs=self.pretrain_epochs,
+            lr=self.pretrain_lr,
+            batch_size=self.pretrain_batch_size,
+            weight_decay=self.weight_decay,
+            task_params=self.pretext_params,
+            unlabeled=ConcatDataset(extra) if extra else None,
+            verbose=self.verbose,
+        ).initialize()
+        try:
+            pretraining.pretrain(encoder, windows, self._device())
+        finally:
+            net = pretraining.net_
+            if net is not None:
+                history = net.history
+                self.pretraining_history_ = history
+                self.task_ = net.module_
+                finished = history and "train_loss_relative" in history[-1]
+                self.encoder_card_ = EncoderCard(
+                    sfreq=self.sfreq_,
+                    task=net.module_.name,
+                    task_params=dict(self.pretext_params or {}),
+                    subjects=unique_subjects(*(part.groups for part in (windows, *extra))),
+                    n_windows=sum(map(len, (windows, *extra))),
+                    epochs=len(history),
+                    loss_relative=history[-1, "train_loss_relative"] if finished else None,
+                )
+                if self.checkpoint_dir is not None:
+                    save_encoder(encoder, self.encoder_card_, self.checkpoint_dir)
+
+    def _wants_pretraining(self, encoder: PatchEncoder | None) -> bool:
+        if self.pretrain_epochs < 0:
+            raise ValueError(f"pretrain_epochs must not be negative, got {self.pretrain_epochs}.")
+        return encoder is None and self.pretext is not None and self.pretrain_epochs > 0
+
+    def _prediction_windows(self, X: Any) -> WindowSet:
+        check_is_fitted(self)
+        windows = as_window_set(X)
+        if len(windows) == 0:
+            raise ValueError("There are no windows: the dataset has length 0.")
+        self._check_sfreq(windows, "These windows")
+        return windows
+
+    def _batches(self, windows: WindowSet, batch_size: int = 64) -> Iterator[Tensor]:
+        for batch in windows.batches(batch_size):
+            if batch.shape[-1] < self.encoder_.patch_size:
+                raise ValueError(
+                    f"A window of {batch.shape[-1]} samples is shorter than the model's patch of "
+                    f"{self.encoder_.patch_size} samples."
+                )
+            yield torch.from_numpy(batch).to(self._device())

@@ -1,0 +1,74 @@
+"""The dull baseline that every learned encoder has to beat: power in frequency bands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.integrate import trapezoid
+from scipy.signal import welch
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from braindecode_pars.window_set import as_window_set
+
+__all__ = ["BANDS", "LogBandPower"]
+
+#: Edges in Hz.
+BANDS = {
+    "delta": (0.5, 4.0),
+    "theta": (4.0, 8.0),
+    "alpha": (8.0, 12.0),
+    "sigma": (12.0, 16.0),
+    "beta": (16.0, 30.0),
+}
+
+
+class LogBandPower(TransformerMixin, BaseEstimator):
+    """Logarithm of the power in each band and channel, after Welch's method.
+
+    Use it as ``make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())``.
+
+    Parameters
+    ----------
+    sfreq : float | None
+        Sampling rate in Hz, for windows that do not carry one.
+    segment_seconds : float
+        Length of Welch's segments.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from braindecode_pars.evaluation import LogBandPower
+    >>> LogBandPower(sfreq=100).fit_transform(np.random.randn(4, 2, 3000)).shape
+    (4, 10)
+    """
+
+    def __init__(self, sfreq: float | None = None, segment_seconds: float = 2.0):
+        self.sfreq = sfreq
+        self.segment_seconds = segment_seconds
+
+    def fit(self, X: Any, y: Any = None) -> LogBandPower:
+        """Nothing to learn."""
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Windows of any kind -> (n_windows, n_chans * n_bands)."""
+        windows = as_window_set(X, sfreq=self.sfreq)
+        if windows.sfreq is None:
+            raise ValueError("These windows do not tell their sampling rate; pass sfreq= in Hz.")
+        return np.concatenate([self._power(batch, windows.sfreq) for batch in windows.batches(256)])
+
+    def _power(self, batch: np.ndarray, sfreq: float) -> np.ndarray:
+        segment = min(round(self.segment_seconds * sfreq), batch.shape[-1])
+        frequencies, density = welch(batch.astype(float), sfreq, nperseg=segment)
+        powers = [
+            trapezoid(density[..., inside], frequencies[inside])
+            for low, high in BANDS.values()
+            for inside in [(frequencies >= low) & (frequencies <= high)]
+        ]
+        # A flat channel has no power; its logarithm stays finite.
+        floor = np.finfo(np.float32).tiny
+        return np.log(np.maximum(np.stack(powers, axis=-1), floor)).reshape(len(batch), -1)

@@ -1,0 +1,44 @@
+"""The paper's metrics, computed by torchmetrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torchmetrics.functional.classification import (
+    multiclass_accuracy,
+    multiclass_cohen_kappa,
+    multiclass_f1_score,
+)
+
+__all__ = ["METRICS", "score_predictions"]
+
+#: Metrics on predicted and true class numbers, by name.
+METRICS: dict[str, Callable[..., torch.Tensor]] = {
+    "kappa": multiclass_cohen_kappa,
+    "balanced_accuracy": lambda *args, **kwargs: multiclass_accuracy(
+        *args, average="macro", **kwargs
+    ),
+    "accuracy": lambda *args, **kwargs: multiclass_accuracy(*args, average="micro", **kwargs),
+    "f1": lambda *args, **kwargs: multiclass_f1_score(*args, average="macro", **kwargs),
+}
+
+
+def score_predictions(y_true: np.ndarray, y_pred: np.ndarray, metric: str) -> float:
+    """Score predicted labels.
+
+    Parameters
+    ----------
+    y_true, y_pred : ndarray, shape (n_windows,)
+        Labels of any kind.
+    metric : str
+        ``"kappa"`` (Cohen's), ``"balanced_accuracy"``, ``"accuracy"`` or ``"f1"`` (macro).
+    """
+    if metric not in METRICS:
+        raise ValueError(f"Unknown metric {metric!r}; known are {', '.join(METRICS)}.")
+    classes, codes = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)
+    true, predicted = torch.from_numpy(codes).split(len(y_true))
+    # One more class than there is: torchmetrics wants two even where one label is all there is,
+    # and leaves classes that never occur out of its means.
+    return METRICS[metric](predicted, true, num_classes=len(classes) + 1).item()

@@ -1,0 +1,141 @@
+"""What labels decide: who is unlabelled, who is held out, what a class weighs."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
+from sklearn.utils.class_weight import compute_class_weight
+from torch import Tensor
+
+from braindecode_pars.window_set import WindowSet
+
+__all__ = ["cross_entropy_weights", "hold_out", "split_unlabeled"]
+
+
+def split_unlabeled(
+    windows: WindowSet, unlabeled_label: Any = -1
+) -> tuple[WindowSet, WindowSet | None]:
+    """Separate windows whose label says that they have none.
+
+    Returns
+    -------
+    labeled : WindowSet
+    unlabeled : WindowSet | None
+        None when every window is labelled.
+
+    Raises
+    ------
+    ValueError
+        When there are no labels at all, or when -1 may be a class.
+    """
+    if windows.y is None:
+        raise ValueError(
+            "There are no labels: pass y, or window the recordings with a target. PARSEmbedder "
+            "needs none."
+        )
+    unlabeled = np.asarray([label == unlabeled_label for label in windows.y], dtype=bool)
+    if unlabeled.all():
+        raise ValueError(
+            f"All windows are unlabelled (y == {unlabeled_label!r}); PARSEmbedder pretrains "
+            "without labels."
+        )
+    if unlabeled_label == -1 and set(windows.y.tolist()) == {-1, 1}:
+        raise ValueError(
+            "Labels are exactly -1 and +1, but -1 means 'unlabelled'; set unlabeled_label to None "
+            "if -1 is a class, or to the value that marks unlabelled windows."
+        )
+    if not unlabeled.any():
+        return windows, None
+    return windows.take(np.flatnonzero(~unlabeled)), windows.take(np.flatnonzero(unlabeled))
+
+
+def hold_out(windows: WindowSet, share: float, seed: int) -> tuple[WindowSet, WindowSet | None]:
+    """Split internal validation windows off: by subject where known, else stratified by label.
+
+    Parameters
+    ----------
+    windows : WindowSet
+        With labels.
+    share : float
+        Of the subjects, or of the windows, in [0, 1); at least one.
+    seed : int
+
+    Returns
+    -------
+    train : WindowSet
+    valid : WindowSet | None
+        None for a share of 0, and where there are too few windows to hold any out.
+    """
+    if not 0 <= share < 1:
+        raise ValueError(f"validation must be in [0, 1), got {share}.")
+    if share == 0:
+        return windows, None
+    groups = windows.groups
+    if groups is not None and len(np.unique(groups)) == 1:
+        warnings.warn(
+            f"All windows are of one subject ({groups[0]}), so the internal validation windows "
+            "are of that subject too; validation=0 does without them.",
+            stacklevel=3,
+        )
+        groups = None
+    options = dict(n_splits=1, test_size=share, random_state=seed)
+    if groups is not None:
+        splitter = GroupShuffleSplit(**options)
+    else:
+        counts = np.unique(windows.y, return_counts=True)[1]
+        if counts.min() < 2 or share * len(windows) < len(counts):
+            warnings.warn(
+                f"{len(windows)} windows are too few to hold out some of each of {len(counts)} "
+                "classes; training goes on without internal validation.",
+                stacklevel=3,
+            )
+            return windows, None
+        splitter = StratifiedShuffleSplit(**options)
+    train, valid = next(splitter.split(windows.indices, windows.y, groups))
+    return windows.take(train), windows.take(valid)
+
+
+def cross_entropy_weights(
+    codes: np.ndarray, classes: np.ndarray, class_weight: str | dict | None
+) -> Tensor | None:
+    """Weight of each class in the loss.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n_windows,)
+        Indices into ``classes`` of the training labels.
+    classes : ndarray, shape (n_classes,)
+    class_weight : "balanced" | dict | None
+        ``"balanced"`` is n / (K n_c), with n, n_c and K those of the training labels (section
+        2.5); a dict maps labels to weights, 1 where it says nothing.
+
+    Returns
+    -------
+    Tensor, shape (n_classes,) | None
+        1 for a class that has no training window.
+    """
+    if class_weight is None:
+        return None
+    present = np.unique(codes)
+    if isinstance(class_weight, dict):
+        code_of = {label: code for code, label in enumerate(classes.tolist())}
+        unknown = [label for label in class_weight if label not in code_of]
+        if unknown:
+            raise ValueError(
+                f"class_weight names {unknown[0]!r}, which is no label; the labels are "
+                f"{', '.join(map(repr, code_of))}."
+            )
+        class_weight = {
+            code: class_weight.get(label, 1.0) for label, code in code_of.items() if code in present
+        }
+    elif class_weight != "balanced":
+        raise ValueError(f"class_weight must be 'balanced', a dict or None, got {class_weight!r}.")
+    weights = torch.ones(len(classes))
+    weights[present] = torch.as_tensor(
+        compute_class_weight(class_weight, classes=present, y=codes), dtype=torch.float32
+    )
+    return weights

@@ -1,0 +1,271 @@
+"""PARSNet: one shared encoder for every channel, one learnable query over the channels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from braindecode.models.base import EEGModuleMixin
+from torch import Tensor, nn
+
+from braindecode_pars.electrodes import ElectrodeCode, electrode_positions
+from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder
+from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_positions
+
+__all__ = ["PARSNet", "embed_signals", "patch_size_for"]
+
+#: A patch is this share of the window when nothing tells the sampling rate: 1 s of 30 s.
+PATCHES_PER_WINDOW = 30
+
+
+def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | None) -> int:
+    """Samples in a patch.
+
+    Parameters
+    ----------
+    patch_seconds : float
+    sfreq : float | None
+        Sampling rate in Hz. None makes a patch a thirtieth of the window.
+    n_times : int | None
+        Samples of a window, where known.
+
+    Raises
+    ------
+    ValueError
+        When the window is shorter than the patch, or neither ``sfreq`` nor ``n_times`` is known.
+    """
+    if patch_seconds <= 0:
+        raise ValueError(f"patch_seconds must be positive, got {patch_seconds}.")
+    if sfreq is None:
+        if n_times is None:
+            raise ValueError(
+                "The length of a patch needs sfreq, or the window's n_times to take a share of; "
+                "neither is specified or can be inferred."
+            )
+        return max(1, round(n_times / PATCHES_PER_WINDOW))
+    patch_size = max(1, round(patch_seconds * sfreq))
+    if n_times is not None and n_times < patch_size:
+        raise ValueError(
+            f"A window of {n_times} samples is shorter than one patch of {patch_size} samples "
+            f"({patch_seconds:g} s at {sfreq:g} Hz); use longer windows or a smaller patch_seconds."
+        )
+    return patch_size
+
+
+def _inferred(signal_argument: Callable[[], Any]) -> Any:
+    """One of EEGModuleMixin's signal arguments; None where it can not be inferred."""
+    try:
+        return signal_argument()
+    except ValueError:
+        return None
+
+
+def embed_signals(encoder: PatchEncoder, x: Tensor) -> Tensor:
+    """Embed single channels: grid patches, positions, encoder, mean over time (section 2.4).
+
+    Parameters
+    ----------
+    encoder : PatchEncoder
+    x : Tensor, shape (batch, n_times)
+        At least one patch long, in any unit.
+
+    Returns
+    -------
+    Tensor, shape (batch, embed_dim)
+    """
+    patches = grid_patches(instance_norm(x), encoder.patch_size)
+    tokens = encoder.tokenize(patches)  # (batch, n_patches, embed_dim)
+    times = torch.arange(tokens.shape[1], device=x.device)
+    positions = sinusoidal_positions(times, encoder.embed_dim).to(tokens.dtype)
+    return encoder(tokens + positions).mean(dim=1)
+
+
+class PARSNet(EEGModuleMixin, nn.Module):
+    r"""PARSNet: multi-channel fine-tuning of a single-channel encoder (Sandino et al. 2025).
+
+    :bdg-info:`Attention/Transformer` :bdg-danger:`Foundation Model`
+
+    Every channel is cut into adjacent patches, embedded by the pretrained encoder and averaged
+    over time; a cross-attention layer with one learnable query collapses these spatial tokens;
+    a linear layer predicts (section 2.4). No learnable shape depends on the number of channels
+    or samples, so one model serves any montage and window length.
+
+    Parameters
+    ----------
+    patch_seconds : float
+        Length of a patch in seconds. Where ``sfreq`` is neither given nor inferable, a patch is
+        a thirtieth of the window, as one second is of the paper's windows.
+    channel_drop_prob : float
+        Probability to drop a spatial token in training; at least one is kept. Dropped before
+        the encoder, which costs less and changes nothing.
+    electrode_position : bool
+        Add a code of the electrode's 3-D position to its spatial token. Without it (the paper)
+        the model cannot tell C3 from C4. Positions come from the names in ``chs_info``, or from
+        ``pos`` in :meth:`forward`.
+    embed_dim, num_layers, num_heads, mlp_dim : int
+        Of the encoder, see :class:`~braindecode_pars.PatchEncoder`. The spatial attention has
+        ``num_heads`` heads too.
+    drop_prob : float
+        Dropout of the encoder.
+    activation : type[nn.Module]
+        Of the encoder's feed-forward parts.
+
+    Attributes
+    ----------
+    encoder : PatchEncoder
+        What pretraining trains.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars import PARSNet
+    >>> net = PARSNet(n_outputs=5, n_chans=6, n_times=3000, sfreq=100, embed_dim=32,
+    ...               num_layers=1, num_heads=4, mlp_dim=64)
+    >>> net(torch.randn(2, 6, 3000)).shape
+    torch.Size([2, 5])
+
+    References
+    ----------
+    .. [pars] Sandino, C. M., et al. (2025). Learning the relative composition of EEG signals
+       using pairwise relative shift pretraining. arXiv:2511.11940.
+    """
+
+    def __init__(
+        self,
+        n_outputs: int | None = None,
+        n_chans: int | None = None,
+        chs_info: list[dict] | None = None,
+        n_times: int | None = None,
+        input_window_seconds: float | None = None,
+        sfreq: float | None = None,
+        *,
+        patch_seconds: float = 1.0,
+        channel_drop_prob: float = 0.5,
+        electrode_position: bool = False,
+        embed_dim: int = 512,
+        num_layers: int = 8,
+        num_heads: int = 8,
+        mlp_dim: int = 512,
+        drop_prob: float = 0.0,
+        activation: type[nn.Module] = nn.GELU,
+    ):
+        super().__init__(
+            n_outputs=n_outputs,
+            n_chans=n_chans,
+            chs_info=chs_info,
+            n_times=n_times,
+            input_window_seconds=input_window_seconds,
+            sfreq=sfreq,
+        )
+        del n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq
+        if not 0 <= channel_drop_prob < 1:
+            raise ValueError(f"channel_drop_prob must be in [0, 1), got {channel_drop_prob}.")
+        patch_size = patch_size_for(
+            patch_seconds,
+            _inferred(lambda: self.sfreq),
+            _inferred(lambda: self.n_times),
+        )
+        self.channel_drop_prob = channel_drop_prob
+        self.electrode_position = electrode_position
+
+        self.encoder = PatchEncoder(
+            patch_size, embed_dim, num_layers, num_heads, mlp_dim, drop_prob, activation
+        )
+        if electrode_position:
+            known = None
+            if self._chs_info is not None:
+                known = torch.from_numpy(electrode_positions(self._chs_info))
+            # Not in the state_dict: weights must fit any montage.
+            self.register_buffer("positions", known, persistent=False)
+            self.electrode_code = ElectrodeCode(embed_dim)
+        self.query_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
+        self.spatial_attention = MultiHeadAttention(embed_dim, num_heads)
+        self.final_layer = nn.Linear(embed_dim, self.n_outputs)
+
+    def reset_head(self, n_outputs: int) -> None:
+        """Replace ``final_layer`` by a fresh one for another number of outputs."""
+        self._set_n_outputs(n_outputs)
+        old = self.final_layer
+        self.final_layer = nn.Linear(old.in_features, n_outputs).to(old.weight)
+
+    def forward(
+        self,
+        x: Tensor,
+        pos: Tensor | None = None,
+        ch_mask: Tensor | None = None,
+        return_features: bool = False,
+    ) -> Tensor | dict[str, Tensor]:
+        """Classify windows.
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n_chans, n_times)
+            In any unit; any number of channels, at least one patch long.
+        pos : Tensor, shape (n_chans, 3) or (batch, n_chans, 3) | None
+            Electrode positions in metres in the head frame, NaN where unknown; used when
+            ``electrode_position`` is on, instead of those of ``chs_info``.
+        ch_mask : Tensor of bool, shape (batch, n_chans) | None
+            False where a channel is missing; what stands there then changes nothing.
+        return_features : bool
+            Return ``{"features": (batch, n_chans, embed_dim), "cls_token": (batch, embed_dim)}``,
+            the spatial tokens (zeros where missing) and the pooled token, instead of logits.
+
+        Returns
+        -------
+        Tensor, shape (batch, n_outputs)
+            Logits.
+        """
+        keep = self._kept_channels(x, ch_mask)
+        spatial = self._spatial_tokens(x, keep)  # (batch, n_chans, embed_dim)
+        if self.electrode_position:
+            spatial = spatial + self.electrode_code(self._positions(x, pos)).to(spatial.dtype)
+        query = self.query_token.expand(len(x), 1, -1)
+        pooled = self.spatial_attention(query, spatial, keep).squeeze(1)  # (batch, embed_dim)
+        if return_features:
+            if keep is not None:
+                spatial = spatial.masked_fill(~keep[..., None], 0.0)
+            return {"features": spatial, "cls_token": pooled}
+        return self.final_layer(pooled)
+
+    def _kept_channels(self, x: Tensor, ch_mask: Tensor | None) -> Tensor | None:
+        """Which channels take part, (batch, n_chans); None for all of them."""
+        if ch_mask is not None:
+            if ch_mask.shape != x.shape[:2]:
+                raise ValueError(
+                    f"ch_mask has shape {tuple(ch_mask.shape)}, the windows need (batch, n_chans) "
+                    f"= {tuple(x.shape[:2])}."
+                )
+            ch_mask = ch_mask.bool()
+            if not torch.compiler.is_compiling() and not ch_mask.any(dim=1).all():
+                raise ValueError("ch_mask marks every channel of a window as missing.")
+        if not (self.training and self.channel_drop_prob):
+            return ch_mask
+        luck = torch.rand(x.shape[:2], device=x.device)
+        if ch_mask is not None:
+            luck = luck.masked_fill(~ch_mask, -1.0)
+        # The luckiest channel always stays: an example keeps at least one.
+        keep = (luck >= self.channel_drop_prob) | (luck == luck.amax(dim=1, keepdim=True))
+        return keep if ch_mask is None else keep & ch_mask
+
+    def _spatial_tokens(self, x: Tensor, keep: Tensor | None) -> Tensor:
+        """One token for each channel; channels that are not kept never enter the encoder."""
+        if keep is None:
+            return embed_signals(self.encoder, x.flatten(0, 1)).unflatten(0, x.shape[:2])
+        tokens = embed_signals(self.encoder, x[keep])  # (n_kept, embed_dim)
+        spatial = tokens.new_zeros(*x.shape[:2], tokens.shape[-1])
+        return spatial.index_put((keep,), tokens)
+
+    def _positions(self, x: Tensor, pos: Tensor | None) -> Tensor:
+        positions = self.positions if pos is None else pos.to(x.device, torch.float32)
+        if positions is None:
+            raise ValueError(
+                "electrode_position=True needs positions: give chs_info with channel names to the "
+                "model, or pos to forward."
+            )
+        if positions.shape[-2] != x.shape[1]:
+            raise ValueError(
+                f"There are positions for {positions.shape[-2]} channels, the windows have "
+                f"{x.shape[1]}; pass pos of shape (n_chans, 3) to forward."
+            )
+        return positions

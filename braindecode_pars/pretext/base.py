@@ -1,0 +1,182 @@
+"""What every pretext task is: a module that returns its own prediction and target."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+from braindecode_pars.encoder import PatchEncoder
+
+__all__ = ["PRETEXT_TASKS", "PretextTask", "make_task", "register"]
+
+#: Every pretext task by its short name.
+PRETEXT_TASKS: dict[str, type[PretextTask]] = {}
+
+
+def register(name: str) -> Callable[[type[PretextTask]], type[PretextTask]]:
+    """Class decorator: make a task known under a short name."""
+
+    def enter(task: type[PretextTask]) -> type[PretextTask]:
+        PRETEXT_TASKS[name] = task
+        task.name = name
+        return task
+
+    return enter
+
+
+class PretextTask(nn.Module):
+    """Contract of a pretext task on one channel of EEG.
+
+    A subclass implements :meth:`forward` and :meth:`chance_loss` and names its
+    :attr:`criterion`; it uses ``self.encoder`` and keeps everything else (heads, decoders, mask
+    tokens) to itself, because only the encoder crosses to fine-tuning.
+
+    Parameters
+    ----------
+    n_times : int
+        Samples of the signals the task is posed on.
+    patch_size : int
+        Samples in a patch.
+    encoder : PatchEncoder | None
+        Trained in place when given, else built from ``encoder_arguments``.
+    **encoder_arguments
+        Passed to :class:`~braindecode_pars.PatchEncoder`.
+
+    Raises
+    ------
+    ValueError
+        When the signal is shorter than a patch, or ``encoder`` has another patch size.
+    TypeError
+        When an encoder is given together with arguments to build one.
+    """
+
+    #: Short name in :data:`PRETEXT_TASKS`.
+    name: ClassVar[str]
+    #: Compares ``prediction`` with ``target``.
+    criterion: ClassVar[type[nn.Module]]
+
+    def __init__(
+        self,
+        n_times: int,
+        patch_size: int = 200,
+        *,
+        encoder: PatchEncoder | None = None,
+        **encoder_arguments: Any,
+    ):
+        super().__init__()
+        if n_times < patch_size:
+            raise ValueError(
+                f"A window of {n_times} samples is shorter than one patch of {patch_size} "
+                "samples; use longer windows or a shorter patch."
+            )
+        if encoder is None:
+            encoder = PatchEncoder(patch_size, **encoder_arguments)
+        elif encoder_arguments:
+            raise TypeError(
+                f"An encoder was given, so {', '.join(sorted(encoder_arguments))} would have no "
+                "effect; leave these arguments out, or leave the encoder out."
+            )
+        elif encoder.patch_size != patch_size:
+            raise ValueError(
+                f"The encoder was built for patches of {encoder.patch_size} samples, the task asks "
+                f"for {patch_size}."
+            )
+        self.n_times = n_times
+        self.patch_size = patch_size
+        self.encoder = encoder
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Pose the task on signals, shape (batch, n_times), and answer it.
+
+        Returns
+        -------
+        prediction, target : Tensor
+            In the shapes that :attr:`criterion` takes.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must implement forward(x).")
+
+    def chance_loss(self) -> float:
+        """Loss of the best guesser that does not look at the signal."""
+        raise NotImplementedError(f"{type(self).__name__} must implement chance_loss().")
+
+
+def make_task(
+    task: str | type[PretextTask] | PretextTask,
+    *,
+    n_times: int,
+    encoder: PatchEncoder,
+    **task_params: Any,
+) -> PretextTask:
+    """Build the task that will train ``encoder`` in place.
+
+    Parameters
+    ----------
+    task : str | type[PretextTask] | PretextTask
+        A name in :data:`PRETEXT_TASKS`, a class, or an instance. An instance is copied, keeps
+        its own ``n_times`` and settings, and gets ``encoder`` in place of its own.
+    n_times : int
+        Samples of the windows at hand.
+    encoder : PatchEncoder
+    **task_params
+        Further arguments of the task.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name (the message lists the known ones), or an instance that does not
+        fit the encoder or the windows.
+    TypeError
+        For arguments the task does not know, or anything that is not a task.
+    """
+    if isinstance(task, str):
+        if task not in PRETEXT_TASKS:
+            known = ", ".join(repr(name) for name in sorted(PRETEXT_TASKS))
+            raise ValueError(f"Unknown pretext task {task!r}; known are {known}.")
+        task = PRETEXT_TASKS[task]
+    if isinstance(task, type) and issubclass(task, PretextTask):
+        _check_task_params(task, task_params)
+        return task(n_times, encoder.patch_size, encoder=encoder, **task_params)
+    if not isinstance(task, PretextTask):
+        raise TypeError(
+            "A pretext task is a name, a subclass or an instance of PretextTask; got "
+            f"{type(task).__name__}."
+        )
+    if task_params:
+        raise TypeError(
+            f"The task is an instance already, so {', '.join(sorted(task_params))} would have no "
+            "effect; give them to its constructor."
+        )
+    own = task.encoder
+    if (own.patch_size, own.embed_dim) != (encoder.patch_size, encoder.embed_dim):
+        raise ValueError(
+            f"The {type(task).__name__} instance works on patches of {own.patch_size} samples and "
+            f"{own.embed_dim} features, the encoder to be pretrained on {encoder.patch_size} and "
+            f"{encoder.embed_dim}; build the instance with the same sizes."
+        )
+    if task.n_times > n_times:
+        raise ValueError(
+            f"The {type(task).__name__} instance is posed on {task.n_times} samples, but the "
+            f"windows have only {n_times}."
+        )
+    task = copy.deepcopy(task)
+    task.encoder = encoder
+    return task
+
+
+def _check_task_params(task: type[PretextTask], task_params: dict[str, Any]) -> None:
+    """Refuse parameters of the encoder and unknown ones before they reach it."""
+    accepted = {
+        name
+        for name, parameter in inspect.signature(task).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY and name != "encoder"
+    }
+    unknown = sorted(set(task_params) - accepted)
+    if unknown:
+        raise TypeError(
+            f"{task.__name__} has no parameter {', '.join(map(repr, unknown))}; it takes "
+            f"{', '.join(sorted(accepted)) or 'none'}."
+        )

@@ -1,0 +1,213 @@
+"""PARS: predict the time shift between pairs of randomly placed patches (section 2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.pretext.base import PretextTask, register
+from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
+from braindecode_pars.tokens import (
+    extract_patches,
+    instance_norm,
+    nonoverlapping_starts,
+    random_starts,
+    shuffled,
+    sinusoidal_positions,
+)
+
+__all__ = ["PARS", "relative_shifts"]
+
+
+def relative_shifts(starts: Tensor, n_times: int) -> Tensor:
+    r"""Time shifts between all ordered pairs, :math:`(t_j - t_k) / T_s` (eq. 1).
+
+    Parameters
+    ----------
+    starts : Tensor, shape (batch, n)
+        Patch starts in samples.
+    n_times : int
+        Samples of the whole signal, :math:`T_s`.
+
+    Returns
+    -------
+    Tensor of float32, shape (batch, n, n)
+        Antisymmetric, between -1 and 1.
+    """
+    return (starts[:, :, None] - starts[:, None]).float() / n_times
+
+
+@register("pars")
+class PARS(PretextTask):
+    """Pairwise relative shift pretraining (Sandino et al. 2025, section 2).
+
+    Patches are cut at random places of one channel; most of them get a learnable mask token
+    instead of their position; a decoder predicts the time shift between every ordered pair of
+    the masked ones.
+
+    Parameters
+    ----------
+    n_times : int
+        Samples of the signal.
+    patch_size : int
+        Samples in a patch.
+    encoder : PatchEncoder | None
+        Trained in place when given.
+    n_patches : int | None
+        Patches per signal. None means 4/3 of what fits without overlap, the paper's 40 for 30 s
+        (``sampling="grid"``: always ``n_times // patch_size``).
+    position_mask_ratio : float
+        Share of the patches that lose their position, in (0, 1].
+    sampling : "random" | "grid"
+        Independent random starts, or adjacent patches (the ablation of appendix A.4).
+    overlap : bool
+        Whether random patches may share samples. The paper's forty one-second patches in thirty
+        seconds must; then a model can stitch patches by their common samples.
+    min_gap : int
+        Samples between neighbouring patches at least; needs ``overlap=False``.
+    decoder : "cross_attention" | "mlp"
+    **encoder_arguments
+        Passed to :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
+
+    Attributes
+    ----------
+    encoder : PatchEncoder
+        What crosses to fine-tuning.
+    n_patches, n_masked : int
+        Patches per signal, and how many of them lose their position.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.pretext import PARS
+    >>> task = PARS(n_times=3000, patch_size=100, embed_dim=32, num_layers=1, num_heads=4)
+    >>> prediction, target = task(torch.randn(2, 3000))
+    >>> prediction.shape, target.shape
+    (torch.Size([2, 32, 32]), torch.Size([2, 32, 32]))
+    """
+
+    criterion = nn.MSELoss
+
+    def __init__(
+        self,
+        n_times: int,
+        patch_size: int = 200,
+        *,
+        encoder: PatchEncoder | None = None,
+        n_patches: int | None = None,
+        position_mask_ratio: float = 0.8,
+        sampling: str = "random",
+        overlap: bool = True,
+        min_gap: int = 0,
+        decoder: str = "cross_attention",
+        **encoder_arguments: Any,
+    ):
+        super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
+        if not 0 < position_mask_ratio <= 1:
+            raise ValueError(f"position_mask_ratio must be in (0, 1], got {position_mask_ratio}.")
+        if sampling not in ("random", "grid"):
+            raise ValueError(f"sampling must be 'random' or 'grid', got {sampling!r}.")
+        if min_gap < 0 or (min_gap and overlap):
+            raise ValueError(
+                f"min_gap must not be negative and needs overlap=False; got min_gap={min_gap} with "
+                f"overlap={overlap}."
+            )
+        n_grid = n_times // patch_size
+        if sampling == "grid":
+            if n_patches not in (None, n_grid):
+                raise ValueError(
+                    f"Grid sampling of {n_times} samples gives {n_grid} patches of {patch_size}; "
+                    f"n_patches={n_patches} needs sampling='random'."
+                )
+            n_patches = n_grid
+        elif n_patches is None:
+            fitting = (n_times + min_gap) // (patch_size + min_gap)
+            n_patches = round(4 / 3 * n_times / patch_size) if overlap else fitting
+        n_masked = round(position_mask_ratio * n_patches)
+        if n_masked < 2:
+            raise ValueError(
+                f"PARS compares pairs of masked patches, but position_mask_ratio="
+                f"{position_mask_ratio} of {n_patches} patches ({n_times} samples, {patch_size} in "
+                f"a patch) masks {n_masked}; use more patches, shorter patches or a higher ratio."
+            )
+        self.n_patches = n_patches
+        self.n_masked = n_masked
+        self.position_mask_ratio = position_mask_ratio
+        self.sampling = sampling
+        self.overlap = overlap
+        self.min_gap = min_gap
+
+        embed_dim = self.encoder.embed_dim
+        self.mask_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
+        if decoder == "cross_attention":
+            num_heads = self.encoder.config["num_heads"]
+            self.decoder: nn.Module = CrossAttentionDecoder(embed_dim, num_heads)
+        elif decoder == "mlp":
+            self.decoder = PairwiseMLPDecoder(embed_dim)
+        else:
+            raise ValueError(f"decoder must be 'cross_attention' or 'mlp', got {decoder!r}.")
+        self.sample_starts(1)  # patches that do not fit are refused here, not in training
+
+    def sample_starts(
+        self,
+        batch_size: int,
+        *,
+        device: torch.device | str | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
+        """Draw where the patches of a batch start, in samples: int64 (batch_size, n_patches).
+
+        They come in random order, so the first ``n_masked`` of them are a random choice of those
+        that lose their position.
+        """
+        size = (batch_size, self.n_patches, self.n_times, self.patch_size)
+        where = dict(device=device, generator=generator)
+        if self.sampling == "grid":
+            grid = torch.arange(self.n_patches, device=device) * self.patch_size
+            return shuffled(grid.expand(batch_size, -1), generator=generator)
+        if self.overlap:
+            return random_starts(*size, **where)
+        return nonoverlapping_starts(*size, min_gap=self.min_gap, **where)
+
+    def predict_shifts(self, x: Tensor, starts: Tensor) -> Tensor:
+        """Predict the shifts between the first ``n_masked`` patches.
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n_times)
+        starts : Tensor of int64, shape (batch, n_patches)
+
+        Returns
+        -------
+        Tensor, shape (batch, n_masked, n_masked)
+            In units of the signal's length.
+        """
+        patches = extract_patches(instance_norm(x), starts, self.patch_size)
+        tokens = self.encoder.tokenize(patches)  # (batch, n_patches, embed_dim)
+        shown = starts[:, self.n_masked :] / self.patch_size
+        positions = sinusoidal_positions(shown, tokens.shape[-1]).to(tokens.dtype)
+        masked = self.mask_token.to(tokens.dtype).expand(len(x), self.n_masked, -1)
+        features = self.encoder(tokens + torch.cat([masked, positions], dim=1))
+        return self.decoder(features[:, : self.n_masked], features)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Signals (batch, n_times) -> predicted and true shifts (batch, n_masked, n_masked)."""
+        starts = self.sample_starts(len(x), device=x.device)
+        prediction = self.predict_shifts(x, starts)
+        return prediction, relative_shifts(starts[:, : self.n_masked], self.n_times)
+
+    def chance_loss(self) -> float:
+        r"""Mean squared shift: the loss of predicting zero, the best constant.
+
+        For random overlapping starts :math:`(L^2 - 1) / (6 T^2) \cdot (N_m - 1) / N_m` with
+        :math:`L = T - M + 1`; for other samplings a simulation with a fixed seed.
+        """
+        if self.sampling == "random" and self.overlap:
+            n_starts = self.n_times - self.patch_size + 1
+            off_diagonal = (self.n_masked - 1) / self.n_masked
+            return (n_starts**2 - 1) / (6 * self.n_times**2) * off_diagonal
+        starts = self.sample_starts(4096, generator=torch.Generator().manual_seed(0))
+        return relative_shifts(starts[:, : self.n_masked], self.n_times).square().mean().item()

@@ -1,0 +1,139 @@
+"""PretrainingNet: skorch's training loop for modules that return prediction and target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from skorch import NeuralNet
+from skorch.callbacks import Callback
+from torch import Tensor
+
+__all__ = ["NO_DECAY", "PretrainingNet", "RaisesInterrupt", "RelativeLoss"]
+
+#: Weight decay is for the weights of linear layers, not for norms, biases and learned tokens.
+NO_DECAY = [(pattern, {"weight_decay": 0.0}) for pattern in ("*bias", "*norm*", "*token*")]
+
+
+class RelativeLoss(Callback):
+    """Record the loss relative to :meth:`PretextTask.chance_loss`: 1 is a blind guesser.
+
+    Raw losses of different tasks and settings do not compare; these do. Adds
+    ``train_loss_relative`` and ``valid_loss_relative`` to the history.
+    """
+
+    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+        self.chance_ = net.module_.chance_loss()
+
+    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        for name in ("train_loss", "valid_loss"):
+            if name in net.history[-1]:
+                net.history.record(f"{name}_relative", net.history[-1, name] / self.chance_)
+
+
+class RaisesInterrupt:
+    """Mixin for skorch nets: Ctrl-C ends training in good order, and is then raised again.
+
+    skorch swallows it, and whoever waits for the net (a pipeline, a cross-validation) would go
+    on with half-trained weights.
+    """
+
+    def fit_loop(self, *args: Any, **kwargs: Any) -> Any:
+        self.interrupted_ = False
+        try:
+            return super().fit_loop(*args, **kwargs)
+        except KeyboardInterrupt:
+            self.interrupted_ = True
+            raise
+
+    def partial_fit(self, *args: Any, **kwargs: Any) -> Any:
+        super().partial_fit(*args, **kwargs)
+        if self.interrupted_:
+            raise KeyboardInterrupt
+        return self
+
+
+class PretrainingNet(RaisesInterrupt, NeuralNet):
+    """A skorch net for pretext tasks.
+
+    The module's ``forward(x)`` returns ``(prediction, target)``, and these two go to the
+    criterion. Everything else is skorch's.
+
+    Parameters
+    ----------
+    module : PretextTask (class or instance)
+        An instance is trained in place.
+    criterion : type[nn.Module] | None
+        None means the task's own.
+    optimizer : type[Optimizer]
+        AdamW with the paper's betas (0.9, 0.999), and weight decay on linear weights only.
+    lr, max_epochs, batch_size, train_split
+        As in skorch; ``train_split=None``, no internal validation, is the default here.
+    validation_seed : int
+        Validation loss is computed with random draws (channel, crop, patches, masks) that start
+        from this seed every time, so that epochs compare.
+    *args, **kwargs
+        As in :class:`skorch.NeuralNet`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from braindecode_pars.pretext import PARS
+    >>> from braindecode_pars.pretraining import PretrainingNet
+    >>> task = PARS(n_times=600, patch_size=100, embed_dim=16, num_layers=1, num_heads=2)
+    >>> net = PretrainingNet(task, max_epochs=2, batch_size=8, verbose=0)
+    >>> signals = np.random.randn(16, 600).astype("float32")
+    >>> sorted(key for key in net.fit(signals).history[-1] if key.startswith("train_loss"))
+    ['train_loss', 'train_loss_best', 'train_loss_relative']
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        *args: Any,
+        criterion: Any = None,
+        optimizer: type[torch.optim.Optimizer] = torch.optim.AdamW,
+        lr: float = 1e-4,
+        max_epochs: int = 1000,
+        batch_size: int = 512,
+        train_split: Any = None,
+        validation_seed: int = 0,
+        **kwargs: Any,
+    ):
+        kwargs.setdefault("optimizer__weight_decay", 1e-4)
+        kwargs.setdefault("optimizer__param_groups", NO_DECAY)
+        kwargs.setdefault("iterator_train__shuffle", True)
+        self.validation_seed = validation_seed
+        super().__init__(
+            module,
+            *args,
+            criterion=criterion,
+            optimizer=optimizer,
+            lr=lr,
+            max_epochs=max_epochs,
+            batch_size=batch_size,
+            train_split=train_split,
+            **kwargs,
+        )
+
+    @property
+    def _default_callbacks(self) -> list[tuple[str, Callback]]:
+        *recorders, print_log = super()._default_callbacks
+        return [*recorders, ("relative_loss", RelativeLoss()), print_log]
+
+    def initialize_criterion(self) -> PretrainingNet:
+        criterion = self.criterion or self.module.criterion
+        self.criterion_ = self.initialized_instance(criterion, self.get_params_for("criterion"))
+        return self
+
+    def get_loss(
+        self, y_pred: tuple[Tensor, Tensor], y_true: Any, X: Any = None, training: bool = False
+    ) -> Tensor:
+        return self.criterion_(*y_pred)
+
+    def run_single_epoch(self, iterator: Any, training: bool, *args: Any, **kwargs: Any) -> None:
+        if training:
+            return super().run_single_epoch(iterator, training, *args, **kwargs)
+        with torch.random.fork_rng():
+            torch.manual_seed(self.validation_seed)
+            return super().run_single_epoch(iterator, training, *args, **kwargs)

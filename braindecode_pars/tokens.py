@@ -1,0 +1,188 @@
+"""From one channel of EEG to tokens: normalise, cut patches, embed, add positions."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+__all__ = [
+    "PatchEmbedding",
+    "extract_patches",
+    "grid_patches",
+    "instance_norm",
+    "nonoverlapping_starts",
+    "random_starts",
+    "sinusoidal_positions",
+]
+
+
+def instance_norm(x: Tensor, eps: float = 1e-20) -> Tensor:
+    r"""Normalise every signal to zero mean and unit variance.
+
+    :math:`(x - \bar x) / \sqrt{\operatorname{Var}(x) + \epsilon}` over the last axis, with
+    the biased variance and no learnable parameter (appendix A.1).
+
+    Parameters
+    ----------
+    x : Tensor, shape (..., n_times)
+        Signals in any unit. Signals in volts and in microvolts give the same result: ``eps``
+        is the square of a tenth of a nanovolt, far below any EEG.
+    eps : float
+        Added to the variance, inside the root, in the squared unit of ``x``.
+
+    Returns
+    -------
+    Tensor, shape (..., n_times)
+        Of the floating type of ``x``. A constant signal becomes zeros.
+    """
+    dtype = x.dtype if x.is_floating_point() else torch.float32
+    # Half precision cannot hold a variance in squared volts.
+    x = x.to(torch.promote_types(dtype, torch.float32))
+    # Relative to its first sample a constant signal is exactly zero, whatever its offset.
+    x = x - x[..., :1]
+    variance, mean = torch.var_mean(x, dim=-1, correction=0, keepdim=True)
+    return ((x - mean) * torch.rsqrt(variance + eps)).to(dtype)
+
+
+def grid_patches(x: Tensor, patch_size: int) -> Tensor:
+    """Cut signals into adjacent patches; a tail shorter than a patch is dropped.
+
+    Parameters
+    ----------
+    x : Tensor, shape (batch, n_times)
+    patch_size : int
+        Samples in a patch.
+
+    Returns
+    -------
+    Tensor, shape (batch, n_times // patch_size, patch_size)
+        A view of ``x``. Patch ``n`` starts at sample ``n * patch_size``.
+    """
+    return x.unfold(-1, patch_size, patch_size)
+
+
+def extract_patches(x: Tensor, starts: Tensor, patch_size: int) -> Tensor:
+    """Cut the patches that start at the given samples.
+
+    Parameters
+    ----------
+    x : Tensor, shape (batch, n_times)
+    starts : Tensor of int64, shape (batch, n_patches)
+        First sample of each patch, between 0 and ``n_times - patch_size``.
+    patch_size : int
+        Samples in a patch.
+
+    Returns
+    -------
+    Tensor, shape (batch, n_patches, patch_size)
+    """
+    examples = torch.arange(len(x), device=x.device)[:, None]
+    return x.unfold(-1, patch_size, 1)[examples, starts]
+
+
+def random_starts(
+    batch_size: int,
+    n_patches: int,
+    n_times: int,
+    patch_size: int,
+    *,
+    device: torch.device | str | None = None,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Draw independent patch starts, uniform on ``0 .. n_times - patch_size`` (section 2.1).
+
+    Patches may overlap: forty one-second patches do not fit thirty seconds otherwise.
+
+    Returns
+    -------
+    Tensor of int64, shape (batch_size, n_patches)
+    """
+    n_starts = n_times - patch_size + 1
+    return torch.randint(n_starts, (batch_size, n_patches), device=device, generator=generator)
+
+
+def nonoverlapping_starts(
+    batch_size: int,
+    n_patches: int,
+    n_times: int,
+    patch_size: int,
+    *,
+    min_gap: int = 0,
+    device: torch.device | str | None = None,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Draw patch starts so that no two patches of an example share a sample.
+
+    Every arrangement of ``n_patches`` patches with at least ``min_gap`` samples between
+    neighbours is equally likely, and the patches come in random order.
+
+    Returns
+    -------
+    Tensor of int64, shape (batch_size, n_patches)
+
+    Raises
+    ------
+    ValueError
+        When the patches and their gaps do not fit the signal; the message says how many would.
+    """
+    stride = patch_size + min_gap
+    slack = n_times - n_patches * stride + min_gap
+    if slack < 0:
+        raise ValueError(
+            f"{n_patches} patches of {patch_size} samples, at least {min_gap} samples apart, do "
+            f"not fit {n_times} samples without overlap; at most "
+            f"{(n_times + min_gap) // stride} do. Lower n_patches or min_gap, or allow overlap."
+        )
+    # Arrangements are the multisets of n_patches values in 0..slack, and those are the subsets
+    # of n_patches values in 0..slack + n_patches - 1 with the rank of each value subtracted.
+    ranks = torch.arange(n_patches, device=device)
+    keys = torch.rand(batch_size, slack + n_patches, device=device, generator=generator)
+    ordered = keys.topk(n_patches, dim=-1).indices.sort(dim=-1).values - ranks + ranks * stride
+    return shuffled(ordered, generator=generator)
+
+
+def shuffled(values: Tensor, *, generator: torch.Generator | None = None) -> Tensor:
+    """Permute every row of ``values``, shape (batch, n), on its own."""
+    order = torch.rand(values.shape, device=values.device, generator=generator).argsort(dim=-1)
+    return values.gather(-1, order)
+
+
+def sinusoidal_positions(times: Tensor, embed_dim: int, *, base: float = 10_000.0) -> Tensor:
+    """Sinusoidal code of real-valued times (Vaswani et al. 2017).
+
+    Parameters
+    ----------
+    times : Tensor, shape (...)
+        Start of each patch in units of a patch (``start / patch_size``), so that the integer
+        positions 0, 1, 2, ... of fine-tuning lie on the same curve as random starts.
+    embed_dim : int
+        Even size of the code.
+    base : float
+        The longest wavelength is ``2 * pi * base`` patches.
+
+    Returns
+    -------
+    Tensor of float32 (float64 for float64 times), shape (..., embed_dim)
+        Sines in the even entries, cosines in the odd ones.
+    """
+    times = times if times.is_floating_point() else times.float()
+    exponents = torch.arange(0, embed_dim, 2, device=times.device, dtype=times.dtype) / embed_dim
+    angles = times[..., None] * torch.exp(-math.log(base) * exponents)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
+
+
+class PatchEmbedding(nn.Linear):
+    """Linear tokenizer of patches (section 2.1), with bias.
+
+    Parameters
+    ----------
+    patch_size : int
+        Samples in a patch.
+    embed_dim : int
+        Size of a token.
+    """
+
+    def __init__(self, patch_size: int = 200, embed_dim: int = 512):
+        super().__init__(patch_size, embed_dim)

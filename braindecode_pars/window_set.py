@@ -1,0 +1,308 @@
+"""Whatever a user calls windows, as one lazy dataset that knows where they come from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import mne
+import numpy as np
+import torch
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, RawDataset, WindowsDataset
+from skorch.helper import SliceDataset
+from torch.utils.data import ConcatDataset, Dataset, Subset
+
+__all__ = ["WindowSet", "as_window_set"]
+
+ACCEPTED = (
+    "a braindecode windows dataset, as_sklearn's X, a list of windows, an mne.Epochs or an array "
+    "of shape (n_windows, n_chans, n_times)"
+)
+
+
+@dataclass(eq=False)
+class WindowSet(Dataset):
+    """Windows with what is known of them. Reading item ``i`` reads that window and no other.
+
+    Attributes
+    ----------
+    source : Any
+        What the user gave; ``source[j]`` is a window or a tuple that begins with one.
+    indices : ndarray of int, shape (n_windows,)
+        Which items of the source belong to this set.
+    y : ndarray, shape (n_windows,) | None
+        Labels.
+    groups : ndarray, shape (n_windows,) | None
+        Subjects.
+    sfreq : float | None
+        Sampling rate in Hz.
+    chs_info : list of dict | None
+        As in ``mne.Info["chs"]``.
+    """
+
+    source: Any
+    indices: np.ndarray
+    y: np.ndarray | None = None
+    groups: np.ndarray | None = None
+    sfreq: float | None = None
+    chs_info: list[dict] | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, i: int) -> tuple[np.ndarray, Any]:
+        """Window ``i`` as float32 (n_chans, n_times), and its label (0 when there are none).
+
+        Raises
+        ------
+        ValueError
+            When the window is not two-dimensional or holds NaN or infinite samples.
+        """
+        window = self.source[int(self.indices[i])]
+        if isinstance(window, (tuple, list)):
+            window = window[0]
+        if isinstance(window, mne.BaseEpochs):
+            window = window.get_data(copy=False)[0]
+        window = np.asarray(window, dtype=np.float32)
+        if window.ndim != 2:
+            raise ValueError(
+                f"Window {i} has shape {window.shape}; a window has shape (n_chans, n_times)."
+            )
+        finite = np.isfinite(window).all(axis=1)
+        if not finite.all():
+            bad = np.flatnonzero(~finite)
+            named = [self.chs_info[c]["ch_name"] for c in bad] if self.chs_info else bad.tolist()
+            raise ValueError(
+                f"Window {i} holds NaN or infinite samples in channel"
+                f"{'s' if len(bad) > 1 else ''} {', '.join(map(str, named[:5]))}"
+                f"{' and more' if len(bad) > 5 else ''}; drop or repair it first."
+            )
+        return window, 0 if self.y is None else self.y[i]
+
+    def take(self, positions: np.ndarray) -> WindowSet:
+        """The windows at these positions, in this order."""
+        positions = np.asarray(positions)
+        return replace(
+            self,
+            indices=self.indices[positions],
+            y=None if self.y is None else self.y[positions],
+            groups=None if self.groups is None else self.groups[positions],
+        )
+
+    def batches(self, batch_size: int) -> Iterator[np.ndarray]:
+        """Read the windows in order, as float32 arrays (<= batch_size, n_chans, n_times).
+
+        Raises
+        ------
+        ValueError
+            When two windows have different shapes.
+        """
+        shape = None
+        for start in range(0, len(self), batch_size):
+            batch = [self[i][0] for i in range(start, min(start + batch_size, len(self)))]
+            shape = shape or batch[0].shape
+            for i, window in enumerate(batch, start):
+                if window.shape != shape:
+                    raise ValueError(
+                        f"Window {i} has shape {window.shape}, window 0 has {shape}; all windows "
+                        "need the same channels and length (n_chans, n_times)."
+                    )
+            yield np.stack(batch)
+
+    def check(self) -> tuple[int, int]:
+        """Read every window once; all must be finite and of one shape.
+
+        Returns
+        -------
+        n_chans, n_times : int
+
+        Raises
+        ------
+        ValueError
+            Naming the first window that differs or holds bad samples.
+        """
+        if len(self) == 0:
+            raise ValueError("There are no windows: the dataset has length 0.")
+        for batch in self.batches(64):
+            shape = batch.shape[1:]
+        return shape
+
+
+@dataclass
+class _Facts:
+    """What a source says of its windows; None where it does not say."""
+
+    n_windows: int
+    y: np.ndarray | None = None
+    groups: np.ndarray | None = None
+    sfreqs: Counter = field(default_factory=Counter)
+    chs_info: list[dict] | None = None
+
+
+def as_window_set(
+    X: Any, y: Any = None, groups: Any = None, sfreq: float | None = None
+) -> WindowSet:
+    """Describe windows without reading them.
+
+    Parameters
+    ----------
+    X : Any
+        A braindecode windows dataset, a torch Subset or ConcatDataset of these, a skorch
+        SliceDataset, a list of tuples or of one-window Epochs, an mne.Epochs, or an array.
+    y, groups : array-like, shape (n_windows,) | None
+        Labels and subjects; they win over what ``X`` says.
+    sfreq : float | None
+        Sampling rate in Hz, for windows that do not carry one.
+
+    Raises
+    ------
+    TypeError
+        When X is none of the above.
+    ValueError
+        When lengths differ, recordings have different sampling rates, or ``sfreq`` contradicts
+        the data.
+    """
+    if isinstance(X, WindowSet):
+        windows = X
+    else:
+        source, facts = _describe(X)
+        if len(facts.sfreqs) > 1:
+            found = ", ".join(f"{rate:g} Hz ({n})" for rate, n in facts.sfreqs.most_common())
+            raise ValueError(
+                f"The recordings have different sampling rates: {found}. Resample them to one "
+                "before windowing, for example with braindecode's Preprocessor('resample', "
+                "sfreq=...)."
+            )
+        windows = WindowSet(
+            source,
+            np.arange(facts.n_windows),
+            facts.y,
+            facts.groups,
+            next(iter(facts.sfreqs), None),
+            facts.chs_info,
+        )
+    if sfreq is not None:
+        if windows.sfreq is not None and not np.isclose(windows.sfreq, sfreq):
+            raise ValueError(
+                f"sfreq={sfreq:g} Hz was given, but the recordings say {windows.sfreq:g} Hz; leave "
+                "sfreq out or resample the recordings."
+            )
+        windows = replace(windows, sfreq=float(sfreq))
+    if y is not None:
+        windows = replace(windows, y=_column(y, len(windows), "y"))
+    if groups is not None:
+        windows = replace(windows, groups=_column(groups, len(windows), "groups"))
+    return windows
+
+
+def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
+    values = np.asarray(values)
+    if values.shape != (n_windows,):
+        raise ValueError(
+            f"{name} has shape {values.shape}; {n_windows} windows need one entry each, shape "
+            f"({n_windows},)."
+        )
+    return values
+
+
+def _describe(X: Any) -> tuple[Any, _Facts]:
+    """What to index to read a window, and what is known of all of them."""
+    if isinstance(X, mne.BaseEpochs):
+        facts = _Facts(len(X), y=X.events[:, 2], chs_info=X.info["chs"])
+        facts.sfreqs[float(X.info["sfreq"])] += 1
+        return X.get_data(copy=False), facts
+    if isinstance(X, (np.ndarray, torch.Tensor)):
+        if X.ndim != 3:
+            raise ValueError(
+                f"X has shape {tuple(X.shape)}; windows have shape (n_windows, n_chans, n_times)."
+            )
+        X = np.asarray(X.detach().cpu() if isinstance(X, torch.Tensor) else X)
+        if not np.issubdtype(X.dtype, np.number) or np.iscomplexobj(X):
+            raise ValueError(f"X holds {X.dtype} values; EEG samples are real numbers.")
+        return X, _Facts(len(X))
+    if isinstance(X, (Dataset, SliceDataset)):
+        return X, _describe_dataset(X)
+    if isinstance(X, Sequence) and not isinstance(X, str):
+        return X, _describe_list(X)
+    raise TypeError(f"X is a {type(X).__name__}; windows are {ACCEPTED}.")
+
+
+def _describe_list(items: Sequence) -> _Facts:
+    facts = _Facts(len(items))
+    if len(items) == 0:
+        return facts
+    first = items[0]
+    if isinstance(first, mne.BaseEpochs):
+        facts.y = np.asarray([item.events[0, 2] for item in items])
+        facts.chs_info = first.info["chs"]
+        facts.sfreqs.update(float(item.info["sfreq"]) for item in items)
+    elif isinstance(first, (tuple, list)) and len(first) > 1 and np.ndim(first[0]) == 2:
+        facts.y = np.asarray([item[1] for item in items])
+    elif np.ndim(first) != 2 and np.ndim(first[0]) != 2:
+        raise ValueError(
+            f"X is a list whose first item has shape {np.shape(first)}; its items must be windows "
+            "(n_chans, n_times) or tuples that begin with one."
+        )
+    return facts
+
+
+def _describe_dataset(dataset: Any) -> _Facts:
+    if isinstance(dataset, SliceDataset):
+        return _select(_describe_dataset(dataset.dataset), dataset.indices_)
+    if isinstance(dataset, Subset):
+        return _select(_describe_dataset(dataset.dataset), dataset.indices)
+    if isinstance(dataset, ConcatDataset):
+        facts = _join([_describe_dataset(part) for part in dataset.datasets])
+        target_transform = getattr(dataset, "target_transform", None)
+        if target_transform is not None and facts.y is not None:
+            facts.y = np.asarray([target_transform(label) for label in facts.y])
+        return facts
+    if isinstance(dataset, (EEGWindowsDataset, WindowsDataset)):
+        info = (dataset.raw if isinstance(dataset, EEGWindowsDataset) else dataset.windows).info
+        facts = _Facts(len(dataset), chs_info=info["chs"])
+        facts.sfreqs[float(info["sfreq"])] += 1
+        if dataset.targets_from == "metadata":
+            facts.y = np.asarray(dataset.y)
+        else:
+            signal_names = set(np.array(info["ch_names"])[mne.pick_types(info, misc=False)])
+            facts.chs_info = [ch for ch in info["chs"] if ch["ch_name"] in signal_names]
+        subject = None if dataset.description is None else dataset.description.get("subject")
+        if subject is not None:
+            facts.groups = np.full(len(dataset), subject)
+        return facts
+    if isinstance(dataset, (RawDataset, BaseConcatDataset)):
+        raise TypeError(
+            "The dataset holds continuous recordings; cut them into windows first, for example "
+            "with braindecode.preprocessing.create_fixed_length_windows."
+        )
+    try:
+        return _Facts(len(dataset))
+    except TypeError:
+        raise TypeError(
+            f"X is a {type(dataset).__name__} of unknown length; windows are {ACCEPTED}."
+        ) from None
+
+
+def _select(facts: _Facts, indices: Any) -> _Facts:
+    indices = np.asarray(indices, dtype=int)
+    return replace(
+        facts,
+        n_windows=len(indices),
+        y=None if facts.y is None else facts.y[indices],
+        groups=None if facts.groups is None else facts.groups[indices],
+    )
+
+
+def _join(parts: list[_Facts]) -> _Facts:
+    def concatenate(columns: list[np.ndarray | None]) -> np.ndarray | None:
+        return None if any(c is None for c in columns) else np.concatenate(columns)
+
+    return _Facts(
+        sum(part.n_windows for part in parts),
+        concatenate([part.y for part in parts]),
+        concatenate([part.groups for part in parts]),
+        sum((part.sfreqs for part in parts), Counter()),
+        parts[0].chs_info,
+    )

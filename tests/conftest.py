@@ -1,0 +1,46 @@
+"""Fixtures that many test files share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import matplotlib
+import pytest
+import torch
+
+from braindecode_pars import datasets
+
+matplotlib.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    """Every test starts from the same global random state and leaves it as it was."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        yield
+
+
+@pytest.fixture(scope="session")
+def nights():
+    """Four simulated people, twelve minutes each, three channels: 96 windows at 100 Hz."""
+    return datasets.simulated.sleep(n_subjects=4, hours=0.2, n_chans=3, sfreq=100, random_state=3)
+
+
+@pytest.fixture(scope="session")
+def eeg_folder() -> Path:
+    """Real recordings, from the folder in the environment variable BRAINDECODE_PARS_EEG."""
+    folder = os.environ.get("BRAINDECODE_PARS_EEG")
+    if not folder:
+        pytest.skip("real recordings: the environment variable BRAINDECODE_PARS_EEG is not set")
+    return Path(folder)
+
+
+#: The smallest encoder that is still a transformer.
+TINY = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
+
+
+@pytest.fixture
+def tiny() -> dict:
+    return dict(TINY)

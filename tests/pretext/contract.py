@@ -1,0 +1,136 @@
+"""What every pretext task must hold; a task's test class inherits it and makes the task."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+from braindecode_pars import PatchEncoder, datasets
+from braindecode_pars.pretext import PRETEXT_TASKS, PretextTask, make_task
+from braindecode_pars.pretraining import PretrainingNet
+from braindecode_pars.windows import SingleChannelWindows
+
+SIZES = dict(embed_dim=32, num_layers=2, num_heads=4, mlp_dim=64)
+
+
+class PretextContract:
+    """Subclasses set ``task`` and may override the arguments and the goals."""
+
+    task: type[PretextTask]
+    #: Share of the chance loss below which one fixed batch must be overfitted, and how long.
+    overfit_goal = 0.1
+    overfit_steps = 600
+
+    def make(self, n_times: int = 1000, patch_size: int = 100, **arguments) -> PretextTask:
+        return self.task(n_times, patch_size, **{**SIZES, **arguments})
+
+    def loss(self, task: PretextTask, x: torch.Tensor) -> torch.Tensor:
+        return task.criterion()(*task(x))
+
+    def train(self, task, signals, steps, batch_size=None, lr=3e-3, fixed_draws=False):
+        """Plain AdamW steps; fixed draws pose the very same question in every step."""
+        optimizer = torch.optim.AdamW(task.parameters(), lr=lr)
+        losses = []
+        for step in range(steps):
+            for group in optimizer.param_groups:
+                group["lr"] = lr * min(1.0, (step + 1) / 50) * (1 - step / steps)
+            x = signals
+            if batch_size is not None:
+                x = signals[torch.randint(len(signals), (batch_size,))]
+            if fixed_draws:
+                torch.manual_seed(0)
+            loss = self.loss(task, x)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        return losses
+
+    def test_it_is_registered_and_usable_by_name_class_and_instance(self):
+        encoder = PatchEncoder(100, **SIZES)
+        assert PRETEXT_TASKS[self.task.name] is self.task
+        for given in (self.task.name, self.task, self.make()):
+            task = make_task(given, n_times=1000, encoder=encoder)
+            assert type(task) is self.task
+            assert task.encoder is encoder
+
+    def test_it_overfits_one_fixed_batch(self):
+        task = self.make()
+        signals = torch.randn(4, 1000)
+        losses = self.train(task, signals, self.overfit_steps, fixed_draws=True)
+        assert losses[-1] < self.overfit_goal * task.chance_loss()
+
+    def test_it_beats_chance_on_held_out_simulated_eeg(self):
+        nights = datasets.simulated.sleep(3, 0.5, n_chans=2, sfreq=100, random_state=5)
+        single = SingleChannelWindows(nights, 1000)
+        signals = torch.stack([single[i][0] for i in range(len(single))])
+        task = self.make()
+        self.train(task, signals[:120], steps=250, batch_size=32)
+        with torch.no_grad():
+            held_out = np.mean([self.loss(task, signals[120:]).item() for _ in range(5)])
+        assert held_out < 0.95 * task.chance_loss()
+
+    def test_gradients_reach_every_parameter(self):
+        task = self.make()
+        self.loss(task, torch.randn(8, 1000)).backward()
+        for name, parameter in task.named_parameters():
+            assert parameter.grad is not None, name
+            # The keys' bias shifts all logits of a query alike, so softmax takes it out.
+            assert parameter.grad.abs().max() > 0 or name.endswith("key.bias"), name
+
+    @pytest.mark.parametrize("batch_size", [1, 2, 7])
+    @pytest.mark.parametrize("n_times", [400, 999, 3000])
+    def test_any_batch_size_and_window_length(self, batch_size, n_times):
+        task = self.make(n_times)
+        prediction, target = task(torch.randn(batch_size, n_times))
+        assert len(prediction) % batch_size == 0
+        assert task.criterion()(prediction, target).isfinite()
+
+    def test_bfloat16_without_nan(self):
+        task = self.make()
+        x = torch.randn(4, 1000) * 20e-6
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = self.loss(task, x)
+        loss.backward()
+        assert loss.isfinite()
+        assert all(p.grad.isfinite().all() for p in task.parameters())
+        assert self.loss(task.bfloat16(), x.bfloat16()).isfinite()
+
+    def test_a_flat_channel_is_no_nan(self):
+        task = self.make()
+        loss = self.loss(task, torch.zeros(3, 1000))
+        loss.backward()
+        assert loss.isfinite()
+        assert all(p.grad.isfinite().all() for p in task.parameters())
+
+    def test_same_seed_same_numbers(self):
+        x = torch.randn(4, 1000)
+        results = []
+        for _ in range(2):
+            torch.manual_seed(7)
+            results.append(self.make()(x))
+        for first, second in zip(*results, strict=True):
+            assert torch.equal(first, second)
+        torch.manual_seed(8)
+        assert not torch.equal(results[0][0], self.make()(x)[0])
+
+    def test_it_survives_clone_set_params_pickle_and_state_dict(self):
+        task = self.make()
+        net = clone(PretrainingNet(task, max_epochs=1, batch_size=4, verbose=0))
+        net.set_params(lr=1e-3)
+        net.fit(np.random.default_rng(0).normal(size=(8, 1000)).astype(np.float32))
+        assert net.history[-1, "train_loss_relative"] > 0
+
+        x = torch.randn(2, 1000)
+        fresh = self.make()
+        fresh.load_state_dict(task.state_dict())
+        for twin in (pickle.loads(pickle.dumps(task)), copy.deepcopy(task), fresh):
+            torch.manual_seed(3)
+            expected = task(x)[0]
+            torch.manual_seed(3)
+            assert torch.equal(twin(x)[0], expected)

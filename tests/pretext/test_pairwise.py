@@ -1,0 +1,147 @@
+"""The factorised decoder against the literal one, at every spread of logits."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+
+from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
+
+FEATURES, N_MASKED, N_PATCHES = 64, 6, 9
+
+
+def logits(decoder: CrossAttentionDecoder, features: torch.Tensor) -> list[torch.Tensor]:
+    """The two parts of the attention logits, a_ji and b_ki."""
+    attention = decoder.attention
+    first, second = (attention.query.weight @ decoder.pair_query.weight).chunk(2, dim=1)
+    keys = attention.split_heads(attention.key(features)).mT * (FEATURES / 4) ** -0.5
+    queries = features[:, :N_MASKED]
+    return [attention.split_heads(queries @ part.T) @ keys for part in (first, second)]
+
+
+def decoder_with_spread(spread: float) -> tuple[CrossAttentionDecoder, torch.Tensor]:
+    """A float64 decoder whose parts of the logits span ``spread`` for some pair."""
+    decoder = CrossAttentionDecoder(FEATURES, 4).double()
+    features = torch.randn(3, N_PATCHES, FEATURES, dtype=torch.float64)
+    with torch.no_grad():
+        widest = max((part.amax(-1) - part.amin(-1)).max() for part in logits(decoder, features))
+        decoder.attention.query.weight.mul_(spread / widest)
+    return decoder, features
+
+
+def run(decoder, features, dtype, cotangent, compiled=False):
+    decoder = copy.deepcopy(decoder).to(dtype)
+    features = features.detach().to(dtype, copy=True).requires_grad_()
+    forward = torch.compile(decoder, fullgraph=True) if compiled else decoder
+    prediction = forward(features[:, :N_MASKED], features)
+    (prediction * cotangent.to(dtype)).sum().backward()
+    gradients = {name: p.grad for name, p in decoder.named_parameters()}
+    return {"prediction": prediction.detach(), "features": features.grad, **gradients}
+
+
+def assert_close(found, expected, tolerance):
+    largest = max(v.abs().max().item() for n, v in expected.items() if n != "prediction")
+    for name, value in expected.items():
+        assert found[name].isfinite().all(), name
+        error = (found[name].double() - value).abs().max().item()
+        # The gradient of the keys' bias is exactly zero, so it is measured on the others' scale.
+        scale = largest if name == "attention.key.bias" else value.abs().max().item()
+        assert error <= tolerance * scale, (name, error / scale)
+
+
+@pytest.mark.parametrize("spread", [2, 30, 100, 300])
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_factorized_equals_literal_in_float64(spread, compiled):
+    decoder, features = decoder_with_spread(spread)
+    cotangent = torch.randn(3, N_MASKED, N_MASKED, dtype=torch.float64)
+    literal = copy.deepcopy(decoder)
+    literal.method = "literal"
+    expected = run(literal, features, torch.float64, cotangent)
+
+    exact = run(decoder, features, torch.float64, cotangent, compiled)
+    assert_close(exact, expected, 1e-10)
+    single = run(decoder, features, torch.float32, cotangent, compiled)
+    assert_close(single, expected, 1e-4)
+
+
+def test_factorized_at_paper_size():
+    decoder = CrossAttentionDecoder(512, 8).double()
+    features = torch.randn(2, 40, 512, dtype=torch.float64)
+    with torch.no_grad():
+        expected = decoder(features[:, :32], features)
+        decoder.method = "literal"
+        literal = decoder(features[:, :32], features)
+    torch.testing.assert_close(expected, literal, rtol=1e-10, atol=1e-12)
+
+
+@torch.no_grad()
+def test_literal_is_the_equation_pair_by_pair():
+    """Equation 2, one query at a time, with torch's own attention module."""
+    decoder = CrossAttentionDecoder(16, 2, method="literal").double()
+    reference = torch.nn.MultiheadAttention(16, 2, batch_first=True).double()
+    attention = decoder.attention
+    parts = (attention.query, attention.key, attention.value)
+    reference.in_proj_weight.copy_(torch.cat([part.weight for part in parts]))
+    reference.in_proj_bias.copy_(torch.cat([part.bias for part in parts]))
+    reference.out_proj.load_state_dict(attention.output.state_dict())
+
+    y = torch.randn(2, 5, 16, dtype=torch.float64)
+    prediction = decoder(y[:, :3], y)
+    for j in range(3):
+        for k in range(3):
+            query = decoder.pair_query(torch.cat([y[:, j], y[:, k]], dim=-1))[:, None]
+            attended, _ = reference(query, y, y)
+            expected = decoder.head(attended)[:, 0, 0]
+            torch.testing.assert_close(prediction[:, j, k], expected)
+
+
+def test_one_state_dict_serves_both_methods():
+    literal, factorized = (
+        CrossAttentionDecoder(32, 4, method=m) for m in ("literal", "factorized")
+    )
+    factorized.load_state_dict(literal.state_dict())
+    y = torch.randn(2, 7, 32)
+    torch.testing.assert_close(literal(y[:, :5], y), factorized(y[:, :5], y), atol=1e-5, rtol=1e-4)
+    assert sum(p.numel() for p in CrossAttentionDecoder(512, 8).parameters()) == 1_575_937
+
+
+def test_float32_alone_would_have_failed():
+    """Why float64: where a_j and b_k peak on different keys, float32's denominator is zero."""
+    decoder, features = decoder_with_spread(300)
+    a, b = (part.float() for part in logits(decoder, features))
+    e, g = (torch.exp(part - part.amax(-1, keepdim=True)) for part in (a, b))
+    assert (e @ g.mT == 0).any()
+    assert decoder(features[:, :N_MASKED].float(), features.float()).isfinite().all()
+
+
+def test_autocast_ends_before_the_decoder():
+    decoder, features = decoder_with_spread(30)
+    decoder, features = decoder.float(), features.float()
+    expected = decoder(features[:, :N_MASKED], features)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(decoder(features[:, :N_MASKED], features), expected)
+
+
+def test_it_exports():
+    decoder = CrossAttentionDecoder(16, 2)
+    y = torch.randn(2, 5, 16)
+    exported = torch.export.export(decoder, (y[:, :3], y)).module()
+    torch.testing.assert_close(exported(y[:, :3], y), decoder(y[:, :3], y))
+
+
+def test_unknown_method_is_refused():
+    with pytest.raises(ValueError, match="'factorized' or 'literal', got 'fast'"):
+        CrossAttentionDecoder(16, 2, method="fast")
+
+
+@torch.no_grad()
+def test_mlp_decoder_is_the_appendix_pair_by_pair():
+    decoder = PairwiseMLPDecoder(8, hidden_dim=12)
+    y = torch.randn(2, 4, 8)
+    prediction = decoder(y, y)
+    for j in range(4):
+        for k in range(4):
+            hidden = decoder.hidden(torch.cat([y[:, j], y[:, k]], dim=-1)).clamp_min(0)
+            torch.testing.assert_close(prediction[:, j, k], decoder.head(hidden)[:, 0])

@@ -1,0 +1,188 @@
+"""PARS against a slow re-computation, and the facts that make it PARS."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from contract import SIZES, PretextContract
+
+from braindecode_pars.pretext import PARS
+from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
+from braindecode_pars.pretext.pars import relative_shifts
+
+
+class TestPARS(PretextContract):
+    task = PARS
+
+
+class TestPARSWithMLPDecoder(PretextContract):
+    task = PARS
+
+    def make(self, *args, **kwargs):
+        return super().make(*args, decoder="mlp", **kwargs)
+
+
+def test_published_sizes():
+    task = PARS(6000)
+    assert (task.n_patches, task.n_masked) == (40, 32)
+    assert task.mask_token.shape == (512,)
+    assert sum(p.numel() for p in task.encoder.parameters()) + 512 == 12_728_320
+    assert sum(p.numel() for p in task.decoder.parameters()) == 1_575_937
+    assert task.chance_loss() == pytest.approx(0.1509, abs=5e-5)
+    assert PARS(800, **SIZES).n_patches == 5  # a 4-s trial
+    assert PARS(6000, sampling="grid", **SIZES).n_patches == 30
+
+
+def test_shifts_against_loops():
+    starts = torch.tensor([[0, 5, 90], [30, 30, 2]])
+    shifts = relative_shifts(starts, 100)
+    for b in range(2):
+        for j in range(3):
+            for k in range(3):
+                expected = (starts[b, j].item() - starts[b, k].item()) / 100
+                assert shifts[b, j, k].item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("sampling", ["random", "grid"])
+def test_target_is_antisymmetric_and_within_one(sampling):
+    _, target = PARS(1000, 100, sampling=sampling, **SIZES)(torch.randn(16, 1000))
+    assert torch.equal(target, -target.mT)
+    assert target.abs().max() < 1
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("decoder", ["cross_attention", "mlp"])
+def test_against_a_slow_plain_recomputation(decoder):
+    """The paper's sections 2.1 to 2.3, one example, one patch and one pair at a time."""
+    task = PARS(500, 50, decoder=decoder, embed_dim=16, num_layers=2, num_heads=2, mlp_dim=24)
+    task = task.double()
+    x = torch.randn(2, 500, dtype=torch.float64) * 1e-5
+    starts = task.sample_starts(2)
+    prediction = task.predict_shifts(x, starts)
+    for b in range(2):
+        signal = x[b].numpy()
+        signal = (signal - signal.mean()) / np.sqrt(signal.var() + 1e-20)
+        tokens = []
+        for n in range(task.n_patches):
+            patch = torch.from_numpy(signal[starts[b, n] : starts[b, n] + 50])
+            token = task.encoder.tokenizer.weight @ patch + task.encoder.tokenizer.bias
+            if n < task.n_masked:
+                position = task.mask_token
+            else:
+                time = starts[b, n].item() / 50
+                angles = [time / 10_000 ** (i / 16) for i in range(0, 16, 2)]
+                position = torch.tensor([f(a) for a in angles for f in (math.sin, math.cos)])
+            tokens.append(token + position)
+        y = task.encoder(torch.stack(tokens)[None])[0]
+        for j in range(task.n_masked):
+            for k in range(task.n_masked):
+                pair = torch.cat([y[j], y[k]])
+                if decoder == "mlp":
+                    expected = task.decoder.head(torch.relu(task.decoder.hidden(pair)))
+                else:
+                    query = task.decoder.pair_query(pair)[None, None]
+                    attended = task.decoder.attention(query, y[None])
+                    expected = task.decoder.head(attended[0, 0])
+                # sinusoidal_positions works in float32, as training does
+                assert prediction[b, j, k].item() == pytest.approx(expected.item(), abs=1e-5)
+
+
+@torch.no_grad()
+def test_a_masked_position_matters_through_its_content_only():
+    """A signal that repeats itself: the patch one period later has the same content."""
+    task = PARS(1000, 50, **SIZES).eval()
+    x = torch.randn(4, 100).repeat(1, 10)
+    starts = torch.randint(0, 100, (4, task.n_patches))
+    before = task.predict_shifts(x, starts)
+
+    masked_moved = starts.clone()
+    masked_moved[:, : task.n_masked] += 800
+    torch.testing.assert_close(task.predict_shifts(x, masked_moved), before, atol=1e-6, rtol=1e-5)
+
+    shown_moved = starts.clone()
+    shown_moved[:, task.n_masked :] += 800
+    assert (task.predict_shifts(x, shown_moved) - before).abs().max() > 1e-4
+
+
+def test_ratio_one_shows_no_position_at_all():
+    task = PARS(1000, 100, position_mask_ratio=1.0, **SIZES)
+    prediction, target = task(torch.randn(3, 1000))
+    assert prediction.shape == target.shape == (3, task.n_patches, task.n_patches)
+    task.criterion()(prediction, target).backward()
+    assert task.mask_token.grad.abs().max() > 0
+
+
+def test_which_patches_are_masked_is_fresh_for_every_example():
+    task = PARS(1000, 100, sampling="grid", **SIZES)
+    masked = task.sample_starts(200)[:, : task.n_masked].sort(dim=1).values
+    assert len(masked.unique(dim=0)) > 20  # of C(10, 8) = 45
+
+
+def test_without_overlap_no_two_patches_share_a_sample():
+    task = PARS(3000, 100, overlap=False, n_patches=20, min_gap=10, **SIZES)
+    ordered = task.sample_starts(100).sort(dim=1).values
+    assert (ordered.diff(dim=1) >= 110).all()
+    assert PARS(3000, 100, overlap=False, **SIZES).n_patches == 30
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, dict(sampling="grid"), dict(overlap=False, n_patches=20), dict(n_times=800, n_patches=5)],
+)
+def test_chance_is_the_loss_of_the_best_constant(arguments):
+    task = PARS(**{"n_times": 3000, "patch_size": 100, **SIZES, **arguments})
+    starts = task.sample_starts(20_000)[:, : task.n_masked]
+    guesser = relative_shifts(starts, task.n_times).square().mean().item()
+    assert task.chance_loss() == pytest.approx(guesser, rel=0.02)
+
+
+def _noise_loss(overlap: bool) -> float:
+    """Held-out loss relative to chance after training on independent noise."""
+    task = PARS(1000, 50, n_patches=16, overlap=overlap, **SIZES)
+    PretextContract().train(task, torch.randn(1024, 1000), steps=400, batch_size=64)
+    with torch.no_grad():
+        prediction, target = task(torch.randn(2000, 1000))
+    return (prediction - target).square().mean().item() / task.chance_loss()
+
+
+def test_noise_without_overlap_teaches_nothing():
+    assert _noise_loss(overlap=False) >= 0.98
+
+
+def test_the_overlap_shortcut_is_reported(record_property, capsys):
+    """What stitching common samples alone yields: reported, whatever it is, below chance or not."""
+    relative = _noise_loss(overlap=True)
+    record_property("noise_loss_relative_with_overlap", relative)
+    with capsys.disabled():
+        print(f"\n  PARS on white noise, overlapping patches: {relative:.3f} of chance")
+    assert 0 < relative < 1.05
+
+
+def test_decoders_by_name():
+    assert isinstance(PARS(1000, 100, **SIZES).decoder, CrossAttentionDecoder)
+    assert isinstance(PARS(1000, 100, decoder="mlp", **SIZES).decoder, PairwiseMLPDecoder)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(n_times=150), "150 samples is shorter than one patch of 200"),
+        (dict(position_mask_ratio=0.0), r"position_mask_ratio must be in \(0, 1\], got 0.0"),
+        (dict(position_mask_ratio=1.2), r"position_mask_ratio must be in \(0, 1\], got 1.2"),
+        (dict(position_mask_ratio=0.02), "masks 1; use more patches"),
+        (dict(n_patches=1), "masks 1; use more patches"),
+        (dict(sampling="uniform"), "'random' or 'grid', got 'uniform'"),
+        (dict(sampling="grid", n_patches=40), "gives 30 patches of 200"),
+        (dict(overlap=False, n_patches=40), "at most 30 do"),
+        (dict(overlap=False, n_patches=25, min_gap=100), "at most 20 do"),
+        (dict(min_gap=10), "needs overlap=False"),
+        (dict(overlap=False, min_gap=-1), "must not be negative"),
+        (dict(decoder="gru"), "'cross_attention' or 'mlp', got 'gru'"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        PARS(**{"n_times": 6000, **SIZES, **arguments})

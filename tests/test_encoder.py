@@ -1,0 +1,130 @@
+"""The encoder against a plain re-computation, and its published size."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from braindecode_pars import PatchEncoder
+from braindecode_pars.encoder import MultiHeadAttention, TransformerBlock
+
+
+def count(module: nn.Module) -> int:
+    return sum(p.numel() for p in module.parameters())
+
+
+def test_parameter_counts_of_the_paper():
+    encoder = PatchEncoder()
+    assert count(encoder.tokenizer) == 102_912
+    assert count(encoder.blocks[0]) == 1_577_984
+    assert count(encoder.tokenizer) + count(encoder.blocks) == 12_726_784
+    assert count(encoder) == 12_727_808
+
+
+def plain_attention(attention: MultiHeadAttention, queries, features, mask=None):
+    """Softmax attention, head by head and query by query."""
+    heads, size = attention.num_heads, queries.shape[-1] // attention.num_heads
+    q, k, v = attention.query(queries), attention.key(features), attention.value(features)
+    out = torch.zeros_like(q)
+    for b in range(len(q)):
+        for h in range(heads):
+            part = slice(h * size, (h + 1) * size)
+            for i in range(q.shape[1]):
+                logits = [
+                    float(q[b, i, part] @ k[b, j, part]) / math.sqrt(size)
+                    for j in range(k.shape[1])
+                ]
+                weights = [math.exp(z - max(logits)) for z in logits]
+                if mask is not None:
+                    weights = [w * bool(m) for w, m in zip(weights, mask[b], strict=True)]
+                for j, w in enumerate(weights):
+                    out[b, i, part] += w / sum(weights) * v[b, j, part]
+    return attention.output(out)
+
+
+@torch.no_grad()
+def test_attention_and_its_mask_against_loops():
+    attention = MultiHeadAttention(8, 2).double()
+    queries = torch.randn(2, 3, 8, dtype=torch.float64)
+    features = torch.randn(2, 5, 8, dtype=torch.float64)
+    mask = torch.tensor([[True, False, True, True, False], [False, False, True, False, False]])
+    torch.testing.assert_close(
+        attention(queries, features), plain_attention(attention, queries, features)
+    )
+    torch.testing.assert_close(
+        attention(queries, features, mask), plain_attention(attention, queries, features, mask)
+    )
+
+
+@torch.no_grad()
+def test_encoder_is_the_update_rule_of_the_appendix():
+    encoder = PatchEncoder(10, 8, 2, 2, 12).double()
+    patches = torch.randn(2, 4, 10, dtype=torch.float64)
+
+    def layer_norm(x, norm):
+        mean = x.mean(-1, keepdim=True)
+        var = (x - mean).square().mean(-1, keepdim=True)
+        return (x - mean) / (var + norm.eps).sqrt() * norm.weight + norm.bias
+
+    x = patches @ encoder.tokenizer.weight.T + encoder.tokenizer.bias
+    for block in encoder.blocks:
+        normed = layer_norm(x, block.attention_norm)
+        x = x + plain_attention(block.attention, normed, normed)
+        first, _, second = block.feed_forward
+        hidden = layer_norm(x, block.feed_forward_norm) @ first.weight.T + first.bias
+        hidden = hidden * 0.5 * (1 + torch.erf(hidden / math.sqrt(2)))  # GELU
+        x = x + hidden @ second.weight.T + second.bias
+    expected = layer_norm(x, encoder.norm)
+    torch.testing.assert_close(encoder(encoder.tokenize(patches)), expected)
+
+
+@torch.no_grad()
+def test_masked_tokens_influence_no_other_token():
+    encoder = PatchEncoder(10, 8, 3, 2, 12)
+    tokens = torch.randn(2, 5, 8)
+    mask = torch.tensor([True, True, False, True, False]).expand(2, -1)
+    changed = tokens.clone()
+    changed[:, 2] = 100.0
+    before, after = encoder(tokens, mask), encoder(changed, mask)
+    torch.testing.assert_close(before[:, [0, 1, 3, 4]], after[:, [0, 1, 3, 4]])
+    assert not torch.allclose(before[:, 2], after[:, 2])
+
+
+def test_encoder_is_blind_to_the_order_of_tokens():
+    encoder = PatchEncoder(10, 8, 2, 2, 12)
+    tokens = torch.randn(2, 6, 8)
+    order = torch.randperm(6)
+    torch.testing.assert_close(encoder(tokens)[:, order], encoder(tokens[:, order]))
+
+
+def test_dropout_acts_in_training_only():
+    block = TransformerBlock(8, 2, 8, drop_prob=0.5)
+    x = torch.randn(1, 4, 8)
+    assert not torch.equal(block(x), block(x))
+    block.eval()
+    assert torch.equal(block(x), block(x))
+
+
+def test_config_builds_the_same_encoder_again():
+    encoder = PatchEncoder(20, 16, 1, 4, 24, activation=nn.ReLU)
+    again = PatchEncoder(**encoder.config)
+    again.load_state_dict(encoder.state_dict())
+    tokens = torch.randn(1, 3, 16)
+    assert torch.equal(encoder(tokens), again(tokens))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(embed_dim=10, num_heads=4), "multiple of num_heads"),
+        (dict(embed_dim=9, num_heads=3), "must be even"),
+        (dict(patch_size=0), "patch_size must be at least 1, got 0"),
+        (dict(num_layers=0), "num_layers must be at least 1, got 0"),
+    ],
+)
+def test_impossible_sizes_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        PatchEncoder(**arguments)

@@ -1,0 +1,132 @@
+"""Instance norm, patches, positions: each against a slow re-computation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from braindecode_pars.tokens import (
+    PatchEmbedding,
+    extract_patches,
+    grid_patches,
+    instance_norm,
+    nonoverlapping_starts,
+    random_starts,
+    shuffled,
+    sinusoidal_positions,
+)
+
+
+def test_instance_norm_is_the_formula():
+    x = torch.randn(3, 4, 500, dtype=torch.float64) * 7 + 2
+    expected = np.empty(x.shape)
+    for i in range(3):
+        for j in range(4):
+            row = x[i, j].numpy()
+            mean = sum(row) / len(row)
+            variance = sum((row - mean) ** 2) / len(row)
+            expected[i, j] = (row - mean) / math.sqrt(variance + 1e-20)
+    np.testing.assert_allclose(instance_norm(x).numpy(), expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("offset", [0.0, 3e-5, 0.1, -1234.567])
+def test_instance_norm_of_a_flat_channel_is_zero(offset):
+    flat = torch.full((2, 3000), offset)
+    assert torch.equal(instance_norm(flat), torch.zeros(2, 3000))
+
+
+def test_instance_norm_does_not_know_the_unit():
+    volts = torch.randn(5, 3000) * 20e-6 + 3e-4
+    torch.testing.assert_close(instance_norm(volts), instance_norm(volts * 1e6), rtol=0, atol=2e-5)
+
+
+def test_instance_norm_survives_half_precision():
+    microvolts = (torch.randn(2, 3000) * 20e-6).bfloat16()
+    normed = instance_norm(microvolts)
+    assert normed.dtype == torch.bfloat16
+    assert normed.float().std().item() == pytest.approx(1.0, abs=0.02)
+
+
+def test_grid_patches_drop_the_tail():
+    x = torch.arange(23.0).repeat(2, 1)
+    patches = grid_patches(x, 5)
+    assert patches.shape == (2, 4, 5)
+    assert patches[0, 3].tolist() == [15, 16, 17, 18, 19]
+
+
+def test_extract_patches_cuts_where_it_is_told():
+    x = torch.randn(3, 100)
+    starts = torch.tensor([[0, 90, 7], [3, 3, 50], [89, 1, 0]])
+    patches = extract_patches(x, starts, 10)
+    for i in range(3):
+        for n in range(3):
+            start = starts[i, n]
+            assert torch.equal(patches[i, n], x[i, start : start + 10])
+
+
+def test_random_starts_are_uniform_and_reach_both_ends():
+    starts = random_starts(4000, 10, n_times=25, patch_size=10)
+    counts = torch.bincount(starts.flatten(), minlength=16)
+    assert len(counts) == 16  # 0 .. 15
+    # Each count is binomial with mean 2500 and standard deviation 48.
+    assert (counts - 2500).abs().max() < 5 * 48
+
+
+@pytest.mark.parametrize(("n_patches", "min_gap"), [(1, 0), (4, 0), (6, 0), (4, 3), (5, 2)])
+def test_nonoverlapping_starts_keep_their_distance(n_patches, min_gap):
+    starts = nonoverlapping_starts(500, n_patches, 60, 10, min_gap=min_gap)
+    ordered = starts.sort(dim=1).values
+    assert ordered.min() >= 0
+    assert ordered.max() <= 50
+    assert n_patches == 1 or (ordered.diff(dim=1) >= 10 + min_gap).all()
+    assert n_patches == 1 or not torch.equal(starts, ordered)  # they come in random order
+
+
+def test_nonoverlapping_starts_are_uniform_over_arrangements():
+    """Three patches of two samples in nine: C(6, 3) = 20 arrangements, equally likely."""
+    starts = nonoverlapping_starts(20_000, 3, 9, 2).sort(dim=1).values
+    arrangements, counts = starts.unique(dim=0, return_counts=True)
+    assert len(arrangements) == 20
+    assert (counts - 1000).abs().max() < 5 * math.sqrt(1000)
+
+
+def test_nonoverlapping_starts_that_do_not_fit_say_how_many_would():
+    with pytest.raises(ValueError, match="at most 30 do"):
+        nonoverlapping_starts(2, 40, 6000, 200)
+    with pytest.raises(ValueError, match="at most 20 do"):
+        nonoverlapping_starts(2, 21, 6000, 200, min_gap=100)
+
+
+def test_shuffled_permutes_every_row_on_its_own():
+    rows = torch.arange(50).expand(20, -1)
+    mixed = shuffled(rows)
+    assert torch.equal(mixed.sort(dim=1).values, rows)
+    assert len(mixed.unique(dim=0)) == 20
+
+
+def test_sinusoidal_positions_are_the_formula_at_real_times():
+    times = torch.tensor([0.0, 1.0, 2.5, 28.995])
+    code = sinusoidal_positions(times, 8)
+    for row, time in zip(code, times.tolist(), strict=True):
+        for i in range(4):
+            angle = time / 10_000 ** (2 * i / 8)
+            assert row[2 * i].item() == pytest.approx(math.sin(angle), abs=1e-5)
+            assert row[2 * i + 1].item() == pytest.approx(math.cos(angle), abs=1e-5)
+
+
+def test_integer_positions_lie_on_the_curve_of_real_times():
+    starts = torch.tensor([0, 200, 400])
+    assert torch.equal(
+        sinusoidal_positions(starts / 200, 32), sinusoidal_positions(torch.arange(3), 32)
+    )
+
+
+def test_patch_embedding_is_one_linear_layer_with_bias():
+    embedding = PatchEmbedding()
+    assert sum(p.numel() for p in embedding.parameters()) == 102_912
+    patches = torch.randn(2, 3, 200)
+    expected = patches @ embedding.weight.T + embedding.bias
+    torch.testing.assert_close(embedding(patches), expected)
