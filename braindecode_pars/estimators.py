@@ -135,7 +135,7 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
         electrode_position: bool = False,
         pretrain_epochs: int = 50,
         pretrain_batch_size: int = 64,
-        pretrain_lr: float = 1e-3,
+        pretrain_lr: float = 4e-3,
         finetune_epochs: int = 30,
         finetune_batch_size: int = 32,
         finetune_lr: float = 1e-3,
@@ -207,7 +207,8 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
         self.classes_, codes = np.unique(labeled.y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"All labels are {self.classes_[0]!r}; a classifier needs at least two classes."
+                f"All labels are {self.classes_.tolist()[0]!r}; a classifier needs at least two "
+                "classes."
             )
         labeled = replace(labeled, y=codes)
         extra = self._read_unlabeled(unlabeled)
@@ -308,6 +309,7 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Most probable label of each window, shape (n_windows,)."""
+        check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -362,7 +364,7 @@ verbose, checkpoint_dir
         mlp_dim: int = 128,
         pretrain_epochs: int = 50,
         pretrain_batch_size: int = 64,
-        pretrain_lr: float = 1e-3,
+        pretrain_lr: float = 4e-3,
         weight_decay: float = 1e-4,
         pooling: str = "mean_std",
         device: str = "auto",

@@ -12,7 +12,7 @@ from torch import Tensor
 __all__ = ["NO_DECAY", "PretrainingNet", "RaisesInterrupt", "RelativeLoss"]
 
 #: Weight decay is for the weights of linear layers, not for norms, biases and learned tokens.
-NO_DECAY = [(pattern, {"weight_decay": 0.0}) for pattern in ("*bias", "*norm*", "*token*")]
+NO_DECAY = [(pattern, {"weight_decay": 0.0}) for pattern in ("*bias", "*norm*", "*_token")]
 
 
 class RelativeLoss(Callback):

@@ -240,7 +240,7 @@ def _describe_list(items: Sequence) -> _Facts:
         facts.sfreqs.update(float(item.info["sfreq"]) for item in items)
     elif isinstance(first, (tuple, list)) and len(first) > 1 and np.ndim(first[0]) == 2:
         facts.y = np.asarray([item[1] for item in items])
-    elif np.ndim(first) != 2 and np.ndim(first[0]) != 2:
+    elif np.ndim(first) != 2 and not (isinstance(first, tuple) and np.ndim(first[0]) == 2):
         raise ValueError(
             f"X is a list whose first item has shape {np.shape(first)}; its items must be windows "
             "(n_chans, n_times) or tuples that begin with one."

@@ -3,9 +3,11 @@
 What is simulated, and from where the shapes are taken: hypnograms are a Markov chain whose
 transition probabilities change over 90-minute cycles; spectra are pink noise plus the rhythms
 that define the stages (alpha in wake; theta in N1; spindles and K-complexes in N2; slow waves in
-N3; theta and sawtooth waves in REM); people differ in gain, alpha and spindle frequency, spectral
-slope and how strong each rhythm is; electrodes share sources through a mixing matrix, drift
-slowly, and now and then pick up an artefact or go flat. It is not a model of the brain.
+N3; theta and sawtooth waves in REM), and these wax and wane over tens of seconds as in real nights
+(infraslow fluctuations, cyclic alternating pattern), so that windows have slow trends; people
+differ in gain, alpha and spindle frequency, spectral slope and how strong each rhythm is;
+electrodes share sources through a mixing matrix, drift slowly, and now and then pick up an
+artefact or go flat. It is not a model of the brain.
 """
 
 from __future__ import annotations
@@ -184,8 +186,8 @@ class _Sleeper:
         total = background
         for name, (low, high) in bands.items():
             rhythm = _band_noise(rng.normal(size=(2, n)), low, high, sfreq)
-            waxing = 1 + 0.6 * _band_noise(rng.normal(size=(1, n)), 0.02, 0.2, sfreq)
-            total = total + self._course(levels[name], stages) * waxing * rhythm
+            strength = self._course(levels[name], stages) * self._infraslow(n)
+            total = total + strength * rhythm
         total = total + self._spindles_and_k_complexes(stages, n)
         return total + self._sawtooth(stages, n)
 
@@ -196,6 +198,12 @@ class _Sleeper:
         length = round(WINDOW_SECONDS * self.sfreq)
         times = np.arange(length * len(stages)) / length
         return np.interp(times, centres, per_window)
+
+    def _infraslow(self, n: int) -> np.ndarray:
+        """Rhythms wax and wane over tens of seconds, shape (n_times,)."""
+        seconds = np.arange(0, n / self.sfreq + 1)
+        course = _band_noise(self.rng.normal(size=len(seconds)), 0.01, 0.05, sfreq=1.0)
+        return np.interp(np.arange(n) / self.sfreq, seconds, np.exp(0.6 * course))
 
     def _events(self, stages: np.ndarray, stage: str, per_minute: float) -> np.ndarray:
         """Start samples of Poisson events inside windows of a stage."""
@@ -258,13 +266,13 @@ def _mixing(n_chans: int, rng: Generator) -> np.ndarray:
 
 
 def _add_drifts(samples: np.ndarray, sfreq: float, rng: Generator) -> None:
-    """Slow trends as sweat and settling electrodes make them, in place."""
+    """What a high-pass leaves of sweat and settling electrodes, in place."""
     n_chans, n = samples.shape
     slow = rng.normal(size=(n_chans, n // round(2 * sfreq) + 2))
     walk = signal.lfilter([1], [1, -0.9], slow)
     knots = np.linspace(0, n, walk.shape[1])
     times = np.arange(n)
-    size = samples.std(axis=1) * rng.uniform(0.15, 0.45, n_chans)
+    size = samples.std(axis=1) * rng.uniform(0.05, 0.15, n_chans)
     for row, course, scale in zip(samples, walk, size, strict=True):
         row += scale * np.interp(times, knots, course)
 

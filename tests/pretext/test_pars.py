@@ -18,13 +18,6 @@ class TestPARS(PretextContract):
     task = PARS
 
 
-class TestPARSWithMLPDecoder(PretextContract):
-    task = PARS
-
-    def make(self, *args, **kwargs):
-        return super().make(*args, decoder="mlp", **kwargs)
-
-
 def test_published_sizes():
     task = PARS(6000)
     assert (task.n_patches, task.n_masked) == (40, 32)

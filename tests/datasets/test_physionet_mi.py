@@ -1,0 +1,103 @@
+"""eegmmidb: from files that the test writes, and from the published recordings."""
+
+from __future__ import annotations
+
+import socket
+
+import numpy as np
+import pytest
+from braindecode.datasets import BaseConcatDataset
+
+from braindecode_pars import PARSClassifier, as_sklearn
+from braindecode_pars.datasets import physionet_mi
+from braindecode_pars.evaluation import leave_one_subject_out
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError("went to the network")
+
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+def test_published_recordings(eeg_folder, no_network, capsys):
+    windows = physionet_mi.load(eeg_folder, [1, 88])
+    assert windows[0][0].shape == (64, 640)
+    assert windows.datasets[0].raw.ch_names[:3] == ["FC5", "FC3", "FC1"]
+    out = capsys.readouterr().out
+    assert out == "Resampled to 160 Hz: S088R04 (128 Hz), S088R08 (128 Hz), S088R12 (128 Hz).\n"
+    _, y, groups = as_sklearn(windows)
+    assert set(groups) == {1, 88}
+    assert (groups == 1).sum() == 45  # fifteen trials a run
+    assert set(y) == {0, 1}
+    assert np.isfinite(windows[50][0]).all()
+    assert 1e-6 < windows[50][0].std() < 1e-3  # volts
+    # Average reference over all channels.
+    assert np.abs(windows[10][0].mean(axis=0)).max() < 1e-9
+
+
+def test_picks_keep_the_reference_of_all_channels(eeg_folder):
+    whole = physionet_mi.load(eeg_folder, [2], runs=[4])
+    picked = physionet_mi.load(eeg_folder, [2], runs=[4], picks=["C3", "C4"])
+    np.testing.assert_array_equal(
+        picked[3][0], whole[3][0][[whole.datasets[0].raw.ch_names.index(n) for n in ("C3", "C4")]]
+    )
+
+
+def test_leave_one_subject_out_on_real_people(eeg_folder):
+    """Three people, really read, really pretrained and fine-tuned, small."""
+    windows = physionet_mi.load(
+        eeg_folder, [1, 2, 3], runs=[4, 8], picks=["C3", "Cz", "C4", "CP3", "CP4"]
+    )
+    clf = PARSClassifier(
+        embed_dim=16,
+        num_layers=1,
+        num_heads=2,
+        mlp_dim=32,
+        pretrain_epochs=2,
+        finetune_epochs=2,
+        electrode_position=True,
+        verbose=0,
+    )
+    scores = leave_one_subject_out({"PARS": clf}, windows, dataset="PhysioNet-MI", verbose=0)
+    assert sorted(scores["subject"].unique()) == [1, 2, 3]
+    assert scores["value"].between(-1, 1).all()
+    assert (scores["n_train_subjects"] == 2).all()
+
+
+def test_absent_runs_are_counted_and_never_fetched(eeg_folder, no_network, tmp_path, capsys):
+    tree = tmp_path / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001"
+    tree.mkdir(parents=True)
+    source = eeg_folder / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001/S001R04.edf"
+    (tree / "S001R04.edf").symlink_to(source)
+    windows = physionet_mi.load(tmp_path)
+    assert len(windows) == 15
+    assert capsys.readouterr().out == "Not there, so left out: S001R08, S001R12.\n"
+    with pytest.raises(FileNotFoundError, match="holds no run of subject 2; it has 1"):
+        physionet_mi.load(tmp_path, [1, 2])
+    assert sorted(p.name for p in tree.parent.iterdir()) == ["S001"]  # nothing was made
+
+
+def test_a_truncated_file_is_named_and_not_fetched_again(eeg_folder, tmp_path):
+    tree = tmp_path / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001"
+    tree.mkdir(parents=True)
+    source = eeg_folder / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001/S001R04.edf"
+    (tree / "S001R04.edf").write_bytes(source.read_bytes()[:100_000])
+    with pytest.raises(ValueError, match=r"S001R04\.edf is damaged or truncated"):
+        physionet_mi.load(tmp_path)
+
+
+def test_a_folder_without_the_layout(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"expected files such as .*S001R04\.edf"):
+        physionet_mi.load(tmp_path)
+    with pytest.raises(ValueError, match=r"runs must be among \(4, 8, 12\).*got \(6,\)"):
+        physionet_mi.load(tmp_path, runs=[6])
+
+
+def test_trials_of_recordings_that_are_there_already(eeg_folder):
+    recordings = physionet_mi.recordings(eeg_folder, [3], runs=[4])
+    windows = physionet_mi.trials(BaseConcatDataset(recordings.datasets))
+    assert len(windows) == 15

@@ -1,0 +1,132 @@
+"""Simulated nights: what a sleep scientist would check first."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.signal import welch
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from braindecode_pars import as_sklearn
+from braindecode_pars.datasets import simulated
+from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
+
+
+@pytest.fixture(scope="module")
+def long_nights():
+    return simulated.sleep(n_subjects=8, hours=2, n_chans=2, sfreq=100, random_state=11)
+
+
+@pytest.fixture(scope="module")
+def spectra(long_nights):
+    """Mean power spectrum of each stage, over people and channels."""
+    X, y, _ = as_sklearn(long_nights)
+    signals = np.asarray(X)
+    signals = signals / signals.std(axis=-1, keepdims=True).clip(1e-12)
+    frequencies, density = welch(signals, 100, nperseg=400)
+    return frequencies, {
+        name: density[y == stage].mean(axis=(0, 1)) for stage, name in enumerate(simulated.STAGES)
+    }
+
+
+def power(spectra, stage, low, high):
+    frequencies, density = spectra
+    return density[stage][(frequencies >= low) & (frequencies <= high)].sum()
+
+
+def test_shapes_units_and_subjects(long_nights):
+    window, target, _ = long_nights[0]
+    assert window.shape == (2, 3000)
+    assert target in range(5)
+    assert len(long_nights) == 8 * 240
+    assert long_nights.description["subject"].tolist() == list(range(1, 9))
+    amplitude = np.median([long_nights[i][0].std() for i in range(0, len(long_nights), 50)])
+    assert 5e-6 < amplitude < 60e-6  # volts
+
+
+def test_stages_have_their_rhythms(spectra):
+    def highest(low, high):
+        return max(simulated.STAGES, key=lambda stage: power(spectra, stage, low, high))
+
+    assert highest(0.5, 2) == "N3"
+    assert highest(8.5, 11) == "W"
+    spindles = {s: power(spectra, s, 12, 14.5) / power(spectra, s, 16, 20) for s in ("N1", "N2")}
+    assert spindles["N2"] > 1.2 * spindles["N1"]
+    assert power(spectra, "R", 4, 7.5) > power(spectra, "N3", 4, 7.5)
+
+
+def test_hypnograms_look_like_nights():
+    stages = np.concatenate([simulated.hypnogram(960, np.random.default_rng(s)) for s in range(20)])
+    share = np.bincount(stages, minlength=5) / len(stages)
+    wake, n1, n2, n3, rem = share
+    assert n2 == max(share)
+    assert 0.05 < n1 < 0.25
+    assert 0.05 < wake < 0.35
+    assert 0.05 < n3 < 0.35
+    assert 0.1 < rem < 0.35
+    # Stages last: the same one follows in most windows.
+    assert np.mean(stages[1:] == stages[:-1]) > 0.75
+    # Deep sleep early in the night, REM late.
+    by_night = stages.reshape(20, 960)
+    assert (by_night[:, :480] == 3).mean() > (by_night[:, 480:] == 3).mean()
+    assert (by_night[:, :480] == 4).mean() < (by_night[:, 480:] == 4).mean()
+    # Nobody falls from wake into deep sleep.
+    jumps = (by_night[:, :-1] == 0) & (by_night[:, 1:] == 3)
+    assert not jumps.any()
+
+
+def test_windows_have_slow_trends(long_nights):
+    """Power in neighbouring seconds is more alike than in seconds far apart."""
+    near, far = [], []
+    for i in range(0, len(long_nights), 7):
+        seconds = long_nights[i][0][0].reshape(30, 100)
+        if not seconds.any():
+            continue
+        log_power = np.log(seconds.var(axis=1) + 1e-14)
+        near.append(np.abs(np.diff(log_power)).mean())
+        far.append(np.abs(log_power[:15] - log_power[15:]).mean())
+    assert np.mean(near) < 0.95 * np.mean(far)
+
+
+def test_people_differ(long_nights):
+    gains = [np.median([ds[i][0].std() for i in range(0, 240, 20)]) for ds in long_nights.datasets]
+    assert max(gains) > 1.5 * min(gains)
+
+
+def test_a_channel_is_flat_now_and_then(long_nights):
+    flat = [i for i in range(len(long_nights)) if not long_nights[i][0].any(axis=1).all()]
+    assert 0 < len(flat) < 0.05 * len(long_nights)
+
+
+def test_it_is_learnable_but_not_easy(long_nights):
+    """Band power and logistic regression on people left out: far from 0, well below 1."""
+    pipeline = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(max_iter=1000))
+    scores = leave_one_subject_out({"band power": pipeline}, long_nights, verbose=0)
+    kappa = scores.loc[scores["metric"] == "kappa", "value"]
+    assert 0.4 < kappa.mean() < 0.85
+    assert kappa.max() < 0.95
+
+
+def test_a_seed_makes_the_same_people():
+    few = simulated.sleep(2, 0.1, 2, 100, random_state=1)
+    more = simulated.sleep(3, 0.1, 2, 100, random_state=1)
+    np.testing.assert_array_equal(few[15][0], more[15][0])
+    assert not np.array_equal(few[0][0], few[12][0])
+    assert not np.array_equal(few[0][0], simulated.sleep(2, 0.1, 2, 100, random_state=2)[0][0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(n_subjects=0), "n_subjects must be at least 1"),
+        (dict(n_chans=0), "n_chans must be between 1 and 13"),
+        (dict(n_chans=14), "n_chans must be between 1 and 13"),
+        (dict(sfreq=50), "sfreq must be at least 64 Hz"),
+        (dict(hours=0), "hold no 30-second window"),
+    ],
+)
+def test_mistakes_are_explained(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        simulated.sleep(**arguments)

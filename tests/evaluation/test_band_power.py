@@ -1,0 +1,33 @@
+"""The dull baseline measures what it says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from braindecode_pars.evaluation import LogBandPower
+from braindecode_pars.evaluation.band_power import BANDS
+
+
+@pytest.mark.parametrize(("band", "hz"), [("delta", 2), ("theta", 6), ("alpha", 10), ("sigma", 14)])
+def test_a_sine_fills_its_band(band, hz):
+    times = np.arange(3000) / 100
+    sine = np.sqrt(2) * 7e-6 * np.sin(2 * np.pi * hz * times)
+    powers = LogBandPower(sfreq=100).transform(sine[None, None])[0]
+    assert list(BANDS)[powers.argmax()] == band
+    assert powers.max() == pytest.approx(np.log(49e-12), abs=0.05)  # volts squared
+
+
+def test_channels_stay_apart_and_flat_ones_finite(nights):
+    features = LogBandPower().fit_transform(nights)
+    assert features.shape == (96, 15)
+    window = np.array(nights[4][0])
+    window[1] = 0
+    flat = LogBandPower(sfreq=100).transform(window[None])
+    assert np.isfinite(flat).all()
+    np.testing.assert_allclose(flat[0, :5], features[4, :5], rtol=1e-6)
+
+
+def test_the_sampling_rate_must_be_known():
+    with pytest.raises(ValueError, match="pass sfreq="):
+        LogBandPower().transform(np.zeros((2, 1, 300)))

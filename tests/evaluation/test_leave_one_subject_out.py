@@ -1,0 +1,89 @@
+"""The protocol: who is trained on, who is scored, and what comes out."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
+from sklearn.pipeline import make_pipeline
+from torch.utils.data import Subset
+
+from braindecode_pars import PARSEmbedder, as_sklearn
+from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
+from braindecode_pars.window_set import as_window_set
+
+
+class Spy(ClassifierMixin, BaseEstimator):
+    """Notes on whom it is trained and with which seed; always answers 2."""
+
+    seen: ClassVar[list] = []
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        groups = as_window_set(X).groups
+        Spy.seen.append((self.random_state, sorted(set(groups.tolist())), y))
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), 2)
+
+
+def test_everyone_is_left_out_once_for_each_seed(nights):
+    Spy.seen.clear()
+    scores = leave_one_subject_out(
+        {"spy": Spy()}, nights, seeds=[3, 4], dataset="nights", metrics=["accuracy"], verbose=0
+    )
+    assert [(seed, people) for seed, people, _ in Spy.seen] == [
+        (seed, [p for p in (1, 2, 3, 4) if p != out]) for out in (1, 2, 3, 4) for seed in (3, 4)
+    ]
+    assert list(scores.columns) == [
+        "protocol",
+        "dataset",
+        "method",
+        "subject",
+        "n_train_subjects",
+        "seed",
+        "metric",
+        "value",
+    ]
+    assert len(scores) == 8
+    _, y, groups = as_sklearn(nights)
+    for _, row in scores.iterrows():
+        assert row["value"] == pytest.approx((y[groups == row["subject"]] == 2).mean())
+        assert row["n_train_subjects"] == 3
+        assert row["dataset"] == "nights"
+
+
+def test_several_methods_and_pipelines(nights):
+    scores = leave_one_subject_out(
+        {
+            "dummy": make_pipeline(LogBandPower(), DummyClassifier(strategy="most_frequent")),
+            "spy": Spy(),
+        },
+        nights,
+        verbose=0,
+    )
+    assert isinstance(scores, pd.DataFrame)
+    means = scores.groupby(["method", "metric"])["value"].mean()
+    assert means["dummy", "kappa"] == pytest.approx(0, abs=1e-6)
+
+
+def test_a_test_subject_in_the_pretraining_is_warned_of(nights, tmp_path):
+    tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
+    embedder = PARSEmbedder(pretrain_epochs=1, **tiny).fit(Subset(nights, range(24)))
+    embedder.save(tmp_path / "encoder")
+    probe = make_pipeline(PARSEmbedder(encoder=tmp_path / "encoder", **tiny), DummyClassifier())
+    with pytest.warns(UserWarning, match="probe was pretrained on windows of test subject 1;") as w:
+        leave_one_subject_out({"probe": probe}, nights, verbose=0)
+    assert sum("was pretrained on" in str(warning.message) for warning in w) == 1
+
+
+def test_one_person_cannot_be_left_out(nights):
+    with pytest.raises(ValueError, match="at least two subjects"):
+        leave_one_subject_out({"spy": Spy()}, nights.datasets[0])

@@ -1,0 +1,90 @@
+"""Who may import whom: one way, no circles."""
+
+from __future__ import annotations
+
+import ast
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import braindecode_pars
+
+ROOT = Path(braindecode_pars.__file__).parent
+MODULES = {
+    ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in ROOT.rglob("*.py")
+}
+
+
+def imports(name: str) -> set[str]:
+    """Modules of this package that a module imports, at the top or inside a function."""
+    found = set()
+    for node in ast.walk(ast.parse(MODULES[name].read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                found.add(full if full in MODULES else node.module)
+    return {module for module in found if module in MODULES and module != name}
+
+
+def of(package: str) -> list[str]:
+    return sorted(name for name in MODULES if name.startswith(f"braindecode_pars.{package}"))
+
+
+P = "braindecode_pars."
+ALLOWED = {
+    P + "tokens": set(),
+    P + "encoder": {P + "tokens"},
+    P + "electrodes": set(),
+    P + "paper": set(),
+    P + "plotting": set(),
+    P + "window_set": set(),
+    P + "windows": {P + "window_set"},
+    P + "pretraining": set(),
+    P + "labels": {P + "window_set"},
+    P + "models": {P + "tokens", P + "encoder", P + "electrodes"},
+    P + "pretrained": {P + "encoder"},
+    P + "callbacks": {P + "encoder", P + "pretext.base", P + "pretraining", P + "windows"},
+    P + "pretext.base": {P + "encoder"},
+    P + "pretext.pairwise": {P + "encoder"},
+}
+
+
+@pytest.mark.parametrize("name", sorted(ALLOWED))
+def test_each_room_has_its_doors(name):
+    assert imports(name) <= ALLOWED[name]
+
+
+TASKS = [name for name in of("pretext.") if name.split(".")[-1] not in ("base", "pairwise")]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_pretext_tasks_do_not_know_each_other(name):
+    allowed = {P + "tokens", P + "encoder", P + "pretext.base", P + "pretext.pairwise"}
+    assert imports(name) <= allowed
+
+
+@pytest.mark.parametrize("name", of("datasets"))
+def test_datasets_know_no_model(name):
+    allowed = {P + "electrodes", P + "datasets", *of("datasets")}
+    assert imports(name) <= allowed
+
+
+@pytest.mark.parametrize("name", of("evaluation"))
+def test_evaluation_takes_any_estimator(name):
+    allowed = {P + "windows", P + "window_set", P + "evaluation", *of("evaluation")}
+    assert imports(name) <= allowed
+
+
+def test_there_are_no_circles():
+    graph = {name: imports(name) for name in MODULES if name != "braindecode_pars"}
+    graph = {name: {d for d in found if d != "braindecode_pars"} for name, found in graph.items()}
+    assert list(TopologicalSorter(graph).static_order())
+
+
+def test_there_are_no_drawers():
+    stems = {path.stem for path in MODULES.values()}
+    assert stems.isdisjoint({"utils", "util", "helpers", "misc", "common", "tools"})

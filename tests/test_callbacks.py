@@ -1,0 +1,205 @@
+"""Pretraining inside any skorch net, the schedule, the bar."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from braindecode import EEGClassifier
+from sklearn.base import clone
+from skorch.callbacks import Callback
+from skorch.helper import predefined_split
+from test_pretraining import InterruptAt
+from test_window_set import Counting
+from torch.utils.data import Subset
+
+from braindecode_pars import PARSNet
+from braindecode_pars.callbacks import Pretraining, WarmupCosine
+from braindecode_pars.pretext import PARS
+from braindecode_pars.pretraining import PretrainingNet
+
+
+def eeg_classifier(tiny, *callbacks, **arguments):
+    sizes = {f"module__{name}": value for name, value in tiny.items()}
+    return EEGClassifier(
+        PARSNet,
+        module__n_outputs=5,
+        module__n_chans=3,
+        module__n_times=3000,
+        module__sfreq=100.0,
+        **sizes,
+        callbacks=list(callbacks),
+        max_epochs=1,
+        verbose=0,
+        classes=list(range(5)),
+        **{"train_split": None, "batch_size": 32, **arguments},
+    )
+
+
+class Snapshot(Callback):
+    """Keeps the encoder's weights as fine-tuning finds them."""
+
+    def on_train_begin(self, net, **kwargs):
+        self.before_ = [p.detach().clone() for p in net.module_.encoder.parameters()]
+
+    def on_batch_begin(self, net, **kwargs):
+        if not hasattr(self, "after_"):
+            self.after_ = [p.detach().clone() for p in net.module_.encoder.parameters()]
+
+
+def test_it_pretrains_in_place_before_the_first_step(tiny, nights):
+    pretraining = ("pretraining", Pretraining("pars", epochs=2, verbose=0))
+    snapshot = ("snapshot", Snapshot())
+    net = eeg_classifier(tiny, pretraining, snapshot)
+    net.fit(nights, y=None)
+    callbacks = dict(net.callbacks_)
+    assert len(callbacks["pretraining"].net_.history) == 2
+    assert callbacks["pretraining"].net_.module_.encoder is net.module_.encoder
+    pairs = zip(callbacks["snapshot"].before_, callbacks["snapshot"].after_, strict=True)
+    assert any(not torch.equal(before, after) for before, after in pairs)
+
+
+def test_it_sees_the_training_part_only(tiny, nights):
+    train = Counting(Subset(nights, range(60)))
+    valid = Counting(Subset(nights, range(60, 96)))
+
+    class NothingAfterPretraining(Callback):
+        def on_epoch_begin(self, net, **kwargs):
+            self.reads_ = set(train.read), list(valid.read)
+
+    watch = NothingAfterPretraining()
+    net = eeg_classifier(
+        tiny,
+        ("pretraining", Pretraining("pars", epochs=1, verbose=0)),
+        ("watch", watch),
+        train_split=predefined_split(valid),
+    )
+    net.fit(train, y=None)
+    read_train, read_valid = dict(net.callbacks_)["watch"].reads_
+    assert read_train == set(range(60))
+    assert read_valid == []
+
+
+def test_it_happens_once_for_each_initialisation(tiny, nights):
+    net = eeg_classifier(tiny, ("pretraining", Pretraining("pars", epochs=1, verbose=0)))
+    net.fit(nights, y=None)
+    first = dict(net.callbacks_)["pretraining"].net_
+    net.partial_fit(nights, y=None)
+    assert dict(net.callbacks_)["pretraining"].net_ is first
+    net.fit(nights, y=None)
+    assert dict(net.callbacks_)["pretraining"].net_ is not first
+
+
+def test_unlabelled_windows_of_another_montage_take_part(tiny, nights):
+    extra = Counting(torch.utils.data.TensorDataset(torch.randn(7, 5, 2500)))
+    pretraining = Pretraining(
+        "pars", epochs=1, verbose=0, unlabeled=extra, task_params={"position_mask_ratio": 1.0}
+    )
+    net = eeg_classifier(tiny, ("pretraining", pretraining)).fit(nights, y=None)
+    fitted = dict(net.callbacks_)["pretraining"]
+    assert set(extra.read) == set(range(7))
+    assert fitted.net_.module_.n_times == 2500
+    assert fitted.net_.module_.n_masked == fitted.net_.module_.n_patches
+
+
+def test_a_task_instance_is_copied_and_gets_the_encoder(tiny, nights):
+    task = PARS(2000, 100, n_patches=10, **tiny)
+    net = eeg_classifier(tiny, ("pretraining", Pretraining(task, epochs=1, verbose=0)))
+    net.fit(nights, y=None)
+    used = dict(net.callbacks_)["pretraining"].net_.module_
+    assert used is not task
+    assert used.n_patches == 10
+    assert used.encoder is net.module_.encoder
+
+
+def test_ctrl_c_keeps_what_was_trained_says_so_and_is_raised(tiny, nights, capsys):
+    pretraining = Pretraining("pars", epochs=5, verbose=0, callbacks=[InterruptAt(3)])
+    net = eeg_classifier(tiny, ("pretraining", pretraining), ("snapshot", Snapshot()))
+    with pytest.raises(KeyboardInterrupt):
+        net.fit(nights, y=None)
+    assert "interrupted in epoch 3 of 5; the encoder keeps" in capsys.readouterr().out
+    before = dict(net.callbacks_)["snapshot"].before_
+    pairs = zip(before, net.module_.encoder.parameters(), strict=True)
+    assert any(not torch.equal(a, b) for a, b in pairs)
+
+
+def test_mistakes_are_explained(tiny, nights):
+    def fit(*args, **kwargs):
+        pretraining = Pretraining(*args, epochs=1, verbose=0, **kwargs)
+        eeg_classifier(tiny, ("pretraining", pretraining)).fit(nights, y=None)
+
+    with pytest.raises(ValueError, match=r"Unknown pretext task 'parts'; known are .*'pars'"):
+        fit("parts")
+    with pytest.raises(TypeError, match=r"A pretext task is a name, .*got int"):
+        fit(3)
+    with pytest.raises(TypeError, match="PARS has no parameter 'mask_ratio'; it takes decoder,"):
+        fit("pars", task_params={"mask_ratio": 0.5})
+    with pytest.raises(ValueError, match="build the instance with the same sizes"):
+        fit(PARS(3000, 100, **{**tiny, "embed_dim": 32}))
+    with pytest.raises(ValueError, match="posed on 6000 samples, but the windows have only 3000"):
+        fit(PARS(6000, 100, **tiny))
+    with pytest.raises(TypeError, match="is an instance already"):
+        fit(PARS(3000, 100, **tiny), task_params={"overlap": False})
+    net = EEGClassifier(
+        torch.nn.Linear(3000, 2),
+        callbacks=[Pretraining("pars", verbose=0)],
+        classes=[0, 1],
+        verbose=0,
+        train_split=None,
+    )
+    with pytest.raises(TypeError, match="Linear has none"):
+        net.fit(np.zeros((4, 3000), dtype=np.float32), np.array([0, 1, 0, 1]))
+
+
+def test_it_can_be_cloned():
+    pretraining = Pretraining("pars", epochs=3, task_params={"overlap": False})
+    assert clone(pretraining).get_params() == pretraining.get_params()
+
+
+class Rates(Callback):
+    def on_train_begin(self, net, **kwargs):
+        self.rates_ = []
+
+    def on_batch_end(self, net, training=False, **kwargs):
+        if training:
+            self.rates_.append({group["lr"] for group in net.optimizer_.param_groups})
+
+
+def test_warmup_and_cosine_in_closed_form(tiny):
+    """Ten epochs of three batches: a tenth of the steps warms up from a tenth of the rate."""
+    signals = np.zeros((12, 600), dtype=np.float32)
+    net = PretrainingNet(
+        PARS(600, 100, **tiny),
+        lr=1e-3,
+        max_epochs=10,
+        batch_size=4,
+        verbose=0,
+        callbacks=[("schedule", WarmupCosine()), ("rates", Rates())],
+    )
+    net.fit(signals)
+    rates = dict(net.callbacks_)["rates"].rates_
+    assert len(rates) == 30
+    for step, found in enumerate(rates):
+        progress = step / 30
+        if progress < 0.1:
+            expected = 1e-3 * (0.1 + 0.9 * progress / 0.1)
+        else:
+            expected = 1e-3 * 0.5 * (1 + math.cos(math.pi * (progress - 0.1) / 0.9))
+        assert len(found) == 1
+        assert found.pop() == pytest.approx(expected)
+    assert WarmupCosine().factor(0) == pytest.approx(0.1)
+    assert WarmupCosine().factor(1) == pytest.approx(0)
+    with pytest.raises(ValueError, match="warmup must be in"):
+        PretrainingNet(PARS(600, 100, **tiny), callbacks=[WarmupCosine(warmup=1.0)], verbose=0).fit(
+            signals
+        )
+
+
+def test_the_bar_counts_every_step(tiny, nights, capsys):
+    net = eeg_classifier(tiny, ("pretraining", Pretraining("pars", epochs=2, batch_size=32)))
+    net.fit(nights, y=None)
+    err = capsys.readouterr().err
+    assert "pretraining (PARS): 100%" in err
+    assert "loss/chance=" in err

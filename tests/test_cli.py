@@ -1,0 +1,90 @@
+"""The command line, and the demo in miniature."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from braindecode_pars import PARSClassifier, datasets, demo
+from braindecode_pars.cli import app
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """The demo's scenario, with people and nights for seconds instead of minutes."""
+
+    def scenario(seed):
+        nights = datasets.simulated.sleep(5, 0.2, n_chans=2, sfreq=100, random_state=seed)
+        labeled = demo.BaseConcatDataset(nights.datasets[2:])
+        return demo.Scenario(
+            "simulated sleep",
+            unlabeled=demo.BaseConcatDataset(nights.datasets[:2]),
+            labeled=labeled,
+            held_out=labeled,
+            pretrain_epochs=2,
+            finetune=dict(finetune_epochs=1),
+        )
+
+    monkeypatch.setattr(demo, "simulated_nights", scenario)
+
+
+def test_demo_end_to_end(small, tmp_path):
+    result = runner.invoke(app, ["demo", "--out", str(tmp_path / "out"), "--seed", "5"])
+    assert result.exit_code == 0, result.output
+    for row in ("PARS", "scratch", "band power"):
+        assert row in result.output
+    assert "3 people with labels, 72 windows of 2 channels x 30 s at 100 Hz" in result.output
+    assert "of chance" in result.output
+    out = tmp_path / "out"
+    assert {p.name for p in out.iterdir()} == {"encoder", "shifts.png", "kappa.png", "scores.csv"}
+    for figure in ("shifts.png", "kappa.png"):
+        assert (out / figure).read_bytes().startswith(b"\x89PNG")
+    scores = pd.read_csv(out / "scores.csv")
+    assert set(scores["subject"]) == {3, 4, 5}
+    assert set(scores["seed"]) == {5}
+    # The encoder is there to be used, and has not seen the people it was scored on.
+    clf = PARSClassifier(encoder=out / "encoder", finetune_epochs=1, verbose=0)
+    clf.fit(demo.simulated_nights(5).labeled)
+    assert clf.encoder_card_.subjects == [1, 2]
+
+
+def test_demo_on_real_recordings(eeg_folder, tmp_path, monkeypatch):
+    real = demo.motor_imagery
+
+    def shorter(folder):
+        scenario = real(folder)
+        scenario.pretrain_epochs = 1
+        scenario.finetune["finetune_epochs"] = 1
+        scenario.labeled = demo.BaseConcatDataset(scenario.labeled.datasets[:6])
+        return scenario
+
+    monkeypatch.setattr(demo.physionet_mi, "local_subjects", lambda *_: [1, 2, 3, 88])
+    monkeypatch.setattr(demo, "motor_imagery", shorter)
+    result = runner.invoke(app, ["demo", "--data", str(eeg_folder), "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert "Resampled to 160 Hz: S088R04 (128 Hz)" in result.output
+    assert "2 people with labels, 90 windows of 21 channels x 4 s at 160 Hz" in result.output
+    assert (tmp_path / "shifts.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--pretext", "parts"], "'parts' is no pretext task; known are"),
+        (["--data", "nowhere"], "nowhere holds no run"),
+    ],
+)
+def test_mistakes_end_in_one_sentence(arguments, message, tmp_path):
+    result = runner.invoke(app, ["demo", "--out", str(tmp_path / "out"), *arguments])
+    assert result.exit_code != 0
+    assert message in " ".join(result.output.replace("│", " ").split())
+    assert "Traceback" not in result.output
+
+
+def test_help():
+    result = runner.invoke(app, ["--help"])
+    assert result.exit_code == 0
+    assert "demo" in result.output

@@ -1,0 +1,65 @@
+"""From channel names to positions, and their code."""
+
+from __future__ import annotations
+
+import math
+
+import mne
+import numpy as np
+import pytest
+import torch
+
+from braindecode_pars.electrodes import HEAD_RADIUS, ElectrodeCode, electrode_positions
+
+
+def positions(*names: str) -> np.ndarray:
+    return electrode_positions(mne.create_info(list(names), 100.0, "eeg")["chs"])
+
+
+@pytest.mark.parametrize("name", ["C3", "c3", "C3.", "EEG C3-REF", "EEG C3-LE", "C3-M2", "C3-A2"])
+def test_one_electrode_by_its_many_names(name):
+    np.testing.assert_array_equal(positions(name), positions("C3"))
+
+
+def test_left_is_left_and_front_is_front():
+    left, right, front, back = positions("C3", "C4", "Fpz", "Oz")
+    assert left[0] < 0 < right[0]
+    assert front[1] > 0 > back[1]
+    assert 0.05 < np.linalg.norm(left) < 0.15  # metres
+
+
+@pytest.mark.parametrize("name", ["Fpz-Cz", "C3-C4", "ELA", "EEG 001", "EOG"])
+def test_bipolar_ear_and_unknown_channels_have_no_position(name):
+    assert np.isnan(positions(name)).all()
+
+
+def test_a_digitised_location_serves_where_the_name_does_not():
+    info = mne.create_info(["E17", "C3"], 100.0, "eeg")
+    for ch in info["chs"]:
+        ch["loc"][:3] = [0.01, 0.02, 0.09]
+    found = electrode_positions(info["chs"])
+    np.testing.assert_allclose(found[0], [0.01, 0.02, 0.09], rtol=1e-6)
+    np.testing.assert_array_equal(found[1], positions("C3")[0])
+
+
+@torch.no_grad()
+def test_code_is_sines_and_cosines_then_a_linear_layer():
+    code = ElectrodeCode(8)
+    where = torch.tensor([[-0.05, 0.01, 0.08]])
+    waves = [
+        [
+            f(v / HEAD_RADIUS * math.pi / 2 * 2**octave)
+            for f in (math.sin, math.cos)
+            for octave in range(4)
+        ]
+        for v in where[0].tolist()
+    ]
+    expected = code.project(torch.tensor(waves).flatten()[None])
+    torch.testing.assert_close(code(where), expected)
+
+
+@torch.no_grad()
+def test_unknown_electrodes_share_one_learned_code():
+    code = ElectrodeCode(8)
+    unknown = torch.tensor([[float("nan")] * 3, [0.0, 0.0, 0.0]])
+    assert torch.equal(code(unknown), code.unknown_token.expand(2, -1))

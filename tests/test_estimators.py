@@ -1,0 +1,367 @@
+"""PARSClassifier and PARSEmbedder, as a user of scikit-learn meets them."""
+
+from __future__ import annotations
+
+import mne
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
+from sklearn.pipeline import make_pipeline
+from skorch.callbacks import Callback
+from test_pretraining import InterruptAt
+from test_window_set import Counting
+from torch import nn
+from torch.utils.data import Subset
+
+from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn, paper
+from braindecode_pars.callbacks import Pretraining
+from braindecode_pars.pretrained import load_encoder
+
+FAST = dict(
+    embed_dim=16,
+    num_layers=1,
+    num_heads=2,
+    mlp_dim=32,
+    pretrain_epochs=1,
+    finetune_epochs=1,
+    random_state=0,
+    verbose=0,
+)
+
+
+def classifier(**arguments) -> PARSClassifier:
+    return PARSClassifier(**{**FAST, **arguments})
+
+
+def embedder(**arguments) -> PARSEmbedder:
+    sizes = {name: value for name, value in FAST.items() if name != "finetune_epochs"}
+    return PARSEmbedder(**{**sizes, **arguments})
+
+
+def same_weights(one: nn.Module, two: nn.Module) -> bool:
+    pairs = zip(one.state_dict().values(), two.state_dict().values(), strict=True)
+    return all(torch.equal(a, b) for a, b in pairs)
+
+
+@pytest.fixture(scope="module")
+def fitted(nights):
+    return classifier().fit(nights)
+
+
+def test_fit_and_predict_a_windows_dataset(fitted, nights):
+    proba = fitted.predict_proba(nights)
+    assert proba.shape == (96, len(fitted.classes_))
+    np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(fitted.predict(nights), fitted.classes_[proba.argmax(1)])
+    y = as_sklearn(nights)[1]
+    assert fitted.score(nights) == fitted.score(nights, y) == (fitted.predict(nights) == y).mean()
+    assert fitted.sfreq_ == 100.0
+    assert (fitted.n_chans_, fitted.n_times_) == (3, 3000)
+
+
+def test_the_default_model_is_pretrained_then_fine_tuned(fitted):
+    assert fitted.encoder_card_.task == "pars"
+    assert fitted.encoder_card_.sfreq == 100.0
+    history = fitted.history_
+    assert history["phase"].tolist() == ["pretraining", "fine-tuning"]
+    assert history["train_loss_relative"].notna().tolist() == [True, False]
+    assert history["valid_loss"].notna().tolist() == [False, True]
+    assert fitted.net_.module_.encoder is fitted.encoder_
+
+
+def test_same_seed_same_model_to_the_bit(fitted, nights):
+    state = torch.get_rng_state()
+    again = classifier().fit(nights)
+    assert torch.equal(torch.get_rng_state(), state)  # the caller's draws are not disturbed
+    assert same_weights(again.net_.module_, fitted.net_.module_)
+    other = classifier(random_state=1).fit(nights)
+    assert not same_weights(other.net_.module_, fitted.net_.module_)
+
+
+def test_it_learns(nights):
+    """On its own training windows, far above chance: 25, 24, 33, 1 and 13 windows a class."""
+    clf = classifier(
+        pretrain_epochs=3, finetune_epochs=60, finetune_lr=3e-3, validation=0, embed_dim=32
+    )
+    assert clf.fit(nights).score(nights) > 0.6
+
+
+def test_cross_validation_leaving_subjects_out(nights):
+    X, y, groups = as_sklearn(nights)
+    logo = LeaveOneGroupOut()
+    through_view = cross_val_score(classifier(), X, y, groups=groups, cv=logo, error_score="raise")
+    assert through_view.shape == (4,)
+    # The literal dataset reaches the estimator as lists of tuples: no sampling rate, no subjects.
+    with pytest.warns(UserWarning, match="Pass sfreq="):
+        literal = cross_val_score(
+            classifier(), nights, y, groups=groups, cv=logo, error_score="raise"
+        )
+    assert literal.shape == (4,)
+    told = cross_val_score(classifier(sfreq=100), nights, y, groups=groups, cv=logo)
+    assert np.isfinite(told).all()
+
+
+def test_the_same_signals_in_an_array_give_the_same_model(fitted, nights):
+    array = np.stack([nights[i][0] for i in range(96)])
+    _, y, groups = as_sklearn(nights)
+    from_array = classifier(sfreq=100).fit(array, y, groups=groups)
+    assert same_weights(from_array.net_.module_, fitted.net_.module_)
+
+
+def test_microvolts_are_as_good_as_volts(fitted, nights):
+    microvolts = np.stack([nights[i][0] for i in range(96)]) * 1e6
+    np.testing.assert_allclose(
+        fitted.predict_proba(microvolts), fitted.predict_proba(nights), atol=1e-4
+    )
+
+
+def test_clone_forgets_what_was_learned_and_keeps_what_was_set(fitted):
+    twin = clone(fitted)
+    assert not hasattr(twin, "net_")
+    assert twin.get_params() == fitted.get_params()
+
+
+def test_labels_of_any_kind(nights):
+    y = as_sklearn(nights)[1]
+    names = np.array(["W", "N1", "N2", "N3", "R"])[y]
+    clf = classifier(pretext=None).fit(nights, names)
+    assert clf.classes_.tolist() == sorted(set(names))
+    assert set(clf.predict(nights)) <= set(names)
+    awake = classifier(pretext=None).fit(nights, y == 0)
+    assert awake.classes_.tolist() == [False, True]
+
+
+class Reads(Callback):
+    """Notes what has been read when fine-tuning begins."""
+
+    def __init__(self, counting):
+        self.counting = counting
+
+    def on_train_begin(self, net, **kwargs):
+        self.counting.before_fine_tuning = list(self.counting.read)
+
+
+def test_internal_validation_takes_no_part_in_pretraining(nights):
+    counting = Counting(nights)
+    _, y, groups = as_sklearn(nights)
+    clf = classifier(sfreq=100, callbacks=[Reads(counting)], validation=0.5)
+    clf.fit(counting, y, groups=groups)
+    # Every window is looked at once before anything starts; pretraining then reads on.
+    pretrained_on = set(counting.before_fine_tuning[96:])
+    subjects = set(groups[list(pretrained_on)])
+    assert len(subjects) == 2
+    assert clf.encoder_card_.subjects == sorted(subjects)
+    fine_tuned_on = set(counting.read[len(counting.before_fine_tuning) :])
+    assert fine_tuned_on == set(range(96))
+
+
+def test_the_best_validation_state_is_restored(nights):
+    class Spoil(Callback):
+        """Ruins the model after the second epoch."""
+
+        def on_epoch_begin(self, net, **kwargs):
+            if len(net.history) == 3:
+                with torch.no_grad():
+                    net.module_.final_layer.bias.add_(100 * torch.arange(5.0))
+
+    clf = classifier(pretext=None, finetune_epochs=4, callbacks=[Spoil()]).fit(nights)
+    losses = clf.history_["valid_loss"]
+    assert losses.idxmin() < 2
+    assert clf.net_.module_.final_layer.bias.abs().max() < 10
+
+
+def test_class_weights_are_those_of_the_training_part(nights):
+    y = as_sklearn(nights)[1]
+    clf = classifier(pretext=None, validation=0).fit(nights)
+    counts = np.bincount(y)
+    expected = len(y) / (len(counts) * counts)
+    np.testing.assert_allclose(clf.net_.criterion_.weight, expected, rtol=1e-6)
+
+
+def test_unlabelled_windows_are_pretrained_on_only(nights):
+    _, y, _ = as_sklearn(nights)
+    y = y.copy()
+    y[:48] = -1  # subjects 1 and 2
+    clf = classifier(validation=0).fit(nights, y)
+    assert -1 not in clf.classes_
+    assert clf.encoder_card_.subjects == [1, 2, 3, 4]
+    assert clf.encoder_card_.n_windows == 96
+    more = classifier(validation=0).fit(
+        Subset(nights, range(48, 96)), unlabeled=Subset(nights, range(48))
+    )
+    assert same_weights(more.net_.module_, clf.net_.module_)
+
+
+def test_a_pretrained_encoder_from_a_folder(nights, tmp_path):
+    emb = embedder(embed_dim=24, num_heads=3).fit(nights)
+    emb.save(tmp_path / "encoder")
+    clf = classifier(encoder=tmp_path / "encoder", freeze_encoder=True).fit(nights)
+    assert clf.encoder_.embed_dim == 24  # the encoder's sizes win
+    assert same_weights(clf.encoder_, emb.encoder_)
+    assert clf.encoder_card_ == emb.encoder_card_
+    assert clf.history_["phase"].tolist() == ["fine-tuning"]
+    tuned = classifier(encoder=emb).fit(nights)
+    assert not same_weights(tuned.encoder_, emb.encoder_)  # fine-tuned, on a copy
+    again, _ = load_encoder(tmp_path / "encoder")
+    assert same_weights(again, emb.encoder_)
+
+
+def test_an_encoder_of_another_sampling_rate_is_refused(nights):
+    emb = embedder().fit(nights)
+    fast = np.random.default_rng(0).normal(size=(8, 3, 3000))
+    with pytest.raises(ValueError, match=r"pretrained at 100 Hz, .* at 200 Hz; resample"):
+        classifier(encoder=emb, sfreq=200).fit(fast, [0, 1] * 4)
+
+
+def test_windows_of_another_sampling_rate_are_refused_at_predict(fitted):
+    info = mne.create_info(3, 250.0, "eeg")
+    epochs = mne.EpochsArray(np.zeros((2, 3, 3000)), info, verbose="error")
+    with pytest.raises(ValueError, match="250 Hz, the model at 100 Hz; resample"):
+        fitted.predict(epochs)
+
+
+def test_other_channels_and_lengths_at_predict(fitted):
+    rng = np.random.default_rng(0)
+    for n_chans, n_times in ((1, 3000), (9, 1000), (2, 100)):
+        assert fitted.predict(rng.normal(size=(3, n_chans, n_times))).shape == (3,)
+    with pytest.raises(ValueError, match="99 samples is shorter than the model's patch of 100"):
+        fitted.predict(rng.normal(size=(3, 2, 99)))
+
+
+def test_a_flat_channel_and_fewer_windows_than_a_batch(nights):
+    few = np.stack([nights[i][0] for i in range(12)])
+    few[:, 1] = 0.0
+    clf = classifier(sfreq=100, validation=0).fit(few, [0, 1] * 6)
+    assert np.isfinite(clf.predict_proba(few)).all()
+
+
+def test_electrode_position_follows_the_names(nights):
+    clf = classifier(electrode_position=True, pretext=None).fit(nights)
+    assert clf.net_.module_.electrode_position
+    array = np.stack([nights[i][0] for i in range(4)])
+    swapped = mne.EpochsArray(
+        array[:, [1, 0, 2]], mne.create_info(["C4", "C3", "F3"], 100.0, "eeg"), verbose="error"
+    )
+    np.testing.assert_allclose(
+        clf.predict_proba(swapped), clf.predict_proba(Subset(nights, range(4))), atol=1e-5
+    )
+
+
+def test_refit_on_another_shape(nights):
+    clf = classifier().fit(nights)
+    rng = np.random.default_rng(0)
+    clf.set_params(sfreq=50).fit(rng.normal(size=(20, 2, 250)), ["a", "b"] * 10)
+    assert clf.classes_.tolist() == ["a", "b"]
+    assert clf.predict(rng.normal(size=(3, 2, 250))).shape == (3,)
+
+
+def test_without_a_sampling_rate_a_patch_is_a_thirtieth_of_the_window(nights):
+    array = np.stack([nights[i][0] for i in range(20)])
+    with pytest.warns(UserWarning, match=r"100 samples long, a thirtieth.* Pass sfreq="):
+        clf = classifier(validation=0).fit(array, [0, 1] * 10)
+    assert clf.sfreq_ is None
+    assert clf.encoder_.patch_size == 100
+
+
+def test_augmentation(nights):
+    from braindecode.augmentation import GaussianNoise
+
+    plain = classifier(pretext=None).fit(nights)
+    noisy = classifier(pretext=None, augmentation=GaussianNoise(1.0, random_state=0)).fit(nights)
+    assert not same_weights(noisy.net_.module_, plain.net_.module_)
+
+
+def test_ctrl_c_in_pretraining_keeps_the_encoder(nights, monkeypatch, tmp_path, capsys):
+    original = Pretraining.__init__
+
+    def interrupted(self, *args, **kwargs):
+        original(self, *args, **{**kwargs, "callbacks": [InterruptAt(2)]})
+
+    monkeypatch.setattr(Pretraining, "__init__", interrupted)
+    clf = classifier(pretrain_epochs=4, checkpoint_dir=tmp_path / "kept")
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(nights)
+    assert "Pretraining was interrupted in epoch 2 of 4" in capsys.readouterr().out
+    kept, card = load_encoder(tmp_path / "kept")
+    assert same_weights(kept, clf.encoder_)
+    assert card.task == "pars"
+
+
+def test_ctrl_c_in_fine_tuning_is_raised(nights):
+    clf = classifier(pretext=None, finetune_epochs=4, callbacks=[InterruptAt(3)])
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(nights)
+    assert clf.predict(nights).shape == (96,)
+
+
+def test_the_published_settings_fit_the_constructor():
+    clf = PARSClassifier(**paper.CLASSIFIER)
+    assert (clf.embed_dim, clf.num_layers, clf.num_heads, clf.mlp_dim) == (512, 8, 8, 512)
+    assert (clf.pretrain_epochs, clf.pretrain_batch_size, clf.pretrain_lr) == (1000, 512, 1e-4)
+    assert PatchEncoder(**paper.ENCODER).config == PatchEncoder().config
+
+
+@pytest.mark.parametrize(
+    ("arguments", "y", "message"),
+    [
+        ({}, [0] * 8, "All labels are 0; a classifier needs at least two classes"),
+        ({}, [-1] * 8, "All windows are unlabelled"),
+        ({}, [-1, 1] * 4, "Labels are exactly -1 and"),
+        ({}, None, "There are no labels"),
+        (dict(pretext="parts"), [0, 1] * 4, "Unknown pretext task 'parts'"),
+        (dict(patch_seconds=9), [0, 1] * 4, "600 samples is shorter than one patch of 900"),
+        (dict(device="cuda:77"), [0, 1] * 4, "device='cuda:77' cannot be used here"),
+        (dict(device="abacus"), [0, 1] * 4, "device='abacus' cannot be used here"),
+        (dict(pretrain_epochs=-1), [0, 1] * 4, "pretrain_epochs must not be negative"),
+        (dict(encoder="nowhere"), [0, 1] * 4, "nowhere is not the folder of a pretrained encoder"),
+        (dict(class_weight="even"), [0, 1] * 4, "'balanced', a dict or None"),
+    ],
+)
+def test_mistakes_are_explained(arguments, y, message):
+    array = np.random.default_rng(0).normal(size=(8, 2, 600))
+    clf = classifier(sfreq=100, **{"validation": 0.25, **arguments})
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        clf.fit(array, y)
+
+
+def test_embedder_in_a_pipeline(nights):
+    X, y, groups = as_sklearn(nights)
+    probe = make_pipeline(embedder(), LogisticRegression(max_iter=200))
+    scores = cross_val_score(probe, X, y, groups=groups, cv=LeaveOneGroupOut(), error_score="raise")
+    assert np.isfinite(scores).all()
+
+
+def test_embedding_is_mean_and_spread_over_channels(nights):
+    emb = embedder().fit(nights)
+    embedded = emb.transform(nights)
+    assert embedded.shape == (96, 32)
+    assert embedded.dtype == np.float32
+    channels = [
+        emb.transform(np.stack([nights[i][0][[c]] for i in range(96)]))[:, :16] for c in range(3)
+    ]
+    np.testing.assert_allclose(embedded[:, :16], np.mean(channels, axis=0), atol=1e-5)
+    np.testing.assert_allclose(embedded[:, 16:], np.std(channels, axis=0), atol=1e-5)
+    mean = embedder(pooling="mean").fit(nights).transform(nights)
+    np.testing.assert_array_equal(mean, embedded[:, :16])
+    with pytest.raises(ValueError, match="'mean_std' or 'mean', got 'max'"):
+        embedder(pooling="max").fit(nights)
+
+
+def test_embedder_is_reproducible_and_pretext_none_is_random(nights):
+    one, two = (embedder().fit(nights) for _ in range(2))
+    assert same_weights(one.encoder_, two.encoder_)
+    random = embedder(pretext=None).fit(nights)
+    assert not same_weights(one.encoder_, random.encoder_)
+    assert random.encoder_card_.task is None
+
+
+def test_not_fitted_yet(nights):
+    from sklearn.exceptions import NotFittedError
+
+    with pytest.raises(NotFittedError):
+        classifier().predict(nights)
+    with pytest.raises(NotFittedError):
+        embedder().transform(nights)

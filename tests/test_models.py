@@ -1,0 +1,242 @@
+"""PARSNet: what it computes, what it ignores, and what braindecode expects of it."""
+
+from __future__ import annotations
+
+import copy
+
+import mne
+import pytest
+import torch
+from torch import nn
+
+from braindecode_pars import PARSNet
+from braindecode_pars.models import embed_signals, patch_size_for
+
+
+def make(n_chans=5, sfreq=100.0, **arguments) -> PARSNet:
+    sizes = dict(embed_dim=16, num_layers=2, num_heads=2, mlp_dim=24)
+    return PARSNet(n_outputs=3, n_chans=n_chans, n_times=600, sfreq=sfreq, **{**sizes, **arguments})
+
+
+def chs_info(*names: str) -> list[dict]:
+    return mne.create_info(list(names), 100.0, "eeg")["chs"]
+
+
+@torch.no_grad()
+def test_forward_against_a_plain_recomputation():
+    net = make().double().eval()
+    x = torch.randn(2, 5, 600, dtype=torch.float64)
+    for b in range(2):
+        spatial = []
+        for c in range(5):
+            signal = x[b, c]
+            signal = (signal - signal.mean()) / (signal.var(correction=0) + 1e-20).sqrt()
+            tokens = net.encoder.tokenize(signal.reshape(1, 6, 100))
+            angles = torch.arange(6.0)[:, None] / 10_000 ** (torch.arange(0, 16, 2) / 16)
+            positions = torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
+            spatial.append(net.encoder(tokens + positions)[0].mean(0))
+        pooled = net.spatial_attention(net.query_token[None, None], torch.stack(spatial)[None])
+        expected = net.final_layer(pooled[0, 0])
+        torch.testing.assert_close(net(x)[b], expected, atol=1e-6, rtol=1e-5)
+
+
+def test_dropping_before_the_encoder_equals_dropping_after_it():
+    """Same draws, same mathematics: outputs and gradients, down to the encoder's."""
+    net = make(n_chans=7, channel_drop_prob=0.5).train()
+    x = torch.randn(6, 7, 600)
+    torch.manual_seed(11)
+    kept = net._kept_channels(x, None)
+    assert 0 < kept.sum() < kept.numel()
+    torch.manual_seed(11)
+    before = net(x)
+
+    twin = copy.deepcopy(net)
+    spatial = embed_signals(twin.encoder, x.flatten(0, 1)).unflatten(0, (6, 7))
+    query = twin.query_token.expand(6, 1, -1)
+    after = twin.final_layer(twin.spatial_attention(query, spatial, kept).squeeze(1))
+
+    torch.testing.assert_close(before, after)
+    for output in (before, after):
+        output.square().sum().backward()
+    for (name, one), two in zip(net.named_parameters(), twin.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, two.grad, atol=1e-5, rtol=1e-4, msg=name)
+
+
+def test_dropped_channels_never_enter_the_encoder():
+    net = make(n_chans=7).train()
+    seen = []
+    net.encoder.register_forward_pre_hook(lambda _, args: seen.append(len(args[0])))
+    x = torch.randn(6, 7, 600)
+    torch.manual_seed(11)
+    kept = int(net._kept_channels(x, None).sum())
+    torch.manual_seed(11)
+    net(x)
+    assert seen == [kept]
+
+
+def test_channels_are_dropped_at_the_stated_rate_and_one_always_stays():
+    net = make(n_chans=4, channel_drop_prob=0.5).train()
+    kept = net._kept_channels(torch.zeros(20_000, 4, 1), None)
+    assert kept.any(dim=1).all()
+    # One of sixteen examples would lose all four and keeps one instead.
+    assert kept.float().mean().item() == pytest.approx(0.5 + 1 / 16 / 4, abs=0.01)
+    mask = torch.tensor([True, False, False, True]).expand(500, -1)
+    kept = net._kept_channels(torch.zeros(500, 4, 1), mask)
+    assert kept.any(dim=1).all()
+    assert not kept[:, 1:3].any()
+    assert net.eval()._kept_channels(torch.zeros(2, 4, 1), None) is None
+
+
+@pytest.mark.parametrize("garbage", [1e30, float("nan"), float("inf")])
+@pytest.mark.parametrize("training", [False, True])
+def test_garbage_in_a_masked_channel_changes_nothing(garbage, training):
+    net = make(channel_drop_prob=0.3).train(training)
+    x = torch.randn(3, 5, 600)
+    mask = torch.ones(3, 5, dtype=torch.bool)
+    mask[:, 2] = False
+    mask[1, 4] = False
+    bad = x.clone()
+    bad[~mask] = garbage
+    outputs, gradients = [], []
+    for signals in (x, bad):
+        net.zero_grad()
+        torch.manual_seed(5)
+        outputs.append(net(signals, ch_mask=mask))
+        outputs[-1].sum().backward()
+        gradients.append([p.grad.clone() for p in net.parameters()])
+    assert torch.equal(*outputs)
+    assert all(torch.equal(a, b) for a, b in zip(*gradients, strict=True))
+    features = net.eval()(bad, ch_mask=mask, return_features=True)["features"]
+    assert (features[~mask] == 0).all()
+
+
+@torch.no_grad()
+def test_a_masked_channel_is_a_missing_channel():
+    net = make().eval()
+    x = torch.randn(2, 5, 600)
+    mask = torch.tensor([True, True, False, True, True]).expand(2, -1)
+    torch.testing.assert_close(net(x, ch_mask=mask), net(x[:, [0, 1, 3, 4]]))
+
+
+@torch.no_grad()
+def test_without_positions_the_model_cannot_tell_c3_from_c4():
+    x = torch.randn(2, 3, 600)
+    swapped = x[:, [1, 0, 2]]
+    names = chs_info("C3", "C4", "Cz")
+    blind = make(None, chs_info=names).eval()
+    torch.testing.assert_close(blind(x), blind(swapped), atol=1e-6, rtol=1e-5)
+    sighted = make(None, chs_info=names, electrode_position=True).eval()
+    assert (sighted(x) - sighted(swapped)).abs().max() > 1e-4
+
+
+@torch.no_grad()
+def test_positions_come_from_names_or_from_pos():
+    names = chs_info("C3", "C4", "Cz")
+    net = make(None, chs_info=names, electrode_position=True).eval()
+    x = torch.randn(2, 3, 600)
+    assert torch.equal(net(x), net(x, pos=net.positions))
+    assert torch.equal(net(x), net(x, pos=net.positions.expand(2, -1, -1)))
+    moved = net.positions.clone()
+    moved[0] = float("nan")
+    assert not torch.allclose(net(x), net(x, pos=moved))
+    assert net(x, pos=moved).isfinite().all()
+
+
+def test_no_learnable_shape_depends_on_channels_or_samples():
+    shapes = [
+        {name: p.shape for name, p in net.named_parameters()}
+        for net in (
+            make(3, electrode_position=True),
+            PARSNet(
+                3,
+                64,
+                n_times=3000,
+                sfreq=100.0,
+                embed_dim=16,
+                num_layers=2,
+                num_heads=2,
+                mlp_dim=24,
+                electrode_position=True,
+            ),
+        )
+    ]
+    assert shapes[0] == shapes[1]
+    assert make(electrode_position=True).state_dict().keys() == shapes[0].keys()
+
+
+@torch.no_grad()
+def test_one_model_takes_any_channels_and_lengths():
+    net = make().eval()
+    for n_chans, n_times in ((1, 100), (64, 250), (2, 3000)):
+        assert net(torch.randn(2, n_chans, n_times)).shape == (2, 3)
+
+
+def test_return_features():
+    out = make().eval()(torch.randn(2, 5, 600), return_features=True)
+    assert out["features"].shape == (2, 5, 16)
+    assert out["cls_token"].shape == (2, 16)
+
+
+def test_final_layer_is_last_and_can_be_reset():
+    net = make()
+    assert [name for name, _ in net.named_children()][-1] == "final_layer"
+    net.reset_head(7)
+    assert net.n_outputs == 7
+    assert net(torch.randn(2, 5, 600)).shape == (2, 7)
+
+
+@torch.no_grad()
+def test_compile_and_export_equal_eager():
+    net = make(None, chs_info=chs_info("C3", "C4", "Cz", "Pz", "Oz"), electrode_position=True)
+    x = torch.randn(2, 5, 600)
+    net.eval()
+    torch.testing.assert_close(torch.compile(net, fullgraph=True)(x), net(x))
+    torch.testing.assert_close(torch.export.export(net, (x,)).module()(x), net(x))
+
+
+def test_config_round_trip_and_string():
+    net = make(activation=nn.ELU, electrode_position=True)
+    again = PARSNet.from_config(net.get_config())
+    again.load_state_dict(net.state_dict())
+    assert isinstance(again.encoder.blocks[0].feed_forward[1], nn.ELU)
+    assert "final_layer" in str(make())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((1.0, 200.0, 6000), 200),
+        ((0.5, 128.0, None), 64),
+        ((1.0, None, 6000), 200),  # a thirtieth of the window
+        ((1.0, None, 7), 1),
+    ],
+)
+def test_patch_size(arguments, expected):
+    assert patch_size_for(*arguments) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((1.0, 200.0, 150), "150 samples is shorter than one patch of 200 samples"),
+        ((0.0, 200.0, 600), "patch_seconds must be positive"),
+        ((1.0, None, None), "neither is specified or can be inferred"),
+    ],
+)
+def test_patch_size_errors(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        patch_size_for(*arguments)
+
+
+def test_mistakes_are_explained():
+    x = torch.randn(2, 5, 600)
+    with pytest.raises(ValueError, match=r"channel_drop_prob must be in \[0, 1\), got 1"):
+        make(channel_drop_prob=1.0)
+    with pytest.raises(ValueError, match=r"ch_mask has shape \(2, 4\)"):
+        make()(x, ch_mask=torch.ones(2, 4))
+    with pytest.raises(ValueError, match="every channel of a window as missing"):
+        make()(x, ch_mask=torch.zeros(2, 5))
+    with pytest.raises(ValueError, match="electrode_position=True needs positions"):
+        make(electrode_position=True)(x)
+    with pytest.raises(ValueError, match="positions for 2 channels, the windows have 5"):
+        make(electrode_position=True)(x, pos=torch.rand(2, 3))

@@ -1,0 +1,118 @@
+"""The folder of a pretrained encoder."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from braindecode_pars import PARSNet, PatchEncoder
+from braindecode_pars.pretext import PARS
+from braindecode_pars.pretrained import (
+    EncoderCard,
+    load_encoder,
+    save_encoder,
+    unique_subjects,
+)
+
+
+@pytest.fixture
+def encoder(tiny):
+    return PatchEncoder(50, **tiny, activation=nn.ELU)
+
+
+@pytest.fixture
+def folder(encoder, tmp_path):
+    card = EncoderCard(sfreq=100.0, task="pars", subjects=["S1", "S2"], n_windows=7, epochs=3)
+    return save_encoder(encoder, card, tmp_path / "run" / "encoder")
+
+
+def test_round_trip(encoder, folder):
+    loaded, card = load_encoder(folder)
+    assert loaded.config == encoder.config
+    for name, value in encoder.state_dict().items():
+        assert torch.equal(loaded.state_dict()[name], value)
+    assert (card.sfreq, card.task, card.subjects) == (100.0, "pars", ["S1", "S2"])
+    assert set(card.versions) == {"braindecode_pars", "braindecode", "torch"}
+
+
+def test_only_the_two_files_are_left(folder):
+    assert sorted(p.name for p in folder.iterdir()) == ["encoder.json", "encoder.safetensors"]
+
+
+def test_saving_again_replaces_the_old_one(encoder, folder):
+    with torch.no_grad():
+        encoder.norm.weight.fill_(5.0)
+    save_encoder(encoder, EncoderCard(), folder)
+    loaded, card = load_encoder(folder)
+    assert (loaded.norm.weight == 5).all()
+    assert card.task is None
+
+
+def test_whatever_has_an_encoder(tiny):
+    net = PARSNet(2, 3, n_times=600, sfreq=100, **tiny)
+    task = PARS(600, 100, encoder=net.encoder)
+    for owner in (net, task, net.encoder):
+        assert load_encoder(owner)[0] is net.encoder
+    with pytest.raises(TypeError, match="A Linear holds no pretrained encoder"):
+        load_encoder(nn.Linear(2, 2))
+
+
+def test_a_missing_folder(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"it has no encoder\.safetensors"):
+        load_encoder(tmp_path)
+
+
+def test_a_truncated_file(folder):
+    path = folder / "encoder.safetensors"
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(ValueError, match="damaged or no safetensors file"):
+        load_encoder(folder)
+
+
+def test_a_foreign_file_says_how_many_tensors_matched(folder):
+    path = folder / "encoder.safetensors"
+    weights = load_file(path)
+    total = len(weights)
+    weights.pop("norm.weight")
+    weights["tokenizer.weight"] = torch.zeros(3, 3)
+    weights["head.weight"] = torch.zeros(2)
+    save_file(weights, path)
+    with pytest.raises(
+        ValueError,
+        match=rf"{total - 2} of {total} tensors matched; 1 missing \(such as norm.weight\); 1 of "
+        r"another shape \(such as tokenizer.weight\); 1 unexpected \(such as head.weight\)",
+    ):
+        load_encoder(folder)
+
+
+@pytest.mark.parametrize(
+    "text", ["{", '{"encoder": {}}', '{"encoder": {"activation": "system"}, "pretraining": {}}']
+)
+def test_a_card_that_is_none(folder, text):
+    (folder / "encoder.json").write_text(text)
+    with pytest.raises(ValueError, match="does not describe an encoder"):
+        load_encoder(folder)
+
+
+def test_no_pickle_is_ever_written(folder):
+    json.loads((folder / "encoder.json").read_text())
+    load_file(folder / "encoder.safetensors")
+    assert b"PK" not in (folder / "encoder.safetensors").read_bytes()[:2]
+
+
+def test_an_activation_of_ones_own_cannot_be_saved(tiny, tmp_path):
+    class Odd(nn.GELU):
+        pass
+
+    with pytest.raises(ValueError, match=r"is not one of torch\.nn"):
+        save_encoder(PatchEncoder(50, **tiny, activation=Odd), EncoderCard(), tmp_path / "x")
+
+
+def test_subjects_of_several_sets():
+    assert unique_subjects([3, 1], [2, 3]) == [1, 2, 3]
+    assert unique_subjects(["b"], ["a"]) == ["a", "b"]
+    assert unique_subjects(["b"], None) is None

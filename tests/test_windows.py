@@ -1,0 +1,81 @@
+"""Lazy views: single channels for pretraining, scikit-learn's X, y, groups."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from braindecode.datasets import BaseConcatDataset
+from test_window_set import Counting
+from torch.utils.data import TensorDataset
+
+from braindecode_pars import as_sklearn
+from braindecode_pars.windows import SingleChannelWindows
+
+
+def test_one_random_channel_and_crop_of_each_window():
+    # Every sample tells its window, channel and time.
+    window, channel, time = np.meshgrid(np.arange(4), np.arange(3), np.arange(50), indexing="ij")
+    code = torch.from_numpy(window * 10_000 + channel * 1000 + time).float()
+    single = SingleChannelWindows(TensorDataset(code), n_times=40)
+    assert len(single) == 4
+    seen = set()
+    for _ in range(300):
+        signal, no_target = single[2]
+        assert signal.shape == (40,)
+        assert signal.dtype == torch.float32
+        assert no_target == 0
+        assert torch.equal(signal.diff(), torch.ones(39))
+        assert signal[0] // 10_000 == 2
+        seen.add((int(signal[0] % 10_000) // 1000, int(signal[0]) % 1000))
+    assert {channel for channel, _ in seen} == {0, 1, 2}
+    assert {start for _, start in seen} == set(range(11))
+
+
+def test_montages_and_lengths_may_differ(nights):
+    short = TensorDataset(torch.randn(5, 7, 2000))
+    from torch.utils.data import ConcatDataset
+
+    single = SingleChannelWindows(ConcatDataset([nights, short]), n_times=2000)
+    assert all(single[i][0].shape == (2000,) for i in (0, 95, 96, 100))
+
+
+def test_same_seed_same_crop(nights):
+    single = SingleChannelWindows(nights, n_times=500)
+    crops = []
+    for _ in range(2):
+        torch.manual_seed(4)
+        crops.append(single[9][0])
+    assert torch.equal(*crops)
+
+
+def test_only_the_asked_window_is_read(nights):
+    counting = Counting(nights)
+    SingleChannelWindows(counting, n_times=100)[5]
+    assert counting.read == [5]
+
+
+def test_too_short_and_too_few():
+    with pytest.raises(ValueError, match="Window 1 has 100 samples, crops of 200 were asked for"):
+        SingleChannelWindows(TensorDataset(torch.randn(2, 1, 100)), n_times=200)[1]
+    with pytest.raises(ValueError, match="There are no windows"):
+        SingleChannelWindows(TensorDataset(torch.randn(0, 1, 100)))
+
+
+def test_as_sklearn_is_lazy_and_complete(nights):
+    for dataset in nights.datasets:
+        dataset.read_count = 0
+    X, y, groups = as_sklearn(nights)
+    assert X.shape == y.shape == groups.shape == (96,)
+    assert X[np.array([1, 95])].shape == (2,)
+    np.testing.assert_array_equal(X[95], nights[95][0])
+
+
+def test_as_sklearn_needs_subjects(nights):
+    nameless = BaseConcatDataset(
+        [type(nights.datasets[0])(nights.datasets[0].raw, nights.datasets[0].metadata)]
+    )
+    with pytest.raises(ValueError, match="no entry 'subject'"):
+        as_sklearn(nameless)
+    with pytest.raises(ValueError, match="no targets"):
+        as_sklearn(TensorDataset(torch.randn(2, 1, 100)))
