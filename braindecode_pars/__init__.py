@@ -18,9 +18,10 @@ except (ImportError, OSError, RuntimeError) as _error:
     import torch as _torch
 
     raise ImportError(
-        f"torch {_torch.__version__} and the installed torchaudio do not load together "
-        f"({str(_error).splitlines()[0]}): install a pair built for the same CUDA version, for "
-        "example with: pip install --force-reinstall 'torch>=2.11,<2.15' 'torchaudio>=2.11,<2.12'"
+        f"torch {_torch.__version__} and torchaudio do not load together "
+        f"({(str(_error) or type(_error).__name__).splitlines()[0]}): install a pair built for "
+        "the same CUDA version, for example with: pip install --force-reinstall "
+        "'torch>=2.11,<2.15' 'torchaudio>=2.11,<2.12'"
     ) from None
 
 with _warnings.catch_warnings():

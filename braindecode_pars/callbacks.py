@@ -21,7 +21,7 @@ __all__ = ["Pretraining", "ProgressLine", "WarmupCosine"]
 class WarmupCosine(Callback):
     """Linear warm-up, then cosine annealing to zero, in every step (section 2.5).
 
-    A closed form of the step: nothing to store, nothing to resume.
+    A closed form of the step within one call of ``fit``, as long as the net's ``max_epochs``.
 
     Parameters
     ----------
@@ -129,6 +129,9 @@ class Pretraining(Callback):
         For the pretraining net.
     device : str | torch.device | None
         None means that of the net being fine-tuned.
+    n_times : int | None
+        Samples of the random crops. None takes the first window's, or the first unlabelled one's
+        if that is shorter.
     verbose : int
         0 is silent, 1 shows a progress bar.
 
@@ -157,6 +160,7 @@ class Pretraining(Callback):
         unlabeled: Dataset | None = None,
         callbacks: list | None = None,
         device: Any = None,
+        n_times: int | None = None,
         verbose: int = 1,
     ):
         self.task = task
@@ -168,6 +172,7 @@ class Pretraining(Callback):
         self.unlabeled = unlabeled
         self.callbacks = callbacks
         self.device = device
+        self.n_times = n_times
         self.verbose = verbose
 
     def initialize(self) -> Pretraining:
@@ -181,18 +186,18 @@ class Pretraining(Callback):
         A KeyboardInterrupt is passed on; what was trained until then stays in ``encoder``.
         """
         parts = [windows] if self.unlabeled is None else [windows, self.unlabeled]
-        n_times = min(SingleChannelWindows(part).n_times for part in parts)
+        n_times = self.n_times or min(SingleChannelWindows(part).n_times for part in parts)
         windows = ConcatDataset(parts)
         task = make_task(self.task, n_times=n_times, encoder=encoder, **(self.task_params or {}))
         callbacks: list = [WarmupCosine(), *(self.callbacks or [])]
         if self.verbose:
-            shown = {"train_loss_relative": "loss/chance", "valid_loss_relative": "valid/chance"}
+            shown = {"train_loss_relative": "loss/chance"}
             callbacks.append(ProgressLine(f"pretraining ({type(task).__name__})", shown))
         self.net_ = PretrainingNet(
             task,
             max_epochs=self.epochs,
             lr=self.lr,
-            batch_size=min(self.batch_size, len(windows)),
+            batch_size=self.batch_size,
             optimizer__weight_decay=self.weight_decay,
             callbacks=callbacks,
             device=device,
@@ -209,6 +214,9 @@ class Pretraining(Callback):
             )
             raise
         return self.net_
+
+    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+        self.interrupted_ = False
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
         if self.net_ is not None or self.epochs == 0:

@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from braindecode_pars.demo import run_demo
+from braindecode_pars.pretext import PRETEXT_TASKS
+
 __all__ = ["app"]
 
 app = typer.Typer(
@@ -30,10 +33,6 @@ def demo(
     seed: Annotated[int, typer.Option(help="Of the simulation and all training.")] = 0,
 ) -> None:
     """Pretrain without labels, fine-tune with few, score on people left out."""
-    # Late: --help should not wait for torch.
-    from braindecode_pars.demo import run_demo
-    from braindecode_pars.pretext import PRETEXT_TASKS
-
     if pretext not in PRETEXT_TASKS:
         known = ", ".join(sorted(PRETEXT_TASKS))
         raise typer.BadParameter(f"{pretext!r} is no pretext task; known are {known}.")

@@ -9,7 +9,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import pandas as pd
 import torch
-from braindecode.datasets import BaseConcatDataset
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from braindecode.preprocessing import create_fixed_length_windows
 from rich.console import Console
 from rich.table import Table
@@ -24,6 +24,7 @@ from braindecode_pars.estimators import PARSClassifier, PARSEmbedder
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretext.pars import relative_shifts
+from braindecode_pars.seeding import seeded
 from braindecode_pars.windows import SingleChannelWindows
 
 __all__ = ["run_demo"]
@@ -50,9 +51,9 @@ class Scenario:
 
 
 def simulated_nights(seed: int) -> Scenario:
-    """Eight people to pretrain on, six others with half an hour of labels each."""
+    """Eight people to pretrain on, six others with every fourth of their windows labelled."""
     nights = simulated.sleep(n_subjects=14, hours=2, n_chans=3, sfreq=100, random_state=seed)
-    labeled = BaseConcatDataset([_first_windows(night, 60) for night in nights.datasets[8:]])
+    labeled = BaseConcatDataset([_every_fourth(night) for night in nights.datasets[8:]])
     return Scenario(
         "simulated sleep",
         unlabeled=BaseConcatDataset(nights.datasets[:8]),
@@ -124,6 +125,7 @@ def run_demo(
 
     console.rule("[bold]1  data")
     scenario = simulated_nights(seed) if data is None else motor_imagery(data)
+    console.print(scenario.name)
     _describe(console, scenario)
 
     console.rule("[bold]2  pretraining without labels")
@@ -131,8 +133,10 @@ def run_demo(
         pretext, pretrain_epochs=scenario.pretrain_epochs, random_state=seed, verbose=1
     ).fit(scenario.unlabeled)
     embedder.save(out / "encoder")
+    written = ["encoder/", "kappa.png", "scores.csv"]
     if isinstance(embedder.task_, PARS):
         _draw_shifts(console, embedder.task_, scenario.held_out, out / "shifts.png", seed)
+        written.insert(1, "shifts.png")
 
     console.rule("[bold]3  fine-tuning, leave one subject out")
     training = dict(verbose=0, **scenario.finetune)
@@ -154,8 +158,8 @@ def run_demo(
     ax.figure.savefig(out / "kappa.png", dpi=150)
     plt.close(ax.figure)
     console.print(
-        f"Written to [bold]{out}[/]: encoder/ (use it with PARSClassifier(encoder=...)), "
-        f"{'shifts.png, ' if (out / 'shifts.png').exists() else ''}kappa.png, scores.csv"
+        f"Written to [bold]{out}[/]: {', '.join(written)}.\n"
+        f'PARSClassifier(encoder="{out / "encoder"}") goes on from here.'
     )
     return scores
 
@@ -166,13 +170,13 @@ def _describe(console: Console, scenario: Scenario) -> None:
         n_chans, n_times = windows[0][0].shape
         sfreq = windows.datasets[0].raw.info["sfreq"]
         console.print(
-            f"{scenario.name}: {people} people {what} labels, {len(windows)} windows of "
+            f"{people} people {what} labels: {len(windows)} windows, "
             f"{n_chans} channels x {n_times / sfreq:g} s at {sfreq:g} Hz"
         )
 
 
-def _first_windows(night: Any, n_windows: int) -> Any:
-    return type(night)(night.raw, night.metadata.iloc[:n_windows], dict(night.description))
+def _every_fourth(night: EEGWindowsDataset) -> EEGWindowsDataset:
+    return EEGWindowsDataset(night.raw, night.metadata.iloc[::4], dict(night.description))
 
 
 def _thirty_seconds(recordings: BaseConcatDataset) -> BaseConcatDataset:
@@ -190,16 +194,16 @@ def _draw_shifts(
     console: Console, task: PARS, windows: BaseConcatDataset, file: Path, seed: int
 ) -> None:
     """Draw the held-out window of median error, and report the loss over all of them."""
-    with torch.random.fork_rng(), torch.inference_mode():
-        torch.manual_seed(seed)
+    with seeded(seed), torch.inference_mode():
         single = SingleChannelWindows(windows, task.n_times)
         x = torch.stack([single[i][0] for i in range(len(single))])
-        prediction, target = _shifts_by_time(task.cpu().eval(), x)
+        prediction, target = _shifts_by_time(task.eval(), x)
     errors = (prediction - target).square().mean(dim=(1, 2))
     relative = errors.mean().item() / task.chance_loss()
     console.print(f"Loss on people not pretrained on: {relative:.2f} of chance")
     median = errors.argsort()[len(errors) // 2]
     axes = plotting.shift_matrices(prediction[median].numpy(), target[median].numpy())
+    axes[0].figure.suptitle("a window of median error, of a person not pretrained on")
     axes[0].figure.savefig(file, dpi=150)
     plt.close(axes[0].figure)
 

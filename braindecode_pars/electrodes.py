@@ -14,6 +14,7 @@ from torch import Tensor, nn
 __all__ = ["ElectrodeCode", "electrode_positions", "template_montage"]
 
 HEAD_RADIUS = 0.095  # metres, MNE's default sphere
+_EARS = {"A1", "A2", "M1", "M2"}
 _REFERENCES = {"REF", "LE", "AR", "AVG", "A1", "A2", "M1", "M2", "CAR", "LER"}
 
 
@@ -54,7 +55,8 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
     Returns
     -------
     ndarray of float32, shape (n_chans, 3)
-        Metres in MNE's head frame; NaN for unknown electrodes and bipolar derivations.
+        Metres in MNE's head frame; NaN for unknown electrodes, ears and mastoids, and bipolar
+        derivations.
 
     Examples
     --------
@@ -67,7 +69,10 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
     """
     positions = np.full((len(chs_info), 3), np.nan, dtype=np.float32)
     for row, ch in zip(positions, chs_info, strict=True):
-        known = _template().get(_electrode_name(ch["ch_name"]))
+        name = _electrode_name(ch["ch_name"])
+        if name in _EARS:
+            continue
+        known = _template().get(name)
         if known is None:
             known = np.asarray(ch.get("loc", [np.nan] * 3), dtype=float)[:3]
             if not np.isfinite(known).all() or not known.any():
@@ -103,6 +108,8 @@ class ElectrodeCode(nn.Module):
         unknown = ~(positions.isfinite().all(-1) & positions.any(-1))
         positions = positions.masked_fill(unknown[..., None], 0.0)
         octaves = torch.arange(self.N_WAVELENGTHS, device=positions.device)
-        angles = positions[..., None] / HEAD_RADIUS * (math.pi / 2) * 2.0**octaves
+        positions = positions.to(self.project.weight.dtype)
+        frequencies = (math.pi / 2 / HEAD_RADIUS * 2.0**octaves).to(positions.dtype)
+        angles = positions[..., None] * frequencies
         code = self.project(torch.cat([angles.sin(), angles.cos()], dim=-1).flatten(-2))
         return torch.where(unknown[..., None], self.unknown_token, code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,10 @@ from torch.utils.data import ConcatDataset
 from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.models import patch_size_for
+from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder, unique_subjects
+from braindecode_pars.pretraining import PretrainingNet
+from braindecode_pars.seeding import seeded
 from braindecode_pars.window_set import WindowSet, as_window_set
 
 __all__ = ["EncoderEstimator"]
@@ -33,8 +37,22 @@ class EncoderEstimator(BaseEstimator):
     ``encoder_`` in ``fit``.
     """
 
+    def __sklearn_clone__(self) -> EncoderEstimator:
+        # scikit-learn would clone an estimator or net given as ``encoder`` into an unfitted one.
+        without = copy.copy(self)
+        without.encoder = None
+        twin = BaseEstimator.__sklearn_clone__(without)
+        twin.encoder = self.encoder
+        return twin
+
+    def _forget(self) -> None:
+        """Drop what an earlier ``fit`` has learned; one that fails then leaves nothing stale."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
     def _read(self, X: Any, y: Any = None, groups: Any = None) -> WindowSet:
         """The training windows, each of them looked at once."""
+        self._forget()
         windows = as_window_set(X, y, groups, self.sfreq)
         self.n_chans_, self.n_times_ = windows.check()
         self.chs_info_ = windows.chs_info
@@ -44,8 +62,15 @@ class EncoderEstimator(BaseEstimator):
     def _read_unlabeled(self, unlabeled: Any) -> WindowSet | None:
         if unlabeled is None:
             return None
-        windows = as_window_set(unlabeled, sfreq=None)
+        windows = as_window_set(unlabeled)
         self._check_sfreq(windows, "The unlabelled windows")
+        if self.encoder is not None or self.pretext is None:
+            warnings.warn(
+                "Windows without labels are of no use here: there is no pretraining, because "
+                + ("an encoder was given." if self.encoder is not None else "pretext is None."),
+                stacklevel=3,
+            )
+            return None
         return windows
 
     def _check_sfreq(self, windows: WindowSet, what: str) -> None:
@@ -72,14 +97,13 @@ class EncoderEstimator(BaseEstimator):
     def _seeded(self) -> Iterator[None]:
         """Everything random inside follows ``random_state``; torch's global state is put back."""
         seed = check_random_state(self.random_state).randint(2**31)
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
+        with seeded(seed, self._device()):
             yield
 
     def _resolve_encoder(self) -> PatchEncoder | None:
         """The encoder the user brings along, after checking that it fits the windows."""
         if self.encoder is None:
-            self.encoder_card_ = EncoderCard()
+            self.encoder_card_ = EncoderCard(sfreq=self.sfreq_)
             return None
         encoder, self.encoder_card_ = load_encoder(self.encoder)
         trained_at = self.encoder_card_.sfreq
@@ -113,8 +137,11 @@ class EncoderEstimator(BaseEstimator):
         return patch_size
 
     def _pretrain(self, encoder: PatchEncoder, parts: list[WindowSet | None]) -> None:
-        """Pretrain in place, and write the result to ``checkpoint_dir`` if there is one."""
-        windows, *extra = [part for part in parts if part is not None]
+        """Pretrain in place, and write the result to ``checkpoint_dir`` if there is one.
+
+        After Ctrl-C too, so that what was trained until then is kept.
+        """
+        windows, *extra = parts = [part for part in parts if part is not None]
         pretraining = Pretraining(
             self.pretext,
             epochs=self.pretrain_epochs,
@@ -123,28 +150,35 @@ class EncoderEstimator(BaseEstimator):
             weight_decay=self.weight_decay,
             task_params=self.pretext_params,
             unlabeled=ConcatDataset(extra) if extra else None,
+            n_times=min([self.n_times_, *(part.shortest() for part in extra)]),
             verbose=self.verbose,
         ).initialize()
         try:
             pretraining.pretrain(encoder, windows, self._device())
-        finally:
-            net = pretraining.net_
-            if net is not None:
-                history = net.history
-                self.pretraining_history_ = history
-                self.task_ = net.module_
-                finished = history and "train_loss_relative" in history[-1]
-                self.encoder_card_ = EncoderCard(
-                    sfreq=self.sfreq_,
-                    task=net.module_.name,
-                    task_params=dict(self.pretext_params or {}),
-                    subjects=unique_subjects(*(part.groups for part in (windows, *extra))),
-                    n_windows=sum(map(len, (windows, *extra))),
-                    epochs=len(history),
-                    loss_relative=history[-1, "train_loss_relative"] if finished else None,
-                )
-                if self.checkpoint_dir is not None:
-                    save_encoder(encoder, self.encoder_card_, self.checkpoint_dir)
+        except KeyboardInterrupt:
+            if pretraining.net_ is not None:
+                self._remember(encoder, pretraining.net_, parts)
+            raise
+        self._remember(encoder, pretraining.net_, parts)
+
+    def _remember(self, encoder: PatchEncoder, net: PretrainingNet, parts: list[WindowSet]) -> None:
+        epochs = [row for row in net.history if "train_loss_relative" in row]
+        self.pretraining_history_ = epochs
+        self.encoder_card_ = EncoderCard(
+            sfreq=self.sfreq_,
+            task=net.module_.name,
+            task_params=dict(self.pretext_params or {}),
+            subjects=unique_subjects(*(part.groups for part in parts)),
+            n_windows=sum(map(len, parts)),
+            epochs=len(epochs),
+            loss_relative=epochs[-1]["train_loss_relative"] if epochs else None,
+        )
+        self._keep_task(net.module_)
+        if self.checkpoint_dir is not None:
+            save_encoder(encoder, self.encoder_card_, self.checkpoint_dir)
+
+    def _keep_task(self, task: PretextTask) -> None:
+        """What to do with the task and its decoder after pretraining; nothing by default."""
 
     def _wants_pretraining(self, encoder: PatchEncoder | None) -> bool:
         if self.pretrain_epochs < 0:
@@ -152,7 +186,7 @@ class EncoderEstimator(BaseEstimator):
         return encoder is None and self.pretext is not None and self.pretrain_epochs > 0
 
     def _prediction_windows(self, X: Any) -> WindowSet:
-        check_is_fitted(self)
+        check_is_fitted(self, "encoder_")
         windows = as_window_set(X)
         if len(windows) == 0:
             raise ValueError("There are no windows: the dataset has length 0.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,15 @@ from braindecode_pars.callbacks import ProgressLine
 from braindecode_pars.electrodes import electrode_positions
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.encoder_estimator import EncoderEstimator
-from braindecode_pars.labels import cross_entropy_weights, hold_out, split_unlabeled
+from braindecode_pars.labels import (
+    cross_entropy_weights,
+    drop_held_out,
+    hold_out,
+    split_unlabeled,
+)
 from braindecode_pars.models import PARSNet, embed_signals
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretrained import save_encoder
+from braindecode_pars.pretrained import save_encoder, unique_subjects
 from braindecode_pars.pretraining import NO_DECAY, RaisesInterrupt
 from braindecode_pars.window_set import WindowSet, as_window_set
 
@@ -100,9 +106,6 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
         The fine-tuned encoder.
     encoder_card_ : EncoderCard
         What the encoder was pretrained on.
-    task_ : PretextTask
-        The pretext task with its trained decoder, where ``fit`` has pretrained. It shares its
-        encoder with ``net_``, so fine-tuning has changed it since.
     history_ : pandas.DataFrame
         One row an epoch: ``phase``, ``epoch``, ``train_loss``, ``valid_loss``,
         ``train_loss_relative`` (to chance).
@@ -211,20 +214,41 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
                 "classes."
             )
         labeled = replace(labeled, y=codes)
+        if self.finetune_epochs < 1:
+            raise ValueError(f"finetune_epochs must be at least 1, got {self.finetune_epochs}.")
+        if self.electrode_position and not self.chs_info_:
+            raise ValueError(
+                "electrode_position=True needs channel names, the same in every recording and in "
+                "the same order; these windows "
+                + ("carry none." if self.chs_info_ is None else "come from different montages.")
+            )
         extra = self._read_unlabeled(unlabeled)
         encoder = self._resolve_encoder()
 
         with self._seeded():
             train, valid = hold_out(labeled, self.validation, torch.randint(2**31, ()).item())
             self.net_ = self._build_net(train, valid, encoder)
-            self.encoder_ = self.net_.module_.encoder
             if encoder is not None:
                 self.encoder_.load_state_dict(encoder.state_dict())
             self.pretraining_history_ = []
             if self._wants_pretraining(encoder):
-                self._pretrain(self.encoder_, [train, without_label, extra])
-            self.net_.partial_fit(train, None)
+                others = [drop_held_out(part, train, valid) for part in (without_label, extra)]
+                self._pretrain(self.encoder_, [train, *others])
+            try:
+                self.net_.partial_fit(train, None)
+            finally:
+                self.net_.train_split = None  # or a pickle would hold the training data
+        self.encoder_card_ = replace(
+            self.encoder_card_,
+            sfreq=self.sfreq_,
+            finetune_subjects=unique_subjects(self.encoder_card_.finetune_subjects, labeled.groups),
+        )
         return self
+
+    @property
+    def encoder_(self) -> PatchEncoder:
+        """The fine-tuned encoder."""
+        return self.net_.module_.encoder
 
     def _build_net(
         self, train: WindowSet, valid: WindowSet | None, encoder: PatchEncoder | None
@@ -232,7 +256,11 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
         patch_size = self._patch_size(encoder)
         # Where nothing tells the sampling rate, a patch is called a second.
         sfreq = self.sfreq_ or float(patch_size)
-        sizes = encoder.config if encoder is not None else self.get_params(deep=False)
+        if encoder is not None:
+            sizes = {name: value for name, value in encoder.config.items() if name != "patch_size"}
+        else:
+            names = ("embed_dim", "num_layers", "num_heads", "mlp_dim")
+            sizes = {name: getattr(self, name) for name in names}
         callbacks: list = list(self.callbacks or [])
         if valid is not None:  # never stops, only brings back the best state
             best = EarlyStopping(
@@ -246,22 +274,20 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
         loader: dict[str, Any] = {}
         if self.augmentation is not None:
             loader = dict(
-                iterator_train=AugmentedDataLoader, iterator_train__transforms=self.augmentation
+                iterator_train=AugmentedDataLoader,
+                iterator_train__transforms=_seeded_copy(self.augmentation),
             )
         return FineTuningNet(
             PARSNet,
             module__n_outputs=len(self.classes_),
             module__n_chans=self.n_chans_,
-            module__chs_info=self.chs_info_,
+            module__chs_info=self.chs_info_ or None,
             module__n_times=self.n_times_,
             module__sfreq=sfreq,
             module__patch_seconds=patch_size / sfreq,
             module__channel_drop_prob=self.channel_drop_prob,
             module__electrode_position=self.electrode_position,
-            module__embed_dim=sizes["embed_dim"],
-            module__num_layers=sizes["num_layers"],
-            module__num_heads=sizes["num_heads"],
-            module__mlp_dim=sizes["mlp_dim"],
+            **{f"module__{name}": value for name, value in sizes.items()},
             criterion=nn.CrossEntropyLoss,
             criterion__weight=cross_entropy_weights(train.y, self.classes_, self.class_weight),
             optimizer=torch.optim.AdamW,
@@ -302,6 +328,11 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
         module = self.net_.module_.eval()
         pos = None
         if self.electrode_position and windows.chs_info is not None:
+            if not windows.chs_info:
+                raise ValueError(
+                    "These windows come from different montages; a model with electrode_position "
+                    "predicts one montage at a time."
+                )
             pos = torch.from_numpy(electrode_positions(windows.chs_info))
         with torch.inference_mode():
             logits = [module(batch, pos=pos).cpu() for batch in self._batches(windows)]
@@ -309,12 +340,25 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Most probable label of each window, shape (n_windows,)."""
-        check_is_fitted(self)
+        check_is_fitted(self, "encoder_")
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy; labels of the dataset where ``y`` is None."""
-        return super().score(X, as_window_set(X, y).y, sample_weight)
+        y = as_window_set(X, y).y
+        if y is None:
+            raise ValueError("There are no labels to score against: pass y.")
+        return super().score(X, y, sample_weight)
+
+
+def _seeded_copy(augmentation: Any) -> Any:
+    """braindecode transforms with their own random states, drawn from torch's."""
+    augmentation = copy.deepcopy(augmentation)
+    for transform in augmentation if isinstance(augmentation, list) else [augmentation]:
+        for part in transform.modules() if isinstance(transform, nn.Module) else [transform]:
+            if hasattr(part, "rng"):
+                part.rng = np.random.RandomState(torch.randint(2**31, ()).item())
+    return augmentation
 
 
 class PARSEmbedder(TransformerMixin, EncoderEstimator):
@@ -407,20 +451,26 @@ verbose, checkpoint_dir
             else:
                 encoder_ = PatchEncoder(**encoder.config)
                 encoder_.load_state_dict(encoder.state_dict())
-            self.encoder_ = encoder_.to(self._device())
+            self.encoder_ = encoder_
             self.pretraining_history_ = []
-            if self._wants_pretraining(encoder):
-                self._pretrain(self.encoder_, [windows, extra])
+            try:
+                if self._wants_pretraining(encoder):
+                    self._pretrain(self.encoder_, [windows, extra])
+            finally:
+                self.encoder_.cpu()  # a pickle must load where there is no GPU
         return self
+
+    def _keep_task(self, task: PretextTask) -> None:
+        self.task_ = task.cpu()
 
     def transform(self, X: Any) -> np.ndarray:
         """Embed windows: float32, shape (n_windows, 2 * embed_dim), or embed_dim for "mean"."""
         windows = self._prediction_windows(X)
-        self.encoder_.eval()
+        encoder = copy.deepcopy(self.encoder_).to(self._device()).eval()
         embedded = []
         with torch.inference_mode():
             for batch in self._batches(windows):
-                channels = embed_signals(self.encoder_, batch.flatten(0, 1))
+                channels = embed_signals(encoder, batch.flatten(0, 1))
                 channels = channels.unflatten(0, batch.shape[:2])  # (batch, n_chans, embed_dim)
                 pooled = [channels.mean(dim=1)]
                 if self.pooling == "mean_std":
@@ -430,5 +480,5 @@ verbose, checkpoint_dir
 
     def save(self, folder: str | Path) -> Path:
         """Write the encoder and its card to a folder, for ``PARSClassifier(encoder=folder)``."""
-        check_is_fitted(self)
+        check_is_fitted(self, "encoder_")
         return save_encoder(self.encoder_, self.encoder_card_, folder)

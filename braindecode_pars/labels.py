@@ -13,7 +13,7 @@ from torch import Tensor
 
 from braindecode_pars.window_set import WindowSet
 
-__all__ = ["cross_entropy_weights", "hold_out", "split_unlabeled"]
+__all__ = ["cross_entropy_weights", "drop_held_out", "hold_out", "split_unlabeled"]
 
 
 def split_unlabeled(
@@ -75,28 +75,50 @@ def hold_out(windows: WindowSet, share: float, seed: int) -> tuple[WindowSet, Wi
     if share == 0:
         return windows, None
     groups = windows.groups
-    if groups is not None and len(np.unique(groups)) == 1:
+    n_groups = 0 if groups is None else len(set(groups.tolist()))
+    if n_groups == 1:
         warnings.warn(
             f"All windows are of one subject ({groups[0]}), so the internal validation windows "
             "are of that subject too; validation=0 does without them.",
             stacklevel=3,
         )
+    classes, counts = np.unique(windows.y, return_counts=True)
+    if n_groups > 1:
+        n_valid = min(max(1, round(share * n_groups)), n_groups - 1)
+        # Several draws, because the first may take a class away from training.
+        splitter = GroupShuffleSplit(n_splits=20, test_size=n_valid, random_state=seed)
+    elif counts.min() > 1 and share * len(windows) >= len(classes):
         groups = None
-    options = dict(n_splits=1, test_size=share, random_state=seed)
-    if groups is not None:
-        splitter = GroupShuffleSplit(**options)
+        splitter = StratifiedShuffleSplit(n_splits=1, test_size=share, random_state=seed)
     else:
-        counts = np.unique(windows.y, return_counts=True)[1]
-        if counts.min() < 2 or share * len(windows) < len(counts):
-            warnings.warn(
-                f"{len(windows)} windows are too few to hold out some of each of {len(counts)} "
-                "classes; training goes on without internal validation.",
-                stacklevel=3,
-            )
-            return windows, None
-        splitter = StratifiedShuffleSplit(**options)
-    train, valid = next(splitter.split(windows.indices, windows.y, groups))
-    return windows.take(train), windows.take(valid)
+        splitter = None
+    if splitter is not None:
+        for train, valid in splitter.split(windows.indices, windows.y, groups):
+            if len(set(windows.y[train])) == len(classes):
+                return windows.take(train), windows.take(valid)
+    warnings.warn(
+        f"Validation windows cannot be held out of {len(windows)} without taking one of the "
+        f"{len(classes)} classes away from training; training goes on without them.",
+        stacklevel=3,
+    )
+    return windows, None
+
+
+def drop_held_out(
+    windows: WindowSet | None, train: WindowSet, valid: WindowSet | None
+) -> WindowSet | None:
+    """Drop windows of subjects who are held out, where subjects are known.
+
+    Returns
+    -------
+    WindowSet | None
+        None when nothing is left.
+    """
+    if windows is None or valid is None or windows.groups is None or valid.groups is None:
+        return windows
+    held_out = set(valid.groups.tolist()) - set(train.groups.tolist())
+    kept = [i for i, subject in enumerate(windows.groups.tolist()) if subject not in held_out]
+    return windows.take(np.asarray(kept)) if kept else None
 
 
 def cross_entropy_weights(

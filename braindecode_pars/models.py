@@ -84,8 +84,6 @@ def embed_signals(encoder: PatchEncoder, x: Tensor) -> Tensor:
 class PARSNet(EEGModuleMixin, nn.Module):
     r"""PARSNet: multi-channel fine-tuning of a single-channel encoder (Sandino et al. 2025).
 
-    :bdg-info:`Attention/Transformer` :bdg-danger:`Foundation Model`
-
     Every channel is cut into adjacent patches, embedded by the pretrained encoder and averaged
     over time; a cross-attention layer with one learnable query collapses these spatial tokens;
     a linear layer predicts (section 2.4). No learnable shape depends on the number of channels

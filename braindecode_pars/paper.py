@@ -1,7 +1,8 @@
 """The published hyperparameters, as plain dicts (sections 2.5 and A.1).
 
-``PARSClassifier(**paper.CLASSIFIER)`` is the paper's model and training exactly;
-``PretrainingNet(PARS, module__n_times=6000, **paper.PRETRAINING)`` its pretraining.
+``PARSClassifier(**paper.CLASSIFIER)`` is the paper's model and training, for 30-second windows at
+200 Hz. ``PretrainingNet(PARS, module__n_times=6000, callbacks=[WarmupCosine()],
+**paper.PRETRAINING)`` is its pretraining alone.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ ENCODER: dict[str, Any] = dict(embed_dim=512, num_layers=8, num_heads=8, mlp_dim
 #: The pretext task, on 30-second windows at 200 Hz with one-second patches.
 PARS: dict[str, Any] = dict(n_patches=40, position_mask_ratio=0.8)
 
-#: For PretrainingNet; the schedule is WarmupCosine's default.
+#: For PretrainingNet, together with the callback WarmupCosine, whose defaults are the paper's.
 PRETRAINING: dict[str, Any] = dict(
     max_epochs=1000, lr=1e-4, batch_size=512, optimizer__weight_decay=1e-4
 )

@@ -34,13 +34,13 @@ def shift_matrices(
     ):
         image = ax.imshow(matrix, cmap="RdBu_r", vmin=-1, vmax=1)
         ax.set(title=title, xlabel="patch k, by time", ylabel="patch j, by time")
-    axes[1].figure.colorbar(image, ax=list(axes[:2]), label="(t_j - t_k) / T", shrink=0.8)
+    axes[1].figure.colorbar(image, ax=list(axes[:2]), label="$(t_j - t_k) / T$", shrink=0.9)
 
     rmse = float(np.sqrt(np.mean((prediction - target) ** 2)))
     axes[2].plot([-1, 1], [-1, 1], color="0.7", lw=1, zorder=0)
     axes[2].scatter(target.ravel(), prediction.ravel(), s=5, color=COLORS[0], alpha=0.35, lw=0)
     axes[2].set(
-        title=f"RMSE {rmse:.2f} of the window",
+        title=f"RMSE {rmse:.2f} T",
         xlabel="true shift",
         ylabel="predicted shift",
         xlim=(-1, 1),

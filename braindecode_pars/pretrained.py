@@ -34,9 +34,11 @@ class EncoderCard:
     task : str | None
         Pretext task.
     task_params : dict
-        Arguments of the task that differ from its defaults.
+        Arguments of the task, as they were given.
     subjects : list | None
-        People whose windows were seen; None where they are not known.
+        People whose windows were pretrained on; None where they are not known.
+    finetune_subjects : list | None
+        People whose labelled windows it was fine-tuned on since; None where not known.
     n_windows, epochs : int
         Size and length of the pretraining.
     loss_relative : float | None
@@ -48,7 +50,8 @@ class EncoderCard:
     sfreq: float | None = None
     task: str | None = None
     task_params: dict[str, Any] = field(default_factory=dict)
-    subjects: list | None = None
+    subjects: list | None = field(default_factory=list)
+    finetune_subjects: list | None = field(default_factory=list)
     n_windows: int = 0
     epochs: int = 0
     loss_relative: float | None = None
@@ -58,11 +61,16 @@ class EncoderCard:
         }
     )
 
+    @property
+    def seen_subjects(self) -> set:
+        """All people known to have been seen, with or without labels."""
+        return {*(self.subjects or ()), *(self.finetune_subjects or ())}
+
 
 def save_encoder(encoder: PatchEncoder, card: EncoderCard, folder: str | Path) -> Path:
     """Write ``encoder.safetensors`` and ``encoder.json`` into a folder.
 
-    Both are written aside and renamed, so that a reader never sees half a file.
+    Each is written aside and renamed, so that a reader never sees half a file.
 
     Returns
     -------
@@ -103,7 +111,7 @@ def load_encoder(source: Any) -> tuple[PatchEncoder, EncoderCard]:
     -------
     encoder : PatchEncoder
     card : EncoderCard
-        Empty where the source does not tell.
+        With unknown subjects where the source does not tell.
 
     Raises
     ------
@@ -121,9 +129,10 @@ def load_encoder(source: Any) -> tuple[PatchEncoder, EncoderCard]:
         for name in ("encoder_", "encoder"):
             encoder = getattr(owner, name, None)
             if isinstance(encoder, PatchEncoder):
-                return encoder, getattr(source, "encoder_card_", EncoderCard())
+                card = getattr(source, "encoder_card_", None)
+                return encoder, card or EncoderCard(subjects=None, finetune_subjects=None)
     if isinstance(source, PatchEncoder):
-        return source, EncoderCard()
+        return source, EncoderCard(subjects=None, finetune_subjects=None)
     raise TypeError(
         f"A {type(source).__name__} holds no pretrained encoder; give a folder, a PatchEncoder, or "
         "a fitted estimator, net or model that has one."

@@ -9,6 +9,8 @@ from skorch import NeuralNet
 from skorch.callbacks import Callback
 from torch import Tensor
 
+from braindecode_pars.seeding import seeded
+
 __all__ = ["NO_DECAY", "PretrainingNet", "RaisesInterrupt", "RelativeLoss"]
 
 #: Weight decay is for the weights of linear layers, not for norms, biases and learned tokens.
@@ -57,7 +59,9 @@ class PretrainingNet(RaisesInterrupt, NeuralNet):
     """A skorch net for pretext tasks.
 
     The module's ``forward(x)`` returns ``(prediction, target)``, and these two go to the
-    criterion. Everything else is skorch's.
+    criterion; its ``chance_loss()`` is what losses are reported relative to. Everything else is
+    skorch's. The learning rate is constant unless a schedule such as
+    :class:`~braindecode_pars.callbacks.WarmupCosine` is among the callbacks.
 
     Parameters
     ----------
@@ -134,6 +138,5 @@ class PretrainingNet(RaisesInterrupt, NeuralNet):
     def run_single_epoch(self, iterator: Any, training: bool, *args: Any, **kwargs: Any) -> None:
         if training:
             return super().run_single_epoch(iterator, training, *args, **kwargs)
-        with torch.random.fork_rng():
-            torch.manual_seed(self.validation_seed)
+        with seeded(self.validation_seed, self.device):
             return super().run_single_epoch(iterator, training, *args, **kwargs)

@@ -39,7 +39,8 @@ class WindowSet(Dataset):
     sfreq : float | None
         Sampling rate in Hz.
     chs_info : list of dict | None
-        As in ``mne.Info["chs"]``.
+        As in ``mne.Info["chs"]``; None where there are none, empty where
+        recordings differ in their channels or the order of them.
     """
 
     source: Any
@@ -64,6 +65,11 @@ class WindowSet(Dataset):
         if isinstance(window, (tuple, list)):
             window = window[0]
         if isinstance(window, mne.BaseEpochs):
+            if len(window) != 1:
+                raise ValueError(
+                    f"Item {i} is an Epochs of {len(window)} windows; a list of Epochs needs one "
+                    "window in each (mne.concatenate_epochs makes one Epochs of all)."
+                )
             window = window.get_data(copy=False)[0]
         window = np.asarray(window, dtype=np.float32)
         if window.ndim != 2:
@@ -73,7 +79,8 @@ class WindowSet(Dataset):
         finite = np.isfinite(window).all(axis=1)
         if not finite.all():
             bad = np.flatnonzero(~finite)
-            named = [self.chs_info[c]["ch_name"] for c in bad] if self.chs_info else bad.tolist()
+            known = len(self.chs_info or ()) == len(window)
+            named = [self.chs_info[c]["ch_name"] for c in bad] if known else bad.tolist()
             raise ValueError(
                 f"Window {i} holds NaN or infinite samples in channel"
                 f"{'s' if len(bad) > 1 else ''} {', '.join(map(str, named[:5]))}"
@@ -110,6 +117,10 @@ class WindowSet(Dataset):
                         "need the same channels and length (n_chans, n_times)."
                     )
             yield np.stack(batch)
+
+    def shortest(self) -> int:
+        """Read every window once; all must be finite. Samples of the shortest."""
+        return min(self[i][0].shape[-1] for i in range(len(self)))
 
     def check(self) -> tuple[int, int]:
         """Read every window once; all must be finite and of one shape.
@@ -198,13 +209,32 @@ def as_window_set(
 
 
 def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
-    values = np.asarray(values)
+    values = _as_column(values)
+    if any(value is None or value != value for value in values.tolist()):
+        raise ValueError(
+            f"{name} holds None or NaN; give every window an entry"
+            + (", or mark unlabelled ones with unlabeled_label." if name == "y" else ".")
+        )
     if values.shape != (n_windows,):
         raise ValueError(
             f"{name} has shape {values.shape}; {n_windows} windows need one entry each, shape "
             f"({n_windows},)."
         )
     return values
+
+
+def _as_column(values: Any) -> np.ndarray:
+    """One entry for each window; entries of mixed types stay what they are."""
+    if hasattr(values, "dtype"):  # array, tensor, Series
+        return np.asarray(values)
+    values = list(values)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    kinds = {type(value) for value in values}
+    if len(kinds) == 1 and not kinds & {tuple, list}:
+        return np.asarray(values)
+    simple = all(np.isscalar(value) and not isinstance(value, str) for value in values)
+    return np.asarray(values) if simple else array
 
 
 def _describe(X: Any) -> tuple[Any, _Facts]:
@@ -304,5 +334,9 @@ def _join(parts: list[_Facts]) -> _Facts:
         concatenate([part.y for part in parts]),
         concatenate([part.groups for part in parts]),
         sum((part.sfreqs for part in parts), Counter()),
-        parts[0].chs_info,
+        parts[0].chs_info if len({_names(part.chs_info) for part in parts}) == 1 else [],
     )
+
+
+def _names(chs_info: list[dict] | None) -> tuple[str, ...] | None:
+    return None if chs_info is None else tuple(ch["ch_name"] for ch in chs_info)

@@ -65,8 +65,13 @@ class SingleChannelWindows(Dataset):
             )
         channel = torch.randint(window.shape[0], ()).item()
         start = torch.randint(slack + 1, ()).item()
-        signal = window[channel, start : start + self.n_times]
-        return torch.as_tensor(signal, dtype=torch.float32), 0
+        signal = torch.as_tensor(window[channel, start : start + self.n_times], dtype=torch.float32)
+        if not signal.isfinite().all():
+            raise ValueError(
+                f"Window {index} holds NaN or infinite samples in channel {channel}; drop or "
+                "repair it first."
+            )
+        return signal, 0
 
 
 def as_sklearn(windows_ds: Dataset) -> tuple[SliceDataset, np.ndarray, np.ndarray]:

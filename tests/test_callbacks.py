@@ -125,6 +125,15 @@ def test_ctrl_c_keeps_what_was_trained_says_so_and_is_raised(tiny, nights, capsy
     assert any(not torch.equal(a, b) for a, b in pairs)
 
 
+def test_training_may_go_on_after_ctrl_c(tiny, nights):
+    pretraining = Pretraining("pars", epochs=5, verbose=0, callbacks=[InterruptAt(3)])
+    net = eeg_classifier(tiny, ("pretraining", pretraining))
+    with pytest.raises(KeyboardInterrupt):
+        net.fit(nights, y=None)
+    net.partial_fit(nights, y=None)
+    assert "train_loss" in net.history[-1]
+
+
 def test_mistakes_are_explained(tiny, nights):
     def fit(*args, **kwargs):
         pretraining = Pretraining(*args, epochs=1, verbose=0, **kwargs)

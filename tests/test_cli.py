@@ -36,7 +36,7 @@ def test_demo_end_to_end(small, tmp_path):
     assert result.exit_code == 0, result.output
     for row in ("PARS", "scratch", "band power"):
         assert row in result.output
-    assert "3 people with labels, 72 windows of 2 channels x 30 s at 100 Hz" in result.output
+    assert "3 people with labels: 72 windows, 2 channels x 30 s at 100 Hz" in result.output
     assert "of chance" in result.output
     out = tmp_path / "out"
     assert {p.name for p in out.iterdir()} == {"encoder", "shifts.png", "kappa.png", "scores.csv"}
@@ -66,7 +66,7 @@ def test_demo_on_real_recordings(eeg_folder, tmp_path, monkeypatch):
     result = runner.invoke(app, ["demo", "--data", str(eeg_folder), "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
     assert "Resampled to 160 Hz: S088R04 (128 Hz)" in result.output
-    assert "2 people with labels, 90 windows of 21 channels x 4 s at 160 Hz" in result.output
+    assert "2 people with labels: 90 windows, 21 channels x 4 s at 160 Hz" in result.output
     assert (tmp_path / "shifts.png").exists()
 
 

@@ -28,7 +28,7 @@ def test_left_is_left_and_front_is_front():
     assert 0.05 < np.linalg.norm(left) < 0.15  # metres
 
 
-@pytest.mark.parametrize("name", ["Fpz-Cz", "C3-C4", "ELA", "EEG 001", "EOG"])
+@pytest.mark.parametrize("name", ["Fpz-Cz", "C3-C4", "ELA", "A1", "M2", "EEG 001", "EOG"])
 def test_bipolar_ear_and_unknown_channels_have_no_position(name):
     assert np.isnan(positions(name)).all()
 
@@ -56,6 +56,12 @@ def test_code_is_sines_and_cosines_then_a_linear_layer():
     ]
     expected = code.project(torch.tensor(waves).flatten()[None])
     torch.testing.assert_close(code(where), expected)
+
+
+def test_other_precisions():
+    where = torch.tensor([[-0.05, 0.01, 0.08]])
+    for dtype in (torch.bfloat16, torch.float64):
+        assert ElectrodeCode(8).to(dtype)(where).dtype == dtype
 
 
 @torch.no_grad()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
+
 import mne
 import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -18,6 +22,7 @@ from torch.utils.data import Subset
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn, paper
 from braindecode_pars.callbacks import Pretraining
+from braindecode_pars.pretext import PARS
 from braindecode_pars.pretrained import load_encoder
 
 FAST = dict(
@@ -124,6 +129,17 @@ def test_clone_forgets_what_was_learned_and_keeps_what_was_set(fitted):
     assert twin.get_params() == fitted.get_params()
 
 
+def test_a_fitted_estimator_given_as_encoder_stays_fitted(nights):
+    emb = embedder().fit(nights)
+    clf = classifier(encoder=emb)
+    twin = clone(make_pipeline(clf)).named_steps["parsclassifier"]
+    assert twin is not clf
+    assert twin.encoder is emb
+    X, y, groups = as_sklearn(nights)
+    scores = cross_val_score(clf, X, y, groups=groups, cv=LeaveOneGroupOut(), error_score="raise")
+    assert np.isfinite(scores).all()
+
+
 def test_labels_of_any_kind(nights):
     y = as_sklearn(nights)[1]
     names = np.array(["W", "N1", "N2", "N3", "R"])[y]
@@ -156,6 +172,70 @@ def test_internal_validation_takes_no_part_in_pretraining(nights):
     assert clf.encoder_card_.subjects == sorted(subjects)
     fine_tuned_on = set(counting.read[len(counting.before_fine_tuning) :])
     assert fine_tuned_on == set(range(96))
+
+
+def test_unlabelled_windows_of_held_out_subjects_are_not_pretrained_on(nights):
+    _, y, groups = as_sklearn(nights)
+    y = np.where(np.arange(96) % 3 == 0, -1, y == 0)
+    clf = classifier(sfreq=100, validation=0.5).fit(nights, y, unlabeled=nights)
+    assert len(clf.encoder_card_.subjects) == 2
+    assert clf.encoder_card_.n_windows == 24 * 2 * 2  # both people, and again as unlabeled=
+
+
+def test_a_pickle_holds_the_model_and_not_the_data(nights):
+    clf = classifier().fit(nights)
+    text = pickle.dumps(clf)
+    assert len(text) < 300_000  # the data are 3.4 MB
+    twin = pickle.loads(text)
+    assert twin.encoder_ is twin.net_.module_.encoder
+    np.testing.assert_array_equal(twin.predict_proba(nights), clf.predict_proba(nights))
+
+
+def test_a_failed_fit_leaves_no_stale_model(nights):
+    clf = classifier().fit(nights)
+    with pytest.raises(ValueError, match="at least two classes"):
+        clf.fit(nights, np.zeros(96))
+    with pytest.raises(NotFittedError):
+        clf.predict(nights)
+
+
+def test_a_failure_in_pretraining_spares_the_checkpoint(nights, tmp_path):
+    classifier(checkpoint_dir=tmp_path).fit(nights)
+    before = (tmp_path / "encoder.json").read_text()
+
+    class FailingTask(PARS):
+        def forward(self, x):
+            raise RuntimeError("disk on fire")
+
+    with pytest.raises(RuntimeError, match="disk on fire"):
+        classifier(pretext=FailingTask, checkpoint_dir=tmp_path).fit(nights)
+    assert (tmp_path / "encoder.json").read_text() == before
+
+
+def test_a_task_of_ones_own_needs_no_registration(nights):
+    class Mine(PARS):
+        pass
+
+    assert classifier(pretext=Mine).fit(nights).encoder_card_.task == "mine"
+
+
+def test_unlabelled_windows_may_be_shorter_and_of_another_montage(nights):
+    y = np.where(np.arange(96) % 4 == 0, -1, as_sklearn(nights)[1])
+    short = np.random.default_rng(0).normal(size=(6, 9, 1500))
+    clf = classifier(validation=0).fit(nights, y, unlabeled=short)
+    assert clf.encoder_card_.n_windows == 96 + 6
+    short[4, 7, 3] = np.nan
+    with pytest.raises(ValueError, match="Window 4 holds NaN or infinite samples in channel 7"):
+        classifier().fit(nights, unlabeled=short)
+    with pytest.warns(UserWarning, match="of no use here.*pretext is None"):
+        classifier(pretext=None).fit(nights, unlabeled=nights)
+
+
+def test_electrode_position_without_names_is_refused_before_pretraining(nights):
+    array = np.stack([nights[i][0] for i in range(8)])
+    clf = classifier(electrode_position=True, sfreq=100, pretrain_epochs=10**9)
+    with pytest.raises(ValueError, match="needs channel names.*these windows carry none"):
+        clf.fit(array, [0, 1] * 4)
 
 
 def test_the_best_validation_state_is_restored(nights):
@@ -201,12 +281,25 @@ def test_a_pretrained_encoder_from_a_folder(nights, tmp_path):
     clf = classifier(encoder=tmp_path / "encoder", freeze_encoder=True).fit(nights)
     assert clf.encoder_.embed_dim == 24  # the encoder's sizes win
     assert same_weights(clf.encoder_, emb.encoder_)
-    assert clf.encoder_card_ == emb.encoder_card_
+    assert clf.encoder_card_ == replace(emb.encoder_card_, finetune_subjects=[1, 2, 3, 4])
     assert clf.history_["phase"].tolist() == ["fine-tuning"]
     tuned = classifier(encoder=emb).fit(nights)
     assert not same_weights(tuned.encoder_, emb.encoder_)  # fine-tuned, on a copy
     again, _ = load_encoder(tmp_path / "encoder")
     assert same_weights(again, emb.encoder_)
+
+
+def test_everything_about_a_given_encoder_is_kept(nights):
+    given = PatchEncoder(100, 16, 1, 2, 32, drop_prob=0.1, activation=nn.ELU)
+    for estimator in (classifier(encoder=given), embedder(encoder=given)):
+        assert estimator.fit(nights).encoder_.config == given.config
+
+
+def test_the_card_of_a_model_from_scratch_tells_whom_it_has_seen(nights):
+    card = classifier(pretext=None).fit(nights).encoder_card_
+    assert card.sfreq == 100.0
+    assert card.subjects == []
+    assert card.finetune_subjects == [1, 2, 3, 4]
 
 
 def test_an_encoder_of_another_sampling_rate_is_refused(nights):
@@ -270,8 +363,11 @@ def test_augmentation(nights):
     from braindecode.augmentation import GaussianNoise
 
     plain = classifier(pretext=None).fit(nights)
-    noisy = classifier(pretext=None, augmentation=GaussianNoise(1.0, random_state=0)).fit(nights)
-    assert not same_weights(noisy.net_.module_, plain.net_.module_)
+    augmentation = [GaussianNoise(1.0, std=1e-4)]
+    noisy = classifier(pretext=None, augmentation=augmentation)
+    first = noisy.fit(nights).net_.module_
+    assert not same_weights(first, plain.net_.module_)
+    assert same_weights(noisy.fit(nights).net_.module_, first)
 
 
 def test_ctrl_c_in_pretraining_keeps_the_encoder(nights, monkeypatch, tmp_path, capsys):
@@ -316,6 +412,8 @@ def test_the_published_settings_fit_the_constructor():
         (dict(device="cuda:77"), [0, 1] * 4, "device='cuda:77' cannot be used here"),
         (dict(device="abacus"), [0, 1] * 4, "device='abacus' cannot be used here"),
         (dict(pretrain_epochs=-1), [0, 1] * 4, "pretrain_epochs must not be negative"),
+        (dict(finetune_epochs=0), [0, 1] * 4, "finetune_epochs must be at least 1"),
+        ({}, [0, 1, None, 1] * 2, "y holds None or NaN"),
         (dict(encoder="nowhere"), [0, 1] * 4, "nowhere is not the folder of a pretrained encoder"),
         (dict(class_weight="even"), [0, 1] * 4, "'balanced', a dict or None"),
     ],
@@ -359,8 +457,6 @@ def test_embedder_is_reproducible_and_pretext_none_is_random(nights):
 
 
 def test_not_fitted_yet(nights):
-    from sklearn.exceptions import NotFittedError
-
     with pytest.raises(NotFittedError):
         classifier().predict(nights)
     with pytest.raises(NotFittedError):

@@ -29,6 +29,15 @@ def test_plus_and_minus_one_may_be_classes():
     assert split_unlabeled(windows([-1, 1, 1]), None)[1] is None
 
 
+def test_mixed_labels_stay_what_they_are():
+    labeled, unlabeled = split_unlabeled(windows(["W", "N", -1, "W"]))
+    assert labeled.y.tolist() == ["W", "N", "W"]
+    assert unlabeled.indices.tolist() == [2]
+    assert windows([("a", 1), ("b", 2)]).y.tolist() == [("a", 1), ("b", 2)]
+    with pytest.raises(ValueError, match="y holds None or NaN"):
+        windows([0.0, np.nan])
+
+
 def test_missing_labels():
     with pytest.raises(ValueError, match="PARSEmbedder needs none"):
         split_unlabeled(as_window_set(np.zeros((3, 1, 4))))
@@ -56,11 +65,25 @@ def test_one_subject_or_few_windows_warn():
     with pytest.warns(UserWarning, match="All windows are of one subject"):
         _, valid = hold_out(windows([0, 1] * 10, ["S1"] * 20), 0.2, 0)
     assert len(valid) == 4
-    with pytest.warns(UserWarning, match="too few to hold out"):
+    with pytest.warns(UserWarning, match="Validation windows cannot be held out of 3"):
         assert hold_out(windows([0, 1, 1]), 0.2, 0)[1] is None
     assert hold_out(windows([0, 1]), 0.0, 0)[1] is None
     with pytest.raises(ValueError, match=r"validation must be in \[0, 1\), got 1.5"):
         hold_out(windows([0, 1]), 1.5, 0)
+
+
+def test_training_keeps_every_class():
+    """Labels of whole subjects: two of class 1, so only some draws leave one of them."""
+    groups = np.repeat(np.arange(6), 5)
+    y = (groups < 2).astype(int)
+    for seed in range(10):
+        train, valid = hold_out(windows(y, groups), 0.5, seed)
+        assert set(train.y) == {0, 1}
+        assert len(set(valid.groups)) == 3
+    with pytest.warns(UserWarning, match="cannot be held out"):
+        assert hold_out(windows([0] * 5 + [1] * 5, [0] * 5 + [1] * 5), 0.2, 0)[1] is None
+    _, valid = hold_out(windows([0, 1] * 4, [0] * 4 + [1] * 4), 0.9, 0)
+    assert len(set(valid.groups)) == 1
 
 
 def test_balanced_weights_are_the_formula():

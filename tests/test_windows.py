@@ -55,6 +55,14 @@ def test_only_the_asked_window_is_read(nights):
     assert counting.read == [5]
 
 
+def test_bad_samples_are_refused():
+    signals = torch.randn(3, 1, 100)
+    signals[1, 0, 50] = float("nan")
+    single = SingleChannelWindows(TensorDataset(signals))
+    with pytest.raises(ValueError, match="Window 1 holds NaN or infinite samples in channel 0"):
+        single[1]
+
+
 def test_too_short_and_too_few():
     with pytest.raises(ValueError, match="Window 1 has 100 samples, crops of 200 were asked for"):
         SingleChannelWindows(TensorDataset(torch.randn(2, 1, 100)), n_times=200)[1]
@@ -63,9 +71,13 @@ def test_too_short_and_too_few():
 
 
 def test_as_sklearn_is_lazy_and_complete(nights):
-    for dataset in nights.datasets:
-        dataset.read_count = 0
-    X, y, groups = as_sklearn(nights)
+    counting = [Counting(dataset) for dataset in nights.datasets]
+    for dataset, original in zip(counting, nights.datasets, strict=True):
+        dataset.__class__ = type("Counted", (Counting, type(original)), {})
+        dataset.__dict__.update({**original.__dict__, **dataset.__dict__})
+    X, y, groups = as_sklearn(BaseConcatDataset(counting))
+    X[np.array([1, 95])]
+    assert all(dataset.read == [] for dataset in counting)
     assert X.shape == y.shape == groups.shape == (96,)
     assert X[np.array([1, 95])].shape == (2,)
     np.testing.assert_array_equal(X[95], nights[95][0])

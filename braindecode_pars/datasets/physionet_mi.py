@@ -34,7 +34,7 @@ _TREE = Path("MNE-eegbci-data", "files", "eegmmidb", "1.0.0")
 
 
 def _file(path: str | Path, subject: int, run: int) -> Path:
-    return Path(path) / _TREE / f"S{subject:03d}" / f"S{subject:03d}R{run:02d}.edf"
+    return Path(path).expanduser() / _TREE / f"S{subject:03d}" / f"S{subject:03d}R{run:02d}.edf"
 
 
 def local_subjects(path: str | Path, runs: Iterable[int] = RUNS) -> list[int]:
@@ -144,22 +144,30 @@ def trials(recordings: BaseConcatDataset) -> BaseConcatDataset:
 
 
 def load(
-    path: str | Path, subjects: Iterable[int] | None = None, **options: Any
+    path: str | Path,
+    subjects: Iterable[int] | None = None,
+    *,
+    runs: Iterable[int] = RUNS,
+    sfreq: float = 160.0,
+    picks: list[str] | None = None,
+    verbose: int = 1,
 ) -> BaseConcatDataset:
     """Read imagined left and right fist movements: :func:`trials` of :func:`recordings`.
+
+    Arguments and errors are those of :func:`recordings`, the result that of :func:`trials`.
 
     Examples
     --------
     >>> from braindecode_pars import datasets
     >>> windows = datasets.physionet_mi.load("~/mne_data", subjects=[1, 2])  # doctest: +SKIP
     """
-    return trials(recordings(path, subjects, **options))
+    return trials(recordings(path, subjects, runs=runs, sfreq=sfreq, picks=picks, verbose=verbose))
 
 
 def _read(path: str | Path, subject: int, run: int) -> mne.io.BaseRaw:
     # Files that are there are never fetched, and only such are asked for.
     (file,) = mne.datasets.eegbci.load_data(
-        subject, run, path=str(path), update_path=False, verbose="error"
+        subject, run, path=str(Path(path).expanduser()), update_path=False, verbose="error"
     )
     try:
         with warnings.catch_warnings():

@@ -24,7 +24,9 @@ BANDS = {
 
 
 class LogBandPower(TransformerMixin, BaseEstimator):
-    """Logarithm of the power in each band and channel, after Welch's method.
+    """Logarithm of each band's share of the power of its channel, after Welch's method.
+
+    Shares do not depend on the gain of a channel or person, just as PARS's instance norm does not.
 
     Use it as ``make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())``.
 
@@ -34,6 +36,8 @@ class LogBandPower(TransformerMixin, BaseEstimator):
         Sampling rate in Hz, for windows that do not carry one.
     segment_seconds : float
         Length of Welch's segments.
+    relative : bool
+        False gives the logarithm of the power itself, in the squared unit of the signal.
 
     Examples
     --------
@@ -43,9 +47,12 @@ class LogBandPower(TransformerMixin, BaseEstimator):
     (4, 10)
     """
 
-    def __init__(self, sfreq: float | None = None, segment_seconds: float = 2.0):
+    def __init__(
+        self, sfreq: float | None = None, segment_seconds: float = 2.0, relative: bool = True
+    ):
         self.sfreq = sfreq
         self.segment_seconds = segment_seconds
+        self.relative = relative
 
     def fit(self, X: Any, y: Any = None) -> LogBandPower:
         """Nothing to learn."""
@@ -64,11 +71,18 @@ class LogBandPower(TransformerMixin, BaseEstimator):
     def _power(self, batch: np.ndarray, sfreq: float) -> np.ndarray:
         segment = min(round(self.segment_seconds * sfreq), batch.shape[-1])
         frequencies, density = welch(batch.astype(float), sfreq, nperseg=segment)
-        powers = [
-            trapezoid(density[..., inside], frequencies[inside])
-            for low, high in BANDS.values()
-            for inside in [(frequencies >= low) & (frequencies <= high)]
-        ]
-        # A flat channel has no power; its logarithm stays finite.
-        floor = np.finfo(np.float32).tiny
-        return np.log(np.maximum(np.stack(powers, axis=-1), floor)).reshape(len(batch), -1)
+        powers = np.stack(
+            [
+                trapezoid(density[..., inside], frequencies[inside])
+                for low, high in BANDS.values()
+                for inside in [(frequencies >= low) & (frequencies <= high)]
+            ],
+            axis=-1,
+        )  # (n_windows, n_chans, n_bands)
+        if self.relative:
+            # A flat channel has no power: every band then gets the same share.
+            total = powers.sum(axis=-1, keepdims=True)
+            powers = np.divide(
+                powers, total, out=np.full_like(powers, 1 / len(BANDS)), where=total > 0
+            )
+        return np.log(np.maximum(powers, np.finfo(np.float32).tiny)).reshape(len(batch), -1)

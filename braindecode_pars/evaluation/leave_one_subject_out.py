@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -110,20 +110,35 @@ def leave_one_subject_out(
 
 
 def _with_seed(estimator: BaseEstimator, seed: int) -> BaseEstimator:
-    names = [name for name in estimator.get_params() if name.split("__")[-1] == "random_state"]
+    names = [
+        name
+        for name in estimator.get_params()
+        # An estimator given as ``encoder`` is the user's own, fitted already.
+        if name.split("__")[-1] == "random_state" and "encoder" not in name.split("__")
+    ]
     return estimator.set_params(**dict.fromkeys(names, seed))
 
 
 def _warn_if_pretrained_on(fitted: Any, test_subjects: Sequence, method: str) -> None:
-    """Warn when the people an estimator is tested on took part in its pretraining."""
-    parts = [fitted, *(step for _, step in getattr(fitted, "steps", []))]
-    for part in parts:
-        seen = getattr(getattr(part, "encoder_card_", None), "subjects", None) or []
-        leaked = sorted(set(test_subjects) & set(seen), key=str)
-        if leaked:
-            warnings.warn(
-                f"{method} was pretrained on windows of test subject"
-                f"{'s' if len(leaked) > 1 else ''} {', '.join(map(str, leaked))}; its score there "
-                "is not that of a new person.",
-                stacklevel=3,
-            )
+    """Warn when an encoder has seen the people its estimator is tested on."""
+    seen = set().union(*(card.seen_subjects for card in _encoder_cards(fitted)))
+    leaked = sorted(set(test_subjects) & seen, key=str)
+    if leaked:
+        warnings.warn(
+            f"{method} was pretrained on windows of test subject"
+            f"{'s' if len(leaked) > 1 else ''} {', '.join(map(str, leaked))}; its score there is "
+            "not that of a new person.",
+            stacklevel=3,
+        )
+
+
+def _encoder_cards(fitted: Any) -> Iterator[Any]:
+    """The cards of all encoders in an estimator, also inside pipelines, searches, ensembles."""
+    if hasattr(fitted, "encoder_card_"):
+        yield fitted.encoder_card_
+    inner = [step for _, step in getattr(fitted, "steps", [])]
+    inner += [getattr(fitted, name, None) for name in ("best_estimator_", "estimator_")]
+    inner += list(getattr(fitted, "estimators_", []))
+    for part in inner:
+        if part is not None:
+            yield from _encoder_cards(part)

@@ -10,16 +10,24 @@ from torchmetrics.functional.classification import (
     multiclass_accuracy,
     multiclass_cohen_kappa,
     multiclass_f1_score,
+    multiclass_recall,
 )
 
 __all__ = ["METRICS", "score_predictions"]
 
+
+def _balanced_accuracy(
+    predicted: torch.Tensor, true: torch.Tensor, num_classes: int
+) -> torch.Tensor:
+    """Mean recall of the classes that occur; torchmetrics' own mean counts absent ones as 0."""
+    recall = multiclass_recall(predicted, true, num_classes=num_classes, average="none")
+    return recall[true.unique()].mean()
+
+
 #: Metrics on predicted and true class numbers, by name.
 METRICS: dict[str, Callable[..., torch.Tensor]] = {
     "kappa": multiclass_cohen_kappa,
-    "balanced_accuracy": lambda *args, **kwargs: multiclass_accuracy(
-        *args, average="macro", **kwargs
-    ),
+    "balanced_accuracy": _balanced_accuracy,
     "accuracy": lambda *args, **kwargs: multiclass_accuracy(*args, average="micro", **kwargs),
     "f1": lambda *args, **kwargs: multiclass_f1_score(*args, average="macro", **kwargs),
 }
@@ -34,6 +42,11 @@ def score_predictions(y_true: np.ndarray, y_pred: np.ndarray, metric: str) -> fl
         Labels of any kind.
     metric : str
         ``"kappa"`` (Cohen's), ``"balanced_accuracy"``, ``"accuracy"`` or ``"f1"`` (macro).
+
+    Returns
+    -------
+    float
+        NaN for the kappa of one label that was always predicted, where it is not defined.
     """
     if metric not in METRICS:
         raise ValueError(f"Unknown metric {metric!r}; known are {', '.join(METRICS)}.")

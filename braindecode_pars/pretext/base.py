@@ -54,8 +54,13 @@ class PretextTask(nn.Module):
         When an encoder is given together with arguments to build one.
     """
 
-    #: Short name in :data:`PRETEXT_TASKS`.
+    #: Short name: that of :data:`PRETEXT_TASKS`, or the class's own in lower case.
     name: ClassVar[str]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.name = cls.__name__.lower()
+
     #: Compares ``prediction`` with ``target``.
     criterion: ClassVar[type[nn.Module]]
 

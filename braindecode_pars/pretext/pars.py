@@ -57,8 +57,9 @@ class PARS(PretextTask):
     encoder : PatchEncoder | None
         Trained in place when given.
     n_patches : int | None
-        Patches per signal. None means 4/3 of what fits without overlap, the paper's 40 for 30 s
-        (``sampling="grid"``: always ``n_times // patch_size``).
+        Patches per signal. None means 4/3 of ``n_times / patch_size``, the paper's 40 for 30 s;
+        with ``overlap=False`` 2/3 of it, so that they have room to be placed at random. Grid
+        sampling always has ``n_times // patch_size``.
     position_mask_ratio : float
         Share of the patches that lose their position, in (0, 1].
     sampling : "random" | "grid"
@@ -115,6 +116,11 @@ class PARS(PretextTask):
                 f"min_gap must not be negative and needs overlap=False; got min_gap={min_gap} with "
                 f"overlap={overlap}."
             )
+        if n_times == patch_size:
+            raise ValueError(
+                f"A window of {n_times} samples holds one patch only, so all shifts are zero; use "
+                "longer windows or a shorter patch."
+            )
         n_grid = n_times // patch_size
         if sampling == "grid":
             if n_patches not in (None, n_grid):
@@ -124,8 +130,7 @@ class PARS(PretextTask):
                 )
             n_patches = n_grid
         elif n_patches is None:
-            fitting = (n_times + min_gap) // (patch_size + min_gap)
-            n_patches = round(4 / 3 * n_times / patch_size) if overlap else fitting
+            n_patches = round((4 / 3 if overlap else 2 / 3) * n_times / patch_size)
         n_masked = round(position_mask_ratio * n_patches)
         if n_masked < 2:
             raise ValueError(

@@ -13,9 +13,16 @@ from braindecode_pars.evaluation.band_power import BANDS
 def test_a_sine_fills_its_band(band, hz):
     times = np.arange(3000) / 100
     sine = np.sqrt(2) * 7e-6 * np.sin(2 * np.pi * hz * times)
-    powers = LogBandPower(sfreq=100).transform(sine[None, None])[0]
+    powers = LogBandPower(sfreq=100, relative=False).transform(sine[None, None])[0]
     assert list(BANDS)[powers.argmax()] == band
     assert powers.max() == pytest.approx(np.log(49e-12), abs=0.05)  # volts squared
+
+
+def test_shares_do_not_know_the_gain(nights):
+    window = np.array(nights[4][0])[None]
+    features = LogBandPower(sfreq=100).transform(window)
+    np.testing.assert_allclose(LogBandPower(sfreq=100).transform(7e3 * window), features, rtol=1e-4)
+    np.testing.assert_allclose(np.exp(features).reshape(3, 5).sum(axis=1), 1, rtol=1e-6)
 
 
 def test_channels_stay_apart_and_flat_ones_finite(nights):

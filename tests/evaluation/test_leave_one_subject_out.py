@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from torch.utils.data import Subset
 
-from braindecode_pars import PARSEmbedder, as_sklearn
+from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 from braindecode_pars.window_set import as_window_set
 
@@ -82,6 +83,31 @@ def test_a_test_subject_in_the_pretraining_is_warned_of(nights, tmp_path):
     with pytest.warns(UserWarning, match="probe was pretrained on windows of test subject 1;") as w:
         leave_one_subject_out({"probe": probe}, nights, verbose=0)
     assert sum("was pretrained on" in str(warning.message) for warning in w) == 1
+
+
+def test_leaks_are_found_inside_searches_and_after_fine_tuning(nights, tmp_path):
+    tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
+    donor = PARSClassifier(None, finetune_epochs=1, **tiny).fit(Subset(nights, range(24, 72)))
+    search = GridSearchCV(
+        make_pipeline(PARSEmbedder(encoder=donor, **tiny), DummyClassifier()),
+        {"dummyclassifier__strategy": ["prior"]},
+        cv=2,
+    )
+    with pytest.warns(UserWarning) as caught:
+        leave_one_subject_out({"search": search}, nights, verbose=0)
+    leaks = [str(w.message) for w in caught if "was pretrained on" in str(w.message)]
+    assert len(leaks) == 2
+    assert "subject 2;" in leaks[0]
+    assert "subject 3;" in leaks[1]
+
+
+def test_a_seed_is_never_written_into_the_given_encoder(nights):
+    tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
+    donor = PARSEmbedder(pretrain_epochs=1, random_state=7, **tiny).fit(nights)
+    clf = PARSClassifier(encoder=donor, finetune_epochs=1, verbose=0)
+    with pytest.warns(UserWarning, match="was pretrained on"):
+        leave_one_subject_out({"clf": clf}, nights, seeds=[99], verbose=0)
+    assert donor.random_state == 7
 
 
 def test_one_person_cannot_be_left_out(nights):

@@ -36,6 +36,12 @@ def test_perfect_and_one_sided_predictions():
     assert score_predictions(only, only, "balanced_accuracy") == pytest.approx(1)
 
 
+def test_a_class_that_a_person_lacks_does_not_count():
+    """Common when people are left out one at a time: nobody has every stage every night."""
+    true, predicted = np.array([0, 0, 1, 1]), np.array([0, 2, 1, 1])
+    assert score_predictions(true, predicted, "balanced_accuracy") == pytest.approx(0.75)
+
+
 def test_unknown_metric():
     with pytest.raises(ValueError, match="Unknown metric 'auc'; known are kappa"):
         score_predictions(TRUE, PREDICTED, "auc")

@@ -118,7 +118,9 @@ def test_without_overlap_no_two_patches_share_a_sample():
     task = PARS(3000, 100, overlap=False, n_patches=20, min_gap=10, **SIZES)
     ordered = task.sample_starts(100).sort(dim=1).values
     assert (ordered.diff(dim=1) >= 110).all()
-    assert PARS(3000, 100, overlap=False, **SIZES).n_patches == 30
+    task = PARS(3000, 100, overlap=False, **SIZES)
+    assert task.n_patches == 20
+    assert (task.sample_starts(50) % 100 != 0).any()  # placed at random, not on the grid
 
 
 @pytest.mark.parametrize(
@@ -167,6 +169,7 @@ def test_decoders_by_name():
         (dict(position_mask_ratio=1.2), r"position_mask_ratio must be in \(0, 1\], got 1.2"),
         (dict(position_mask_ratio=0.02), "masks 1; use more patches"),
         (dict(n_patches=1), "masks 1; use more patches"),
+        (dict(n_times=200, n_patches=8), "holds one patch only"),
         (dict(sampling="uniform"), "'random' or 'grid', got 'uniform'"),
         (dict(sampling="grid", n_patches=40), "gives 30 patches of 200"),
         (dict(overlap=False, n_patches=40), "at most 30 do"),
