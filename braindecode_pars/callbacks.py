@@ -188,7 +188,7 @@ class Pretraining(Callback):
         parts = [windows] if self.unlabeled is None else [windows, self.unlabeled]
         n_times = self.n_times or min(SingleChannelWindows(part).n_times for part in parts)
         windows = ConcatDataset(parts)
-        task = make_task(self.task, n_times=n_times, encoder=encoder, **(self.task_params or {}))
+        task = make_task(self.task, n_times=n_times, encoder=encoder, task_params=self.task_params)
         callbacks: list = [WarmupCosine(), *(self.callbacks or [])]
         if self.verbose:
             shown = {"train_loss_relative": "loss/chance"}

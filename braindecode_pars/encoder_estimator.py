@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import copy
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar
 
+import mne
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch.utils.data import ConcatDataset
@@ -25,7 +30,10 @@ from braindecode_pars.pretraining import PretrainingNet
 from braindecode_pars.seeding import seeded
 from braindecode_pars.window_set import WindowSet, as_window_set
 
-__all__ = ["EncoderEstimator"]
+__all__ = ["COUNT", "POSITIVE", "EncoderEstimator"]
+
+COUNT = Interval(Integral, 1, None, closed="left")
+POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
 class EncoderEstimator(BaseEstimator):
@@ -36,6 +44,25 @@ class EncoderEstimator(BaseEstimator):
     ``weight_decay``, ``device``, ``random_state``, ``verbose`` and ``checkpoint_dir``, and set
     ``encoder_`` in ``fit``.
     """
+
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "pretext": [str, type, PretextTask, None],
+        "pretext_params": [dict, None],
+        "sfreq": [POSITIVE, None],
+        "patch_seconds": [POSITIVE],
+        "embed_dim": [COUNT],
+        "num_layers": [COUNT],
+        "num_heads": [COUNT],
+        "mlp_dim": [COUNT],
+        "pretrain_epochs": [Interval(Integral, 0, None, closed="left")],
+        "pretrain_batch_size": [COUNT],
+        "pretrain_lr": [POSITIVE],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "device": [str, torch.device],
+        "random_state": ["random_state"],
+        "checkpoint_dir": [str, os.PathLike, None],
+        "verbose": ["verbose"],
+    }
 
     def __sklearn_clone__(self) -> EncoderEstimator:
         # scikit-learn would clone an estimator or net given as ``encoder`` into an unfitted one.
@@ -52,8 +79,17 @@ class EncoderEstimator(BaseEstimator):
 
     def _read(self, X: Any, y: Any = None, groups: Any = None) -> WindowSet:
         """The training windows, each of them looked at once."""
+        self._validate_params()
         self._forget()
+        if self.checkpoint_dir is not None:
+            try:
+                Path(self.checkpoint_dir).mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise ValueError(
+                    f"checkpoint_dir={str(self.checkpoint_dir)!r} cannot be a folder: {error}."
+                ) from error
         windows = as_window_set(X, y, groups, self.sfreq)
+        _refuse_triggers(windows.chs_info)
         self.n_chans_, self.n_times_ = windows.check()
         self.chs_info_ = windows.chs_info
         self.sfreq_ = windows.sfreq
@@ -181,8 +217,6 @@ class EncoderEstimator(BaseEstimator):
         """What to do with the task and its decoder after pretraining; nothing by default."""
 
     def _wants_pretraining(self, encoder: PatchEncoder | None) -> bool:
-        if self.pretrain_epochs < 0:
-            raise ValueError(f"pretrain_epochs must not be negative, got {self.pretrain_epochs}.")
         return encoder is None and self.pretext is not None and self.pretrain_epochs > 0
 
     def _prediction_windows(self, X: Any) -> WindowSet:
@@ -201,3 +235,15 @@ class EncoderEstimator(BaseEstimator):
                     f"{self.encoder_.patch_size} samples."
                 )
             yield torch.from_numpy(batch).to(self._device())
+
+
+def _refuse_triggers(chs_info: list[dict] | None) -> None:
+    """A stimulus channel often holds the label itself."""
+    kinds = [(ch["ch_name"], ch.get("kind")) for ch in chs_info or ()]
+    triggers = [name for name, kind in kinds if kind == mne.io.constants.FIFF.FIFFV_STIM_CH]
+    if triggers:
+        raise ValueError(
+            f"Channel {', '.join(triggers)} is a stimulus channel and may hold the labels; pick "
+            "the EEG channels first, for example with braindecode's Preprocessor('pick', "
+            "picks='eeg')."
+        )

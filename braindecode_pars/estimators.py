@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import torch
-from braindecode.augmentation import AugmentedDataLoader
+from braindecode.augmentation import AugmentedDataLoader, Transform
 from sklearn.base import ClassifierMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 from skorch import NeuralNetClassifier
 from skorch.callbacks import EarlyStopping, Freezer
@@ -22,7 +25,7 @@ from torch import nn
 from braindecode_pars.callbacks import ProgressLine
 from braindecode_pars.electrodes import electrode_positions
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.encoder_estimator import EncoderEstimator
+from braindecode_pars.encoder_estimator import COUNT, POSITIVE, EncoderEstimator
 from braindecode_pars.labels import (
     cross_entropy_weights,
     drop_held_out,
@@ -32,7 +35,7 @@ from braindecode_pars.labels import (
 from braindecode_pars.models import PARSNet, embed_signals
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretrained import save_encoder, unique_subjects
-from braindecode_pars.pretraining import NO_DECAY, RaisesInterrupt
+from braindecode_pars.pretraining import NO_DECAY, NoSilentFailure
 from braindecode_pars.window_set import WindowSet, as_window_set
 
 __all__ = ["PARSClassifier", "PARSEmbedder"]
@@ -41,8 +44,8 @@ __all__ = ["PARSClassifier", "PARSEmbedder"]
 _LOSSES = ("train_loss", "valid_loss", "train_loss_relative")
 
 
-class FineTuningNet(RaisesInterrupt, NeuralNetClassifier):
-    """skorch's classifier; Ctrl-C is raised again after training has ended in good order."""
+class FineTuningNet(NoSilentFailure, NeuralNetClassifier):
+    """skorch's classifier, which neither swallows Ctrl-C nor trains on after a loss of NaN."""
 
 
 class PARSClassifier(ClassifierMixin, EncoderEstimator):
@@ -120,6 +123,20 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
     >>> clf.fit(windows).predict_proba(windows).shape[0] == len(windows)
     True
     """
+
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        **EncoderEstimator._parameter_constraints,
+        "freeze_encoder": ["boolean"],
+        "channel_drop_prob": [Interval(Real, 0, 1, closed="left")],
+        "electrode_position": ["boolean"],
+        "finetune_epochs": [COUNT],
+        "finetune_batch_size": [COUNT],
+        "finetune_lr": [POSITIVE],
+        "augmentation": [Transform, list, None],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "validation": [Interval(Real, 0, 1, closed="left")],
+        "callbacks": [list, None],
+    }
 
     def __init__(
         self,
@@ -207,15 +224,20 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
         """
         windows = self._read(X, y, groups)
         labeled, without_label = split_unlabeled(windows, self.unlabeled_label)
-        self.classes_, codes = np.unique(labeled.y, return_inverse=True)
+        if np.issubdtype(labeled.y.dtype, np.floating):
+            check_classification_targets(labeled.y)
+        try:
+            self.classes_, codes = np.unique(labeled.y, return_inverse=True)
+        except TypeError as error:
+            raise ValueError(
+                f"Labels of different types cannot be put into one order: {error}."
+            ) from error
         if len(self.classes_) < 2:
             raise ValueError(
                 f"All labels are {self.classes_.tolist()[0]!r}; a classifier needs at least two "
                 "classes."
             )
         labeled = replace(labeled, y=codes)
-        if self.finetune_epochs < 1:
-            raise ValueError(f"finetune_epochs must be at least 1, got {self.finetune_epochs}.")
         if self.electrode_position and not self.chs_info_:
             raise ValueError(
                 "electrode_position=True needs channel names, the same in every recording and in "
@@ -394,6 +416,11 @@ verbose, checkpoint_dir
     True
     """
 
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        **EncoderEstimator._parameter_constraints,
+        "pooling": [StrOptions({"mean_std", "mean"})],
+    }
+
     def __init__(
         self,
         pretext: str | type[PretextTask] | PretextTask | None = "pars",
@@ -437,8 +464,6 @@ verbose, checkpoint_dir
 
     def fit(self, X: Any, y: Any = None, *, unlabeled: Any = None) -> PARSEmbedder:
         """Pretrain on all windows; ``y`` is ignored. Arguments as in PARSClassifier.fit."""
-        if self.pooling not in ("mean_std", "mean"):
-            raise ValueError(f"pooling must be 'mean_std' or 'mean', got {self.pooling!r}.")
         windows = self._read(X)
         extra = self._read_unlabeled(unlabeled)
         encoder = self._resolve_encoder()

@@ -75,11 +75,14 @@ def hold_out(windows: WindowSet, share: float, seed: int) -> tuple[WindowSet, Wi
     if share == 0:
         return windows, None
     groups = windows.groups
-    n_groups = 0 if groups is None else len(set(groups.tolist()))
+    if groups is not None:  # as numbers, since subjects of mixed types cannot be ordered
+        number_of = {subject: i for i, subject in enumerate(dict.fromkeys(groups.tolist()))}
+        groups = np.array([number_of[subject] for subject in groups.tolist()])
+    n_groups = 0 if groups is None else len(number_of)
     if n_groups == 1:
         warnings.warn(
-            f"All windows are of one subject ({groups[0]}), so the internal validation windows "
-            "are of that subject too; validation=0 does without them.",
+            f"All windows are of one subject ({windows.groups[0]}), so the internal validation "
+            "windows are of that subject too; validation=0 does without them.",
             stacklevel=3,
         )
     classes, counts = np.unique(windows.y, return_counts=True)

@@ -35,7 +35,7 @@ def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | Non
     ValueError
         When the window is shorter than the patch, or neither ``sfreq`` nor ``n_times`` is known.
     """
-    if patch_seconds <= 0:
+    if not 0 < patch_seconds < float("inf"):
         raise ValueError(f"patch_seconds must be positive, got {patch_seconds}.")
     if sfreq is None:
         if n_times is None:
@@ -44,6 +44,8 @@ def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | Non
                 "neither is specified or can be inferred."
             )
         return max(1, round(n_times / PATCHES_PER_WINDOW))
+    if not 0 < sfreq < float("inf"):
+        raise ValueError(f"sfreq must be a positive number of Hz, got {sfreq}.")
     patch_size = max(1, round(patch_seconds * sfreq))
     if n_times is not None and n_times < patch_size:
         raise ValueError(

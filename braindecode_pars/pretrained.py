@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -91,10 +92,15 @@ def save_encoder(encoder: PatchEncoder, card: EncoderCard, folder: str | Path) -
     }
     text = json.dumps({"encoder": config, "pretraining": asdict(card)}, indent=2, default=_to_json)
 
-    save_file(weights, folder / f".{WEIGHTS}")
-    (folder / f".{CARD}").write_text(text + "\n", encoding="utf-8")
+    if not all(value.isfinite().all() for value in weights.values()):
+        raise ValueError("The encoder has weights that are not finite; it is not worth keeping.")
+
+    # Written by several processes at once, the folder ends with the files of one of them each.
+    aside = uuid.uuid4().hex
+    save_file(weights, folder / f".{WEIGHTS}.{aside}")
+    (folder / f".{CARD}.{aside}").write_text(text + "\n", encoding="utf-8")
     for name in (WEIGHTS, CARD):
-        os.replace(folder / f".{name}", folder / name)
+        os.replace(folder / f".{name}.{aside}", folder / name)
     return folder
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from braindecode_pars.seeding import seeded
 
-__all__ = ["NO_DECAY", "PretrainingNet", "RaisesInterrupt", "RelativeLoss"]
+__all__ = ["NO_DECAY", "NoSilentFailure", "PretrainingNet", "RelativeLoss"]
 
 #: Weight decay is for the weights of linear layers, not for norms, biases and learned tokens.
 NO_DECAY = [(pattern, {"weight_decay": 0.0}) for pattern in ("*bias", "*norm*", "*_token")]
@@ -33,12 +33,21 @@ class RelativeLoss(Callback):
                 net.history.record(f"{name}_relative", net.history[-1, name] / self.chance_)
 
 
-class RaisesInterrupt:
-    """Mixin for skorch nets: Ctrl-C ends training in good order, and is then raised again.
+class NoSilentFailure:
+    """Mixin for skorch nets: neither Ctrl-C nor a loss of NaN goes unnoticed.
 
-    skorch swallows it, and whoever waits for the net (a pipeline, a cross-validation) would go
-    on with half-trained weights.
+    skorch swallows Ctrl-C, and whoever waits for the net (a pipeline, a cross-validation) would
+    go on with half-trained weights. Here training ends in good order, and it is raised again.
     """
+
+    def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
+        step = super().train_step(batch, **fit_params)
+        if not torch.isfinite(step["loss"]):
+            raise ValueError(
+                f"The training loss became {step['loss'].item()} in epoch {len(self.history)} of "
+                f"{type(self).__name__} at learning rate {self.lr:g}; lower the learning rate."
+            )
+        return step
 
     def fit_loop(self, *args: Any, **kwargs: Any) -> Any:
         self.interrupted_ = False
@@ -55,7 +64,7 @@ class RaisesInterrupt:
         return self
 
 
-class PretrainingNet(RaisesInterrupt, NeuralNet):
+class PretrainingNet(NoSilentFailure, NeuralNet):
     """A skorch net for pretext tasks.
 
     The module's ``forward(x)`` returns ``(prediction, target)``, and these two go to the

@@ -9,6 +9,7 @@ from typing import Any
 
 import mne
 import numpy as np
+import pandas as pd
 import torch
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, RawDataset, WindowsDataset
 from skorch.helper import SliceDataset
@@ -71,7 +72,8 @@ class WindowSet(Dataset):
                     "window in each (mne.concatenate_epochs makes one Epochs of all)."
                 )
             window = window.get_data(copy=False)[0]
-        window = np.asarray(window, dtype=np.float32)
+        # A copy: torch takes neither negative strides nor read-only memory.
+        window = np.array(window, dtype=np.float32, order="C")
         if window.ndim != 2:
             raise ValueError(
                 f"Window {i} has shape {window.shape}; a window has shape (n_chans, n_times)."
@@ -138,6 +140,8 @@ class WindowSet(Dataset):
             raise ValueError("There are no windows: the dataset has length 0.")
         for batch in self.batches(64):
             shape = batch.shape[1:]
+        if 0 in shape:
+            raise ValueError(f"Windows have shape {shape}; there are no samples in them.")
         return shape
 
 
@@ -189,8 +193,9 @@ def as_window_set(
         windows = WindowSet(
             source,
             np.arange(facts.n_windows),
-            facts.y,
-            facts.groups,
+            # Targets and subjects that are not there for every window are not known.
+            None if facts.y is None or _some_missing(facts.y) else facts.y,
+            None if facts.groups is None or _some_missing(facts.groups) else facts.groups,
             next(iter(facts.sfreqs), None),
             facts.chs_info,
         )
@@ -209,8 +214,10 @@ def as_window_set(
 
 
 def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
+    if np.ndim(values) == 0:
+        raise ValueError(f"{name} is {values!r}; {n_windows} windows need one entry each.")
     values = _as_column(values)
-    if any(value is None or value != value for value in values.tolist()):
+    if _some_missing(values):
         raise ValueError(
             f"{name} holds None or NaN; give every window an entry"
             + (", or mark unlabelled ones with unlabeled_label." if name == "y" else ".")
@@ -221,6 +228,11 @@ def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
             f"({n_windows},)."
         )
     return values
+
+
+def _some_missing(values: np.ndarray) -> bool:
+    """Whether an entry is None, NaN or pandas' NA."""
+    return bool(np.any(pd.isna(values.astype(object))))
 
 
 def _as_column(values: Any) -> np.ndarray:
@@ -240,6 +252,8 @@ def _as_column(values: Any) -> np.ndarray:
 def _describe(X: Any) -> tuple[Any, _Facts]:
     """What to index to read a window, and what is known of all of them."""
     if isinstance(X, mne.BaseEpochs):
+        if not X.preload:
+            X = X.copy().load_data()
         facts = _Facts(len(X), y=X.events[:, 2], chs_info=X.info["chs"])
         facts.sfreqs[float(X.info["sfreq"])] += 1
         return X.get_data(copy=False), facts
@@ -248,7 +262,9 @@ def _describe(X: Any) -> tuple[Any, _Facts]:
             raise ValueError(
                 f"X has shape {tuple(X.shape)}; windows have shape (n_windows, n_chans, n_times)."
             )
-        X = np.asarray(X.detach().cpu() if isinstance(X, torch.Tensor) else X)
+        if isinstance(X, torch.Tensor):
+            X = X.detach().cpu()
+            X = np.asarray(X.float() if X.is_floating_point() else X)
         if not np.issubdtype(X.dtype, np.number) or np.iscomplexobj(X):
             raise ValueError(f"X holds {X.dtype} values; EEG samples are real numbers.")
         return X, _Facts(len(X))
@@ -316,7 +332,13 @@ def _describe_dataset(dataset: Any) -> _Facts:
 
 
 def _select(facts: _Facts, indices: Any) -> _Facts:
-    indices = np.asarray(indices, dtype=int)
+    indices = np.asarray(indices)
+    if len(indices) and not np.issubdtype(indices.dtype, np.integer):
+        raise ValueError(
+            f"A subset is given by {indices.dtype} indices; it needs integers (of a mask, "
+            "np.flatnonzero(mask))."
+        )
+    indices = indices.astype(int)
     return replace(
         facts,
         n_windows=len(indices),

@@ -65,7 +65,10 @@ class SingleChannelWindows(Dataset):
             )
         channel = torch.randint(window.shape[0], ()).item()
         start = torch.randint(slack + 1, ()).item()
-        signal = torch.as_tensor(window[channel, start : start + self.n_times], dtype=torch.float32)
+        crop = window[channel, start : start + self.n_times]
+        if isinstance(crop, np.ndarray):
+            crop = crop.copy()  # torch takes neither negative strides nor read-only memory
+        signal = torch.as_tensor(crop, dtype=torch.float32)
         if not signal.isfinite().all():
             raise ValueError(
                 f"Window {index} holds NaN or infinite samples in channel {channel}; drop or "

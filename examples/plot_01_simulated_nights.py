@@ -18,9 +18,9 @@ import numpy as np
 
 from braindecode_pars import as_sklearn, datasets, plotting
 
-windows_ds = datasets.simulated.sleep(n_subjects=3, hours=7, n_chans=2, sfreq=100, random_state=1)
+windows_ds = datasets.simulated.sleep(n_subjects=1, hours=7, n_chans=2, sfreq=100, random_state=4)
 X, y, groups = as_sklearn(windows_ds)
-person = 3
+person = 1
 
 # %%
 # The hypnogram walks through cycles of about 90 minutes, with deep sleep early and REM sleep late.

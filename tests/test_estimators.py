@@ -175,7 +175,7 @@ def test_internal_validation_takes_no_part_in_pretraining(nights):
 
 
 def test_unlabelled_windows_of_held_out_subjects_are_not_pretrained_on(nights):
-    _, y, groups = as_sklearn(nights)
+    y = as_sklearn(nights)[1]
     y = np.where(np.arange(96) % 3 == 0, -1, y == 0)
     clf = classifier(sfreq=100, validation=0.5).fit(nights, y, unlabeled=nights)
     assert len(clf.encoder_card_.subjects) == 2
@@ -227,14 +227,14 @@ def test_unlabelled_windows_may_be_shorter_and_of_another_montage(nights):
     short[4, 7, 3] = np.nan
     with pytest.raises(ValueError, match="Window 4 holds NaN or infinite samples in channel 7"):
         classifier().fit(nights, unlabeled=short)
-    with pytest.warns(UserWarning, match="of no use here.*pretext is None"):
+    with pytest.warns(UserWarning, match=r"of no use here.*pretext is None"):
         classifier(pretext=None).fit(nights, unlabeled=nights)
 
 
 def test_electrode_position_without_names_is_refused_before_pretraining(nights):
     array = np.stack([nights[i][0] for i in range(8)])
     clf = classifier(electrode_position=True, sfreq=100, pretrain_epochs=10**9)
-    with pytest.raises(ValueError, match="needs channel names.*these windows carry none"):
+    with pytest.raises(ValueError, match=r"needs channel names.*these windows carry none"):
         clf.fit(array, [0, 1] * 4)
 
 
@@ -343,6 +343,21 @@ def test_electrode_position_follows_the_names(nights):
     )
 
 
+def test_a_stimulus_channel_is_refused(nights):
+    info = mne.create_info(["C3", "C4", "STI"], 100.0, ["eeg", "eeg", "stim"])
+    epochs = mne.EpochsArray(np.stack([nights[i][0] for i in range(8)]), info, verbose="error")
+    with pytest.raises(ValueError, match="STI is a stimulus channel and may hold the labels"):
+        classifier().fit(epochs, [0, 1] * 4)
+
+
+def test_arrays_that_torch_does_not_take(nights):
+    array = np.stack([nights[i][0] for i in range(12)])
+    clf = classifier(sfreq=100, validation=0).fit(array[:, ::-1, ::-1], [0, 1] * 6)
+    array.setflags(write=False)
+    assert np.isfinite(clf.predict_proba(array)).all()
+    assert np.isfinite(clf.predict_proba(torch.from_numpy(array.copy()).bfloat16())).all()
+
+
 def test_refit_on_another_shape(nights):
     clf = classifier().fit(nights)
     rng = np.random.default_rng(0)
@@ -411,17 +426,36 @@ def test_the_published_settings_fit_the_constructor():
         (dict(patch_seconds=9), [0, 1] * 4, "600 samples is shorter than one patch of 900"),
         (dict(device="cuda:77"), [0, 1] * 4, "device='cuda:77' cannot be used here"),
         (dict(device="abacus"), [0, 1] * 4, "device='abacus' cannot be used here"),
-        (dict(pretrain_epochs=-1), [0, 1] * 4, "pretrain_epochs must not be negative"),
-        (dict(finetune_epochs=0), [0, 1] * 4, "finetune_epochs must be at least 1"),
+        (
+            dict(pretrain_epochs=-1),
+            [0, 1] * 4,
+            "'pretrain_epochs' parameter of PARSClassifier must be an int",
+        ),
+        (dict(finetune_epochs=0), [0, 1] * 4, "'finetune_epochs' parameter of PARSClassifier"),
         ({}, [0, 1, None, 1] * 2, "y holds None or NaN"),
         (dict(encoder="nowhere"), [0, 1] * 4, "nowhere is not the folder of a pretrained encoder"),
-        (dict(class_weight="even"), [0, 1] * 4, "'balanced', a dict or None"),
+        (
+            dict(class_weight="even"),
+            [0, 1] * 4,
+            "'class_weight' parameter of PARSClassifier must be",
+        ),
+        (dict(finetune_lr=-1), [0, 1] * 4, "'finetune_lr' parameter .* Got -1 instead"),
+        (dict(pretrain_batch_size=0), [0, 1] * 4, "'pretrain_batch_size' parameter"),
+        (dict(embed_dim=16.0), [0, 1] * 4, "'embed_dim' parameter"),
+        (dict(sfreq=0), [0, 1] * 4, "'sfreq' parameter"),
+        (dict(checkpoint_dir=__file__), [0, 1] * 4, "checkpoint_dir=.* cannot be a folder"),
+        (dict(pretrain_lr=1e30, pretrain_epochs=5), [0, 1] * 4, "loss became .* PretrainingNet"),
+        (dict(pretext=None, finetune_lr=1e30, finetune_epochs=5), [0, 1] * 4, "loss became .*Fine"),
+        (dict(pretext_params=dict(n_times=5)), [0, 1] * 4, "PARS has no parameter 'n_times'"),
+        ({}, np.linspace(0, 1, 8), "continuous"),
+        ({}, ["a", 1] * 4, "Labels of different types"),
+        ({}, 1, "y is 1; 8 windows need one entry each"),
     ],
 )
 def test_mistakes_are_explained(arguments, y, message):
     array = np.random.default_rng(0).normal(size=(8, 2, 600))
-    clf = classifier(sfreq=100, **{"validation": 0.25, **arguments})
-    with pytest.raises((ValueError, FileNotFoundError), match=message):
+    clf = classifier(**{"sfreq": 100, "validation": 0.25, **arguments})
+    with pytest.raises((ValueError, TypeError, FileNotFoundError), match=message):
         clf.fit(array, y)
 
 
@@ -444,7 +478,7 @@ def test_embedding_is_mean_and_spread_over_channels(nights):
     np.testing.assert_allclose(embedded[:, 16:], np.std(channels, axis=0), atol=1e-5)
     mean = embedder(pooling="mean").fit(nights).transform(nights)
     np.testing.assert_array_equal(mean, embedded[:, :16])
-    with pytest.raises(ValueError, match="'mean_std' or 'mean', got 'max'"):
+    with pytest.raises(ValueError, match="'pooling' parameter of PARSEmbedder"):
         embedder(pooling="max").fit(nights)
 
 

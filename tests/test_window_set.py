@@ -145,6 +145,20 @@ def test_what_are_no_windows(X, error, message):
         as_window_set(X)
 
 
+def test_a_mask_is_no_list_of_indices(nights):
+    with pytest.raises(ValueError, match=r"given by bool indices; it needs integers"):
+        as_window_set(Subset(nights, np.ones(96, bool)))
+
+
+def test_lazy_epochs_are_loaded(nights):
+    raw = nights.datasets[0].raw
+    epochs = mne.make_fixed_length_epochs(raw, 30.0, preload=False, verbose="error")
+    windows = as_window_set(epochs)
+    assert len(windows) == 24
+    np.testing.assert_allclose(windows[3][0], nights[3][0], rtol=1e-6)
+    assert not epochs.preload
+
+
 def test_continuous_recordings_must_be_windowed_first(nights):
     raw = BaseConcatDataset([RawDataset(nights.datasets[0].raw, {"subject": 1})])
     with pytest.raises(TypeError, match="cut them into windows first"):

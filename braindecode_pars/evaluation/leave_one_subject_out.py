@@ -13,7 +13,7 @@ from sklearn.model_selection import LeaveOneGroupOut
 from torch.utils.data import Dataset
 from tqdm.auto import tqdm
 
-from braindecode_pars.evaluation.metrics import score_predictions
+from braindecode_pars.evaluation.metrics import METRICS, score_predictions
 from braindecode_pars.windows import as_sklearn
 
 __all__ = ["COLUMNS", "leave_one_subject_out"]
@@ -38,6 +38,7 @@ def leave_one_subject_out(
     metrics: Sequence[str] = ("kappa", "balanced_accuracy"),
     seeds: Sequence[int] = (0,),
     dataset: str = "",
+    unlabeled_label: Any = -1,
     verbose: int = 1,
 ) -> pd.DataFrame:
     """Train on all subjects but one, score on that one, for every subject.
@@ -57,6 +58,8 @@ def leave_one_subject_out(
         Every ``random_state`` of an estimator is set to each of them in turn.
     dataset : str
         Name for the column ``dataset``.
+    unlabeled_label : hashable
+        Windows with this label are left to the estimators in training and never scored.
     verbose : int
         1 shows a progress bar over folds.
 
@@ -65,6 +68,9 @@ def leave_one_subject_out(
     pandas.DataFrame
         One row for each method, subject, seed and metric; columns :data:`COLUMNS`.
     """
+    for metric in metrics:
+        if metric not in METRICS:
+            raise ValueError(f"Unknown metric {metric!r}; known are {', '.join(METRICS)}.")
     X, y, groups = as_sklearn(windows_ds)
     subjects = np.unique(groups)
     if len(subjects) < 2:
@@ -83,6 +89,9 @@ def leave_one_subject_out(
     with bar:
         for train, test in folds:
             subject = groups[test][0]
+            test = test[y[test] != unlabeled_label]
+            if len(test) == 0:
+                raise ValueError(f"Subject {subject} has no labelled window to score.")
             for seed in seeds:
                 for method, estimator in estimators.items():
                     bar.set_postfix(subject=subject, method=method)
@@ -121,7 +130,14 @@ def _with_seed(estimator: BaseEstimator, seed: int) -> BaseEstimator:
 
 def _warn_if_pretrained_on(fitted: Any, test_subjects: Sequence, method: str) -> None:
     """Warn when an encoder has seen the people its estimator is tested on."""
-    seen = set().union(*(card.seen_subjects for card in _encoder_cards(fitted)))
+    cards = list(_encoder_cards(fitted))
+    if any(None in (card.subjects, card.finetune_subjects) for card in cards):
+        warnings.warn(
+            f"It is not known whom the encoder of {method} was trained on; test subjects may be "
+            "among them.",
+            stacklevel=3,
+        )
+    seen = set().union(*(card.seen_subjects for card in cards))
     leaked = sorted(set(test_subjects) & seen, key=str)
     if leaked:
         warnings.warn(

@@ -114,7 +114,7 @@ def make_task(
     *,
     n_times: int,
     encoder: PatchEncoder,
-    **task_params: Any,
+    task_params: dict[str, Any] | None = None,
 ) -> PretextTask:
     """Build the task that will train ``encoder`` in place.
 
@@ -126,7 +126,7 @@ def make_task(
     n_times : int
         Samples of the windows at hand.
     encoder : PatchEncoder
-    **task_params
+    task_params : dict | None
         Further arguments of the task.
 
     Raises
@@ -137,6 +137,7 @@ def make_task(
     TypeError
         For arguments the task does not know, or anything that is not a task.
     """
+    task_params = dict(task_params or {})
     if isinstance(task, str):
         if task not in PRETEXT_TASKS:
             known = ", ".join(repr(name) for name in sorted(PRETEXT_TASKS))

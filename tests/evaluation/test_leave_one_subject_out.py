@@ -7,13 +7,14 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pytest
+from braindecode.datasets import BaseConcatDataset
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from torch.utils.data import Subset
 
-from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
+from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 from braindecode_pars.window_set import as_window_set
 
@@ -93,7 +94,7 @@ def test_leaks_are_found_inside_searches_and_after_fine_tuning(nights, tmp_path)
         {"dummyclassifier__strategy": ["prior"]},
         cv=2,
     )
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="was pretrained on") as caught:
         leave_one_subject_out({"search": search}, nights, verbose=0)
     leaks = [str(w.message) for w in caught if "was pretrained on" in str(w.message)]
     assert len(leaks) == 2
@@ -108,6 +109,28 @@ def test_a_seed_is_never_written_into_the_given_encoder(nights):
     with pytest.warns(UserWarning, match="was pretrained on"):
         leave_one_subject_out({"clf": clf}, nights, seeds=[99], verbose=0)
     assert donor.random_state == 7
+
+
+def test_unlabelled_windows_are_not_scored(nights):
+    masked = BaseConcatDataset(
+        nights.datasets, target_transform=lambda label: label if label == 2 else -1
+    )
+    scores = leave_one_subject_out({"spy": Spy()}, masked, metrics=["accuracy"], verbose=0)
+    assert (scores["value"] == 1).all()  # Spy answers 2
+
+
+def test_an_encoder_of_unknown_origin_is_warned_of(nights):
+    encoder = PatchEncoder(100, 16, 1, 2, 32)
+    probe = make_pipeline(PARSEmbedder(encoder=encoder, verbose=0), DummyClassifier())
+    with pytest.warns(UserWarning, match="not known whom the encoder of probe was trained on"):
+        leave_one_subject_out({"probe": probe}, nights, verbose=0)
+
+
+def test_a_misspelt_metric_is_found_before_training(nights):
+    Spy.seen.clear()
+    with pytest.raises(ValueError, match="Unknown metric 'auc'"):
+        leave_one_subject_out({"spy": Spy()}, nights, metrics=["auc"])
+    assert Spy.seen == []
 
 
 def test_one_person_cannot_be_left_out(nights):

@@ -70,7 +70,7 @@ class PretextContract:
         single = SingleChannelWindows(nights)
         signals = torch.stack([single[i][0] for i in range(len(single))])
         task = self.make(3000)
-        self.train(task, signals[:480], steps=400, batch_size=32)
+        self.train(task, signals[:480], steps=300, batch_size=32)
         with torch.no_grad():  # the fifth person
             held_out = np.mean([self.loss(task, signals[480:]).item() for _ in range(5)])
         assert held_out < 0.95 * task.chance_loss()
