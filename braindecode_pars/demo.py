@@ -59,8 +59,8 @@ def simulated_nights(seed: int) -> Scenario:
         unlabeled=BaseConcatDataset(nights.datasets[:8]),
         labeled=labeled,
         held_out=labeled,
-        pretrain_epochs=30,
-        finetune=dict(finetune_epochs=20),
+        pretrain_epochs=25,
+        finetune=dict(finetune_epochs=15),
     )
 
 

@@ -134,26 +134,35 @@ def test_chance_is_the_loss_of_the_best_constant(arguments):
     assert task.chance_loss() == pytest.approx(guesser, rel=0.02)
 
 
-def _noise_loss(overlap: bool) -> float:
+def _noise_loss(**arguments) -> float:
     """Held-out loss relative to chance after training on independent noise."""
-    task = PARS(1000, 50, n_patches=16, overlap=overlap, **SIZES)
-    PretextContract().train(task, torch.randn(1024, 1000), steps=400, batch_size=64)
+    task = PARS(24, 8, **SIZES, **arguments)
+    optimizer = torch.optim.AdamW(task.parameters(), lr=3e-3)
+    steps = 600
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            group["lr"] = 3e-3 * min(1.0, (step + 1) / 50) * (1 - step / steps)
+        # Fresh noise in every step: nothing to memorise.
+        loss = task.criterion()(*task(torch.randn(64, 24)))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
     with torch.no_grad():
-        prediction, target = task(torch.randn(2000, 1000))
+        prediction, target = task(torch.randn(4000, 24))
     return (prediction - target).square().mean().item() / task.chance_loss()
 
 
 def test_noise_without_overlap_teaches_nothing():
-    assert _noise_loss(overlap=False) >= 0.98
+    assert _noise_loss(overlap=False, n_patches=2) >= 0.98
 
 
-def test_the_overlap_shortcut_is_reported(record_property, capsys):
-    """What stitching common samples alone yields: reported, whatever it is, below chance or not."""
-    relative = _noise_loss(overlap=True)
+def test_overlap_alone_teaches_something_on_noise(record_property, capsys):
+    """The shortcut: patches are stitched by the samples they share. Its size is reported."""
+    relative = _noise_loss(n_patches=12)
     record_property("noise_loss_relative_with_overlap", relative)
     with capsys.disabled():
         print(f"\n  PARS on white noise, overlapping patches: {relative:.3f} of chance")
-    assert 0 < relative < 1.05
+    assert relative < 0.9
 
 
 def test_decoders_by_name():
