@@ -185,7 +185,7 @@ def _thirty_seconds(recordings: BaseConcatDataset) -> BaseConcatDataset:
         recordings,
         window_size_samples=length,
         window_stride_samples=length // 2,
-        drop_last_window=True,
+        on_last_window="drop",
         verbose="error",
     )
 

@@ -72,6 +72,8 @@ class WindowSet(Dataset):
                     "window in each (mne.concatenate_epochs makes one Epochs of all)."
                 )
             window = window.get_data(copy=False)[0]
+        if isinstance(window, torch.Tensor):
+            window = window.detach().cpu().numpy()
         # A copy: torch takes neither negative strides nor read-only memory.
         window = np.array(window, dtype=np.float32, order="C")
         if window.ndim != 2:
