@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
@@ -238,12 +239,8 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
                 "classes."
             )
         labeled = replace(labeled, y=codes)
-        if self.electrode_position and not self.chs_info_:
-            raise ValueError(
-                "electrode_position=True needs channel names, the same in every recording and in "
-                "the same order; these windows "
-                + ("carry none." if self.chs_info_ is None else "come from different montages.")
-            )
+        if self.electrode_position:
+            self._check_electrodes()
         extra = self._read_unlabeled(unlabeled)
         encoder = self._resolve_encoder()
 
@@ -253,10 +250,10 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
             if encoder is not None:
                 self.encoder_.load_state_dict(encoder.state_dict())
             self.pretraining_history_ = []
-            if self._wants_pretraining(encoder):
-                others = [drop_held_out(part, train, valid) for part in (without_label, extra)]
-                self._pretrain(self.encoder_, [train, *others])
             try:
+                if self._wants_pretraining(encoder):
+                    others = [drop_held_out(part, train, valid) for part in (without_label, extra)]
+                    self._pretrain(self.encoder_, [train, *others])
                 self.net_.partial_fit(train, None)
             finally:
                 self.net_.train_split = None  # or a pickle would hold the training data
@@ -266,6 +263,21 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
             finetune_subjects=unique_subjects(self.encoder_card_.finetune_subjects, labeled.groups),
         )
         return self
+
+    def _check_electrodes(self) -> None:
+        if not self.chs_info_:
+            raise ValueError(
+                "electrode_position=True needs channel names, the same in every recording and in "
+                "the same order; these windows "
+                + ("carry none." if self.chs_info_ is None else "come from different montages.")
+            )
+        if np.isnan(electrode_positions(self.chs_info_)).all():
+            warnings.warn(
+                f"electrode_position=True has no effect: none of the channels "
+                f"({self.chs_info_[0]['ch_name']}, ...) is an electrode of the 10-05 system or "
+                "has a location; rename them, or set a montage.",
+                stacklevel=3,
+            )
 
     @property
     def encoder_(self) -> PatchEncoder:

@@ -358,6 +358,13 @@ def test_arrays_that_torch_does_not_take(nights):
     assert np.isfinite(clf.predict_proba(torch.from_numpy(array.copy()).bfloat16())).all()
 
 
+def test_electrodes_that_nobody_knows_are_warned_of(nights):
+    info = mne.create_info(["E1", "E2", "E3"], 100.0, "eeg")
+    epochs = mne.EpochsArray(np.stack([nights[i][0] for i in range(8)]), info, verbose="error")
+    with pytest.warns(UserWarning, match=r"none of the channels \(E1, \.\.\.\) is an electrode"):
+        classifier(electrode_position=True, pretext=None, validation=0).fit(epochs, [0, 1] * 4)
+
+
 def test_refit_on_another_shape(nights):
     clf = classifier().fit(nights)
     rng = np.random.default_rng(0)
@@ -396,6 +403,7 @@ def test_ctrl_c_in_pretraining_keeps_the_encoder(nights, monkeypatch, tmp_path, 
     with pytest.raises(KeyboardInterrupt):
         clf.fit(nights)
     assert "Pretraining was interrupted in epoch 2 of 4" in capsys.readouterr().out
+    assert len(pickle.dumps(clf)) < 300_000  # and the training data are let go
     kept, card = load_encoder(tmp_path / "kept")
     assert same_weights(kept, clf.encoder_)
     assert card.task == "pars"
