@@ -4,8 +4,8 @@ recording -> window -> one channel -> patches -> tokens -> features -> predictio
                                         tokens.py    encoder.py     pretext/
 The encoder then crosses to fine-tuning: models.py (PARSNet), trained by
 pretraining.py and callbacks.py under skorch, wrapped for scikit-learn by
-estimators.py (PARSClassifier, PARSEmbedder), fed by windows.py and window_set.py,
-stored by pretrained.py. datasets/ makes or reads windows, evaluation/ scores
+estimators/ (PARSClassifier, PARSEmbedder), fed by windows.py and window_set.py,
+stored by pretrained.py and weights.py. datasets/ makes or reads windows, evaluation/ scores
 estimators into tidy tables, plotting.py draws them, cli.py runs the main job,
 and paper.py keeps the published hyperparameters.
 """
@@ -27,13 +27,16 @@ except (ImportError, OSError, RuntimeError) as _error:
 with _warnings.catch_warnings():
     # braindecode 1.8 asks MNE for montages by names that MNE is about to retire.
     _warnings.filterwarnings("ignore", "Montage name", FutureWarning)
-    import braindecode.models as _models  # noqa: F401
+    import braindecode.models as _models
 
 from braindecode_pars import datasets, evaluation, paper, plotting
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators import PARSClassifier, PARSEmbedder
 from braindecode_pars.models import PARSNet
 from braindecode_pars.windows import as_sklearn
+
+# So that braindecode finds it by name: EEGClassifier("PARSNet").
+_models.util.models_dict.setdefault(PARSNet.__name__, PARSNet)
 
 __version__ = "0.1.0"
 

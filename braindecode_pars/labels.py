@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils.class_weight import compute_class_weight
@@ -13,7 +14,33 @@ from torch import Tensor
 
 from braindecode_pars.window_set import WindowSet
 
-__all__ = ["cross_entropy_weights", "drop_held_out", "hold_out", "split_unlabeled"]
+__all__ = ["cross_entropy_weights", "drop_held_out", "hold_out", "labels_of", "split_unlabeled"]
+
+
+def labels_of(windows: WindowSet) -> np.ndarray:
+    """The label of every window, shape (n_windows,).
+
+    Raises
+    ------
+    ValueError
+        When there are none, or some are None or NaN, or there are several for one window.
+    """
+    if windows.y is None:
+        raise ValueError(
+            "There are no labels: pass y, or window the recordings with a target. PARSEmbedder "
+            "needs none."
+        )
+    if windows.y.ndim != 1:
+        raise ValueError(
+            f"Labels have shape {windows.y.shape}; a classifier needs one label for each window."
+        )
+    missing = np.flatnonzero(pd.isna(windows.y.astype(object)))
+    if len(missing):
+        raise ValueError(
+            f"{len(missing)} of {len(windows)} windows have no label (window {missing[0]}, for "
+            "example); label them, or mark them with unlabeled_label."
+        )
+    return windows.y
 
 
 def split_unlabeled(
@@ -32,18 +59,14 @@ def split_unlabeled(
     ValueError
         When there are no labels at all, or when -1 may be a class.
     """
-    if windows.y is None:
-        raise ValueError(
-            "There are no labels: pass y, or window the recordings with a target. PARSEmbedder "
-            "needs none."
-        )
-    unlabeled = np.asarray([label == unlabeled_label for label in windows.y], dtype=bool)
+    y = labels_of(windows)
+    unlabeled = np.asarray([label == unlabeled_label for label in y], dtype=bool)
     if unlabeled.all():
         raise ValueError(
             f"All windows are unlabelled (y == {unlabeled_label!r}); PARSEmbedder pretrains "
             "without labels."
         )
-    if unlabeled_label == -1 and set(windows.y.tolist()) == {-1, 1}:
+    if unlabeled_label == -1 and set(y.tolist()) == {-1, 1}:
         raise ValueError(
             "Labels are exactly -1 and +1, but -1 means 'unlabelled'; set unlabeled_label to None "
             "if -1 is a class, or to the value that marks unlabelled windows."

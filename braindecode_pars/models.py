@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import torch
-from braindecode.models.base import EEGModuleMixin
+from braindecode.models.base import HAS_HF_HUB, EEGModuleMixin
 from torch import Tensor, nn
 
 from braindecode_pars.electrodes import ElectrodeCode, electrode_positions
 from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder
+from braindecode_pars.hub import model_folder
 from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_positions
+from braindecode_pars.weights import LoadReport, load_tensors, read_json, read_tensors, write_folder
 
 __all__ = ["PARSNet", "embed_signals", "patch_size_for"]
 
 #: A patch is this share of the window when nothing tells the sampling rate: 1 s of 30 s.
 PATCHES_PER_WINDOW = 30
+
+#: Arguments of :meth:`PARSNet.from_pretrained` that are for the download.
+HUB_ARGUMENTS = {"revision", "cache_dir", "force_download", "local_files_only", "token"}
 
 
 def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | None) -> int:
@@ -115,6 +121,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
     ----------
     encoder : PatchEncoder
         What pretraining trains.
+    load_report : LoadReport | None
+        What :meth:`from_pretrained` found; None in a model that was not loaded.
 
     Examples
     --------
@@ -166,6 +174,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
             _inferred(lambda: self.sfreq),
             _inferred(lambda: self.n_times),
         )
+        self.load_report: LoadReport | None = None
         self.channel_drop_prob = channel_drop_prob
         self.electrode_position = electrode_position
 
@@ -182,6 +191,105 @@ class PARSNet(EEGModuleMixin, nn.Module):
         self.query_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
         self.spatial_attention = MultiHeadAttention(embed_dim, num_heads)
         self.final_layer = nn.Linear(embed_dim, self.n_outputs)
+
+    #: Files of :meth:`save_pretrained`, named as the Hugging Face Hub expects them.
+    CONFIG: ClassVar[str] = "config.json"
+    WEIGHTS: ClassVar[str] = "model.safetensors"
+
+    def save_pretrained(self, save_directory: str | Path, **hub_arguments: Any) -> Any:
+        """Write ``config.json`` and ``model.safetensors`` into a folder.
+
+        Works without ``huggingface_hub``; where it is installed, a model card is written too.
+
+        Parameters
+        ----------
+        save_directory : path
+        **hub_arguments
+            As in ``huggingface_hub.PyTorchModelHubMixin.save_pretrained``, which takes them.
+        """
+        if HAS_HF_HUB:
+            return super().save_pretrained(save_directory, **hub_arguments)
+        return self._save_pretrained(Path(save_directory))
+
+    def _save_pretrained(self, save_directory: Path) -> None:
+        # Not braindecode's, which writes a pickle beside them.
+        write_folder(save_directory, **self.files())
+
+    def files(self) -> dict[str, dict[str, Any]]:
+        """What :meth:`save_pretrained` writes, as arguments of ``weights.write_folder``."""
+        return {
+            "tensors": {self.WEIGHTS: self.state_dict()},
+            "described": {self.CONFIG: self.get_config()},
+        }
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        pretrained_model_name_or_path: str | Path,
+        *,
+        strict: bool = True,
+        n_outputs: int | None = None,
+        **arguments: Any,
+    ) -> PARSNet:
+        """Load what :meth:`save_pretrained` wrote.
+
+        Parameters
+        ----------
+        pretrained_model_name_or_path : path | str
+            A folder, or a model id of the Hugging Face Hub, which is downloaded.
+        strict : bool
+            Refuse a file that does not hold exactly this model. False loads what fits.
+        n_outputs : int | None
+            Another number of outputs than the saved one gives a fresh ``final_layer``.
+        **arguments
+            Other values for the constructor, such as another ``n_times`` or ``chs_info``; and
+            ``revision``, ``cache_dir``, ``force_download``, ``local_files_only`` and ``token``
+            for the download.
+
+        Returns
+        -------
+        PARSNet
+            In evaluation mode, with the :class:`~braindecode_pars.weights.LoadReport` in
+            ``load_report``.
+
+        Raises
+        ------
+        FileNotFoundError
+            When there is no such folder or model, or a file is missing in it.
+        ValueError
+            When a file is damaged, the tensors do not match, or another ``sfreq`` is asked for.
+        """
+        download = {name: arguments.pop(name) for name in HUB_ARGUMENTS & arguments.keys()}
+        folder = model_folder(pretrained_model_name_or_path, download=True, **download)
+        for name in (cls.CONFIG, cls.WEIGHTS):
+            if not (folder / name).is_file():
+                raise FileNotFoundError(f"{folder} holds no {cls.__name__}: it has no {name}.")
+        config = read_json(folder / cls.CONFIG)
+        trained_at, asked_for = config.get("sfreq"), arguments.get("sfreq")
+        if None not in (trained_at, asked_for) and trained_at != asked_for:
+            raise ValueError(
+                f"{folder} was trained at {trained_at:g} Hz, {asked_for:g} Hz is asked for; "
+                f"resample the windows to {trained_at:g} Hz."
+            )
+        # An argument that is given replaces all that say the same thing in other words.
+        if arguments.keys() & {"n_chans", "chs_info"}:
+            config.update(n_chans=None, chs_info=None)
+        if arguments.keys() & {"n_times", "input_window_seconds"}:
+            config.update(n_times=None, input_window_seconds=None)
+        config.update(arguments)
+        if isinstance(config.get("chs_info"), list):
+            config["chs_info"] = cls._deserialize_chs_info(config["chs_info"])
+        try:
+            net = cls.from_config(config)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise ValueError(
+                f"{folder / cls.CONFIG} does not describe a {cls.__name__}: {error}"
+            ) from error
+        tensors = read_tensors(folder / cls.WEIGHTS)
+        net.load_report = load_tensors(net, tensors, folder / cls.WEIGHTS, strict=strict)
+        if n_outputs not in (None, net.n_outputs):
+            net.reset_head(n_outputs)
+        return net.eval()
 
     def reset_head(self, n_outputs: int) -> None:
         """Replace ``final_layer`` by a fresh one for another number of outputs."""
@@ -216,6 +324,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
         Tensor, shape (batch, n_outputs)
             Logits.
         """
+        self._check_windows(x)
         keep = self._kept_channels(x, ch_mask)
         spatial = self._spatial_tokens(x, keep)  # (batch, n_chans, embed_dim)
         if self.electrode_position:
@@ -228,9 +337,28 @@ class PARSNet(EEGModuleMixin, nn.Module):
             return {"features": spatial, "cls_token": pooled}
         return self.final_layer(pooled)
 
+    def _check_windows(self, x: Tensor) -> None:
+        if not isinstance(x, Tensor):
+            raise TypeError(
+                f"x is a {type(x).__name__}; PARSNet takes a torch tensor (batch, n_chans, "
+                "n_times), for example torch.from_numpy(x).float()."
+            )
+        if x.ndim != 3 or 0 in x.shape[:2]:
+            raise ValueError(
+                f"x has shape {tuple(x.shape)}; windows have shape (batch, n_chans, n_times)."
+            )
+        if not x.is_floating_point():
+            raise ValueError(f"x holds {x.dtype} samples; convert them with x.float().")
+        if x.shape[-1] < self.encoder.patch_size:
+            raise ValueError(
+                f"A window of {x.shape[-1]} samples is shorter than the model's patch of "
+                f"{self.encoder.patch_size} samples."
+            )
+
     def _kept_channels(self, x: Tensor, ch_mask: Tensor | None) -> Tensor | None:
         """Which channels take part, (batch, n_chans); None for all of them."""
         if ch_mask is not None:
+            ch_mask = torch.as_tensor(ch_mask, device=x.device)
             if ch_mask.shape != x.shape[:2]:
                 raise ValueError(
                     f"ch_mask has shape {tuple(ch_mask.shape)}, the windows need (batch, n_chans) "
@@ -257,7 +385,14 @@ class PARSNet(EEGModuleMixin, nn.Module):
         return spatial.index_put((keep,), tokens)
 
     def _positions(self, x: Tensor, pos: Tensor | None) -> Tensor:
-        positions = self.positions if pos is None else pos.to(x.device, torch.float32)
+        positions = self.positions
+        if pos is not None:
+            positions = torch.as_tensor(pos, dtype=torch.float32, device=x.device)
+            if positions.shape[-1] != 3 or positions.ndim not in (2, 3):
+                raise ValueError(
+                    f"pos has shape {tuple(positions.shape)}; positions have shape (n_chans, 3) or "
+                    "(batch, n_chans, 3)."
+                )
         if positions is None:
             raise ValueError(
                 "electrode_position=True needs positions: give chs_info with channel names to the "

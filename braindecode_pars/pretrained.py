@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import os
-import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import nn
 
 from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.hub import model_folder
+from braindecode_pars.models import PARSNet
+from braindecode_pars.weights import LoadReport, load_tensors, read_json, read_tensors, write_folder
 
-__all__ = ["EncoderCard", "load_encoder", "save_encoder"]
+__all__ = ["EncoderCard", "Pretrained", "load_encoder", "read_card", "save_encoder"]
 
 WEIGHTS = "encoder.safetensors"
 CARD = "encoder.json"
+#: What PARSClassifier.save writes beside its PARSNet.
+CLASSIFIER = "classifier.json"
 
 
 @dataclass
@@ -68,6 +67,14 @@ class EncoderCard:
         return {*(self.subjects or ()), *(self.finetune_subjects or ())}
 
 
+class Pretrained(NamedTuple):
+    """An encoder, where it comes from, and how much of it was found there."""
+
+    encoder: PatchEncoder
+    card: EncoderCard
+    report: LoadReport | None
+
+
 def save_encoder(encoder: PatchEncoder, card: EncoderCard, folder: str | Path) -> Path:
     """Write ``encoder.safetensors`` and ``encoder.json`` into a folder.
 
@@ -77,47 +84,51 @@ def save_encoder(encoder: PatchEncoder, card: EncoderCard, folder: str | Path) -
     -------
     Path
         The folder, made when it did not exist.
+
+    Raises
+    ------
+    ValueError
+        When the encoder's activation is not one of ``torch.nn`` or its weights are not finite.
+    OSError
+        When the folder cannot be written.
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     activation = encoder.config["activation"]
-    config = {**encoder.config, "activation": activation.__name__}
     if getattr(nn, activation.__name__, None) is not activation:
         raise ValueError(
             f"The encoder's activation {activation!r} is not one of torch.nn, so a folder cannot "
             "tell how to build it again; use one of torch.nn."
         )
-    weights = {
-        name: value.detach().cpu().contiguous() for name, value in encoder.state_dict().items()
-    }
-    text = json.dumps({"encoder": config, "pretraining": asdict(card)}, indent=2, default=_to_json)
-
-    if not all(value.isfinite().all() for value in weights.values()):
-        raise ValueError("The encoder has weights that are not finite; it is not worth keeping.")
-
-    # Written by several processes at once, the folder ends with the files of one of them each.
-    aside = uuid.uuid4().hex
-    save_file(weights, folder / f".{WEIGHTS}.{aside}")
-    (folder / f".{CARD}.{aside}").write_text(text + "\n", encoding="utf-8")
-    for name in (WEIGHTS, CARD):
-        os.replace(folder / f".{name}.{aside}", folder / name)
-    return folder
+    config = {**encoder.config, "activation": activation.__name__}
+    return write_folder(
+        folder,
+        tensors={WEIGHTS: encoder.state_dict()},
+        described={CARD: {"encoder": config, "pretraining": asdict(card)}},
+    )
 
 
-def load_encoder(source: Any) -> tuple[PatchEncoder, EncoderCard]:
+def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
     """Load a pretrained encoder.
 
     Parameters
     ----------
     source : str | Path | object
-        A folder made by :func:`save_encoder`, a PatchEncoder, or anything fitted that has one: an
-        estimator (``.encoder_``), a skorch net (``.module_.encoder``), a model (``.encoder``).
+        A folder made by :func:`save_encoder`, ``PARSClassifier.save`` or
+        ``PARSNet.save_pretrained`` (the first where there are several); the same on the Hugging
+        Face Hub, ``"hf://owner/name"`` to download it and ``"owner/name"`` where it has been
+        downloaded before; a PatchEncoder; or anything fitted that has one: an estimator
+        (``.encoder_``), a skorch net (``.module_.encoder``), a model (``.encoder``).
+    strict : bool
+        Refuse an encoder of which only a part is there. False loads what fits, and the report
+        tells what that was.
 
     Returns
     -------
     encoder : PatchEncoder
+        A new one from a folder; the very one of an object.
     card : EncoderCard
         With unknown subjects where the source does not tell.
+    report : LoadReport | None
+        Which tensors were loaded; None where there was nothing to load.
 
     Raises
     ------
@@ -130,74 +141,72 @@ def load_encoder(source: Any) -> tuple[PatchEncoder, EncoderCard]:
         When the source is nothing of the above.
     """
     if isinstance(source, (str, Path)):
-        return _load_folder(Path(source))
+        folder = model_folder(source)
+        if (folder / WEIGHTS).is_file() or not (folder / PARSNet.WEIGHTS).is_file():
+            return _load_folder(folder, strict)
+        net = PARSNet.from_pretrained(folder, strict=strict)
+        return Pretrained(net.encoder, _card_of_classifier(folder), net.load_report)
+    unknown = EncoderCard(subjects=None, finetune_subjects=None)
     for owner in (source, getattr(source, "module_", None)):
         for name in ("encoder_", "encoder"):
             encoder = getattr(owner, name, None)
             if isinstance(encoder, PatchEncoder):
-                card = getattr(source, "encoder_card_", None)
-                return encoder, card or EncoderCard(subjects=None, finetune_subjects=None)
+                return Pretrained(encoder, getattr(source, "encoder_card_", unknown), None)
     if isinstance(source, PatchEncoder):
-        return source, EncoderCard(subjects=None, finetune_subjects=None)
+        return Pretrained(source, unknown, None)
+    fitted = hasattr(source, "fit") and not hasattr(source, "module_")
     raise TypeError(
-        f"A {type(source).__name__} holds no pretrained encoder; give a folder, a PatchEncoder, or "
-        "a fitted estimator, net or model that has one."
+        f"A {type(source).__name__} holds no pretrained encoder"
+        + (" (is it fitted?)" if fitted else "")
+        + "; give a folder, a PatchEncoder, or a fitted estimator, net or model that has one."
     )
 
 
-def _load_folder(folder: Path) -> tuple[PatchEncoder, EncoderCard]:
+def _load_folder(folder: Path, strict: bool) -> Pretrained:
     for name in (WEIGHTS, CARD):
         if not (folder / name).is_file():
             raise FileNotFoundError(
                 f"{folder} is not the folder of a pretrained encoder: it has no {name}."
             )
+    described = read_json(folder / CARD)
     try:
-        described = json.loads((folder / CARD).read_text(encoding="utf-8"))
         config = dict(described["encoder"])
         config["activation"] = getattr(nn, config["activation"])
         encoder = PatchEncoder(**config)
-        card = EncoderCard(**described["pretraining"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        card = read_card(described["pretraining"])
+    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
         raise ValueError(f"{folder / CARD} does not describe an encoder: {error}.") from error
+    path = folder / WEIGHTS
+    return Pretrained(encoder, card, load_tensors(encoder, read_tensors(path), path, strict=strict))
+
+
+def _card_of_classifier(folder: Path) -> EncoderCard:
+    if not (folder / CLASSIFIER).is_file():
+        return EncoderCard(subjects=None, finetune_subjects=None)
     try:
-        weights = load_file(folder / WEIGHTS)
-    except SafetensorError as error:
+        return read_card(read_json(folder / CLASSIFIER)["pretraining"])
+    except (KeyError, TypeError) as error:
         raise ValueError(
-            f"{folder / WEIGHTS} is damaged or no safetensors file: {error}."
+            f"{folder / CLASSIFIER} does not tell what the encoder was trained on: {error}."
         ) from error
-    _load_all(encoder, weights, folder / WEIGHTS)
-    return encoder, card
 
 
-def _load_all(encoder: PatchEncoder, weights: dict[str, torch.Tensor], path: Path) -> None:
-    """Load weights that must match the encoder tensor by tensor."""
-    expected = {name: value.shape for name, value in encoder.state_dict().items()}
-    matched = [
-        name for name in expected if name in weights and weights[name].shape == expected[name]
-    ]
-    if len(matched) < len(expected) or len(weights) > len(expected):
-        missing = [name for name in expected if name not in weights]
-        reshaped = [n for n in expected if n in weights and weights[n].shape != expected[n]]
-        unexpected = [name for name in weights if name not in expected]
-        details = "".join(
-            f"; {len(names)} {what} (such as {names[0]})"
-            for what, names in (
-                ("missing", missing),
-                ("of another shape", reshaped),
-                ("unexpected", unexpected),
-            )
-            if names
-        )
-        raise ValueError(
-            f"{path} is not the encoder its folder describes: {len(matched)} of {len(expected)} "
-            f"tensors matched{details}."
-        )
-    encoder.load_state_dict(weights)
+def read_card(described: dict[str, Any]) -> EncoderCard:
+    """A card from JSON.
 
-
-def _to_json(value: Any) -> Any:
-    """NumPy scalars as numbers; anything else, such as an enum of subjects, as its name."""
-    return value.item() if hasattr(value, "item") else str(value)
+    Raises
+    ------
+    TypeError
+        When an entry is unknown or not of its type.
+    """
+    card = EncoderCard(**described)
+    number = isinstance(card.sfreq, (int, float)) and card.sfreq > 0
+    if not (card.sfreq is None or number):
+        raise TypeError(f"sfreq is {card.sfreq!r}, not a positive number of Hz")
+    for name in ("subjects", "finetune_subjects"):
+        if not isinstance(getattr(card, name), (list, type(None))):
+            raise TypeError(f"{name} is {getattr(card, name)!r}, not a list")
+    return card
 
 
 def unique_subjects(*groups: Sequence | None) -> list | None:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import torch
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, RawDataset, WindowsDataset
+from sklearn.utils import column_or_1d
 from skorch.helper import SliceDataset
 from torch.utils.data import ConcatDataset, Dataset, Subset
 
@@ -66,20 +67,19 @@ class WindowSet(Dataset):
         if isinstance(window, (tuple, list)):
             window = window[0]
         if isinstance(window, mne.BaseEpochs):
-            if len(window) != 1:
-                raise ValueError(
-                    f"Item {i} is an Epochs of {len(window)} windows; a list of Epochs needs one "
-                    "window in each (mne.concatenate_epochs makes one Epochs of all)."
-                )
             window = window.get_data(copy=False)[0]
-        if isinstance(window, torch.Tensor):
-            window = window.detach().cpu().numpy()
-        # A copy: torch takes neither negative strides nor read-only memory.
-        window = np.array(window, dtype=np.float32, order="C")
+        window = _plain_array(window)
+        if window.dtype.kind not in "iuf":
+            raise ValueError(
+                f"Window {i} holds {window.dtype} values; EEG samples are real numbers."
+            )
         if window.ndim != 2:
             raise ValueError(
                 f"Window {i} has shape {window.shape}; a window has shape (n_chans, n_times)."
             )
+        # A copy: torch takes neither negative strides nor read-only memory.
+        with np.errstate(over="ignore"):  # what float32 cannot hold is infinite, and named so
+            window = np.array(window, dtype=np.float32, order="C")
         finite = np.isfinite(window).all(axis=1)
         if not finite.all():
             bad = np.flatnonzero(~finite)
@@ -169,7 +169,8 @@ def as_window_set(
         A braindecode windows dataset, a torch Subset or ConcatDataset of these, a skorch
         SliceDataset, a list of tuples or of one-window Epochs, an mne.Epochs, or an array.
     y, groups : array-like, shape (n_windows,) | None
-        Labels and subjects; they win over what ``X`` says.
+        Labels and subjects; they win over what ``X`` says. An mne.Epochs says its event codes
+        and, if there is one, the column ``subject`` of its metadata.
     sfreq : float | None
         Sampling rate in Hz, for windows that do not carry one.
 
@@ -195,8 +196,8 @@ def as_window_set(
         windows = WindowSet(
             source,
             np.arange(facts.n_windows),
-            # Targets and subjects that are not there for every window are not known.
-            None if facts.y is None or _some_missing(facts.y) else facts.y,
+            facts.y,
+            # Subjects that are not there for every window are not known.
             None if facts.groups is None or _some_missing(facts.groups) else facts.groups,
             next(iter(facts.sfreqs), None),
             facts.chs_info,
@@ -219,6 +220,8 @@ def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
     if np.ndim(values) == 0:
         raise ValueError(f"{name} is {values!r}; {n_windows} windows need one entry each.")
     values = _as_column(values)
+    if values.shape == (n_windows, 1):
+        values = column_or_1d(values, warn=True)
     if _some_missing(values):
         raise ValueError(
             f"{name} holds None or NaN; give every window an entry"
@@ -251,23 +254,32 @@ def _as_column(values: Any) -> np.ndarray:
     return np.asarray(values) if simple else array
 
 
+def _plain_array(values: Any) -> np.ndarray:
+    """An array of tensors, masked arrays and lists; masked samples become NaN."""
+    if isinstance(values, torch.Tensor):
+        values = values.detach().cpu()
+        if values.layout is not torch.strided:
+            values = values.to_dense()
+        # NumPy has no bfloat16.
+        values = values.float() if values.is_floating_point() else values
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        values = values.astype(np.float32).filled(np.nan)
+    return np.asarray(values)
+
+
 def _describe(X: Any) -> tuple[Any, _Facts]:
     """What to index to read a window, and what is known of all of them."""
     if isinstance(X, mne.BaseEpochs):
         if not X.preload:
             X = X.copy().load_data()
-        facts = _Facts(len(X), y=X.events[:, 2], chs_info=X.info["chs"])
-        facts.sfreqs[float(X.info["sfreq"])] += 1
-        return X.get_data(copy=False), facts
+        return X.get_data(copy=False), _describe_epochs(X)
     if isinstance(X, (np.ndarray, torch.Tensor)):
         if X.ndim != 3:
             raise ValueError(
                 f"X has shape {tuple(X.shape)}; windows have shape (n_windows, n_chans, n_times)."
             )
-        if isinstance(X, torch.Tensor):
-            X = X.detach().cpu()
-            X = np.asarray(X.float() if X.is_floating_point() else X)
-        if not np.issubdtype(X.dtype, np.number) or np.iscomplexobj(X):
+        X = _plain_array(X)
+        if X.dtype.kind not in "iuf":
             raise ValueError(f"X holds {X.dtype} values; EEG samples are real numbers.")
         return X, _Facts(len(X))
     if isinstance(X, (Dataset, SliceDataset)):
@@ -277,16 +289,36 @@ def _describe(X: Any) -> tuple[Any, _Facts]:
     raise TypeError(f"X is a {type(X).__name__}; windows are {ACCEPTED}.")
 
 
+def _describe_epochs(epochs: mne.BaseEpochs) -> _Facts:
+    facts = _Facts(len(epochs), y=epochs.events[:, 2], chs_info=epochs.info["chs"])
+    facts.sfreqs[float(epochs.info["sfreq"])] += 1
+    if epochs.metadata is not None and "subject" in epochs.metadata:
+        facts.groups = epochs.metadata["subject"].to_numpy()
+    return facts
+
+
 def _describe_list(items: Sequence) -> _Facts:
     facts = _Facts(len(items))
     if len(items) == 0:
         return facts
     first = items[0]
     if isinstance(first, mne.BaseEpochs):
-        facts.y = np.asarray([item.events[0, 2] for item in items])
-        facts.chs_info = first.info["chs"]
-        facts.sfreqs.update(float(item.info["sfreq"]) for item in items)
-    elif isinstance(first, (tuple, list)) and len(first) > 1 and np.ndim(first[0]) == 2:
+        for i, item in enumerate(items):
+            if not isinstance(item, mne.BaseEpochs) or len(item) != 1:
+                what = (
+                    f"an Epochs of {len(item)} windows" if hasattr(item, "events") else repr(item)
+                )
+                raise ValueError(
+                    f"Item {i} is {what}; a list of Epochs needs one window in each "
+                    "(mne.concatenate_epochs makes one Epochs of all)."
+                )
+        return _join([_describe_epochs(item) for item in items])
+    if isinstance(first, Dataset):
+        raise ValueError(
+            f"X is a list of {type(first).__name__}; make one dataset of them with braindecode's "
+            "BaseConcatDataset([...])."
+        )
+    if isinstance(first, (tuple, list)) and len(first) > 1 and np.ndim(first[0]) == 2:
         facts.y = np.asarray([item[1] for item in items])
     elif np.ndim(first) != 2 and not (isinstance(first, tuple) and np.ndim(first[0]) == 2):
         raise ValueError(
@@ -350,13 +382,20 @@ def _select(facts: _Facts, indices: Any) -> _Facts:
 
 
 def _join(parts: list[_Facts]) -> _Facts:
-    def concatenate(columns: list[np.ndarray | None]) -> np.ndarray | None:
-        return None if any(c is None for c in columns) else np.concatenate(columns)
+    def concatenate(name: str) -> np.ndarray | None:
+        columns = [getattr(part, name) for part in parts]
+        if all(column is None for column in columns):
+            return None
+        known = [
+            np.full(part.n_windows, None, object) if column is None else column
+            for part, column in zip(parts, columns, strict=True)
+        ]
+        return np.concatenate(known)
 
     return _Facts(
         sum(part.n_windows for part in parts),
-        concatenate([part.y for part in parts]),
-        concatenate([part.groups for part in parts]),
+        concatenate("y"),
+        concatenate("groups"),
         sum((part.sfreqs for part in parts), Counter()),
         parts[0].chs_info if len({_names(part.chs_info) for part in parts}) == 1 else [],
     )

@@ -10,6 +10,7 @@ from skorch.helper import SliceDataset
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from braindecode_pars.labels import labels_of
 from braindecode_pars.window_set import as_window_set
 
 __all__ = ["SingleChannelWindows", "as_sklearn"]
@@ -109,14 +110,10 @@ def as_sklearn(windows_ds: Dataset) -> tuple[SliceDataset, np.ndarray, np.ndarra
     ((24,), (24,), [1, 2])
     """
     windows = as_window_set(windows_ds)
-    if windows.y is None:
-        raise ValueError(
-            "The dataset has no targets in its metadata; window it with a target or pass X and y "
-            "to the estimator yourself."
-        )
+    y = labels_of(windows)
     if windows.groups is None:
         raise ValueError(
             "The recordings' descriptions have no entry 'subject'; add it with "
             "windows_ds.set_description({'subject': [...]}) so that people can be held out."
         )
-    return SliceDataset(windows_ds), windows.y, windows.groups
+    return SliceDataset(windows_ds), y, windows.groups

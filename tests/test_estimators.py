@@ -285,7 +285,7 @@ def test_a_pretrained_encoder_from_a_folder(nights, tmp_path):
     assert clf.history_["phase"].tolist() == ["fine-tuning"]
     tuned = classifier(encoder=emb).fit(nights)
     assert not same_weights(tuned.encoder_, emb.encoder_)  # fine-tuned, on a copy
-    again, _ = load_encoder(tmp_path / "encoder")
+    again, _, _ = load_encoder(tmp_path / "encoder")
     assert same_weights(again, emb.encoder_)
 
 
@@ -402,9 +402,11 @@ def test_ctrl_c_in_pretraining_keeps_the_encoder(nights, monkeypatch, tmp_path, 
     clf = classifier(pretrain_epochs=4, checkpoint_dir=tmp_path / "kept")
     with pytest.raises(KeyboardInterrupt):
         clf.fit(nights)
+    with pytest.raises(NotFittedError):
+        clf.predict(nights)  # there is an encoder, but its head has learned nothing
     assert "Pretraining was interrupted in epoch 2 of 4" in capsys.readouterr().out
     assert len(pickle.dumps(clf)) < 300_000  # and the training data are let go
-    kept, card = load_encoder(tmp_path / "kept")
+    kept, card, _ = load_encoder(tmp_path / "kept")
     assert same_weights(kept, clf.encoder_)
     assert card.task == "pars"
 

@@ -89,5 +89,5 @@ def test_as_sklearn_needs_subjects(nights):
     )
     with pytest.raises(ValueError, match="no entry 'subject'"):
         as_sklearn(nameless)
-    with pytest.raises(ValueError, match="no targets"):
+    with pytest.raises(ValueError, match="There are no labels"):
         as_sklearn(TensorDataset(torch.randn(2, 1, 100)))

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.tokens import instance_norm
 
 __all__ = ["PRETEXT_TASKS", "PretextTask", "make_task", "register"]
 
@@ -93,6 +94,23 @@ class PretextTask(nn.Module):
         self.n_times = n_times
         self.patch_size = patch_size
         self.encoder = encoder
+
+    def normalized(self, x: Tensor) -> Tensor:
+        """Signals (batch, n_times) after instance normalisation; what every task begins with.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When they are not what the task was built for.
+        """
+        if not isinstance(x, Tensor):
+            raise TypeError(f"x is a {type(x).__name__}; a pretext task takes a torch tensor.")
+        if x.ndim != 2 or x.shape[1] != self.n_times:
+            raise ValueError(
+                f"x has shape {tuple(x.shape)}; this {type(self).__name__} was built for single "
+                f"channels, shape (batch, {self.n_times})."
+            )
+        return instance_norm(x)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Pose the task on signals, shape (batch, n_times), and answer it.

@@ -12,7 +12,6 @@ from braindecode_pars.pretext.base import PretextTask, register
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
 from braindecode_pars.tokens import (
     extract_patches,
-    instance_norm,
     nonoverlapping_starts,
     random_starts,
     shuffled,
@@ -190,7 +189,7 @@ class PARS(PretextTask):
         Tensor, shape (batch, n_masked, n_masked)
             In units of the signal's length.
         """
-        patches = extract_patches(instance_norm(x), starts, self.patch_size)
+        patches = extract_patches(self.normalized(x), starts, self.patch_size)
         tokens = self.encoder.tokenize(patches)  # (batch, n_patches, embed_dim)
         shown = starts[:, self.n_masked :] / self.patch_size
         positions = sinusoidal_positions(shown, tokens.shape[-1]).to(tokens.dtype)

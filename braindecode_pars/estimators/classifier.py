@@ -1,52 +1,53 @@
-"""PARSClassifier and PARSEmbedder: pretraining and fine-tuning as scikit-learn estimators."""
+"""PARSClassifier: pretraining and fine-tuning as one scikit-learn classifier."""
 
 from __future__ import annotations
 
-import copy
 import warnings
-from dataclasses import replace
+from dataclasses import asdict, replace
 from numbers import Real
 from pathlib import Path
+from types import NoneType
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import torch
-from braindecode.augmentation import AugmentedDataLoader, Transform
-from sklearn.base import ClassifierMixin, TransformerMixin
+from braindecode.augmentation import Transform
+from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
-from skorch import NeuralNetClassifier
-from skorch.callbacks import EarlyStopping, Freezer
-from skorch.helper import predefined_split
-from skorch.utils import noop
-from torch import nn
+from skorch.callbacks import Callback
+from torch import Tensor
 
-from braindecode_pars.callbacks import ProgressLine
 from braindecode_pars.electrodes import electrode_positions
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.encoder_estimator import COUNT, POSITIVE, EncoderEstimator
+from braindecode_pars.estimators.base import COUNT, POSITIVE, EncoderEstimator
+from braindecode_pars.estimators.fine_tuning import FineTuningNet, fine_tuning_net
+from braindecode_pars.estimators.saved import (
+    labels_from_json,
+    labels_to_json,
+    parameters_from_json,
+    parameters_to_json,
+    read_description,
+)
+from braindecode_pars.hub import model_folder
 from braindecode_pars.labels import (
     cross_entropy_weights,
     drop_held_out,
     hold_out,
+    labels_of,
     split_unlabeled,
 )
-from braindecode_pars.models import PARSNet, embed_signals
+from braindecode_pars.models import PARSNet
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretrained import save_encoder, unique_subjects
-from braindecode_pars.pretraining import NO_DECAY, NoSilentFailure
+from braindecode_pars.pretrained import CLASSIFIER, read_card, unique_subjects
+from braindecode_pars.weights import write_folder
 from braindecode_pars.window_set import WindowSet, as_window_set
 
-__all__ = ["PARSClassifier", "PARSEmbedder"]
-
+__all__ = ["PARSClassifier"]
 
 _LOSSES = ("train_loss", "valid_loss", "train_loss_relative")
-
-
-class FineTuningNet(NoSilentFailure, NeuralNetClassifier):
-    """skorch's classifier, which neither swallows Ctrl-C nor trains on after a loss of NaN."""
 
 
 class PARSClassifier(ClassifierMixin, EncoderEstimator):
@@ -58,9 +59,12 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
         Pretext task by name (``"pars"``), class or instance; None trains from scratch.
     pretext_params : dict | None
         Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
-    encoder : path | fitted estimator, net or model | None
+    encoder : path | str | fitted estimator, net or model | None
         An encoder that is pretrained already: no further pretraining, and its sizes win over
-        ``patch_seconds``, ``embed_dim``, ... below. It is copied, never changed.
+        ``patch_seconds``, ``embed_dim``, ... below. It is copied, never changed. A folder, a
+        model id of the Hugging Face Hub (``"hf://owner/name"`` downloads, ``"owner/name"`` takes
+        what has been downloaded before), or an object, see
+        :func:`~braindecode_pars.pretrained.load_encoder`.
     freeze_encoder : bool
         Train only what comes after the encoder.
     sfreq : float | None
@@ -113,6 +117,8 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
     history_ : pandas.DataFrame
         One row an epoch: ``phase``, ``epoch``, ``train_loss``, ``valid_loss``,
         ``train_loss_relative`` (to chance).
+    load_report_ : LoadReport
+        Which tensors were loaded, where the encoder or all of the model came from a folder.
     sfreq_, n_chans_, n_times_, chs_info_
         Of the training windows.
 
@@ -224,6 +230,7 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
             the same.
         """
         windows = self._read(X, y, groups)
+        _check_contents(self.augmentation, self.callbacks)
         labeled, without_label = split_unlabeled(windows, self.unlabeled_label)
         if np.issubdtype(labeled.y.dtype, np.floating):
             check_classification_targets(labeled.y)
@@ -295,24 +302,10 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
         else:
             names = ("embed_dim", "num_layers", "num_heads", "mlp_dim")
             sizes = {name: getattr(self, name) for name in names}
-        callbacks: list = list(self.callbacks or [])
-        if valid is not None:  # never stops, only brings back the best state
-            best = EarlyStopping(
-                patience=self.finetune_epochs + 1, threshold=0.0, load_best=True, sink=noop
-            )
-            callbacks.insert(0, ("restore_best", best))
-        if self.freeze_encoder:
-            callbacks.insert(0, ("freeze_encoder", Freezer("encoder.*")))
-        if self.verbose:
-            callbacks.append(("progress", ProgressLine("fine-tuning")))
-        loader: dict[str, Any] = {}
-        if self.augmentation is not None:
-            loader = dict(
-                iterator_train=AugmentedDataLoader,
-                iterator_train__transforms=_seeded_copy(self.augmentation),
-            )
-        return FineTuningNet(
+        return self._net(
             PARSNet,
+            cross_entropy_weights(train.y, self.classes_, self.class_weight),
+            valid,
             module__n_outputs=len(self.classes_),
             module__n_chans=self.n_chans_,
             module__chs_info=self.chs_info_ or None,
@@ -322,44 +315,68 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
             module__channel_drop_prob=self.channel_drop_prob,
             module__electrode_position=self.electrode_position,
             **{f"module__{name}": value for name, value in sizes.items()},
-            criterion=nn.CrossEntropyLoss,
-            criterion__weight=cross_entropy_weights(train.y, self.classes_, self.class_weight),
-            optimizer=torch.optim.AdamW,
-            optimizer__weight_decay=self.weight_decay,
-            optimizer__param_groups=NO_DECAY,
+        )
+
+    def _net(
+        self, module: Any, class_weights: Tensor | None, valid: WindowSet | None, **arguments: Any
+    ) -> FineTuningNet:
+        return fine_tuning_net(
+            module,
+            len(self.classes_),
+            class_weights=class_weights,
+            valid=valid,
+            epochs=self.finetune_epochs,
             lr=self.finetune_lr,
-            max_epochs=self.finetune_epochs,
             batch_size=self.finetune_batch_size,
-            iterator_train__shuffle=True,
-            **loader,
-            train_split=None if valid is None else predefined_split(valid),
-            classes=np.arange(len(self.classes_)),
-            callbacks=callbacks,
-            callbacks__print_log=None,
+            weight_decay=self.weight_decay,
+            freeze_encoder=self.freeze_encoder,
+            augmentation=self.augmentation,
+            callbacks=self.callbacks,
+            verbose=self.verbose,
             device=self._device(),
-        ).initialize()
+            **arguments,
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # After Ctrl-C in pretraining there is an encoder, and a head that has learned nothing.
+        return hasattr(self, "net_") and len(self.net_.history) > 0
 
     @property
     def history_(self) -> pd.DataFrame:
         """One row an epoch, over both phases."""
+        check_is_fitted(self)
+        phases = {"pretraining": self.pretraining_history_, "fine-tuning": self.net_.history}
         rows = [
-            {"phase": phase, **{k: row[k] for k in row if k == "epoch" or k in _LOSSES}}
-            for phase, history in (
-                ("pretraining", self.pretraining_history_),
-                ("fine-tuning", self.net_.history),
-            )
-            for row in history
+            {"phase": phase, **row} for phase, history in phases.items() for row in _losses(history)
         ]
         return pd.DataFrame(rows, columns=["phase", "epoch", *_LOSSES])
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Logits, shape (n_windows, n_classes); for two classes their difference, (n_windows,).
+
+        Positive where the second of ``classes_`` is the more probable.
+        """
+        logits = self._logits(X).numpy()
+        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, shape (n_windows, n_classes), columns as in ``classes_``.
 
         Windows may have other channels than those of ``fit``, and any length of at least one
-        patch.
+        patch. With ``electrode_position``, windows without channel names are taken to have those
+        of ``fit``.
         """
+        return self._logits(X).softmax(dim=1).numpy()
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Most probable label of each window, shape (n_windows,)."""
+        codes = self._logits(X).argmax(dim=1).numpy()
+        return self.classes_[codes]
+
+    def _logits(self, X: Any) -> Tensor:
         windows = self._prediction_windows(X)
         module = self.net_.module_.eval()
+        device = module.query_token.device
         pos = None
         if self.electrode_position and windows.chs_info is not None:
             if not windows.chs_info:
@@ -369,153 +386,137 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
                 )
             pos = torch.from_numpy(electrode_positions(windows.chs_info))
         with torch.inference_mode():
-            logits = [module(batch, pos=pos).cpu() for batch in self._batches(windows)]
-        return torch.cat(logits).softmax(dim=1).numpy()
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Most probable label of each window, shape (n_windows,)."""
-        check_is_fitted(self, "encoder_")
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+            return torch.cat(
+                [module(batch, pos=pos).cpu() for batch in self._batches(windows, device)]
+            )
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy; labels of the dataset where ``y`` is None."""
-        y = as_window_set(X, y).y
-        if y is None:
-            raise ValueError("There are no labels to score against: pass y.")
-        return super().score(X, y, sample_weight)
+        """Accuracy; labels of the dataset where ``y`` is None.
 
-
-def _seeded_copy(augmentation: Any) -> Any:
-    """braindecode transforms with their own random states, drawn from torch's."""
-    augmentation = copy.deepcopy(augmentation)
-    for transform in augmentation if isinstance(augmentation, list) else [augmentation]:
-        for part in transform.modules() if isinstance(transform, nn.Module) else [transform]:
-            if hasattr(part, "rng"):
-                part.rng = np.random.RandomState(torch.randint(2**31, ()).item())
-    return augmentation
-
-
-class PARSEmbedder(TransformerMixin, EncoderEstimator):
-    """Pretrain an encoder without labels and embed windows with it, for linear probes.
-
-    Parameters
-    ----------
-    pooling : "mean_std" | "mean"
-        How the channels of a window become one vector: their mean and standard deviation
-        (invariant to the order of channels), or their mean.
-    pretext, pretext_params, encoder, sfreq, patch_seconds, embed_dim, num_layers, num_heads, \
-mlp_dim, pretrain_epochs, pretrain_batch_size, pretrain_lr, weight_decay, device, random_state, \
-verbose, checkpoint_dir
-        As in :class:`PARSClassifier`. ``pretext=None`` embeds with a random encoder, the dull
-        baseline.
-
-    Attributes
-    ----------
-    encoder_ : PatchEncoder
-    encoder_card_ : EncoderCard
-        What the encoder was pretrained on.
-    task_ : PretextTask
-        The pretext task with its trained decoder, where ``fit`` has pretrained.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from braindecode_pars import PARSEmbedder, as_sklearn, datasets
-    >>> X, y, groups = as_sklearn(datasets.simulated.sleep(n_subjects=2, hours=0.2, n_chans=2))
-    >>> probe = make_pipeline(PARSEmbedder(pretrain_epochs=1, verbose=0), LogisticRegression())
-    >>> probe.fit(X, y).predict(X).shape == y.shape
-    True
-    """
-
-    _parameter_constraints: ClassVar[dict[str, list]] = {
-        **EncoderEstimator._parameter_constraints,
-        "pooling": [StrOptions({"mean_std", "mean"})],
-    }
-
-    def __init__(
-        self,
-        pretext: str | type[PretextTask] | PretextTask | None = "pars",
-        *,
-        pretext_params: dict[str, Any] | None = None,
-        encoder: Any = None,
-        sfreq: float | None = None,
-        patch_seconds: float = 1.0,
-        embed_dim: int = 64,
-        num_layers: int = 2,
-        num_heads: int = 4,
-        mlp_dim: int = 128,
-        pretrain_epochs: int = 50,
-        pretrain_batch_size: int = 64,
-        pretrain_lr: float = 4e-3,
-        weight_decay: float = 1e-4,
-        pooling: str = "mean_std",
-        device: str = "auto",
-        random_state: Any = None,
-        verbose: int = 1,
-        checkpoint_dir: str | Path | None = None,
-    ):
-        self.pretext = pretext
-        self.pretext_params = pretext_params
-        self.encoder = encoder
-        self.sfreq = sfreq
-        self.patch_seconds = patch_seconds
-        self.embed_dim = embed_dim
-        self.num_layers = num_layers
-        self.num_heads = num_heads
-        self.mlp_dim = mlp_dim
-        self.pretrain_epochs = pretrain_epochs
-        self.pretrain_batch_size = pretrain_batch_size
-        self.pretrain_lr = pretrain_lr
-        self.weight_decay = weight_decay
-        self.pooling = pooling
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint_dir = checkpoint_dir
-
-    def fit(self, X: Any, y: Any = None, *, unlabeled: Any = None) -> PARSEmbedder:
-        """Pretrain on all windows; ``y`` is ignored. Arguments as in PARSClassifier.fit."""
-        windows = self._read(X)
-        extra = self._read_unlabeled(unlabeled)
-        encoder = self._resolve_encoder()
-        patch_size = self._patch_size(encoder)
-        with self._seeded():
-            if encoder is None:
-                encoder_ = PatchEncoder(
-                    patch_size, self.embed_dim, self.num_layers, self.num_heads, self.mlp_dim
-                )
-            else:
-                encoder_ = PatchEncoder(**encoder.config)
-                encoder_.load_state_dict(encoder.state_dict())
-            self.encoder_ = encoder_
-            self.pretraining_history_ = []
-            try:
-                if self._wants_pretraining(encoder):
-                    self._pretrain(self.encoder_, [windows, extra])
-            finally:
-                self.encoder_.cpu()  # a pickle must load where there is no GPU
-        return self
-
-    def _keep_task(self, task: PretextTask) -> None:
-        self.task_ = task.cpu()
-
-    def transform(self, X: Any) -> np.ndarray:
-        """Embed windows: float32, shape (n_windows, 2 * embed_dim), or embed_dim for "mean"."""
-        windows = self._prediction_windows(X)
-        encoder = copy.deepcopy(self.encoder_).to(self._device()).eval()
-        embedded = []
-        with torch.inference_mode():
-            for batch in self._batches(windows):
-                channels = embed_signals(encoder, batch.flatten(0, 1))
-                channels = channels.unflatten(0, batch.shape[:2])  # (batch, n_chans, embed_dim)
-                pooled = [channels.mean(dim=1)]
-                if self.pooling == "mean_std":
-                    pooled.append(channels.std(dim=1, correction=0))
-                embedded.append(torch.cat(pooled, dim=1).cpu())
-        return torch.cat(embedded).numpy()
+        A label that was not there in ``fit`` counts as wrong, with a warning.
+        """
+        check_is_fitted(self)
+        y = labels_of(as_window_set(X, y))
+        unseen = sorted(set(y.tolist()) - set(self.classes_.tolist()), key=str)
+        if unseen:
+            warnings.warn(
+                f"Label{'s' if len(unseen) > 1 else ''} {', '.join(map(repr, unseen))} "
+                "did not occur in fit; windows that have it count as wrong.",
+                stacklevel=2,
+            )
+        return float(np.average(self.predict(X) == y, weights=sample_weight))
 
     def save(self, folder: str | Path) -> Path:
-        """Write the encoder and its card to a folder, for ``PARSClassifier(encoder=folder)``."""
-        check_is_fitted(self, "encoder_")
-        return save_encoder(self.encoder_, self.encoder_card_, folder)
+        """Write the fitted model into a folder, without pickle.
+
+        ``config.json`` and ``model.safetensors`` are those of
+        :meth:`PARSNet.save_pretrained <braindecode_pars.PARSNet>`, ``classifier.json`` has labels,
+        parameters, history and the encoder's card. The folder serves :meth:`load`,
+        ``PARSNet.from_pretrained`` and, as a fine-tuned encoder, ``PARSClassifier(encoder=...)``.
+
+        Returns
+        -------
+        Path
+            The folder, made when it did not exist.
+
+        Raises
+        ------
+        OSError
+            When the folder cannot be written; what it held before is unchanged.
+        ValueError
+            For labels that are neither strings nor numbers.
+        """
+        check_is_fitted(self)
+        weights = self.net_.criterion_.weight
+        montage = "one" if self.chs_info_ else "several"
+        files = self.net_.module_.files()
+        files["described"][CLASSIFIER] = {
+            "estimator": "PARSClassifier",
+            "parameters": parameters_to_json(self),
+            "classes": labels_to_json(self.classes_),
+            "class_weights": None if weights is None else weights.tolist(),
+            "windows": {
+                "sfreq": self.sfreq_,
+                "montage": "unknown" if self.chs_info_ is None else montage,
+            },
+            "pretraining": asdict(self.encoder_card_),
+            "history": {
+                "pretraining": _losses(self.pretraining_history_),
+                "fine-tuning": _losses(self.net_.history),
+            },
+        }
+        return write_folder(folder, **files)
+
+    @classmethod
+    def load(
+        cls, folder: str | Path, *, device: str = "auto", strict: bool = True
+    ) -> PARSClassifier:
+        """Load what :meth:`save` wrote; its predictions are the same to the bit.
+
+        Parameters
+        ----------
+        folder : path | str
+            Or ``"hf://owner/name"``, to download a folder from the Hugging Face Hub.
+        device : str
+            Where to run it; that of the saved one may not be here.
+        strict : bool
+            Refuse a file that does not hold exactly the model it describes. False loads what
+            fits, and ``load_report_`` tells what that was.
+
+        Raises
+        ------
+        FileNotFoundError
+            When the folder or one of its three files does not exist.
+        ValueError
+            When a file is damaged, or its tensors are not those of the model it describes.
+        """
+        folder = model_folder(folder)
+        described = read_description(folder, CLASSIFIER, "PARSClassifier")
+        module = PARSNet.from_pretrained(folder, strict=strict)
+        try:
+            loaded = parameters_from_json(cls, described["parameters"])
+            loaded.device = device
+            loaded.classes_ = labels_from_json(described["classes"])
+            loaded.sfreq_ = described["windows"]["sfreq"]
+            montage = described["windows"]["montage"]
+            loaded.encoder_card_ = read_card(described["pretraining"])
+            loaded.pretraining_history_ = described["history"]["pretraining"]
+            history = described["history"]["fine-tuning"]
+            weights = described["class_weights"]
+        except (KeyError, TypeError) as error:
+            raise ValueError(
+                f"{folder / CLASSIFIER} does not describe a PARSClassifier: {error}."
+            ) from error
+        if len(loaded.classes_) != module.n_outputs:
+            raise ValueError(
+                f"{folder / CLASSIFIER} names {len(loaded.classes_)} classes, the model has "
+                f"{module.n_outputs} outputs."
+            )
+        loaded.n_chans_, loaded.n_times_ = module.n_chans, module.n_times
+        loaded.chs_info_ = {"one": module._chs_info, "several": []}.get(montage)
+        loaded.load_report_ = module.load_report
+        weights = None if weights is None else torch.tensor(weights)
+        loaded.net_ = loaded._net(module, weights, None)
+        loaded.net_.history.extend(history)
+        return loaded
+
+
+def _losses(history: list[dict]) -> list[dict]:
+    return [{key: row[key] for key in row if key == "epoch" or key in _LOSSES} for row in history]
+
+
+def _check_contents(augmentation: Any, callbacks: list | None) -> None:
+    """What the two parameters that may be lists hold."""
+    for transform in augmentation if isinstance(augmentation, list) else [augmentation]:
+        if not isinstance(transform, (Transform, NoneType)):
+            raise TypeError(
+                f"augmentation holds a {type(transform).__name__}; it takes braindecode transforms."
+            )
+    for entry in callbacks or ():
+        callback = entry[1] if isinstance(entry, tuple) and len(entry) == 2 else entry
+        kind = callback if isinstance(callback, type) else type(callback)
+        if not issubclass(kind, Callback):
+            raise TypeError(
+                f"callbacks holds a {kind.__name__}; it takes skorch callbacks, alone or as "
+                "(name, callback)."
+            )

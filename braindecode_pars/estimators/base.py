@@ -15,7 +15,7 @@ import mne
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -63,6 +63,12 @@ class EncoderEstimator(BaseEstimator):
         "checkpoint_dir": [str, os.PathLike, None],
         "verbose": ["verbose"],
     }
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.target_tags.required = False  # a windows dataset carries its own
+        return tags
 
     def __sklearn_clone__(self) -> EncoderEstimator:
         # scikit-learn would clone an estimator or net given as ``encoder`` into an unfitted one.
@@ -141,7 +147,11 @@ class EncoderEstimator(BaseEstimator):
         if self.encoder is None:
             self.encoder_card_ = EncoderCard(sfreq=self.sfreq_)
             return None
-        encoder, self.encoder_card_ = load_encoder(self.encoder)
+        encoder, self.encoder_card_, report = load_encoder(self.encoder)
+        if report is not None:
+            self.load_report_ = report
+            if self.verbose:
+                print(f"encoder from {self.encoder}: {report}")
         trained_at = self.encoder_card_.sfreq
         if self.sfreq_ is None:
             self.sfreq_ = trained_at
@@ -220,21 +230,23 @@ class EncoderEstimator(BaseEstimator):
         return encoder is None and self.pretext is not None and self.pretrain_epochs > 0
 
     def _prediction_windows(self, X: Any) -> WindowSet:
-        check_is_fitted(self, "encoder_")
+        check_is_fitted(self)
         windows = as_window_set(X)
         if len(windows) == 0:
             raise ValueError("There are no windows: the dataset has length 0.")
         self._check_sfreq(windows, "These windows")
         return windows
 
-    def _batches(self, windows: WindowSet, batch_size: int = 64) -> Iterator[Tensor]:
+    def _batches(
+        self, windows: WindowSet, device: torch.device, batch_size: int = 64
+    ) -> Iterator[Tensor]:
         for batch in windows.batches(batch_size):
             if batch.shape[-1] < self.encoder_.patch_size:
                 raise ValueError(
                     f"A window of {batch.shape[-1]} samples is shorter than the model's patch of "
                     f"{self.encoder_.patch_size} samples."
                 )
-            yield torch.from_numpy(batch).to(self._device())
+            yield torch.from_numpy(batch).to(device)
 
 
 def _refuse_triggers(chs_info: list[dict] | None) -> None:

@@ -1,0 +1,209 @@
+"""PARSEmbedder: pretraining, then one vector a window."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from sklearn.base import TransformerMixin
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.estimators.base import EncoderEstimator
+from braindecode_pars.estimators.saved import (
+    parameters_from_json,
+    parameters_to_json,
+    read_description,
+)
+from braindecode_pars.hub import model_folder
+from braindecode_pars.models import embed_signals
+from braindecode_pars.pretext.base import PretextTask
+from braindecode_pars.pretrained import load_encoder, save_encoder
+from braindecode_pars.weights import write_folder
+
+__all__ = ["PARSEmbedder"]
+
+EMBEDDER = "embedder.json"
+
+
+class PARSEmbedder(TransformerMixin, EncoderEstimator):
+    """Pretrain an encoder without labels and embed windows with it, for linear probes.
+
+    Parameters
+    ----------
+    pooling : "mean_std" | "mean"
+        How the channels of a window become one vector: their mean and standard deviation
+        (invariant to the order of channels), or their mean.
+    pretext, pretext_params, encoder, sfreq, patch_seconds, embed_dim, num_layers, num_heads, \
+mlp_dim, pretrain_epochs, pretrain_batch_size, pretrain_lr, weight_decay, device, random_state, \
+verbose, checkpoint_dir
+        As in :class:`PARSClassifier`. ``pretext=None`` embeds with a random encoder, the dull
+        baseline.
+
+    Attributes
+    ----------
+    encoder_ : PatchEncoder
+    encoder_card_ : EncoderCard
+        What the encoder was pretrained on.
+    task_ : PretextTask
+        The pretext task with its trained decoder, where ``fit`` has pretrained.
+    load_report_ : LoadReport
+        Which tensors were loaded, where the encoder came from a folder.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from braindecode_pars import PARSEmbedder, as_sklearn, datasets
+    >>> X, y, groups = as_sklearn(datasets.simulated.sleep(n_subjects=2, hours=0.2, n_chans=2))
+    >>> probe = make_pipeline(PARSEmbedder(pretrain_epochs=1, verbose=0), LogisticRegression())
+    >>> probe.fit(X, y).predict(X).shape == y.shape
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        **EncoderEstimator._parameter_constraints,
+        "pooling": [StrOptions({"mean_std", "mean"})],
+    }
+
+    def __init__(
+        self,
+        pretext: str | type[PretextTask] | PretextTask | None = "pars",
+        *,
+        pretext_params: dict[str, Any] | None = None,
+        encoder: Any = None,
+        sfreq: float | None = None,
+        patch_seconds: float = 1.0,
+        embed_dim: int = 64,
+        num_layers: int = 2,
+        num_heads: int = 4,
+        mlp_dim: int = 128,
+        pretrain_epochs: int = 50,
+        pretrain_batch_size: int = 64,
+        pretrain_lr: float = 4e-3,
+        weight_decay: float = 1e-4,
+        pooling: str = "mean_std",
+        device: str = "auto",
+        random_state: Any = None,
+        verbose: int = 1,
+        checkpoint_dir: str | Path | None = None,
+    ):
+        self.pretext = pretext
+        self.pretext_params = pretext_params
+        self.encoder = encoder
+        self.sfreq = sfreq
+        self.patch_seconds = patch_seconds
+        self.embed_dim = embed_dim
+        self.num_layers = num_layers
+        self.num_heads = num_heads
+        self.mlp_dim = mlp_dim
+        self.pretrain_epochs = pretrain_epochs
+        self.pretrain_batch_size = pretrain_batch_size
+        self.pretrain_lr = pretrain_lr
+        self.weight_decay = weight_decay
+        self.pooling = pooling
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.checkpoint_dir = checkpoint_dir
+
+    def fit(
+        self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None
+    ) -> PARSEmbedder:
+        """Pretrain on all windows; ``y`` is ignored. Arguments as in PARSClassifier.fit."""
+        windows = self._read(X, groups=groups)
+        extra = self._read_unlabeled(unlabeled)
+        encoder = self._resolve_encoder()
+        patch_size = self._patch_size(encoder)
+        with self._seeded():
+            if encoder is None:
+                encoder_ = PatchEncoder(
+                    patch_size, self.embed_dim, self.num_layers, self.num_heads, self.mlp_dim
+                )
+            else:
+                encoder_ = PatchEncoder(**encoder.config)
+                encoder_.load_state_dict(encoder.state_dict())
+            self.encoder_ = encoder_
+            self.pretraining_history_ = []
+            try:
+                if self._wants_pretraining(encoder):
+                    self._pretrain(self.encoder_, [windows, extra])
+            finally:
+                self.encoder_.cpu()  # a pickle must load where there is no GPU
+        return self
+
+    def _keep_task(self, task: PretextTask) -> None:
+        self.task_ = task.cpu()
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Embed windows: float32, shape (n_windows, 2 * embed_dim), or embed_dim for "mean"."""
+        windows = self._prediction_windows(X)
+        encoder = copy.deepcopy(self.encoder_).to(self._device()).eval()
+        embedded = []
+        with torch.inference_mode():
+            for batch in self._batches(windows, self._device()):
+                channels = embed_signals(encoder, batch.flatten(0, 1))
+                channels = channels.unflatten(0, batch.shape[:2])  # (batch, n_chans, embed_dim)
+                pooled = [channels.mean(dim=1)]
+                if self.pooling == "mean_std":
+                    pooled.append(channels.std(dim=1, correction=0))
+                embedded.append(torch.cat(pooled, dim=1).cpu())
+        return torch.cat(embedded).numpy()
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of ``transform``: ``mean0``, ``mean1``, ..., ``std0``, ...
+
+        Parameters
+        ----------
+        input_features : Any
+            Not used; here because scikit-learn passes it.
+        """
+        check_is_fitted(self)
+        names = [f"mean{i}" for i in range(self.encoder_.embed_dim)]
+        if self.pooling == "mean_std":
+            names += [f"std{i}" for i in range(self.encoder_.embed_dim)]
+        return np.asarray(names, dtype=object)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write encoder, card and parameters into a folder, without pickle.
+
+        It serves :meth:`load` and ``PARSClassifier(encoder=folder)``. The pretext task's decoder
+        is not kept.
+
+        Raises
+        ------
+        OSError
+            When the folder cannot be written.
+        """
+        check_is_fitted(self)
+        save_encoder(self.encoder_, self.encoder_card_, folder)
+        described = {
+            "estimator": "PARSEmbedder",
+            "parameters": parameters_to_json(self),
+            "windows": {"n_chans": self.n_chans_, "n_times": self.n_times_, "sfreq": self.sfreq_},
+        }
+        return write_folder(folder, tensors={}, described={EMBEDDER: described})
+
+    @classmethod
+    def load(cls, folder: str | Path, *, device: str = "auto", strict: bool = True) -> PARSEmbedder:
+        """Load what :meth:`save` wrote; arguments, errors and report as in PARSClassifier.load."""
+        folder = model_folder(folder)
+        described = read_description(folder, EMBEDDER, "PARSEmbedder")
+        try:
+            loaded = parameters_from_json(cls, described["parameters"])
+            seen = described["windows"]
+            loaded.n_chans_, loaded.n_times_ = seen["n_chans"], seen["n_times"]
+            loaded.sfreq_, loaded.chs_info_ = seen["sfreq"], None
+        except (KeyError, TypeError) as error:
+            raise ValueError(
+                f"{folder / EMBEDDER} does not describe a PARSEmbedder: {error}."
+            ) from error
+        loaded.device = device
+        loaded.encoder_, loaded.encoder_card_, loaded.load_report_ = load_encoder(
+            folder, strict=strict
+        )
+        return loaded
