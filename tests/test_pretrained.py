@@ -96,7 +96,7 @@ def test_a_foreign_file_says_how_many_tensors_matched(folder):
 )
 def test_a_card_that_is_none(folder, text):
     (folder / "encoder.json").write_text(text)
-    with pytest.raises(ValueError, match="does not describe an encoder|not a JSON object"):
+    with pytest.raises(ValueError, match=r"does not describe an encoder|not a JSON object"):
         load_encoder(folder)
 
 

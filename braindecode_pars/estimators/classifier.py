@@ -242,8 +242,8 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
             ) from error
         if len(self.classes_) < 2:
             raise ValueError(
-                f"All labels are {self.classes_.tolist()[0]!r}; a classifier needs at least two "
-                "classes."
+                f"All labels are {self.classes_.tolist()[0]!r}, which is one class; a classifier "
+                "needs at least two classes."
             )
         labeled = replace(labeled, y=codes)
         if self.electrode_position:

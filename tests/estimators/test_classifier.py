@@ -1,4 +1,4 @@
-"""PARSClassifier and PARSEmbedder, as a user of scikit-learn meets them."""
+"""PARSClassifier: what it learns from, and what it does with what it is given."""
 
 from __future__ import annotations
 
@@ -11,44 +11,19 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
 from sklearn.pipeline import make_pipeline
 from skorch.callbacks import Callback
+from small import classifier, embedder, same_weights
 from test_pretraining import InterruptAt
 from test_window_set import Counting
 from torch import nn
 from torch.utils.data import Subset
 
-from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn, paper
+from braindecode_pars import PARSClassifier, PatchEncoder, as_sklearn, paper
 from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretrained import load_encoder
-
-FAST = dict(
-    embed_dim=16,
-    num_layers=1,
-    num_heads=2,
-    mlp_dim=32,
-    pretrain_epochs=1,
-    finetune_epochs=1,
-    random_state=0,
-    verbose=0,
-)
-
-
-def classifier(**arguments) -> PARSClassifier:
-    return PARSClassifier(**{**FAST, **arguments})
-
-
-def embedder(**arguments) -> PARSEmbedder:
-    sizes = {name: value for name, value in FAST.items() if name != "finetune_epochs"}
-    return PARSEmbedder(**{**sizes, **arguments})
-
-
-def same_weights(one: nn.Module, two: nn.Module) -> bool:
-    pairs = zip(one.state_dict().values(), two.state_dict().values(), strict=True)
-    return all(torch.equal(a, b) for a, b in pairs)
 
 
 @pytest.fixture(scope="module")
@@ -428,7 +403,7 @@ def test_the_published_settings_fit_the_constructor():
 @pytest.mark.parametrize(
     ("arguments", "y", "message"),
     [
-        ({}, [0] * 8, "All labels are 0; a classifier needs at least two classes"),
+        ({}, [0] * 8, "All labels are 0, which is one class; a classifier needs at least two"),
         ({}, [-1] * 8, "All windows are unlabelled"),
         ({}, [-1, 1] * 4, "Labels are exactly -1 and"),
         ({}, None, "There are no labels"),
@@ -469,39 +444,6 @@ def test_mistakes_are_explained(arguments, y, message):
         clf.fit(array, y)
 
 
-def test_embedder_in_a_pipeline(nights):
-    X, y, groups = as_sklearn(nights)
-    probe = make_pipeline(embedder(), LogisticRegression(max_iter=200))
-    scores = cross_val_score(probe, X, y, groups=groups, cv=LeaveOneGroupOut(), error_score="raise")
-    assert np.isfinite(scores).all()
-
-
-def test_embedding_is_mean_and_spread_over_channels(nights):
-    emb = embedder().fit(nights)
-    embedded = emb.transform(nights)
-    assert embedded.shape == (96, 32)
-    assert embedded.dtype == np.float32
-    channels = [
-        emb.transform(np.stack([nights[i][0][[c]] for i in range(96)]))[:, :16] for c in range(3)
-    ]
-    np.testing.assert_allclose(embedded[:, :16], np.mean(channels, axis=0), atol=1e-5)
-    np.testing.assert_allclose(embedded[:, 16:], np.std(channels, axis=0), atol=1e-5)
-    mean = embedder(pooling="mean").fit(nights).transform(nights)
-    np.testing.assert_array_equal(mean, embedded[:, :16])
-    with pytest.raises(ValueError, match="'pooling' parameter of PARSEmbedder"):
-        embedder(pooling="max").fit(nights)
-
-
-def test_embedder_is_reproducible_and_pretext_none_is_random(nights):
-    one, two = (embedder().fit(nights) for _ in range(2))
-    assert same_weights(one.encoder_, two.encoder_)
-    random = embedder(pretext=None).fit(nights)
-    assert not same_weights(one.encoder_, random.encoder_)
-    assert random.encoder_card_.task is None
-
-
 def test_not_fitted_yet(nights):
     with pytest.raises(NotFittedError):
         classifier().predict(nights)
-    with pytest.raises(NotFittedError):
-        embedder().transform(nights)

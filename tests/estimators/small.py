@@ -1,0 +1,33 @@
+"""Estimators that train in a second, for several test files."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from braindecode_pars import PARSClassifier, PARSEmbedder
+
+FAST = dict(
+    embed_dim=16,
+    num_layers=1,
+    num_heads=2,
+    mlp_dim=32,
+    pretrain_epochs=1,
+    finetune_epochs=1,
+    random_state=0,
+    verbose=0,
+)
+
+
+def classifier(**arguments) -> PARSClassifier:
+    return PARSClassifier(**{**FAST, **arguments})
+
+
+def embedder(**arguments) -> PARSEmbedder:
+    sizes = {name: value for name, value in FAST.items() if name != "finetune_epochs"}
+    return PARSEmbedder(**{**sizes, **arguments})
+
+
+def same_weights(one: nn.Module, two: nn.Module) -> bool:
+    pairs = zip(one.state_dict().values(), two.state_dict().values(), strict=True)
+    return all(torch.equal(a, b) for a, b in pairs)

@@ -1,0 +1,75 @@
+"""scikit-learn's own checks, through subclasses that take its two-dimensional data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import validate_data
+
+from braindecode_pars import PARSClassifier, PARSEmbedder
+
+
+class FlatData:
+    """Makes one channel of every row: (n, f) -> (n, 1, f)."""
+
+    def _read(self, X, y=None, groups=None):
+        if y is None and isinstance(self, PARSClassifier):
+            raise ValueError("requires y to be passed, but the target y is None")
+        X = validate_data(self, X, **({} if y is None else {"y": y}))
+        X, y = X if isinstance(X, tuple) else (X, None)
+        windows = super()._read(X.astype(np.float32)[:, None], y, groups)
+        self.n_features_in_ = X.shape[1]
+        return windows
+
+    def _prediction_windows(self, X):
+        if hasattr(self, "n_features_in_") and getattr(X, "ndim", 2) != 3:
+            X = validate_data(self, X, reset=False).astype(np.float32)[:, None]
+        return super()._prediction_windows(X)
+
+
+TINY = dict(sfreq=1.0, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16, pretrain_epochs=1)
+
+
+class FlatClassifier(FlatData, PARSClassifier):
+    def __init__(self, *, random_state=None, unlabeled_label=None, verbose=0):
+        super().__init__(
+            **TINY,
+            finetune_epochs=30,
+            finetune_lr=1e-2,
+            channel_drop_prob=0.0,
+            validation=0.0,
+            random_state=random_state,
+            unlabeled_label=unlabeled_label,
+            verbose=verbose,
+        )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # Of two samples, instance normalisation leaves one bit: which is the larger. Three blobs
+        # in the plane cannot be told apart by that.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def score(self, X, y, sample_weight=None):
+        return super().score(validate_data(self, X, reset=False)[:, None], y, sample_weight)
+
+
+class FlatEmbedder(FlatData, PARSEmbedder):
+    def __init__(self, *, random_state=None, verbose=0):
+        super().__init__(**TINY, random_state=random_state, verbose=verbose)
+
+
+#: Checks that cannot hold, and why.
+EXPECTED = {
+    "check_fit2d_1feature": "a window of one sample has one patch, hence no shift to learn; it is "
+    "refused, with a sentence of our own",
+}
+
+
+@parametrize_with_checks(
+    [FlatClassifier(), FlatEmbedder()], expected_failed_checks=lambda estimator: EXPECTED
+)
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
