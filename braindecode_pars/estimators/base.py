@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import mne
 import numpy as np
@@ -34,6 +34,12 @@ __all__ = ["COUNT", "POSITIVE", "EncoderEstimator"]
 
 COUNT = Interval(Integral, 1, None, closed="left")
 POSITIVE = Interval(Real, 0, None, closed="neither")
+
+
+class _Seeds(NamedTuple):
+    split: int
+    pretraining: int
+    augmentation: int
 
 
 class EncoderEstimator(BaseEstimator):
@@ -136,11 +142,15 @@ class EncoderEstimator(BaseEstimator):
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
 
     @contextmanager
-    def _seeded(self) -> Iterator[None]:
-        """Everything random inside follows ``random_state``; torch's global state is put back."""
-        seed = check_random_state(self.random_state).randint(2**31)
-        with seeded(seed, self._device()):
-            yield
+    def _seeded(self) -> Iterator[_Seeds]:
+        """Everything random inside follows ``random_state``; torch's global state is put back.
+
+        The parts have seeds of their own, so that neither the head nor an augmentation changes
+        what is pretrained.
+        """
+        model, *parts = check_random_state(self.random_state).randint(2**31, size=4).tolist()
+        with seeded(model, self._device()):
+            yield _Seeds(*parts)
 
     def _resolve_encoder(self) -> PatchEncoder | None:
         """The encoder the user brings along, after checking that it fits the windows."""
@@ -182,7 +192,7 @@ class EncoderEstimator(BaseEstimator):
             )
         return patch_size
 
-    def _pretrain(self, encoder: PatchEncoder, parts: list[WindowSet | None]) -> None:
+    def _pretrain(self, encoder: PatchEncoder, parts: list[WindowSet | None], seed: int) -> None:
         """Pretrain in place, and write the result to ``checkpoint_dir`` if there is one.
 
         After Ctrl-C too, so that what was trained until then is kept.
@@ -199,8 +209,10 @@ class EncoderEstimator(BaseEstimator):
             n_times=min([self.n_times_, *(part.shortest() for part in extra)]),
             verbose=self.verbose,
         ).initialize()
+        device = self._device()
         try:
-            pretraining.pretrain(encoder, windows, self._device())
+            with seeded(seed, device):
+                pretraining.pretrain(encoder, windows, device)
         except KeyboardInterrupt:
             if pretraining.net_ is not None:
                 self._remember(encoder, pretraining.net_, parts)

@@ -251,16 +251,16 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
         extra = self._read_unlabeled(unlabeled)
         encoder = self._resolve_encoder()
 
-        with self._seeded():
-            train, valid = hold_out(labeled, self.validation, torch.randint(2**31, ()).item())
-            self.net_ = self._build_net(train, valid, encoder)
+        with self._seeded() as seeds:
+            train, valid = hold_out(labeled, self.validation, seeds.split)
+            self.net_ = self._build_net(train, valid, encoder, seeds.augmentation)
             if encoder is not None:
                 self.encoder_.load_state_dict(encoder.state_dict())
             self.pretraining_history_ = []
             try:
                 if self._wants_pretraining(encoder):
                     others = [drop_held_out(part, train, valid) for part in (without_label, extra)]
-                    self._pretrain(self.encoder_, [train, *others])
+                    self._pretrain(self.encoder_, [train, *others], seeds.pretraining)
                 self.net_.partial_fit(train, None)
             finally:
                 self.net_.train_split = None  # or a pickle would hold the training data
@@ -292,7 +292,11 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
         return self.net_.module_.encoder
 
     def _build_net(
-        self, train: WindowSet, valid: WindowSet | None, encoder: PatchEncoder | None
+        self,
+        train: WindowSet,
+        valid: WindowSet | None,
+        encoder: PatchEncoder | None,
+        augmentation_seed: int,
     ) -> FineTuningNet:
         patch_size = self._patch_size(encoder)
         # Where nothing tells the sampling rate, a patch is called a second.
@@ -306,6 +310,7 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
             PARSNet,
             cross_entropy_weights(train.y, self.classes_, self.class_weight),
             valid,
+            augmentation_seed=augmentation_seed,
             module__n_outputs=len(self.classes_),
             module__n_chans=self.n_chans_,
             module__chs_info=self.chs_info_ or None,

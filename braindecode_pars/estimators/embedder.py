@@ -125,7 +125,7 @@ verbose, checkpoint_dir
         extra = self._read_unlabeled(unlabeled)
         encoder = self._resolve_encoder()
         patch_size = self._patch_size(encoder)
-        with self._seeded():
+        with self._seeded() as seeds:
             if encoder is None:
                 encoder_ = PatchEncoder(
                     patch_size, self.embed_dim, self.num_layers, self.num_heads, self.mlp_dim
@@ -137,7 +137,7 @@ verbose, checkpoint_dir
             self.pretraining_history_ = []
             try:
                 if self._wants_pretraining(encoder):
-                    self._pretrain(self.encoder_, [windows, extra])
+                    self._pretrain(self.encoder_, [windows, extra], seeds.pretraining)
             finally:
                 self.encoder_.cpu()  # a pickle must load where there is no GPU
         return self

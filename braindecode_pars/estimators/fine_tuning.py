@@ -35,6 +35,7 @@ def fine_tuning_net(
     weight_decay: float,
     freeze_encoder: bool = False,
     augmentation: Any = None,
+    augmentation_seed: int = 0,
     callbacks: list | None = None,
     verbose: int = 0,
     **arguments: Any,
@@ -51,6 +52,7 @@ def fine_tuning_net(
         Validation windows; the state with the lowest loss on them is restored at the end.
     epochs, weight_decay, freeze_encoder, augmentation, callbacks, verbose
         As in :class:`~braindecode_pars.PARSClassifier`.
+    augmentation_seed : int
     **arguments
         Of skorch's net, such as ``lr``, ``batch_size``, ``device`` and ``module__n_chans``.
     """
@@ -64,7 +66,7 @@ def fine_tuning_net(
         callbacks.append(("progress", ProgressLine("fine-tuning")))
     if augmentation is not None:
         arguments["iterator_train"] = AugmentedDataLoader
-        arguments["iterator_train__transforms"] = _seeded_copy(augmentation)
+        arguments["iterator_train__transforms"] = _seeded_copy(augmentation, augmentation_seed)
     return FineTuningNet(
         module,
         criterion=nn.CrossEntropyLoss,
@@ -82,11 +84,12 @@ def fine_tuning_net(
     ).initialize()
 
 
-def _seeded_copy(augmentation: Any) -> Any:
-    """braindecode transforms with their own random states, drawn from torch's."""
+def _seeded_copy(augmentation: Any, seed: int) -> Any:
+    """braindecode transforms that draw from a random state of their own."""
     augmentation = copy.deepcopy(augmentation)
+    rng = np.random.RandomState(seed)
     for transform in augmentation if isinstance(augmentation, list) else [augmentation]:
-        for part in transform.modules() if isinstance(transform, nn.Module) else [transform]:
+        for part in transform.modules():
             if hasattr(part, "rng"):
-                part.rng = np.random.RandomState(torch.randint(2**31, ()).item())
+                part.rng = rng
     return augmentation

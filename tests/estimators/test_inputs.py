@@ -1,0 +1,346 @@
+"""The same signals give the same model, in whatever they come."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mne
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from braindecode import EEGClassifier
+from braindecode.augmentation import ChannelsDropout, GaussianNoise
+from braindecode.datasets import BaseConcatDataset, WindowsDataset
+from skorch.callbacks import Callback, EpochScoring
+from skorch.helper import SliceDataset
+from small import FAST, classifier, embedder, same_weights
+from torch import nn
+from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset
+
+from braindecode_pars import PARSNet, PatchEncoder, as_sklearn, datasets
+from braindecode_pars.callbacks import Pretraining
+from braindecode_pars.pretext import PARS
+from braindecode_pars.pretraining import PretrainingNet
+from braindecode_pars.windows import SingleChannelWindows
+
+N = 48
+
+
+@pytest.fixture(scope="module")
+def two_nights(nights):
+    return BaseConcatDataset(nights.datasets[:2])
+
+
+@pytest.fixture(scope="module")
+def array(two_nights):
+    return np.stack([two_nights[i][0] for i in range(N)])
+
+
+@pytest.fixture(scope="module")
+def labels(two_nights):
+    return as_sklearn(two_nights)[1] % 2
+
+
+@pytest.fixture(scope="module")
+def groups(two_nights):
+    return as_sklearn(two_nights)[2]
+
+
+def epochs_of(array: np.ndarray, groups: np.ndarray) -> mne.EpochsArray:
+    info = mne.create_info(["C3", "C4", "F3"], 100.0, "eeg")
+    n = len(array)
+    events = np.column_stack([np.arange(n), np.zeros(n, int), np.ones(n, int)])
+    metadata = pd.DataFrame({"subject": groups})
+    return mne.EpochsArray(array, info, events, metadata=metadata, verbose="error", baseline=None)
+
+
+def windows_dataset(array: np.ndarray, subject: int) -> WindowsDataset:
+    """braindecode's dataset of an mne.Epochs, as its older windowers make them."""
+    epochs = epochs_of(array, np.full(len(array), subject))
+    epochs.metadata = pd.DataFrame(
+        {
+            "i_window_in_trial": 0,
+            "i_start_in_trial": 0,
+            "i_stop_in_trial": array.shape[-1],
+            "target": 0,
+        },
+        index=range(len(array)),
+    )
+    return WindowsDataset(epochs, description={"subject": subject})
+
+
+#: Every kind of input: windows, and whether they tell sampling rate and subjects themselves.
+KINDS = {
+    "BaseConcatDataset": lambda ds, x, g: ds,
+    "torch ConcatDataset": lambda ds, x, g: ConcatDataset(ds.datasets),
+    "torch Subset": lambda ds, x, g: Subset(ds, range(N)),
+    "Subset of a Subset": lambda ds, x, g: Subset(Subset(ds, range(N)), list(range(N))),
+    "ConcatDataset of Subsets": lambda ds, x, g: ConcatDataset(
+        [Subset(ds, range(24)), Subset(ds, range(24, N))]
+    ),
+    "SliceDataset": lambda ds, x, g: SliceDataset(ds),
+    "as_sklearn": lambda ds, x, g: as_sklearn(ds)[0],
+    "as_sklearn, indexed": lambda ds, x, g: as_sklearn(ds)[0][np.arange(N)],
+    "WindowsDataset": lambda ds, x, g: BaseConcatDataset(
+        [windows_dataset(x[:24], 1), windows_dataset(x[24:], 2)]
+    ),
+    "mne.Epochs": lambda ds, x, g: epochs_of(x, g),
+    "list of Epochs": lambda ds, x, g: [epochs_of(x, g)[i] for i in range(N)],
+    "list of tuples": lambda ds, x, g: [ds[i] for i in range(N)],
+    "list of arrays": lambda ds, x, g: list(x),
+    "NumPy": lambda ds, x, g: x,
+    "NumPy, Fortran order": lambda ds, x, g: np.asfortranarray(x),
+    "memory map": lambda ds, x, g: mapped(x),
+    "tensor": lambda ds, x, g: torch.from_numpy(x),
+    "tensor with gradients": lambda ds, x, g: torch.from_numpy(x).requires_grad_(),
+    "TensorDataset": lambda ds, x, g: TensorDataset(torch.from_numpy(x)),
+}
+
+
+def mapped(x: np.ndarray) -> np.memmap:
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        copy = np.memmap(file, x.dtype, shape=x.shape)
+        copy[:] = x
+        return copy
+
+
+@pytest.fixture(scope="module")
+def reference(two_nights, labels, groups):
+    return classifier(sfreq=100).fit(two_nights, labels, groups=groups)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_input_gives_the_same_model(
+    kind, two_nights, array, labels, groups, reference
+):
+    X = KINDS[kind](two_nights, array, groups)
+    clf = classifier(sfreq=100).fit(X, labels, groups=groups)
+    assert same_weights(clf.net_.module_, reference.net_.module_)
+    np.testing.assert_array_equal(clf.predict_proba(X), reference.predict_proba(array))
+    assert clf.encoder_card_ == reference.encoder_card_
+
+
+@pytest.mark.parametrize("kind", list(KINDS)[:11])
+def test_what_windows_tell_need_not_be_said(kind, two_nights, array, labels, groups, reference):
+    X = KINDS[kind](two_nights, array, groups)
+    clf = classifier().fit(X, labels)
+    assert clf.sfreq_ == 100.0
+    assert clf.encoder_card_.finetune_subjects == [1, 2]
+    assert same_weights(clf.net_.module_, reference.net_.module_)
+
+
+@pytest.mark.parametrize("kind", ["mne.Epochs", "NumPy", "as_sklearn"])
+def test_the_embedder_takes_them_too(kind, two_nights, array, groups):
+    X = KINDS[kind](two_nights, array, groups)
+    reference = embedder(sfreq=100).fit(two_nights)
+    emb = embedder(sfreq=100).fit(X, groups=groups)
+    np.testing.assert_array_equal(emb.transform(X), reference.transform(two_nights))
+
+
+def test_microvolts_give_the_model_of_volts(array, labels, groups, reference):
+    clf = classifier(sfreq=100).fit(array * 1e6, labels, groups=groups)
+    for one, two in zip(
+        clf.net_.module_.parameters(), reference.net_.module_.parameters(), strict=True
+    ):
+        torch.testing.assert_close(one, two, atol=1e-4, rtol=1e-3)
+    np.testing.assert_allclose(
+        clf.predict_proba(array * 1e6), reference.predict_proba(array), atol=1e-3
+    )
+
+
+def test_double_precision_is_read_as_single(array, labels, groups, reference):
+    clf = classifier(sfreq=100).fit(array.astype(np.float64), labels, groups=groups)
+    assert same_weights(clf.net_.module_, reference.net_.module_)
+
+
+@pytest.mark.parametrize(
+    ("kind", "transform"),
+    [
+        ("strings", lambda y: np.array(["left", "right"])[y]),
+        ("objects", lambda y: np.array(["left", "right"], dtype=object)[y]),
+        ("list of strings", lambda y: [["left", "right"][label] for label in y]),
+        ("booleans", lambda y: y.astype(bool)),
+        ("other integers", lambda y: y * 5 + 2),
+        ("floats that are integers", lambda y: y.astype(float)),
+        ("pandas", lambda y: pd.Series(np.array(["a", "b"])[y], index=np.arange(len(y))[::-1])),
+        ("pandas categories", lambda y: pd.Series(pd.Categorical(np.array(["a", "b"])[y]))),
+        ("tensor", torch.from_numpy),
+    ],
+)
+def test_labels_of_every_kind(array, labels, groups, reference, kind, transform):
+    y = transform(labels)
+    clf = classifier(sfreq=100).fit(array, y, groups=groups)
+    assert same_weights(clf.net_.module_, reference.net_.module_)
+    predicted = clf.predict(array)
+    expected = np.asarray(y)[[np.flatnonzero(labels == c)[0] for c in reference.predict(array)]]
+    assert predicted.tolist() == expected.tolist()
+    assert clf.score(array, y) == reference.score(array, labels)
+
+
+def test_a_column_of_labels_is_flattened_with_a_warning(array, labels, groups, reference):
+    with pytest.warns(match="column-vector y was passed"):
+        clf = classifier(sfreq=100).fit(array, labels[:, None], groups=groups)
+    assert same_weights(clf.net_.module_, reference.net_.module_)
+
+
+def test_given_labels_win_over_those_of_the_dataset(two_nights, labels):
+    assert classifier(pretext=None).fit(two_nights, labels).classes_.tolist() == [0, 1]
+    assert len(classifier(pretext=None).fit(two_nights).classes_) > 2
+
+
+def test_labels_that_only_some_recordings_have(two_nights):
+    bare = windows_dataset(np.stack([two_nights[i][0] for i in range(3)]), 3)
+    bare.targets_from = "channels"
+    with pytest.raises(ValueError, match=r"3 of 51 windows have no label \(window 48, for example"):
+        classifier().fit(BaseConcatDataset([*two_nights.datasets, bare]))
+
+
+# ---------------------------------------------------------------- encoders from elsewhere
+
+
+def owners(two_nights, tmp_path, tiny) -> dict:
+    """Whatever may hold the encoder ``emb.encoder_``."""
+    emb = embedder().fit(two_nights)
+    net = PARSNet(
+        2, 3, n_times=3000, sfreq=100, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32
+    )
+    net.encoder.load_state_dict(emb.encoder_.state_dict())
+    skorch_net = EEGClassifier(net, max_epochs=1, train_split=None, callbacks__print_log=None)
+    task = PARS(3000, 100, encoder=emb.encoder_)
+    return {
+        "folder": emb.save(tmp_path / "encoder"),
+        "text": str(emb.save(tmp_path / "encoder")),
+        "model folder": (net.save_pretrained(tmp_path / "net"), tmp_path / "net")[1],
+        "estimator": emb,
+        "encoder": emb.encoder_,
+        "model": net,
+        "task": task,
+        "skorch net": skorch_net.initialize(),
+        "pretraining net": PretrainingNet(task).initialize(),
+    }
+
+
+def test_encoders_from_everywhere(two_nights, labels, tmp_path, tiny):
+    sources = owners(two_nights, tmp_path, tiny)
+    models = {
+        name: classifier(encoder=source, freeze_encoder=True).fit(two_nights, labels)
+        for name, source in sources.items()
+    }
+    for name, clf in models.items():
+        assert same_weights(clf.encoder_, sources["encoder"]), name
+        assert same_weights(clf.net_.module_, models["encoder"].net_.module_), name
+        assert clf.encoder_ is not sources["encoder"], name
+    assert models["folder"].encoder_card_.subjects == [1, 2]
+    assert models["encoder"].encoder_card_.subjects is None
+
+
+def test_a_frozen_encoder_does_not_move_and_the_rest_does(two_nights, labels):
+    encoder = PatchEncoder(100, 16, 1, 2, 32)
+    clf = classifier(encoder=encoder, freeze_encoder=True, validation=0)
+    fresh = classifier(encoder=encoder, validation=0, finetune_lr=1e-12).fit(two_nights, labels)
+    clf.fit(two_nights, labels)
+    assert same_weights(clf.encoder_, encoder)
+    assert all(not parameter.requires_grad for parameter in clf.encoder_.parameters())
+    head, start = (m.net_.module_.final_layer.weight for m in (clf, fresh))
+    assert not torch.allclose(head, start)
+
+
+def test_an_encoder_trained_the_skorch_way(two_nights, labels):
+    """EEGClassifier with Pretraining, then PARSClassifier on its encoder."""
+    sizes = {f"module__{name}": FAST[name] for name in ("embed_dim", "num_layers", "num_heads")}
+    net = EEGClassifier(
+        "PARSNet",
+        **sizes,
+        module__sfreq=100.0,
+        module__n_outputs=2,
+        module__n_chans=3,
+        module__n_times=3000,
+        callbacks=[Pretraining("pars", epochs=1, verbose=0)],
+        callbacks__print_log=None,
+        criterion=nn.CrossEntropyLoss,
+        train_split=None,
+        max_epochs=1,
+        batch_size=16,
+    )
+    net.fit(np.stack([two_nights[i][0] for i in range(N)]), labels)
+    assert isinstance(net.module_, PARSNet)
+    clf = classifier(encoder=net, freeze_encoder=True).fit(two_nights, labels)
+    assert same_weights(clf.encoder_, net.module_.encoder)
+
+
+def test_both_estimators_pretrain_the_same_encoder(two_nights, labels):
+    """Neither the head nor the number of classes changes what is pretrained."""
+    emb = embedder().fit(two_nights)
+    for y in (labels, np.arange(N) % 3):
+        clf = classifier(validation=0, finetune_lr=1e-30).fit(two_nights, y)
+        assert same_weights(clf.encoder_, emb.encoder_)
+
+
+# ---------------------------------------------------------------- augmentation and callbacks
+
+
+@pytest.mark.parametrize(
+    "augmentation",
+    [
+        GaussianNoise(1.0, std=1e-4),
+        [GaussianNoise(0.5, std=1e-4), ChannelsDropout(0.5, p_drop=0.3)],
+    ],
+)
+def test_augmentation_changes_training_only_and_follows_the_seed(two_nights, labels, augmentation):
+    plain = classifier(pretext=None, validation=0).fit(two_nights, labels)
+    noisy = classifier(pretext=None, validation=0, augmentation=augmentation)
+    first = noisy.fit(two_nights, labels).net_.module_
+    assert not same_weights(first, plain.net_.module_)
+    assert same_weights(noisy.fit(two_nights, labels).net_.module_, first)
+    loader = noisy.net_.get_iterator(noisy.net_.get_dataset(np.zeros((2, 3, 3000))), training=False)
+    assert type(loader) is DataLoader
+    pretrained, augmented = (
+        embedder(encoder=classifier(augmentation=a, freeze_encoder=True).fit(two_nights, labels))
+        for a in (None, augmentation)
+    )
+    assert same_weights(pretrained.encoder.encoder_, augmented.encoder.encoder_)
+
+
+class CountEpochs(Callback):
+    def initialize(self):
+        self.epochs_ = 0
+        return self
+
+    def on_epoch_end(self, net, **kwargs):
+        self.epochs_ += 1
+
+
+def test_callbacks_are_for_fine_tuning(two_nights, labels):
+    counter = CountEpochs()
+    scoring = EpochScoring("balanced_accuracy", name="valid_bac", lower_is_better=False)
+    clf = classifier(callbacks=[counter, ("bac", scoring)], pretrain_epochs=3, finetune_epochs=2)
+    clf.fit(two_nights, labels)
+    assert counter.epochs_ == 2
+    assert len(clf.net_.history[:, "valid_bac"]) == 2
+
+
+# ---------------------------------------------------------------- montages
+
+
+def test_recordings_of_several_montages_are_pretrained_on_together(two_nights):
+    other = datasets.simulated.sleep(n_subjects=1, hours=0.1, n_chans=2, sfreq=100, random_state=9)
+    mixed = BaseConcatDataset([*two_nights.datasets, *other.datasets])
+    examples = SingleChannelWindows(mixed)
+    assert examples[0][0].shape == examples[len(mixed) - 1][0].shape == (3000,)
+    clf = classifier(validation=0).fit(two_nights, unlabeled=other)
+    assert clf.encoder_card_.n_windows == N + len(other)
+    with pytest.raises(
+        ValueError, match=r"Window 48 has shape \(2, 3000\), window 0 has \(3, 3000"
+    ):
+        classifier().fit(mixed)
+
+
+def test_nothing_is_written_unless_asked_for(two_nights, labels, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    classifier().fit(two_nights, labels).predict(two_nights)
+    assert list(Path().iterdir()) == []
+    classifier(checkpoint_dir="run").fit(two_nights, labels)
+    assert [path.name for path in Path().iterdir()] == ["run"]

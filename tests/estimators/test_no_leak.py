@@ -1,0 +1,148 @@
+"""What is held out stays unread, proved by a dataset that notes every read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from braindecode.datasets import BaseConcatDataset
+from sklearn.model_selection import LeaveOneGroupOut
+from skorch.callbacks import Callback
+from small import classifier, embedder
+
+from braindecode_pars import as_sklearn
+from braindecode_pars.evaluation import leave_one_subject_out
+
+
+class Noting(BaseConcatDataset):
+    """A windows dataset that notes which windows were read, and in which phase."""
+
+    def __init__(self, datasets):
+        super().__init__(datasets)
+        self.phase = "looking"
+        self.reads = {"looking": set(), "pretraining": set(), "fine-tuning": set()}
+
+    def __getitem__(self, index):
+        self.reads[self.phase].add(int(index))
+        return super().__getitem__(index)
+
+
+class Phase(Callback):
+    """Tells the dataset which phase begins; lives in both nets."""
+
+    def __init__(self, dataset, phase):
+        self.dataset = dataset
+        self.phase = phase
+
+    def on_epoch_begin(self, net, **kwargs):
+        self.dataset.phase = self.phase
+
+
+@pytest.fixture
+def noting(nights, monkeypatch):
+    dataset = Noting(nights.datasets)
+    from braindecode_pars.callbacks import Pretraining
+
+    original = Pretraining.__init__
+
+    def with_phase(self, *args, **kwargs):
+        original(self, *args, **{**kwargs, "callbacks": [Phase(dataset, "pretraining")]})
+
+    monkeypatch.setattr(Pretraining, "__init__", with_phase)
+    return dataset
+
+
+def subjects_of(reads, groups):
+    return set(groups[sorted(reads)].tolist())
+
+
+@pytest.mark.parametrize("test_subject", [1, 4])
+def test_windows_of_a_test_fold_are_never_touched(noting, test_subject):
+    X, y, groups = as_sklearn(noting)
+    train = np.flatnonzero(groups != test_subject)
+    clf = classifier(callbacks=[Phase(noting, "fine-tuning")], pretrain_epochs=2, finetune_epochs=2)
+    clf.fit(X[train], y[train])
+    assert set().union(*noting.reads.values()) == set(train.tolist())
+    assert test_subject not in clf.encoder_card_.seen_subjects
+
+
+def test_internal_validation_is_of_other_people_and_not_pretrained_on(noting):
+    X, _, groups = as_sklearn(noting)
+    clf = classifier(callbacks=[Phase(noting, "fine-tuning")], validation=0.5, pretrain_epochs=3)
+    y = np.arange(96) % 3
+    clf.fit(X, y)
+    pretrained_on = noting.reads["pretraining"]
+    people = subjects_of(pretrained_on, groups)
+    assert len(people) == 2
+    assert pretrained_on == set(np.flatnonzero(np.isin(groups, list(people))))
+    assert clf.encoder_card_.subjects == sorted(people)
+    # Fine-tuning reads the rest too: to choose the best state, not to train on.
+    assert subjects_of(noting.reads["fine-tuning"], groups) == {1, 2, 3, 4}
+
+
+def test_validation_windows_never_enter_a_training_step(nights):
+    """The encoder sees them in evaluation mode only."""
+    X, _, groups = as_sklearn(nights)
+    y = np.arange(96) % 3
+    trained_on = []
+
+    class Note(Callback):
+        def on_batch_begin(self, net, batch, training=False, **kwargs):
+            if training:
+                trained_on.extend(window.numpy().tobytes() for window in batch[0])
+
+    clf = classifier(callbacks=[Note()], validation=0.5, pretext=None, channel_drop_prob=0.0)
+    clf.fit(X, y)
+    index = {X[i].tobytes(): i for i in range(96)}
+    read = {index[window] for window in trained_on}
+    assert len(read) == 48
+    assert len(subjects_of(read, groups)) == 2
+
+
+def test_class_weights_come_from_training_windows(nights):
+    X, _, groups = as_sklearn(nights)
+    # Every subject has another share of the second class.
+    y = np.array([i % 24 < 3 * subject for i, subject in enumerate(groups)])
+    clf = classifier(validation=0.25, pretext=None)
+    clf.fit(X, y)
+    possible = {}
+    for held_out in (1, 2, 3, 4):
+        counts = np.bincount(y[groups != held_out])
+        possible[held_out] = counts.sum() / (2 * counts)
+    weights = clf.net_.criterion_.weight.numpy()
+    matching = [s for s, expected in possible.items() if np.allclose(weights, expected)]
+    assert len(matching) == 1
+    everything = len(y) / (2 * np.bincount(y))
+    assert not np.allclose(weights, everything)
+
+
+def test_windows_that_cannot_be_read_do_no_harm_in_a_test_fold(nights):
+    """A test fold full of NaN would raise if anything in ``fit`` looked at it."""
+    array = np.stack([nights[i][0] for i in range(96)])
+    _, y, groups = as_sklearn(nights)
+    clean = classifier(sfreq=100).fit(
+        array[groups != 2], y[groups != 2], groups=groups[groups != 2]
+    )
+    array[groups == 2] = np.nan
+    train, _ = list(LeaveOneGroupOut().split(array, y, groups))[1]
+    again = classifier(sfreq=100).fit(array[train], y[train], groups=groups[train])
+    for one, two in zip(
+        clean.net_.module_.parameters(), again.net_.module_.parameters(), strict=True
+    ):
+        assert torch.equal(one, two)
+
+
+def test_the_folder_of_an_encoder_lists_its_people(nights, tmp_path):
+    X, _, groups = as_sklearn(nights)
+    emb = embedder(checkpoint_dir=tmp_path).fit(X[np.flatnonzero(groups > 2)])
+    assert '"subjects": [\n      3,\n      4\n    ]' in (tmp_path / "encoder.json").read_text()
+    assert emb.encoder_card_.subjects == [3, 4]
+
+
+def test_evaluation_warns_of_people_the_encoder_has_seen(nights, tmp_path):
+    X, _, groups = as_sklearn(nights)
+    folder = embedder().fit(X[np.flatnonzero(groups > 2)]).save(tmp_path)
+    with pytest.warns(UserWarning, match="was pretrained on windows of test subject") as caught:
+        leave_one_subject_out({"PARS": classifier(encoder=folder)}, nights, verbose=0)
+    leaked = [str(w.message) for w in caught if "was pretrained on" in str(w.message)]
+    assert [text.split("subject ")[1].split(";")[0] for text in leaked] == ["3", "4"]

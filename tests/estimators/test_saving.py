@@ -1,0 +1,261 @@
+"""Saving a fitted classifier, and getting the same one back."""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from small import classifier, embedder, same_weights
+from torch import nn
+
+from braindecode_pars import PARSClassifier, PARSNet, as_sklearn, weights
+from braindecode_pars.pretext import PARS
+from braindecode_pars.pretrained import load_encoder
+
+
+@pytest.fixture(scope="module")
+def fitted(nights):
+    y = np.array(["W", "N1", "N2", "N3", "R"])[as_sklearn(nights)[1]]
+    return classifier(electrode_position=True, class_weight={"W": 2.0}).fit(nights, y)
+
+
+@pytest.fixture
+def folder(fitted, tmp_path):
+    return fitted.save(tmp_path / "model")
+
+
+def test_round_trip_in_another_process(fitted, folder, nights, tmp_path):
+    array = np.stack([nights[i][0] for i in range(12)])
+    np.save(tmp_path / "windows.npy", array)
+    code = f"""
+import numpy as np
+from braindecode_pars import PARSClassifier
+clf = PARSClassifier.load({str(folder)!r}, device="cpu")
+windows = np.load({str(tmp_path / "windows.npy")!r})
+np.save({str(tmp_path / "proba.npy")!r}, clf.predict_proba(windows))
+print(clf.load_report_, clf.predict(windows)[:2].tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    np.testing.assert_array_equal(np.load(tmp_path / "proba.npy"), fitted.predict_proba(array))
+    n_tensors = len(fitted.net_.module_.state_dict())
+    assert done.stdout.startswith(f"{n_tensors} of {n_tensors} tensors loaded [")
+
+
+def test_everything_a_user_asks_of_it_is_there_again(fitted, folder, nights):
+    clf = PARSClassifier.load(folder)
+    np.testing.assert_array_equal(clf.predict_proba(nights), fitted.predict_proba(nights))
+    np.testing.assert_array_equal(clf.classes_, fitted.classes_)
+    assert clf.get_params() == fitted.get_params()
+    assert clf.history_.equals(fitted.history_)
+    assert clf.encoder_card_ == fitted.encoder_card_
+    assert (clf.sfreq_, clf.n_chans_, clf.n_times_) == (100.0, 3, 3000)
+    assert [ch["ch_name"] for ch in clf.chs_info_] == ["C3", "C4", "F3"]
+    assert torch.equal(clf.net_.criterion_.weight, fitted.net_.criterion_.weight)
+    y = np.array(["W", "N1", "N2", "N3", "R"])[as_sklearn(nights)[1]]
+    again, first = clf.fit(nights, y), classifier(**fitted.get_params()).fit(nights, y)
+    assert same_weights(again.net_.module_, first.net_.module_)
+
+
+@pytest.mark.parametrize("labels", [[0, 7], [False, True], ["left", "right"], [0.0, 1.0]])
+def test_labels_keep_their_type(nights, tmp_path, labels):
+    X, _, groups = as_sklearn(nights)
+    clf = classifier(pretext=None).fit(X, np.array(labels)[groups % 2])
+    loaded = PARSClassifier.load(clf.save(tmp_path))
+    assert loaded.classes_.dtype == clf.classes_.dtype
+    assert loaded.predict(X).tolist() == clf.predict(X).tolist()
+
+
+def test_windows_that_know_nothing_of_themselves(nights, tmp_path):
+    array = np.stack([nights[i][0] for i in range(12)])
+    with pytest.warns(UserWarning, match="Pass sfreq="):
+        clf = classifier(validation=0).fit(array, [0, 1] * 6)
+    loaded = PARSClassifier.load(clf.save(tmp_path))
+    assert loaded.sfreq_ is None
+    assert loaded.chs_info_ is None
+    np.testing.assert_array_equal(loaded.predict_proba(array), clf.predict_proba(array))
+
+
+def test_three_files_and_no_pickle(folder):
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "classifier.json",
+        "config.json",
+        "model.safetensors",
+    ]
+    assert load_file(folder / "model.safetensors")
+    described = json.loads((folder / "classifier.json").read_text())
+    assert described["pretraining"]["subjects"] == load_encoder(folder).card.subjects
+
+
+def test_the_folder_is_a_model_and_an_encoder_too(fitted, folder, nights):
+    net = PARSNet.from_pretrained(folder)
+    assert same_weights(net, fitted.net_.module_)
+    encoder, card, report = load_encoder(folder)
+    assert same_weights(encoder, fitted.encoder_)
+    assert card.finetune_subjects == [1, 2, 3, 4]
+    assert report.complete
+    other = classifier(encoder=folder, freeze_encoder=True).fit(nights)
+    assert same_weights(other.encoder_, fitted.encoder_)
+
+
+def test_the_load_report_is_told(folder, nights, capsys):
+    clf = classifier(encoder=folder, verbose=1, finetune_epochs=1).fit(nights)
+    assert f"encoder from {folder}: {clf.load_report_}" in capsys.readouterr().out
+    assert clf.load_report_.complete
+
+
+def test_objects_are_not_kept_and_that_is_said(nights, tmp_path):
+    task = PARS(3000, 100, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
+    clf = classifier(pretext=task, encoder=embedder().fit(nights)).fit(nights)
+    clf.save(tmp_path)
+    with pytest.warns(UserWarning, match=r"default values again: encoder=PARSEmbedder"):
+        loaded = PARSClassifier.load(tmp_path)
+    assert loaded.encoder is None
+    assert loaded.pretext == "pars"
+    np.testing.assert_array_equal(loaded.predict_proba(nights), clf.predict_proba(nights))
+    by_class = classifier(pretext=PARS).fit(nights).save(tmp_path / "class")
+    assert PARSClassifier.load(by_class).pretext == "pars"
+
+
+def spoil(folder: Path, **changes) -> None:
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    for name, tensor in changes.items():
+        name = name.replace("__", ".")
+        if tensor is None:
+            del tensors[name]
+        else:
+            tensors[name] = tensor
+    save_file(tensors, path)
+
+
+def test_a_part_is_refused_unless_asked_for(fitted, folder):
+    spoil(
+        folder,
+        encoder__norm__weight=None,
+        encoder__tokenizer__weight=torch.zeros(3, 3),
+        decoder__weight=torch.zeros(2),
+    )
+    n_tensors = len(fitted.net_.module_.state_dict())
+    with pytest.raises(
+        ValueError,
+        match=rf"{n_tensors - 2} of {n_tensors} tensors loaded; 1 missing \(such as "
+        r"encoder.norm.weight\); 1 of another shape \(such as encoder.tokenizer.weight\); 1 "
+        r"unexpected \(such as decoder.weight\); strict=False loads what fits",
+    ):
+        PARSClassifier.load(folder)
+    with pytest.raises(ValueError, match="strict=False loads what fits"):
+        load_encoder(folder)
+    report = PARSClassifier.load(folder, strict=False).load_report_
+    assert report.missing == ("encoder.norm.weight",)
+    assert report.reshaped == ("encoder.tokenizer.weight",)
+    assert report.unexpected == ("decoder.weight",)
+    assert len(report.loaded) == n_tensors - 2
+
+
+def test_nothing_that_fits_is_refused_even_then(folder):
+    save_file({"conv.weight": torch.zeros(2)}, folder / "model.safetensors")
+    with pytest.raises(ValueError, match=r"0 of \d+ tensors loaded; \d+ missing"):
+        PARSClassifier.load(folder, strict=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("classifier.json", None, "holds no saved PARSClassifier: it has no classifier.json"),
+        ("config.json", None, "holds no PARSNet: it has no config.json"),
+        ("model.safetensors", None, "it has no model.safetensors"),
+        ("classifier.json", b"{", "damaged or no JSON file"),
+        ("classifier.json", b"\xff\xfe", "damaged or no JSON file"),
+        ("classifier.json", b"[1]", "holds a list, not a JSON object"),
+        ("classifier.json", b"{}", "does not describe a PARSClassifier"),
+        (
+            "classifier.json",
+            b'{"estimator": "PARSClassifier"}',
+            "does not describe a PARSClassifier: 'parameters'",
+        ),
+        ("config.json", b'{"hidden": 3}', "does not describe a PARSNet"),
+        ("config.json", b'{"n_outputs": "five"}', "does not describe a PARSNet"),
+        ("model.safetensors", b"PK\x03\x04", "damaged or no safetensors file"),
+        ("model.safetensors", b"", "damaged or no safetensors file"),
+    ],
+)
+def test_foreign_and_damaged_folders(folder, name, content, message):
+    path = folder / name
+    if content is None:
+        path.unlink()
+    else:
+        path.write_bytes(content)
+    with pytest.raises((FileNotFoundError, ValueError), match=message):
+        PARSClassifier.load(folder)
+
+
+def test_a_truncated_file(folder):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(ValueError, match="damaged or no safetensors file"):
+        PARSClassifier.load(folder)
+
+
+def test_other_numbers_of_classes(folder, fitted):
+    path = folder / "classifier.json"
+    described = json.loads(path.read_text())
+    described["classes"]["values"] = ["W", "R"]
+    path.write_text(json.dumps(described))
+    with pytest.raises(ValueError, match=r"names 2 classes, the model has 5 outputs"):
+        PARSClassifier.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(errno.ENOSPC, "No space left on device"), (errno.EACCES, "Permission denied")],
+)
+def test_a_full_disk_and_a_folder_that_is_read_only(fitted, folder, monkeypatch, number, text):
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    def fail(path, content):
+        path.write_bytes(content[:10])
+        raise OSError(number, text)
+
+    monkeypatch.setattr(weights, "_write", fail)
+    with pytest.raises(
+        OSError, match=rf"cannot be written \({text}\); what it held before"
+    ) as info:
+        fitted.save(folder)
+    assert info.value.errno == number
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_file_where_the_folder_should_be(fitted, tmp_path):
+    (tmp_path / "model").write_text("a file")
+    with pytest.raises(OSError, match="model cannot be written"):
+        fitted.save(tmp_path / "model")
+    with pytest.raises(FileNotFoundError, match="is a file; give the folder it lies in"):
+        PARSClassifier.load(tmp_path / "model")
+
+
+def test_what_cannot_be_saved(nights, tmp_path):
+    X, _, groups = as_sklearn(nights)
+    dates = groups.astype("datetime64[D]")
+    clf = classifier(pretext=None).fit(X, dates)
+    with pytest.raises(ValueError, match="Labels of type date cannot be saved"):
+        clf.save(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    clf = classifier(pretext=None).fit(X, groups)
+    nn.init.constant_(clf.net_.module_.final_layer.bias, float("nan"))
+    with pytest.raises(ValueError, match=r"final_layer.bias has weights that are not finite"):
+        clf.save(tmp_path)
+
+
+def test_saving_twice_and_elsewhere(fitted, folder, tmp_path, nights):
+    fitted.save(folder)
+    shutil.move(folder, tmp_path / "moved")
+    loaded = PARSClassifier.load(tmp_path / "moved")
+    np.testing.assert_array_equal(loaded.predict(nights), fitted.predict(nights))

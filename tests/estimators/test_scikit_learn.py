@@ -1,0 +1,202 @@
+"""The estimators in scikit-learn's world: searches, ensembles, routing, several processes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.ensemble import StackingClassifier, VotingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    LeaveOneGroupOut,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+    permutation_test_score,
+)
+from sklearn.pipeline import make_pipeline
+from small import classifier, embedder, same_weights
+
+from braindecode_pars import PARSClassifier, as_sklearn
+from braindecode_pars.evaluation import LogBandPower
+from braindecode_pars.pretext import PARS
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.fixture(scope="module")
+def awake(nights):
+    """Windows, whether their sleeper is awake, and who it is."""
+    X, y, groups = as_sklearn(nights)
+    return X, np.where(y == 0, "awake", "asleep"), groups
+
+
+def test_grid_search_over_what_a_user_tunes(awake):
+    X, y, groups = awake
+    grid = {
+        "pretext": ["pars", None],
+        "finetune_lr": [1e-3, 1e-2],
+        "pretext_params": [None, {"position_mask_ratio": 0.5}],
+    }
+    # Without pretraining there is nothing that pretext_params could mean, so no such point.
+    grids = [{**grid, "pretext": ["pars"]}, {**grid, "pretext": [None], "pretext_params": [None]}]
+    search = GridSearchCV(classifier(), grids, cv=GroupKFold(2), error_score="raise")
+    search.fit(X, y, groups=groups)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert len(search.cv_results_["mean_test_score"]) == 6
+    assert search.predict(X).shape == (96,)
+    # Another learning rate is another result, not the same estimator six times.
+    assert len(set(search.cv_results_["mean_test_score"])) > 1
+
+
+def test_grid_search_reaches_into_a_pipeline(awake):
+    X, y, groups = awake
+    probe = make_pipeline(embedder(), LogisticRegression())
+    grid = {"parsembedder__pooling": ["mean", "mean_std"], "logisticregression__C": [0.1, 1.0]}
+    search = GridSearchCV(probe, grid, cv=GroupKFold(2), error_score="raise")
+    assert search.fit(X, y, groups=groups).best_score_ > 0
+
+
+def test_two_processes_give_the_scores_of_one(awake):
+    X, y, groups = awake
+    one, two = (
+        cross_val_score(
+            classifier(), X, y, groups=groups, cv=LeaveOneGroupOut(), n_jobs=n, error_score="raise"
+        )
+        for n in (1, 2)
+    )
+    np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("voting", ["hard", "soft"])
+def test_voting(awake, voting):
+    X, y, _ = awake
+    members = [("pars", classifier()), ("scratch", classifier(pretext=None))]
+    ensemble = VotingClassifier(members, voting=voting).fit(X, y)
+    assert set(ensemble.predict(X)) <= {"awake", "asleep"}
+
+
+def test_stacking(awake):
+    X, y, _ = awake
+    members = [
+        ("pars", classifier()),
+        ("band power", make_pipeline(LogBandPower(sfreq=100), LogisticRegression())),
+    ]
+    stack = StackingClassifier(members, final_estimator=LogisticRegression(), cv=2).fit(X, y)
+    np.testing.assert_allclose(stack.predict_proba(X).sum(axis=1), 1)
+    assert stack.score(X, y) > 0.5
+
+
+def test_permutation_test(awake):
+    X, y, groups = awake
+    score, permuted, p = permutation_test_score(
+        classifier(pretext=None), X, y, groups=groups, cv=GroupKFold(2), n_permutations=3
+    )
+    assert permuted.shape == (3,)
+    assert 0 <= score <= 1
+    assert 0.25 <= p <= 1
+
+
+def test_groups_are_routed_to_fit(routing, nights):
+    """Arrays do not know their subjects; metadata routing brings them to the internal split."""
+    array = np.stack([nights[i][0] for i in range(96)])
+    _, y, groups = as_sklearn(nights)
+    clf = classifier(sfreq=100, pretext=None).set_fit_request(groups=True)
+    result = cross_validate(
+        clf,
+        array,
+        y,
+        cv=LeaveOneGroupOut(),
+        params={"groups": groups},
+        return_estimator=True,
+        error_score="raise",
+    )
+    seen = [fitted.encoder_card_.finetune_subjects for fitted in result["estimator"]]
+    assert seen == [[2, 3, 4], [1, 3, 4], [1, 2, 4], [1, 2, 3]]
+
+
+def test_groups_and_unlabelled_windows_are_routed_through_a_pipeline(routing, nights):
+    array = np.stack([nights[i][0] for i in range(48)])
+    groups = as_sklearn(nights)[2][:48]
+    emb = embedder(sfreq=100).set_fit_request(groups=True, unlabeled=True)
+    probe = make_pipeline(emb, LogisticRegression())
+    probe.fit(array, groups == 1, groups=groups, unlabeled=array[:10])
+    card = probe[0].encoder_card_
+    assert card.n_windows == 58
+    assert card.subjects is None  # those of the further windows are not known
+
+
+def test_scoring_by_name_uses_probabilities_and_decisions(awake):
+    X, y, groups = awake
+    metrics = ["accuracy", "balanced_accuracy", "neg_log_loss", "roc_auc"]
+    scores = cross_validate(
+        classifier(), X, y, groups=groups, cv=GroupKFold(2), scoring=metrics, error_score="raise"
+    )
+    for metric in metrics:
+        assert np.isfinite(scores[f"test_{metric}"]).all()
+    proba = cross_val_predict(
+        classifier(), X, y, groups=groups, cv=GroupKFold(2), method="predict_proba"
+    )
+    np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-5)
+
+
+def test_decisions_agree_with_probabilities(nights, awake):
+    many = classifier().fit(nights)
+    logits = many.decision_function(nights)
+    assert logits.shape == (96, len(many.classes_))
+    exponents = np.exp(logits - logits.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(
+        exponents / exponents.sum(axis=1, keepdims=True), many.predict_proba(nights), rtol=1e-4
+    )
+    X, y, _ = awake
+    two = classifier().fit(X, y)
+    margin = two.decision_function(X)
+    assert margin.shape == (96,)
+    np.testing.assert_allclose(1 / (1 + np.exp(-margin)), two.predict_proba(X)[:, 1], rtol=1e-4)
+    np.testing.assert_array_equal(two.predict(X), two.classes_[(margin > 0).astype(int)])
+
+
+def test_set_params_is_the_same_as_the_constructor(nights):
+    one = classifier(embed_dim=32, pretext_params={"position_mask_ratio": 0.5}).fit(nights)
+    two = classifier()
+    two.set_params(embed_dim=32, pretext_params={"position_mask_ratio": 0.5}).fit(nights)
+    assert same_weights(one.net_.module_, two.net_.module_)
+    with pytest.raises(ValueError, match="Invalid parameter 'learning_rate'"):
+        two.set_params(learning_rate=3)
+
+
+def test_name_class_and_instance_of_a_task_are_the_same(nights):
+    instance = PARS(3000, 100, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
+    by_name, by_class, by_instance = (
+        classifier(pretext=task).fit(nights).encoder_ for task in ("pars", PARS, instance)
+    )
+    assert same_weights(by_name, by_class)
+    # An instance brings a decoder with its own initial weights.
+    assert not same_weights(by_name, by_instance)
+    assert by_instance.config == by_name.config
+
+
+def test_fitting_changes_no_parameter(nights):
+    instance = PARS(3000, 100, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
+    before = {name: value.clone() for name, value in instance.state_dict().items()}
+    clf = classifier(pretext=instance, pretext_params=None)
+    parameters = clf.get_params()
+    clf.fit(nights)
+    assert clf.get_params() == parameters
+    assert all((instance.state_dict()[name] == value).all() for name, value in before.items())
+
+
+def test_how_it_looks():
+    clf = PARSClassifier(pretext=None, embed_dim=32)
+    assert repr(clf) == "PARSClassifier(embed_dim=32, pretext=None)"
+    html = make_pipeline(clf)._repr_html_()
+    assert "PARSClassifier" in html
+    assert "embed_dim" in html
+    nested = PARSClassifier(encoder=embedder())
+    assert repr(nested).startswith("PARSClassifier(encoder=PARSEmbedder(embed_dim=16")
