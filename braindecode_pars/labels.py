@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -98,6 +99,13 @@ def hold_out(windows: WindowSet, share: float, seed: int) -> tuple[WindowSet, Wi
     if share == 0:
         return windows, None
     groups = windows.groups
+    first = windows.source[0] if isinstance(windows.source, list) else None
+    if groups is None and isinstance(first, tuple):
+        warnings.warn(
+            "A list of tuples tells neither subjects nor sampling rate, so the internal validation "
+            "windows may be of the people trained on; fit on as_sklearn's X, or pass groups=.",
+            stacklevel=3,
+        )
     if groups is not None:  # as numbers, since subjects of mixed types cannot be ordered
         number_of = {subject: i for i, subject in enumerate(dict.fromkeys(groups.tolist()))}
         groups = np.array([number_of[subject] for subject in groups.tolist()])
@@ -113,11 +121,15 @@ def hold_out(windows: WindowSet, share: float, seed: int) -> tuple[WindowSet, Wi
         n_valid = min(max(1, round(share * n_groups)), n_groups - 1)
         # Several draws, because the first may take a class away from training.
         splitter = GroupShuffleSplit(n_splits=20, test_size=n_valid, random_state=seed)
-    elif counts.min() > 1 and share * len(windows) >= len(classes):
-        groups = None
-        splitter = StratifiedShuffleSplit(n_splits=1, test_size=share, random_state=seed)
     else:
-        splitter = None
+        groups = None
+        n_valid = math.ceil(share * len(windows))
+        # Both parts need a window of every class.
+        enough = min(n_valid, len(windows) - n_valid) >= len(classes) and counts.min() > 1
+        if enough:
+            splitter = StratifiedShuffleSplit(n_splits=1, test_size=n_valid, random_state=seed)
+        else:
+            splitter = None
     if splitter is not None:
         for train, valid in splitter.split(windows.indices, windows.y, groups):
             if len(set(windows.y[train])) == len(classes):

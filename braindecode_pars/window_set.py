@@ -114,6 +114,8 @@ class WindowSet(Dataset):
         for start in range(0, len(self), batch_size):
             batch = [self[i][0] for i in range(start, min(start + batch_size, len(self)))]
             shape = shape or batch[0].shape
+            if 0 in shape:
+                raise ValueError(f"Windows have shape {shape}; there are no samples in them.")
             for i, window in enumerate(batch, start):
                 if window.shape != shape:
                     raise ValueError(
@@ -142,8 +144,6 @@ class WindowSet(Dataset):
             raise ValueError("There are no windows: the dataset has length 0.")
         for batch in self.batches(64):
             shape = batch.shape[1:]
-        if 0 in shape:
-            raise ValueError(f"Windows have shape {shape}; there are no samples in them.")
         return shape
 
 

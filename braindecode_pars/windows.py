@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,8 @@ class SingleChannelWindows(Dataset):
     def __init__(self, dataset: Dataset, n_times: int | None = None):
         if len(dataset) == 0:
             raise ValueError("There are no windows: the dataset has length 0.")
+        if n_times is not None and (not isinstance(n_times, Integral) or n_times < 1):
+            raise ValueError(f"n_times must be a positive number of samples, got {n_times!r}.")
         self.dataset = dataset
         self.n_times = n_times if n_times is not None else self._window(0).shape[-1]
 

@@ -30,7 +30,7 @@ from braindecode_pars.pretraining import PretrainingNet
 from braindecode_pars.seeding import seeded
 from braindecode_pars.window_set import WindowSet, as_window_set
 
-__all__ = ["COUNT", "POSITIVE", "EncoderEstimator"]
+__all__ = ["COUNT", "POSITIVE", "EncoderEstimator", "finite"]
 
 COUNT = Interval(Integral, 1, None, closed="left")
 POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -188,7 +188,7 @@ class EncoderEstimator(BaseEstimator):
                 f"These windows do not tell their sampling rate; a patch is {patch_size} samples "
                 + ("long" if encoder is not None else "long, a thirtieth of the window")
                 + f". Pass sfreq= (in Hz) to {type(self).__name__}, or fit on as_sklearn's X.",
-                stacklevel=4,
+                stacklevel=3,
             )
         return patch_size
 
@@ -259,6 +259,16 @@ class EncoderEstimator(BaseEstimator):
                     f"{self.encoder_.patch_size} samples."
                 )
             yield torch.from_numpy(batch).to(device)
+
+
+def finite(output: Tensor) -> Tensor:
+    """A model's output, which a training that has diverged would have spoiled."""
+    if not torch.isfinite(output).all():
+        raise ValueError(
+            "The model's output is not finite, so its training has diverged; fit it again with a "
+            "lower learning rate."
+        )
+    return output
 
 
 def _refuse_triggers(chs_info: list[dict] | None) -> None:

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from braindecode_pars.electrodes import electrode_positions
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators.base import COUNT, POSITIVE, EncoderEstimator
+from braindecode_pars.estimators.base import COUNT, POSITIVE, EncoderEstimator, finite
 from braindecode_pars.estimators.fine_tuning import FineTuningNet, fine_tuning_net
 from braindecode_pars.estimators.saved import (
     labels_from_json,
@@ -250,10 +250,11 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
             self._check_electrodes()
         extra = self._read_unlabeled(unlabeled)
         encoder = self._resolve_encoder()
+        patch_size = self._patch_size(encoder)
 
         with self._seeded() as seeds:
             train, valid = hold_out(labeled, self.validation, seeds.split)
-            self.net_ = self._build_net(train, valid, encoder, seeds.augmentation)
+            self.net_ = self._build_net(train, valid, encoder, patch_size, seeds.augmentation)
             if encoder is not None:
                 self.encoder_.load_state_dict(encoder.state_dict())
             self.pretraining_history_ = []
@@ -296,9 +297,9 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
         train: WindowSet,
         valid: WindowSet | None,
         encoder: PatchEncoder | None,
+        patch_size: int,
         augmentation_seed: int,
     ) -> FineTuningNet:
-        patch_size = self._patch_size(encoder)
         # Where nothing tells the sampling rate, a patch is called a second.
         sfreq = self.sfreq_ or float(patch_size)
         if encoder is not None:
@@ -391,9 +392,8 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
                 )
             pos = torch.from_numpy(electrode_positions(windows.chs_info))
         with torch.inference_mode():
-            return torch.cat(
-                [module(batch, pos=pos).cpu() for batch in self._batches(windows, device)]
-            )
+            logits = [module(batch, pos=pos).cpu() for batch in self._batches(windows, device)]
+        return finite(torch.cat(logits))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy; labels of the dataset where ``y`` is None.

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators.base import EncoderEstimator
+from braindecode_pars.estimators.base import EncoderEstimator, finite
 from braindecode_pars.estimators.saved import (
     parameters_from_json,
     parameters_to_json,
@@ -158,7 +158,7 @@ verbose, checkpoint_dir
                 if self.pooling == "mean_std":
                     pooled.append(channels.std(dim=1, correction=0))
                 embedded.append(torch.cat(pooled, dim=1).cpu())
-        return torch.cat(embedded).numpy()
+        return finite(torch.cat(embedded)).numpy()
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of ``transform``: ``mean0``, ``mean1``, ..., ``std0``, ...

@@ -58,7 +58,7 @@ def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) ->
         warnings.warn(
             f"Objects are not saved, so these have their default values again: {names}. That "
             "matters only when this estimator is fitted anew.",
-            stacklevel=4,
+            stacklevel=3,
         )
     return cls(**described["kept"])
 

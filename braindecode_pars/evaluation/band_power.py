@@ -63,6 +63,8 @@ class LogBandPower(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> np.ndarray:
         """Windows of any kind -> (n_windows, n_chans * n_bands)."""
+        if not self.segment_seconds > 0:
+            raise ValueError(f"segment_seconds must be positive, got {self.segment_seconds}.")
         windows = as_window_set(X, sfreq=self.sfreq)
         if windows.sfreq is None:
             raise ValueError("These windows do not tell their sampling rate; pass sfreq= in Hz.")

@@ -68,6 +68,14 @@ def leave_one_subject_out(
     pandas.DataFrame
         One row for each method, subject, seed and metric; columns :data:`COLUMNS`.
     """
+    if not isinstance(estimators, Mapping):
+        raise TypeError(
+            f"estimators is a {type(estimators).__name__}; give a dict of method names and "
+            "estimators."
+        )
+    for name, given in (("estimators", estimators), ("metrics", metrics), ("seeds", seeds)):
+        if len(given) == 0:
+            raise ValueError(f"{name} is empty; there would be nothing to report.")
     for metric in metrics:
         if metric not in METRICS:
             raise ValueError(f"Unknown metric {metric!r}; known are {', '.join(METRICS)}.")

@@ -50,6 +50,8 @@ def score_predictions(y_true: np.ndarray, y_pred: np.ndarray, metric: str) -> fl
     """
     if metric not in METRICS:
         raise ValueError(f"Unknown metric {metric!r}; known are {', '.join(METRICS)}.")
+    if len(y_true) != len(y_pred):
+        raise ValueError(f"There are {len(y_true)} labels and {len(y_pred)} predictions.")
     classes, codes = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)
     true, predicted = torch.from_numpy(codes).split(len(y_true))
     # One more class than there is: torchmetrics wants two even where one label is all there is,

@@ -1,0 +1,516 @@
+"""The obvious mistakes, one line each: what comes of them is a sentence that helps."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import mne
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+import torch
+from braindecode.datasets import BaseConcatDataset, RawDataset
+from sklearn.exceptions import NotFittedError
+from torch import nn
+from torch.utils.data import IterableDataset, Subset, TensorDataset
+
+from braindecode_pars import PARSClassifier, PARSEmbedder, PARSNet, PatchEncoder, as_sklearn
+from braindecode_pars.callbacks import WarmupCosine
+from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out, score_predictions
+from braindecode_pars.pretext import PARS
+from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.windows import SingleChannelWindows
+
+RNG = np.random.default_rng(0)
+ARRAY = RNG.normal(size=(8, 2, 600)).astype(np.float32)
+LABELS = np.array([0, 1] * 4)
+SIZES = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16)
+
+
+def clf(**arguments) -> PARSClassifier:
+    defaults = dict(SIZES, sfreq=100, pretrain_epochs=1, finetune_epochs=1, verbose=0)
+    return PARSClassifier(**{**defaults, "validation": 0, "random_state": 0, **arguments})
+
+
+def fit(X=ARRAY, y=LABELS, groups=None, unlabeled=None, **arguments):
+    return clf(**arguments).fit(X, y, groups=groups, unlabeled=unlabeled)
+
+
+def changed(index: tuple, value: float) -> np.ndarray:
+    array = ARRAY.copy()
+    array[index] = value
+    return array
+
+
+def epochs(array=ARRAY, sfreq=100.0, names=("C3", "C4"), kinds="eeg") -> mne.EpochsArray:
+    info = mne.create_info(list(names), sfreq, kinds)
+    return mne.EpochsArray(array, info, verbose="error")
+
+
+def recording(sfreq: float = 100.0, **arguments) -> BaseConcatDataset:
+    from braindecode.preprocessing import create_fixed_length_windows
+
+    info = mne.create_info(["C3", "C4"], sfreq, "eeg")
+    signals = RNG.normal(size=(2, int(60 * sfreq))) * 1e-5
+    raw = BaseConcatDataset([RawDataset(mne.io.RawArray(signals, info, verbose="error"))])
+    return create_fixed_length_windows(
+        raw, window_size_samples=600, window_stride_samples=600, drop_last_window=True
+    )
+
+
+class Endless(IterableDataset):
+    def __iter__(self):
+        yield torch.zeros(2, 600), 0
+
+
+class OneWindow(TensorDataset):
+    def __getitem__(self, i):
+        return "not a window", 0
+
+
+#: What is done, the error, what its sentence says.
+WINDOWS = {
+    "a string": (lambda: fit("windows"), TypeError, "X is a str; windows are a braindecode"),
+    "a number": (lambda: fit(3), TypeError, "X is a int; windows are"),
+    "nothing": (lambda: fit(None), TypeError, "X is a NoneType; windows are"),
+    "a DataFrame": (lambda: fit(pd.DataFrame(ARRAY[0])), TypeError, "X is a DataFrame"),
+    "a sparse matrix": (
+        lambda: fit(scipy.sparse.csr_matrix(ARRAY[0])),
+        TypeError,
+        "X is a csr_matrix",
+    ),
+    "a raw recording": (
+        lambda: fit(mne.io.RawArray(ARRAY[0], epochs().info, verbose="error")),
+        TypeError,
+        "X is a RawArray; windows are",
+    ),
+    "continuous recordings": (
+        lambda: fit(BaseConcatDataset([RawDataset(mne.io.RawArray(ARRAY[0], epochs().info))])),
+        TypeError,
+        "continuous recordings; cut them into windows first",
+    ),
+    "an endless dataset": (lambda: fit(Endless()), TypeError, "of unknown length"),
+    "two dimensions": (lambda: fit(ARRAY[0]), ValueError, r"X has shape \(2, 600\); windows have"),
+    "four dimensions": (lambda: fit(ARRAY[None]), ValueError, r"X has shape \(1, 8, 2, 600\)"),
+    "no windows": (lambda: fit(ARRAY[:0], []), ValueError, "dataset has length 0"),
+    "an empty list": (lambda: fit([], []), ValueError, "dataset has length 0"),
+    "no channels": (lambda: fit(ARRAY[:, :0]), ValueError, r"shape \(0, 600\); there are no"),
+    "no samples": (lambda: fit(ARRAY[:, :, :0]), ValueError, r"shape \(2, 0\); there are no"),
+    "complex samples": (lambda: fit(ARRAY * 1j), ValueError, "complex64 values; EEG samples are"),
+    "complex tensor": (lambda: fit(torch.tensor(ARRAY * 1j)), ValueError, "complex64 values"),
+    "objects": (lambda: fit(ARRAY.astype(object)), ValueError, "object values; EEG samples are"),
+    "strings": (lambda: fit(ARRAY[:, :, :3].astype(str)), ValueError, "values; EEG samples are"),
+    "booleans": (lambda: fit(ARRAY > 0), ValueError, "bool values; EEG samples are real"),
+    "complex in a list": (
+        lambda: fit([window * 1j for window in ARRAY]),
+        ValueError,
+        "Window 0 holds complex64 values",
+    ),
+    "strings in a dataset": (
+        lambda: fit(OneWindow(torch.zeros(8))),
+        ValueError,
+        "Window 0 holds .* values; EEG samples are real numbers",
+    ),
+    "NaN": (
+        lambda: fit(changed((3, 1, 17), np.nan)),
+        ValueError,
+        "Window 3 holds NaN or infinite samples in channel 1; drop or repair",
+    ),
+    "infinity": (
+        lambda: fit(changed((5, 0, 17), -np.inf)),
+        ValueError,
+        "Window 5 holds NaN or infinite samples in channel 0",
+    ),
+    "beyond float32": (
+        lambda: fit(changed((5, 0, 17), 1).astype(float) * 1e300),
+        ValueError,
+        "Window 0 holds NaN or infinite samples in channels 0, 1",
+    ),
+    "NaN in a named channel": (
+        lambda: fit(epochs(changed((2, 1, 0), np.nan))),
+        ValueError,
+        "Window 2 holds NaN or infinite samples in channel C4",
+    ),
+    "masked samples": (
+        lambda: fit(np.ma.masked_where(ARRAY > 3, ARRAY)),
+        ValueError,
+        "holds NaN or infinite samples",
+    ),
+    "NaN among the unlabelled": (
+        lambda: fit(unlabeled=changed((4, 1, 3), np.nan)),
+        ValueError,
+        "Window 4 holds NaN or infinite samples in channel 1",
+    ),
+    "ragged windows": (
+        lambda: fit([*ARRAY[:7], ARRAY[7, :, :500]]),
+        ValueError,
+        r"Window 7 has shape \(2, 500\), window 0 has \(2, 600\)",
+    ),
+    "windows of other channels": (
+        lambda: fit([*ARRAY[:7], ARRAY[7, :1]]),
+        ValueError,
+        r"Window 7 has shape \(1, 600\), window 0 has \(2, 600\); all windows need the same",
+    ),
+    "a flat list": (lambda: fit([1.0] * 8), ValueError, r"first item has shape \(\); its items"),
+    "a list of datasets": (
+        lambda: fit([recording(), recording()]),
+        ValueError,
+        r"X is a list of BaseConcatDataset; make one dataset .* BaseConcatDataset\(\[",
+    ),
+    "Epochs of several windows": (
+        lambda: fit([epochs(), epochs()]),
+        ValueError,
+        "Item 0 is an Epochs of 8 windows; a list of Epochs needs one window in each",
+    ),
+    "two sampling rates": (
+        lambda: fit(BaseConcatDataset([recording(), recording(200.0)])),
+        ValueError,
+        r"different sampling rates: 100 Hz \(1\), 200 Hz \(1\)\. Resample them",
+    ),
+    "two sampling rates in a list": (
+        lambda: fit([epochs()[0], epochs(sfreq=50.0)[0]] * 4),
+        ValueError,
+        r"different sampling rates: 100 Hz \(4\), 50 Hz \(4\)",
+    ),
+    "a sampling rate that contradicts": (
+        lambda: fit(epochs(), sfreq=250),
+        ValueError,
+        "sfreq=250 Hz was given, but the recordings say 100 Hz",
+    ),
+    "unlabelled windows of another rate": (
+        lambda: fit(unlabeled=epochs(sfreq=250.0)),
+        ValueError,
+        "unlabelled windows are sampled at 250 Hz, the model at 100 Hz; resample",
+    ),
+    "a mask as indices": (
+        lambda: fit(Subset(TensorDataset(torch.from_numpy(ARRAY)), LABELS == 0)),
+        ValueError,
+        "given by bool indices; it needs integers",
+    ),
+    "a stimulus channel": (
+        lambda: fit(epochs(names=["C3", "STI"], kinds=["eeg", "stim"])),
+        ValueError,
+        "STI is a stimulus channel and may hold the labels",
+    ),
+    "windows shorter than a patch": (
+        lambda: fit(ARRAY[:, :, :99]),
+        ValueError,
+        r"99 samples is shorter than one patch of 100 samples \(1 s at 100 Hz\)",
+    ),
+    "windows of a single patch": (
+        lambda: fit(ARRAY[:, :, :100]),
+        ValueError,
+        "holds one patch only, so all shifts are zero; use longer windows",
+    ),
+}
+
+LABEL_MISTAKES = {
+    "no labels": (lambda: fit(y=None), ValueError, "There are no labels: pass y, .*PARSEmbedder"),
+    "too few labels": (lambda: fit(y=[0, 1]), ValueError, r"y has shape \(2,\); 8 windows need"),
+    "one number": (lambda: fit(y=1), ValueError, "y is 1; 8 windows need one entry each"),
+    "several targets": (lambda: fit(y=np.eye(8)), ValueError, r"y has shape \(8, 8\)"),
+    "some labels missing": (
+        lambda: fit(y=[0, 1, None, 1] * 2),
+        ValueError,
+        "y holds None or NaN; give every window an entry, or mark unlabelled ones",
+    ),
+    "NaN among labels": (lambda: fit(y=[0, 1, np.nan, 1] * 2), ValueError, "y holds None or NaN"),
+    "a continuous target": (lambda: fit(y=np.linspace(0, 1, 8)), ValueError, "continuous"),
+    "labels of two types": (lambda: fit(y=["a", 1] * 4), ValueError, "Labels of different types"),
+    "all unlabelled": (
+        lambda: fit(y=[-1] * 8),
+        ValueError,
+        "All windows are unlabelled .*PARSEmbedder pretrains without labels",
+    ),
+    "-1 and +1": (
+        lambda: fit(y=[-1, 1] * 4),
+        ValueError,
+        "Labels are exactly -1 and .*set unlabeled_label to None if -1 is a class",
+    ),
+    "one class": (lambda: fit(y=[2] * 8), ValueError, "All labels are 2, which is one class"),
+    "one class and unlabelled": (lambda: fit(y=[-1, 2] * 4), ValueError, "All labels are 2, which"),
+    "groups of another length": (
+        lambda: fit(groups=[1, 2]),
+        ValueError,
+        r"groups has shape \(2,\); 8 windows need one entry each",
+    ),
+    "groups with gaps": (lambda: fit(groups=[1, None] * 4), ValueError, "groups holds None or NaN"),
+    "a weight for no class": (
+        lambda: fit(class_weight={"N3": 2.0}),
+        ValueError,
+        "class_weight names 'N3', which is no label; the labels are 0, 1",
+    ),
+}
+
+PARAMETERS = {
+    f"{name}={value!r}": (
+        lambda name=name, value=value: fit(**{name: value}),
+        (ValueError, TypeError, FileNotFoundError),
+        message,
+    )
+    for name, value, message in [
+        ("pretext", "parts", "Unknown pretext task 'parts'; known are .*'pars'"),
+        ("pretext", 3, "'pretext' parameter of PARSClassifier must be"),
+        ("pretext", nn.Linear, "is a name, a subclass or an instance of PretextTask"),
+        ("pretext_params", {"ratio": 0.5}, "PARS has no parameter 'ratio'; it takes decoder"),
+        ("pretext_params", {"n_times": 5}, "PARS has no parameter 'n_times'"),
+        ("pretext_params", {"position_mask_ratio": 2}, "position_mask_ratio"),
+        ("pretext_params", {"decoder": "gru"}, "decoder must be 'cross_attention' or 'mlp'"),
+        ("pretext_params", [1], "'pretext_params' parameter .* must be an instance of 'dict'"),
+        ("sfreq", 0, "'sfreq' parameter"),
+        ("sfreq", -100, "'sfreq' parameter"),
+        ("patch_seconds", 0, "'patch_seconds' parameter"),
+        ("patch_seconds", 9, "600 samples is shorter than one patch of 900"),
+        ("embed_dim", 16.0, "'embed_dim' parameter"),
+        ("embed_dim", 15, "embed_dim"),
+        ("num_heads", 3, "num_heads"),
+        ("num_layers", 0, "'num_layers' parameter"),
+        ("channel_drop_prob", 1.0, "'channel_drop_prob' parameter"),
+        ("electrode_position", "yes", "'electrode_position' parameter"),
+        ("electrode_position", True, "needs channel names.*these windows carry none"),
+        ("pretrain_epochs", -1, "'pretrain_epochs' parameter of PARSClassifier must be an int"),
+        ("pretrain_batch_size", 0, "'pretrain_batch_size' parameter"),
+        ("pretrain_lr", 0, "'pretrain_lr' parameter"),
+        ("finetune_epochs", 0, "'finetune_epochs' parameter"),
+        ("finetune_batch_size", 2.5, "'finetune_batch_size' parameter"),
+        ("finetune_lr", -1, "'finetune_lr' parameter .* Got -1 instead"),
+        ("weight_decay", -0.1, "'weight_decay' parameter"),
+        ("augmentation", "noise", "'augmentation' parameter"),
+        ("augmentation", ["noise"], "augmentation holds a str; it takes braindecode transforms"),
+        ("class_weight", "even", "'class_weight' parameter"),
+        ("validation", 1.0, "'validation' parameter"),
+        ("callbacks", WarmupCosine(), "'callbacks' parameter"),
+        ("callbacks", ["stop"], "callbacks holds a str; it takes skorch callbacks"),
+        ("callbacks", [("stop", 3)], "callbacks holds a int; it takes skorch callbacks"),
+        ("device", "abacus", "device='abacus' cannot be used here"),
+        ("device", "cuda:77", "device='cuda:77' cannot be used here"),
+        ("random_state", "zero", "'random_state' parameter"),
+        ("random_state", np.random.default_rng(0), "'random_state' parameter"),
+        ("checkpoint_dir", __file__, "checkpoint_dir=.* cannot be a folder"),
+        ("encoder", "nowhere", "nowhere is not the folder of a pretrained encoder"),
+        ("encoder", __file__, "is a file; give the folder it lies in"),
+        ("encoder", str(Path(__file__).parent), r"it has no encoder\.safetensors"),
+        ("encoder", nn.Linear(2, 2), "A Linear holds no pretrained encoder; give a folder"),
+        ("encoder", PARSEmbedder(), r"PARSEmbedder holds no pretrained encoder \(is it fitted\?\)"),
+        ("encoder", PatchEncoder(700, **SIZES), "600 samples is shorter than the encoder's patch"),
+    ]
+}
+PARAMETERS["a learning rate that explodes in pretraining"] = (
+    lambda: fit(pretrain_lr=1e30, pretrain_epochs=5),
+    ValueError,
+    "loss became .* PretrainingNet .*lower the learning rate",
+)
+PARAMETERS["a learning rate that explodes in fine-tuning"] = (
+    lambda: fit(pretext=None, finetune_lr=1e30, finetune_epochs=5),
+    ValueError,
+    "loss became .* FineTuningNet .*lower the learning rate",
+)
+
+PREDICTION = {
+    "not fitted": (lambda: clf().predict(ARRAY), NotFittedError, "not fitted yet"),
+    "no model to save": (lambda: clf().save("folder"), NotFittedError, "not fitted yet"),
+    "no history": (lambda: clf().history_, NotFittedError, "not fitted yet"),
+    "no windows to predict": (lambda: fit().predict(ARRAY[:0]), ValueError, "dataset has length 0"),
+    "shorter than a patch at predict": (
+        lambda: fit().predict(ARRAY[:, :, :99]),
+        ValueError,
+        "99 samples is shorter than the model's patch of 100",
+    ),
+    "another sampling rate at predict": (
+        lambda: fit().predict(epochs(sfreq=250.0)),
+        ValueError,
+        "250 Hz, the model at 100 Hz; resample",
+    ),
+    "two sampling rates at predict": (
+        lambda: fit().predict(BaseConcatDataset([recording(), recording(200.0)])),
+        ValueError,
+        "different sampling rates",
+    ),
+    "NaN at predict": (
+        lambda: fit().predict(changed((7, 0, 0), np.nan)),
+        ValueError,
+        "Window 7 holds NaN",
+    ),
+    "ragged at predict": (
+        lambda: fit().predict([ARRAY[0], ARRAY[1, :, :500]]),
+        ValueError,
+        "Window 1 has shape",
+    ),
+    "nothing to score against": (
+        lambda: fit().score(ARRAY),
+        ValueError,
+        "There are no labels: pass y",
+    ),
+    "gaps to score against": (
+        lambda: fit().score(ARRAY, [None] * 8),
+        ValueError,
+        "y holds None or NaN",
+    ),
+    "unfitted embedder": (
+        lambda: PARSEmbedder().transform(ARRAY),
+        NotFittedError,
+        "not fitted yet",
+    ),
+    "no names of an unfitted embedder": (
+        lambda: PARSEmbedder().get_feature_names_out(),
+        NotFittedError,
+        "not fitted yet",
+    ),
+}
+
+NET = dict(n_outputs=2, n_chans=2, n_times=600, sfreq=100.0, **SIZES)
+
+MODULES = {
+    "NumPy into PARSNet": (lambda: PARSNet(**NET)(ARRAY), TypeError, r"torch\.from_numpy\(x\)"),
+    "one window into PARSNet": (
+        lambda: PARSNet(**NET)(torch.zeros(2, 600)),
+        ValueError,
+        r"x has shape \(2, 600\); windows have shape \(batch, n_chans, n_times\)",
+    ),
+    "integers into PARSNet": (
+        lambda: PARSNet(**NET)(torch.zeros(1, 2, 600, dtype=torch.int64)),
+        ValueError,
+        "x holds torch.int64 samples; convert them with",
+    ),
+    "short windows into PARSNet": (
+        lambda: PARSNet(**NET)(torch.zeros(1, 2, 60)),
+        ValueError,
+        "60 samples is shorter than the model's patch of 100",
+    ),
+    "flat positions": (
+        lambda: PARSNet(**NET, electrode_position=True)(torch.zeros(1, 2, 600), pos=np.zeros(6)),
+        ValueError,
+        r"pos has shape \(6,\); positions have shape",
+    ),
+    "PARS on longer signals": (
+        lambda: PARS(600, 100, **SIZES)(torch.zeros(2, 700)),
+        ValueError,
+        r"x has shape \(2, 700\); this PARS was built for single channels, shape \(batch, 600\)",
+    ),
+    "PARS on several channels": (
+        lambda: PARS(600, 100, **SIZES)(torch.zeros(2, 2, 600)),
+        ValueError,
+        "was built for single channels",
+    ),
+    "NumPy into PARS": (lambda: PARS(600, 100, **SIZES)(ARRAY[0]), TypeError, "x is a ndarray"),
+    "crops longer than windows": (
+        lambda: SingleChannelWindows(TensorDataset(torch.zeros(3, 2, 600)), 700)[0],
+        ValueError,
+        "Window 0 has 600 samples, crops of 700 were asked for",
+    ),
+    "crops of no samples": (
+        lambda: SingleChannelWindows(TensorDataset(torch.zeros(3, 2, 600)), 0),
+        ValueError,
+        "n_times must be a positive number of samples, got 0",
+    ),
+    "crops of half samples": (
+        lambda: SingleChannelWindows(TensorDataset(torch.zeros(3, 2, 600)), 2.5),
+        ValueError,
+        "n_times must be a positive number of samples, got 2.5",
+    ),
+    "as_sklearn without subjects": (
+        lambda: as_sklearn(recording()),
+        ValueError,
+        "no entry 'subject'; add it with",
+    ),
+    "an encoder of nothing": (lambda: load_encoder(None), TypeError, "A NoneType holds no"),
+}
+
+EVALUATION = {
+    "no estimators": (
+        lambda: leave_one_subject_out({}, recording()),
+        ValueError,
+        "estimators is empty",
+    ),
+    "a bare estimator": (
+        lambda: leave_one_subject_out(clf(), recording()),
+        TypeError,
+        "estimators is a PARSClassifier; give a dict of method names and estimators",
+    ),
+    "no seeds": (
+        lambda: leave_one_subject_out({"PARS": clf()}, recording(), seeds=()),
+        ValueError,
+        "seeds is empty",
+    ),
+    "an unknown metric": (
+        lambda: leave_one_subject_out({"PARS": clf()}, recording(), metrics=["auc"]),
+        ValueError,
+        "Unknown metric 'auc'; known are",
+    ),
+    "scores of unequal lengths": (
+        lambda: score_predictions([0, 1], [0, 1, 1], "kappa"),
+        ValueError,
+        "2 labels and 3 predictions",
+    ),
+    "band power of nothing": (
+        lambda: LogBandPower(sfreq=100, segment_seconds=0).fit(ARRAY).transform(ARRAY),
+        ValueError,
+        "segment_seconds must be positive",
+    ),
+}
+
+CASES = {
+    **WINDOWS,
+    **LABEL_MISTAKES,
+    **PARAMETERS,
+    **PREDICTION,
+    **MODULES,
+    **EVALUATION,
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_mistake_is_explained(case):
+    mistake, error, message = CASES[case]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(error, match=message):
+            mistake()
+
+
+def test_there_are_enough_of_them():
+    assert len(CASES) >= 60
+
+
+WARNINGS = {
+    "no sampling rate": (lambda: fit(sfreq=None, patch_seconds=1.0), r"Pass sfreq= \(in Hz\) to"),
+    "one subject": (
+        lambda: fit(groups=[7] * 8, validation=0.5),
+        r"All windows are of one subject \(7\), so the internal validation",
+    ),
+    "a class with one window": (
+        lambda: fit(y=[0] * 7 + [1], validation=0.2),
+        "cannot be held out of 8 without taking one of the 2 classes away",
+    ),
+    "a label first seen at score": (
+        lambda: fit().score(ARRAY, [0, 1, 2, 3] * 2),
+        "Labels 2, 3 did not occur in fit; windows that have it count as wrong",
+    ),
+    "unlabelled windows for nothing": (
+        lambda: fit(pretext=None, unlabeled=ARRAY),
+        "of no use here.*pretext is None",
+    ),
+    "unlabelled windows and an encoder": (
+        lambda: fit(encoder=PatchEncoder(100, **SIZES), unlabeled=ARRAY),
+        "of no use here.*an encoder was given",
+    ),
+    "electrodes nobody knows": (
+        lambda: fit(epochs(names=["E1", "E2"]), electrode_position=True, pretext=None),
+        r"none of the channels \(E1, \.\.\.\) is an electrode",
+    ),
+    "a list of tuples": (
+        lambda: fit([(window, 0, (0, 0, 600)) for window in ARRAY], validation=0.5),
+        "list of tuples tells neither subjects nor .* as_sklearn",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WARNINGS)
+def test_what_works_but_should_be_known_is_warned_of(case):
+    action, message = WARNINGS[case]
+    with pytest.warns(UserWarning, match=message) as caught:
+        action()
+    ours = [w for w in caught if "braindecode_pars" in str(w.filename)]
+    assert ours == []  # warnings point at the caller's line, not at ours
