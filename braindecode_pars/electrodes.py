@@ -74,8 +74,9 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
             continue
         known = _template().get(name)
         if known is None:
-            known = np.asarray(ch.get("loc", [np.nan] * 3), dtype=float)[:3]
-            if not np.isfinite(known).all() or not known.any():
+            location = ch.get("loc")
+            known = np.asarray([] if location is None else location, dtype=float)[:3]
+            if len(known) < 3 or not np.isfinite(known).all() or not known.any():
                 continue
         row[:] = known
     return positions

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from braindecode_pars.tokens import PatchEmbedding
 
-__all__ = ["MultiHeadAttention", "PatchEncoder", "TransformerBlock"]
+__all__ = ["MultiHeadAttention", "PatchEncoder", "TransformerBlock", "check_activation"]
 
 
 class MultiHeadAttention(nn.Module):
@@ -97,6 +99,21 @@ class TransformerBlock(nn.Module):
         return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
 
 
+def check_activation(activation: type[nn.Module]) -> None:
+    """Refuse an activation that a file could not name.
+
+    Raises
+    ------
+    ValueError
+        When it is not one of ``torch.nn``.
+    """
+    if getattr(nn, activation.__name__, None) is not activation:
+        raise ValueError(
+            f"The encoder's activation {activation!r} is not one of torch.nn, so a folder cannot "
+            "tell how to build it again; use one of torch.nn."
+        )
+
+
 class PatchEncoder(nn.Module):
     """Tokenizer and transformer encoder after PatchTST (appendix A.1; Nie et al. 2023).
 
@@ -145,8 +162,13 @@ class PatchEncoder(nn.Module):
         for name, value in dict(
             patch_size=patch_size, embed_dim=embed_dim, num_layers=num_layers, mlp_dim=mlp_dim
         ).items():
-            if value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}.")
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
+        if not (isinstance(activation, type) and issubclass(activation, nn.Module)):
+            raise TypeError(
+                f"activation is a class such as torch.nn.GELU, not an instance or a name; got "
+                f"{activation!r}."
+            )
         if embed_dim % 2:
             raise ValueError(
                 f"embed_dim must be even, a sine and a cosine for each wavelength; got {embed_dim}."

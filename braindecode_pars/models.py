@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 from braindecode.models.base import HAS_HF_HUB, EEGModuleMixin
+from braindecode.version import __version__ as braindecode_version
 from torch import Tensor, nn
 
 from braindecode_pars.electrodes import ElectrodeCode, electrode_positions
-from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder
+from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder, check_activation
 from braindecode_pars.hub import model_folder
 from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_positions
 from braindecode_pars.weights import LoadReport, load_tensors, read_json, read_tensors, write_folder
@@ -76,15 +79,16 @@ def embed_signals(encoder: PatchEncoder, x: Tensor) -> Tensor:
     ----------
     encoder : PatchEncoder
     x : Tensor, shape (batch, n_times)
-        At least one patch long, in any unit.
+        At least one patch long, in any unit and of any floating type.
 
     Returns
     -------
     Tensor, shape (batch, embed_dim)
     """
-    patches = grid_patches(instance_norm(x), encoder.patch_size)
-    tokens = encoder.tokenize(patches)  # (batch, n_patches, embed_dim)
-    times = torch.arange(tokens.shape[1], device=x.device)
+    normed = instance_norm(x).to(encoder.norm.weight.dtype)
+    tokens = encoder.tokenize(grid_patches(normed, encoder.patch_size))
+    dtype = torch.promote_types(tokens.dtype, torch.float32)  # for the angles
+    times = torch.arange(tokens.shape[1], device=x.device, dtype=dtype)
     positions = sinusoidal_positions(times, encoder.embed_dim).to(tokens.dtype)
     return encoder(tokens + positions).mean(dim=1)
 
@@ -101,7 +105,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
     ----------
     patch_seconds : float
         Length of a patch in seconds. Where ``sfreq`` is neither given nor inferable, a patch is
-        a thirtieth of the window, as one second is of the paper's windows.
+        a thirtieth of the window, as one second is of the paper's windows, and a warning says so.
     channel_drop_prob : float
         Probability to drop a spatial token in training; at least one is kept. Dropped before
         the encoder, which costs less and changes nothing.
@@ -167,6 +171,9 @@ class PARSNet(EEGModuleMixin, nn.Module):
             sfreq=sfreq,
         )
         del n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq
+        for name, value in (("n_outputs", self._n_outputs), ("n_times", self._n_times)):
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}.")
         if not 0 <= channel_drop_prob < 1:
             raise ValueError(f"channel_drop_prob must be in [0, 1), got {channel_drop_prob}.")
         patch_size = patch_size_for(
@@ -174,6 +181,12 @@ class PARSNet(EEGModuleMixin, nn.Module):
             _inferred(lambda: self.sfreq),
             _inferred(lambda: self.n_times),
         )
+        if _inferred(lambda: self.sfreq) is None:
+            warnings.warn(
+                f"PARSNet was not told the sampling rate; a patch is {patch_size} samples long, a "
+                "thirtieth of the window. Pass sfreq (in Hz); to EEGClassifier, module__sfreq.",
+                stacklevel=3,  # braindecode wraps __init__
+            )
         self.load_report: LoadReport | None = None
         self.channel_drop_prob = channel_drop_prob
         self.electrode_position = electrode_position
@@ -207,9 +220,18 @@ class PARSNet(EEGModuleMixin, nn.Module):
         **hub_arguments
             As in ``huggingface_hub.PyTorchModelHubMixin.save_pretrained``, which takes them.
         """
-        if HAS_HF_HUB:
-            return super().save_pretrained(save_directory, **hub_arguments)
-        return self._save_pretrained(Path(save_directory))
+        folder = Path(save_directory)
+        self._save_pretrained(folder)
+        if not HAS_HF_HUB:
+            return None
+        # Not the mixin's, which deletes the old config.json before anything new is written.
+        card = hub_arguments.pop("model_card_kwargs", None) or {}
+        if not (folder / "README.md").exists():
+            self.generate_model_card(**card).save(folder / "README.md")
+        if not hub_arguments.pop("push_to_hub", False):
+            return None
+        repo_id = hub_arguments.pop("repo_id", None) or folder.name
+        return self.push_to_hub(repo_id, model_card_kwargs=card, **hub_arguments)
 
     def _save_pretrained(self, save_directory: Path) -> None:
         # Not braindecode's, which writes a pickle beside them.
@@ -217,10 +239,15 @@ class PARSNet(EEGModuleMixin, nn.Module):
 
     def files(self) -> dict[str, dict[str, Any]]:
         """What :meth:`save_pretrained` writes, as arguments of ``weights.write_folder``."""
-        return {
-            "tensors": {self.WEIGHTS: self.state_dict()},
-            "described": {self.CONFIG: self.get_config()},
-        }
+        activation = self.encoder.config["activation"]
+        check_activation(activation)
+        config = {**self.get_config(), "braindecode_version": braindecode_version}
+        for ch in config.get("chs_info") or ():
+            # JSON has no NaN. What follows the electrode's own three coordinates is not needed.
+            location = [x if math.isfinite(x) else 0.0 for x in ch.pop("loc", None) or ()]
+            if any(location[:3]):
+                ch["loc"] = location
+        return {"tensors": {self.WEIGHTS: self.state_dict()}, "described": {self.CONFIG: config}}
 
     @classmethod
     def from_pretrained(
@@ -291,6 +318,16 @@ class PARSNet(EEGModuleMixin, nn.Module):
             net.reset_head(n_outputs)
         return net.eval()
 
+    def get_torchinfo_statistics(self, *arguments: Any, **options: Any) -> Any:
+        """As in braindecode, with a window of at least one patch where ``n_times`` is unknown."""
+        n_times = self._n_times
+        if _inferred(lambda: self.n_times) is None:
+            self._n_times = max(200, self.encoder.patch_size)
+        try:
+            return super().get_torchinfo_statistics(*arguments, **options)
+        finally:
+            self._n_times = n_times
+
     def reset_head(self, n_outputs: int) -> None:
         """Replace ``final_layer`` by a fresh one for another number of outputs."""
         self._set_n_outputs(n_outputs)
@@ -329,7 +366,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
         spatial = self._spatial_tokens(x, keep)  # (batch, n_chans, embed_dim)
         if self.electrode_position:
             spatial = spatial + self.electrode_code(self._positions(x, pos)).to(spatial.dtype)
-        query = self.query_token.expand(len(x), 1, -1)
+        query = self.query_token.expand(x.shape[0], 1, -1)
         pooled = self.spatial_attention(query, spatial, keep).squeeze(1)  # (batch, embed_dim)
         if return_features:
             if keep is not None:
@@ -348,7 +385,9 @@ class PARSNet(EEGModuleMixin, nn.Module):
                 f"x has shape {tuple(x.shape)}; windows have shape (batch, n_chans, n_times)."
             )
         if not x.is_floating_point():
-            raise ValueError(f"x holds {x.dtype} samples; convert them with x.float().")
+            raise ValueError(
+                f"x holds {x.dtype} samples; EEG samples are real numbers (integers: x.float())."
+            )
         if x.shape[-1] < self.encoder.patch_size:
             raise ValueError(
                 f"A window of {x.shape[-1]} samples is shorter than the model's patch of "
@@ -388,10 +427,11 @@ class PARSNet(EEGModuleMixin, nn.Module):
         positions = self.positions
         if pos is not None:
             positions = torch.as_tensor(pos, dtype=torch.float32, device=x.device)
-            if positions.shape[-1] != 3 or positions.ndim not in (2, 3):
+            batch = positions.shape[0] if positions.ndim == 3 else 1
+            if positions.ndim not in (2, 3) or positions.shape[-1] != 3 or batch not in (1, len(x)):
                 raise ValueError(
-                    f"pos has shape {tuple(positions.shape)}; positions have shape (n_chans, 3) or "
-                    "(batch, n_chans, 3)."
+                    f"pos has shape {tuple(positions.shape)}; positions of these windows have "
+                    f"shape (n_chans, 3) or (batch, n_chans, 3), batch {len(x)}."
                 )
         if positions is None:
             raise ValueError(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.encoder import PatchEncoder, check_activation
 from braindecode_pars.hub import model_folder
 from braindecode_pars.models import PARSNet
 from braindecode_pars.weights import LoadReport, load_tensors, read_json, read_tensors, write_folder
@@ -93,11 +93,7 @@ def save_encoder(encoder: PatchEncoder, card: EncoderCard, folder: str | Path) -
         When the folder cannot be written.
     """
     activation = encoder.config["activation"]
-    if getattr(nn, activation.__name__, None) is not activation:
-        raise ValueError(
-            f"The encoder's activation {activation!r} is not one of torch.nn, so a folder cannot "
-            "tell how to build it again; use one of torch.nn."
-        )
+    check_activation(activation)
     config = {**encoder.config, "activation": activation.__name__}
     return write_folder(
         folder,

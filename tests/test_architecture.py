@@ -57,6 +57,7 @@ ALLOWED = {
     P + "pretrained": {P + "encoder", P + "models", P + "hub", P + "weights"},
     P + "callbacks": {P + "encoder", P + "pretext.base", P + "pretraining", P + "windows"},
     P + "pretext.base": {P + "encoder", P + "tokens"},
+    P + "pretext.grid": {P + "encoder", P + "pretext.base", P + "tokens"},
     P + "pretext.pairwise": {P + "encoder"},
 }
 
@@ -66,12 +67,14 @@ def test_each_room_has_its_doors(name):
     assert imports(name) <= ALLOWED[name]
 
 
-TASKS = [name for name in of("pretext.") if name.split(".")[-1] not in ("base", "pairwise")]
+#: Rooms of pretext/ that several tasks share.
+SHARED = ("base", "grid", "pairwise")
+TASKS = [name for name in of("pretext.") if name.split(".")[-1] not in SHARED]
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_pretext_tasks_do_not_know_each_other(name):
-    allowed = {P + "tokens", P + "encoder", P + "pretext.base", P + "pretext.pairwise"}
+    allowed = {P + "tokens", P + "encoder", *(P + f"pretext.{name}" for name in SHARED)}
     assert imports(name) <= allowed
 
 

@@ -372,7 +372,7 @@ MODULES = {
     "integers into PARSNet": (
         lambda: PARSNet(**NET)(torch.zeros(1, 2, 600, dtype=torch.int64)),
         ValueError,
-        "x holds torch.int64 samples; convert them with",
+        "x holds torch.int64 samples; EEG samples are real numbers",
     ),
     "short windows into PARSNet": (
         lambda: PARSNet(**NET)(torch.zeros(1, 2, 60)),
@@ -382,7 +382,7 @@ MODULES = {
     "flat positions": (
         lambda: PARSNet(**NET, electrode_position=True)(torch.zeros(1, 2, 600), pos=np.zeros(6)),
         ValueError,
-        r"pos has shape \(6,\); positions have shape",
+        r"pos has shape \(6,\); positions of these windows have shape \(n_chans, 3\)",
     ),
     "PARS on longer signals": (
         lambda: PARS(600, 100, **SIZES)(torch.zeros(2, 700)),

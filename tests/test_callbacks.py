@@ -134,6 +134,7 @@ def test_training_may_go_on_after_ctrl_c(tiny, nights):
     assert "train_loss" in net.history[-1]
 
 
+@pytest.mark.filterwarnings("ignore:The training set has 4 example")  # braindecode, of drop_last
 def test_mistakes_are_explained(tiny, nights):
     def fit(*args, **kwargs):
         pretraining = Pretraining(*args, epochs=1, verbose=0, **kwargs)

@@ -51,6 +51,7 @@ def test_demo_end_to_end(small, tmp_path):
     assert clf.encoder_card_.subjects == [1, 2]
 
 
+@pytest.mark.filterwarnings("ignore:All windows are of one subject")  # two people, one left out
 def test_demo_on_real_recordings(eeg_folder, tmp_path, monkeypatch):
     real = demo.motor_imagery
 

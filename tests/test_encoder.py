@@ -121,8 +121,8 @@ def test_config_builds_the_same_encoder_again():
     [
         (dict(embed_dim=10, num_heads=4), "multiple of num_heads"),
         (dict(embed_dim=9, num_heads=3), "must be even"),
-        (dict(patch_size=0), "patch_size must be at least 1, got 0"),
-        (dict(num_layers=0), "num_layers must be at least 1, got 0"),
+        (dict(patch_size=0), "patch_size must be an integer of at least 1, got 0"),
+        (dict(num_layers=0), "num_layers must be an integer of at least 1, got 0"),
     ],
 )
 def test_impossible_sizes_are_refused(arguments, message):

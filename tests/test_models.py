@@ -7,7 +7,6 @@ import copy
 import mne
 import pytest
 import torch
-from torch import nn
 
 from braindecode_pars import PARSNet
 from braindecode_pars.models import embed_signals, patch_size_for
@@ -171,20 +170,6 @@ def test_one_model_takes_any_channels_and_lengths():
         assert net(torch.randn(2, n_chans, n_times)).shape == (2, 3)
 
 
-def test_return_features():
-    out = make().eval()(torch.randn(2, 5, 600), return_features=True)
-    assert out["features"].shape == (2, 5, 16)
-    assert out["cls_token"].shape == (2, 16)
-
-
-def test_final_layer_is_last_and_can_be_reset():
-    net = make()
-    assert [name for name, _ in net.named_children()][-1] == "final_layer"
-    net.reset_head(7)
-    assert net.n_outputs == 7
-    assert net(torch.randn(2, 5, 600)).shape == (2, 7)
-
-
 @torch.no_grad()
 def test_compile_and_export_equal_eager():
     net = make(None, chs_info=chs_info("C3", "C4", "Cz", "Pz", "Oz"), electrode_position=True)
@@ -192,14 +177,6 @@ def test_compile_and_export_equal_eager():
     net.eval()
     torch.testing.assert_close(torch.compile(net, fullgraph=True)(x), net(x))
     torch.testing.assert_close(torch.export.export(net, (x,)).module()(x), net(x))
-
-
-def test_config_round_trip_and_string():
-    net = make(activation=nn.ELU, electrode_position=True)
-    again = PARSNet.from_config(net.get_config())
-    again.load_state_dict(net.state_dict())
-    assert isinstance(again.encoder.blocks[0].feed_forward[1], nn.ELU)
-    assert "final_layer" in str(make())
 
 
 @pytest.mark.parametrize(

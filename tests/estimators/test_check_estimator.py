@@ -35,7 +35,7 @@ class FlatClassifier(FlatData, PARSClassifier):
     def __init__(self, *, random_state=None, unlabeled_label=None, verbose=0):
         super().__init__(
             **TINY,
-            finetune_epochs=30,
+            finetune_epochs=5,
             finetune_lr=1e-2,
             channel_drop_prob=0.0,
             validation=0.0,

@@ -71,16 +71,18 @@ def test_it_learns(nights):
 
 def test_cross_validation_leaving_subjects_out(nights):
     X, y, groups = as_sklearn(nights)
-    logo = LeaveOneGroupOut()
-    through_view = cross_val_score(classifier(), X, y, groups=groups, cv=logo, error_score="raise")
+    awake = y == 0
+    logo = dict(groups=groups, cv=LeaveOneGroupOut(), error_score="raise")
+    through_view = cross_val_score(classifier(), X, awake, **logo)
     assert through_view.shape == (4,)
     # The literal dataset reaches the estimator as lists of tuples: no sampling rate, no subjects.
-    with pytest.warns(UserWarning, match="Pass sfreq="):
-        literal = cross_val_score(
-            classifier(), nights, y, groups=groups, cv=logo, error_score="raise"
-        )
+    with pytest.warns(UserWarning, match="Pass sfreq=") as caught:
+        literal = cross_val_score(classifier(), nights, awake, **logo)
     assert literal.shape == (4,)
-    told = cross_val_score(classifier(sfreq=100), nights, y, groups=groups, cv=logo)
+    said = {str(warning.message).split(" ")[0] for warning in caught}
+    assert said == {"These", "A"}  # ... do not tell their sampling rate; a list of tuples tells ...
+    with pytest.warns(UserWarning, match="A list of tuples tells neither subjects"):
+        told = cross_val_score(classifier(sfreq=100), nights, awake, **logo)
     assert np.isfinite(told).all()
 
 
@@ -111,7 +113,8 @@ def test_a_fitted_estimator_given_as_encoder_stays_fitted(nights):
     assert twin is not clf
     assert twin.encoder is emb
     X, y, groups = as_sklearn(nights)
-    scores = cross_val_score(clf, X, y, groups=groups, cv=LeaveOneGroupOut(), error_score="raise")
+    logo = dict(groups=groups, cv=LeaveOneGroupOut(), error_score="raise")
+    scores = cross_val_score(clf, X, y == 0, **logo)
     assert np.isfinite(scores).all()
 
 
@@ -442,6 +445,17 @@ def test_mistakes_are_explained(arguments, y, message):
     clf = classifier(**{"sfreq": 100, "validation": 0.25, **arguments})
     with pytest.raises((ValueError, TypeError, FileNotFoundError), match=message):
         clf.fit(array, y)
+
+
+def test_without_verbose_it_is_silent_and_with_it_one_bar_a_phase(nights, capfd):
+    classifier().fit(nights).predict(nights)
+    assert capfd.readouterr() == ("", "")
+    classifier(verbose=1).fit(nights)
+    out, err = capfd.readouterr()
+    assert out == ""
+    bars = [line for line in err.replace("\r", "\n").splitlines() if "100%" in line]
+    assert {bar.split(":")[0] for bar in bars} == {"pretraining (PARS)", "fine-tuning"}
+    assert all("<00:00" in bar for bar in bars)  # time gone < time left
 
 
 def test_not_fitted_yet(nights):

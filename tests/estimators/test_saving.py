@@ -244,11 +244,11 @@ def test_a_file_where_the_folder_should_be(fitted, tmp_path):
 def test_what_cannot_be_saved(nights, tmp_path):
     X, _, groups = as_sklearn(nights)
     dates = groups.astype("datetime64[D]")
-    clf = classifier(pretext=None).fit(X, dates)
+    clf = classifier(pretext=None, validation=0).fit(X, dates)
     with pytest.raises(ValueError, match="Labels of type date cannot be saved"):
         clf.save(tmp_path)
     assert list(tmp_path.iterdir()) == []
-    clf = classifier(pretext=None).fit(X, groups)
+    clf = classifier(pretext=None, validation=0).fit(X, groups)
     nn.init.constant_(clf.net_.module_.final_layer.bias, float("nan"))
     with pytest.raises(ValueError, match=r"final_layer.bias has weights that are not finite"):
         clf.save(tmp_path)

@@ -10,7 +10,7 @@ import pytest
 from braindecode.datasets import BaseConcatDataset
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from torch.utils.data import Subset
 
@@ -88,11 +88,12 @@ def test_a_test_subject_in_the_pretraining_is_warned_of(nights, tmp_path):
 
 def test_leaks_are_found_inside_searches_and_after_fine_tuning(nights, tmp_path):
     tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
-    donor = PARSClassifier(None, finetune_epochs=1, **tiny).fit(Subset(nights, range(24, 72)))
+    donor = PARSClassifier(None, finetune_epochs=1, validation=0, **tiny)
+    donor.fit(Subset(nights, range(24, 72)))
     search = GridSearchCV(
         make_pipeline(PARSEmbedder(encoder=donor, **tiny), DummyClassifier()),
         {"dummyclassifier__strategy": ["prior"]},
-        cv=2,
+        cv=KFold(2),
     )
     with pytest.warns(UserWarning, match="was pretrained on") as caught:
         leave_one_subject_out({"search": search}, nights, verbose=0)

@@ -1,0 +1,342 @@
+"""What braindecode asks of its own models, asked of PARSNet."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+import pickle
+import subprocess
+import sys
+
+import braindecode.models
+import mne
+import numpy as np
+import pytest
+import torch
+from braindecode import EEGClassifier
+from braindecode.models.util import _get_possible_signal_params, _get_signal_params, models_dict
+from safetensors.torch import load_file
+from torch import nn
+
+from braindecode_pars import PARSNet
+from braindecode_pars.electrodes import template_montage
+
+SIZES = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=24)
+#: braindecode's own signal: three channels, 4 s at 250 Hz, two outputs.
+SIGNAL = _get_signal_params(None)
+INFO = mne.create_info(["C3", "C4", "Cz"], 100.0, "eeg")
+CHS_INFO = INFO.set_montage(template_montage())["chs"]
+
+
+def make(**arguments) -> PARSNet:
+    signal = dict(n_outputs=3, n_chans=3, n_times=600, sfreq=100.0)
+    return PARSNet(**{**signal, **SIZES, **arguments})
+
+
+def same(one: nn.Module, two: nn.Module) -> bool:
+    return all(
+        torch.equal(a, b)
+        for a, b in zip(one.state_dict().values(), two.state_dict().values(), strict=True)
+    )
+
+
+COMBINATIONS = _get_possible_signal_params(SIGNAL, ["n_outputs"])
+
+
+@pytest.mark.parametrize("number", range(len(COMBINATIONS)))
+def test_every_legal_combination_of_signal_arguments(number):
+    """One of sfreq and n_times must be known or follow from the others: it makes the patch."""
+    arguments = COMBINATIONS[number]
+    of_time = ("n_times", "input_window_seconds", "sfreq")
+    known = [name for name in of_time if arguments[name] is not None]
+    if known in ([], ["input_window_seconds"]):
+        with pytest.raises(ValueError, match="neither is specified or can be inferred"):
+            PARSNet(**arguments, **SIZES)
+        return
+    if known == ["n_times"]:
+        with pytest.warns(UserWarning, match="33 samples long, a thirtieth") as caught:
+            net = PARSNet(**arguments, **SIZES)
+        assert caught[0].filename == __file__
+    else:
+        net = PARSNet(**arguments, **SIZES)
+    assert net.eval()(torch.zeros(1, 3, 1000)).shape == (1, 2)
+    assert net.encoder.patch_size == (33 if known == ["n_times"] else 250)
+    assert "final_layer" in str(net)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(n_times=500, input_window_seconds=4.0), "different from"),
+        (dict(n_chans=2, chs_info=CHS_INFO), "different from"),
+        (dict(n_outputs=None), "n_outputs not specified"),
+    ],
+)
+def test_contradictions_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        make(**arguments)
+
+
+def test_the_signature_is_that_of_a_braindecode_model():
+    parameters = inspect.signature(PARSNet).parameters
+    assert set(SIGNAL) <= set(parameters)
+    assert parameters["activation"].default is nn.GELU
+    assert parameters["drop_prob"].default == 0.0
+    assert issubclass(PARSNet, braindecode.models.base.EEGModuleMixin)
+
+
+def test_nothing_learnable_comes_after_the_final_layer():
+    net = make(electrode_position=True, chs_info=CHS_INFO)
+    children = [name for name, _ in net.named_children()]
+    assert "final_layer" in children[-2:]
+    after = children[children.index("final_layer") + 1 :]
+    assert not [p for name in after for p in getattr(net, name).parameters()]
+    seen = []
+    net.final_layer.register_forward_hook(lambda *args: seen.append(args[-1]))
+    assert net.eval()(torch.randn(2, 3, 600)) is seen[0]
+
+
+def test_activation_and_drop_prob_reach_the_encoder():
+    net = make(activation=nn.ELU, drop_prob=0.3)
+    kinds = [type(module) for module in net.modules()]
+    assert nn.ELU in kinds
+    assert nn.GELU not in kinds
+    assert {m.p for m in net.modules() if isinstance(m, nn.Dropout)} == {0.3}
+    net.train()
+    net.channel_drop_prob = 0.0
+    x = torch.randn(2, 3, 600)
+    assert not torch.equal(net(x), net(x))
+    net.eval()
+    assert torch.equal(net(x), net(x))
+
+
+def test_features():
+    net = make().eval()
+    x = torch.randn(2, 3, 600)
+    out = net(x, return_features=True)
+    assert set(out) == {"features", "cls_token"}
+    assert torch.equal(net.final_layer(out["cls_token"]), net(x))
+
+
+def test_reset_head():
+    net = make(activation=nn.ELU)
+    encoder = copy.deepcopy(net.encoder)
+    net.reset_head(7)
+    assert net(torch.randn(1, 3, 600)).shape == (1, 7)
+    assert net.n_outputs == net.get_config()["n_outputs"] == 7
+    assert same(net.encoder, encoder)
+    with pytest.raises(ValueError, match="n_outputs must be positive"):
+        net.reset_head(0)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_batch_of_one(training):
+    assert make().train(training)(torch.randn(1, 3, 600)).shape == (1, 3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_other_precisions(dtype):
+    net = make(electrode_position=True, chs_info=CHS_INFO).to(dtype).eval()
+    out = net(torch.randn(2, 3, 600, dtype=dtype))
+    assert out.dtype == dtype
+    assert out.isfinite().all()
+
+
+def test_string_form():
+    text = str(make())
+    assert "final_layer" in text
+    assert "[1, 3, 600]" in text
+
+
+def test_pickle_and_copy():
+    net = make(electrode_position=True, chs_info=CHS_INFO, activation=nn.ELU).eval()
+    x = torch.randn(2, 3, 600)
+    for twin in (pickle.loads(pickle.dumps(net)), copy.deepcopy(net)):
+        assert torch.equal(twin(x), net(x))
+        assert json.dumps(twin.get_config()) == json.dumps(net.get_config())
+
+
+CONFIGS = {
+    "plain": {},
+    "another activation": dict(activation=nn.ELU),
+    "electrodes": dict(chs_info=CHS_INFO, n_chans=None, electrode_position=True),
+    "seconds": dict(n_times=None, input_window_seconds=6.0),
+    "rate from the length": dict(sfreq=None, n_times=900, input_window_seconds=9.0),
+    "rate only": dict(n_times=None, sfreq=250.0),
+    "half a second": dict(patch_seconds=0.5, channel_drop_prob=0.1, drop_prob=0.2),
+}
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_configuration_round_trip(config):
+    net = make(**CONFIGS[config])
+    again = PARSNet.from_config(json.loads(json.dumps(net.get_config())))
+    assert again.encoder.config == net.encoder.config
+    assert again.channel_drop_prob == net.channel_drop_prob
+    again.load_state_dict(net.state_dict())
+    x = torch.randn(2, 3, 600)
+    assert torch.equal(again.eval()(x), net.eval()(x))
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_save_and_load(config, tmp_path):
+    net = make(**CONFIGS[config])
+    net.save_pretrained(tmp_path)
+    again = PARSNet.from_pretrained(tmp_path)
+    assert not again.training
+    assert again.load_report.complete
+    assert again.encoder.config == net.encoder.config
+    x = torch.randn(2, 3, 600)
+    assert torch.equal(again(x), net.eval()(x))
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config["braindecode_version"] == braindecode.__version__
+    # braindecode would write a pickle beside them.
+    assert not list(tmp_path.glob("*.bin"))
+    assert load_file(tmp_path / "model.safetensors").keys() == net.state_dict().keys()
+
+
+def test_load_for_another_montage_length_and_task(tmp_path):
+    net = make(chs_info=CHS_INFO, electrode_position=True).eval()
+    net.save_pretrained(str(tmp_path))
+    four = mne.create_info(["C3", "C4", "Cz", "Pz"], 100.0, "eeg")["chs"]
+    other = PARSNet.from_pretrained(tmp_path, n_outputs=5, chs_info=four, n_times=1200)
+    assert (other.n_outputs, other.n_chans, other.n_times) == (5, 4, 1200)
+    assert other(torch.randn(2, 4, 1200)).shape == (2, 5)
+    assert same(other.encoder, net.encoder)
+    assert torch.equal(other.query_token, net.query_token)
+    with pytest.raises(ValueError, match="trained at 100 Hz, 200 Hz is asked for; resample"):
+        PARSNet.from_pretrained(tmp_path, sfreq=200.0)
+    with pytest.raises(ValueError, match="does not describe a PARSNet"):
+        PARSNet.from_pretrained(tmp_path, n_filters=3)
+
+
+WITHOUT_HUB = """
+import sys
+sys.modules["huggingface_hub"] = None
+import warnings; warnings.simplefilter("ignore")
+import torch
+from braindecode.models.base import HAS_HF_HUB
+from braindecode_pars import PARSNet
+assert not HAS_HF_HUB
+torch.manual_seed(0)
+net = PARSNet(3, 3, n_times=600, sfreq=100.0, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=24)
+net.eval().save_pretrained(sys.argv[1])
+x = torch.randn(2, 3, 600)
+again = PARSNet.from_config(net.get_config())
+again.load_state_dict(net.state_dict())
+for twin in (again.eval(), PARSNet.from_pretrained(sys.argv[1])):
+    assert torch.equal(twin(x), net(x)), "another model"
+assert PARSNet.from_pretrained(sys.argv[1], n_outputs=5)(x).shape == (2, 5)
+try:
+    PARSNet.from_pretrained("hf://owner/name")
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_without_huggingface_hub(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_HUB, str(tmp_path)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "pip install huggingface_hub" in done.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
+    assert PARSNet.from_pretrained(tmp_path).load_report.complete  # and here with it
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("mask", [False, True])
+def test_compile_and_export_with_and_without_a_mask(mask):
+    net = make(electrode_position=True, chs_info=CHS_INFO).eval()
+    x = torch.randn(2, 3, 600)
+    arguments = {"ch_mask": torch.tensor([[True, True, False]]).expand(2, -1)} if mask else {}
+    expected = net(x, **arguments)
+    torch.testing.assert_close(torch.compile(net)(x, **arguments), expected)
+    exported = torch.export.export(net, (x,), arguments)
+    torch.testing.assert_close(exported.module()(x, **arguments), expected)
+
+
+def test_by_name():
+    assert models_dict["PARSNet"] is PARSNet
+    assert "EEGNet" in models_dict
+    net = EEGClassifier(
+        "PARSNet",
+        **{f"module__{name}": value for name, value in SIZES.items()},
+        module__sfreq=100.0,
+        train_split=None,
+        max_epochs=1,
+        batch_size=4,
+        callbacks__print_log=None,
+    )
+    x = np.random.default_rng(0).normal(size=(8, 3, 600)).astype(np.float32)
+    assert net.fit(x, np.array([0, 1] * 4)).predict(x).shape == (8,)
+    assert net.module_.n_chans == 3
+
+
+def test_a_failed_save_leaves_what_was_there(tmp_path):
+    make().save_pretrained(tmp_path)
+    spoiled = make()
+    nn.init.constant_(spoiled.final_layer.bias, float("nan"))
+    with pytest.raises(ValueError, match=r"final_layer.bias has weights that are not finite"):
+        spoiled.save_pretrained(tmp_path)
+    assert PARSNet.from_pretrained(tmp_path).load_report.complete
+
+
+def test_unknown_locations_are_no_nan_in_json(tmp_path):
+    partly = mne.create_info(["E1", "C3", "E3"], 100.0, "eeg")
+    digitised = mne.channels.make_dig_montage({"E3": (0.01, 0.02, 0.09)}, coord_frame="head")
+    partly.set_montage(digitised, on_missing="ignore")
+    net = make(chs_info=partly["chs"], electrode_position=True).eval()
+    assert net.positions.isfinite().all(dim=1).tolist() == [False, True, True]
+    net.save_pretrained(tmp_path)
+    assert "NaN" not in (tmp_path / "config.json").read_text()
+    again = PARSNet.from_pretrained(tmp_path)
+    torch.testing.assert_close(again.positions, net.positions, equal_nan=True)
+    x = torch.randn(2, 3, 600)
+    assert torch.equal(again(x), net(x))
+
+
+def test_an_activation_of_ones_own_cannot_be_saved(tmp_path):
+    class Odd(nn.GELU):
+        pass
+
+    with pytest.raises(ValueError, match=r"is not one of torch\.nn"):
+        make(activation=Odd).save_pretrained(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@torch.no_grad()
+def test_windows_of_another_precision_are_read():
+    net = make().eval()
+    x = torch.randn(2, 3, 600)
+    for dtype, tolerance in ((torch.float64, 1e-5), (torch.float16, 2e-2)):
+        out = net(x.to(dtype))
+        assert out.dtype == torch.float32
+        torch.testing.assert_close(out, net(x), atol=tolerance, rtol=tolerance)
+
+
+@torch.no_grad()
+def test_export_with_any_batch_and_any_number_of_channels():
+    net = make().eval()
+    batch, channels = torch.export.Dim("batch", min=2), torch.export.Dim("channels", min=2)
+    exported = torch.export.export(
+        net, (torch.randn(4, 3, 600),), dynamic_shapes=({0: batch, 1: channels},)
+    )
+    x = torch.randn(7, 5, 600)
+    torch.testing.assert_close(exported.module()(x), net(x))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(n_outputs=0), "n_outputs must be at least 1, got 0"),
+        (dict(n_times=-5), "n_times must be at least 1, got -5"),
+        (dict(embed_dim=16.0), "embed_dim must be an integer of at least 1, got 16.0"),
+        (dict(activation="GELU"), "activation is a class such as torch.nn.GELU"),
+        (dict(activation=nn.GELU()), "activation is a class such as torch.nn.GELU"),
+    ],
+)
+def test_wrong_arguments(arguments, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make(**arguments)
