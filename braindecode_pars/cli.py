@@ -12,6 +12,9 @@ from braindecode_pars.pretext import PRETEXT_TASKS
 
 __all__ = ["app"]
 
+#: The paper's comparison; training from scratch is always there.
+RIVALS = ("pars", "mae", "mp3", "droppos")
+
 app = typer.Typer(
     help="Self-supervised pretraining for EEG.", no_args_is_help=True, add_completion=False
 )
@@ -29,7 +32,12 @@ def demo(
         typer.Option(help="Folder in MNE's eegbci layout; without it, sleep is simulated."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Where to write.")] = Path("braindecode-pars-demo"),
-    pretext: Annotated[str, typer.Option(help="Pretext task.")] = "pars",
+    pretext: Annotated[
+        str, typer.Option(help=f"Pretext task: {', '.join(PRETEXT_TASKS)}.", metavar="NAME")
+    ] = "pars",
+    all_tasks: Annotated[
+        bool, typer.Option("--all", help="PARS, MAE, MP3 and DropPos, side by side.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Of the simulation and all training.")] = 0,
 ) -> None:
     """Pretrain without labels, fine-tune with few, score on people left out."""
@@ -37,7 +45,7 @@ def demo(
         known = ", ".join(sorted(PRETEXT_TASKS))
         raise typer.BadParameter(f"{pretext!r} is no pretext task; known are {known}.")
     try:
-        run_demo(data, out, pretext=pretext, seed=seed)
+        run_demo(data, out, pretext=RIVALS if all_tasks else pretext, seed=seed)
     except (ValueError, OSError) as error:
         typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
         raise typer.Exit(1) from None

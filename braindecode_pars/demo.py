@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from braindecode_pars import plotting
 from braindecode_pars.datasets import physionet_mi, simulated
 from braindecode_pars.estimators import PARSClassifier, PARSEmbedder
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
-from braindecode_pars.pretext import PARS
+from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretext.pars import relative_shifts
 from braindecode_pars.seeding import seeded
 from braindecode_pars.windows import SingleChannelWindows
@@ -99,7 +100,7 @@ def run_demo(
     data: Path | None = None,
     out: Path = Path("braindecode-pars-demo"),
     *,
-    pretext: str = "pars",
+    pretext: str | Sequence[str] = "pars",
     seed: int = 0,
 ) -> pd.DataFrame:
     """Pretrain without labels, fine-tune with few, score on people left out.
@@ -110,8 +111,8 @@ def run_demo(
         Folder in MNE's eegbci layout; None simulates nights of sleep.
     out : Path
         Folder for the encoder, the figures and the scores.
-    pretext : str
-        Pretext task by name.
+    pretext : str | sequence of str
+        Pretext tasks by name. All get the same encoder size, windows, number of steps and seeds.
     seed : int
         Of the simulation and all training.
 
@@ -129,19 +130,28 @@ def run_demo(
     _describe(console, scenario)
 
     console.rule("[bold]2  pretraining without labels")
-    embedder = PARSEmbedder(
-        pretext, pretrain_epochs=scenario.pretrain_epochs, random_state=seed, verbose=1
-    ).fit(scenario.unlabeled)
-    embedder.save(out / "encoder")
-    written = ["encoder/", "kappa.png", "scores.csv"]
-    if isinstance(embedder.task_, PARS):
-        _draw_shifts(console, embedder.task_, scenario.held_out, out / "shifts.png", seed)
-        written.insert(1, "shifts.png")
+    names = [pretext] if isinstance(pretext, str) else list(pretext)
+    folders = {
+        PRETEXT_TASKS[name].__name__: out / ("encoder" if len(names) == 1 else f"encoder-{name}")
+        for name in names
+    }
+    written = [*(f"{folder.name}/" for folder in folders.values()), "kappa.png", "scores.csv"]
+    for name, folder in zip(names, folders.values(), strict=True):
+        embedder = PARSEmbedder(
+            name, pretrain_epochs=scenario.pretrain_epochs, random_state=seed, verbose=1
+        ).fit(scenario.unlabeled)
+        embedder.save(folder)
+        _report_losses(console, embedder)
+        if isinstance(embedder.task_, PARS):
+            _draw_shifts(console, embedder.task_, scenario.held_out, out / "shifts.png", seed)
+            written.append("shifts.png")
 
     console.rule("[bold]3  fine-tuning, leave one subject out")
     training = dict(verbose=0, **scenario.finetune)
     estimators = {
-        pretext.upper(): PARSClassifier(encoder=out / "encoder", **training),
+        **{
+            method: PARSClassifier(encoder=folder, **training) for method, folder in folders.items()
+        },
         "scratch": PARSClassifier(pretext=None, **training),
         "band power": make_pipeline(
             LogBandPower(), StandardScaler(), LogisticRegression(max_iter=1000)
@@ -159,9 +169,18 @@ def run_demo(
     plt.close(ax.figure)
     console.print(
         f"Written to [bold]{out}[/]: {', '.join(written)}.\n"
-        f'PARSClassifier(encoder="{out / "encoder"}") goes on from here.'
+        f'PARSClassifier(encoder="{next(iter(folders.values()))}") goes on from here.'
     )
     return scores
+
+
+def _report_losses(console: Console, embedder: PARSEmbedder) -> None:
+    """The last training loss relative to chance, and that of each part of the task."""
+    last = embedder.pretraining_history_[-1]
+    prefix = "train_loss_relative"
+    losses = {key.removeprefix(prefix).strip("_"): last[key] for key in last if prefix in key}
+    told = ", ".join(f"{part} {loss:.2f}".strip() for part, loss in losses.items())
+    console.print(f"Training loss in units of chance: {told}")
 
 
 def _describe(console: Console, scenario: Scenario) -> None:

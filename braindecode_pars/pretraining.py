@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from skorch import NeuralNet
 from skorch.callbacks import Callback
+from skorch.dataset import get_len
 from torch import Tensor
 
 from braindecode_pars.seeding import seeded
@@ -21,13 +22,35 @@ class RelativeLoss(Callback):
     """Record the loss relative to :meth:`PretextTask.chance_loss`: 1 is a blind guesser.
 
     Raw losses of different tasks and settings do not compare; these do. Adds
-    ``train_loss_relative`` and ``valid_loss_relative`` to the history.
+    ``train_loss_relative`` and ``valid_loss_relative`` to the history, and for a task with
+    :meth:`PretextTask.part_losses` one of these a part, such as ``train_loss_relative_mae``.
     """
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
         self.chance_ = net.module_.chance_loss()
+        self.part_losses_ = getattr(net.module_, "part_losses", lambda *_: {})
+
+    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        del self.part_losses_  # a reference to the module does not belong into a pickle
+
+    def on_epoch_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+        self.sums_: dict[str, list[float]] = {}
+
+    def on_batch_end(
+        self, net: NeuralNet, batch: Any, training: bool, y_pred: Any = None, **kwargs: Any
+    ) -> None:
+        with torch.no_grad():
+            parts = self.part_losses_(*y_pred)
+        size = get_len(batch[0])
+        for name, loss in parts.items():
+            key = f"{'train' if training else 'valid'}_loss_relative_{name}"
+            total = self.sums_.setdefault(key, [0.0, 0])
+            total[0] += loss.item() * size
+            total[1] += size
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        for key, (total, size) in self.sums_.items():
+            net.history.record(key, total / size)
         for name in ("train_loss", "valid_loss"):
             if name in net.history[-1]:
                 net.history.record(f"{name}_relative", net.history[-1, name] / self.chance_)
@@ -135,7 +158,7 @@ class PretrainingNet(NoSilentFailure, NeuralNet):
         return [*recorders, ("relative_loss", RelativeLoss()), print_log]
 
     def initialize_criterion(self) -> PretrainingNet:
-        criterion = self.criterion or self.module.criterion
+        criterion = self.criterion or self.module_.criterion
         self.criterion_ = self.initialized_instance(criterion, self.get_params_for("criterion"))
         return self
 

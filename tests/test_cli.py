@@ -51,6 +51,41 @@ def test_demo_end_to_end(small, tmp_path):
     assert clf.encoder_card_.subjects == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("name", "row"), [("mae", "MAE"), ("droppos", "DropPos"), ("joint", "Joint")]
+)
+def test_demo_of_another_task(small, tmp_path, name, row):
+    result = runner.invoke(app, ["demo", "--pretext", name, "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert row in result.output
+    assert "Training loss in units of chance: " in result.output
+    assert {path.name for path in tmp_path.iterdir()} == {"encoder", "kappa.png", "scores.csv"}
+
+
+def test_demo_of_all_tasks_side_by_side(small, tmp_path, monkeypatch):
+    fitted = []
+    fit = demo.PARSEmbedder.fit
+
+    def noting(self, X):
+        fitted.append(fit(self, X))
+        return self
+
+    monkeypatch.setattr(demo.PARSEmbedder, "fit", noting)
+    result = runner.invoke(app, ["demo", "--all", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    scores = pd.read_csv(tmp_path / "scores.csv")
+    methods = ["PARS", "MAE", "MP3", "DropPos", "scratch", "band power"]
+    assert list(dict.fromkeys(scores["method"])) == methods
+    assert {p.name for p in tmp_path.iterdir() if p.is_dir()} == {
+        f"encoder-{name}" for name in ("pars", "mae", "mp3", "droppos")
+    }
+    # Nothing differs but the task.
+    parameters = [{**emb.get_params(), "pretext": None} for emb in fitted]
+    assert all(other == parameters[0] for other in parameters)
+    assert len({str(emb.encoder_.config) for emb in fitted}) == 1
+    assert len({(card.n_windows, card.epochs) for card in (e.encoder_card_ for e in fitted)}) == 1
+
+
 @pytest.mark.filterwarnings("ignore:All windows are of one subject")  # two people, one left out
 def test_demo_on_real_recordings(eeg_folder, tmp_path, monkeypatch):
     real = demo.motor_imagery

@@ -1,6 +1,19 @@
 """Interchangeable pretext tasks: ``forward(x) -> prediction, target``."""
 
 from braindecode_pars.pretext.base import PRETEXT_TASKS, PretextTask, make_task
+from braindecode_pars.pretext.droppos import DropPos
+from braindecode_pars.pretext.joint import Joint
+from braindecode_pars.pretext.mae import MAE
+from braindecode_pars.pretext.mp3 import MP3
 from braindecode_pars.pretext.pars import PARS
 
-__all__ = ["PARS", "PRETEXT_TASKS", "PretextTask", "make_task"]
+__all__ = [
+    "MAE",
+    "MP3",
+    "PARS",
+    "PRETEXT_TASKS",
+    "DropPos",
+    "Joint",
+    "PretextTask",
+    "make_task",
+]

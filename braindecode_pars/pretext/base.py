@@ -126,6 +126,14 @@ class PretextTask(nn.Module):
         """Loss of the best guesser that does not look at the signal."""
         raise NotImplementedError(f"{type(self).__name__} must implement chance_loss().")
 
+    def part_losses(self, prediction: Any, target: Any) -> dict[str, Tensor]:
+        """Losses of parts of the answer relative to their chance, to be logged; none by default."""
+        return {}
+
+    def use_encoder(self, encoder: PatchEncoder) -> None:
+        """Train this encoder from now on, in place."""
+        self.encoder = encoder
+
 
 def make_task(
     task: str | type[PretextTask] | PretextTask,
@@ -187,7 +195,7 @@ def make_task(
             f"windows have only {n_times}."
         )
     task = copy.deepcopy(task)
-    task.encoder = encoder
+    task.use_encoder(encoder)
     return task
 
 

@@ -1,0 +1,102 @@
+"""What tasks on a grid of adjacent patches share: the grid, its positions, shares of it."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.pretext.base import PretextTask
+from braindecode_pars.tokens import grid_patches, shuffled, sinusoidal_positions
+
+__all__ = ["GridTask", "number_of", "take"]
+
+
+def number_of(
+    ratio: float, total: int, name: str, *, least: int, most: int, does: str, of: str = "patches"
+) -> int:
+    """How many of ``total`` a ratio means, ``round(ratio * total)``, or why it cannot be so.
+
+    Parameters
+    ----------
+    ratio : float
+        In [0, 1].
+    total : int
+    name : str
+        Of the ratio, for the message.
+    least, most : int
+        Numbers that can be worked with.
+    does, of : str
+        For the message: what becomes of so many of what.
+
+    Raises
+    ------
+    ValueError
+        When the ratio is out of range, or the number is; the message says what would fit.
+    """
+    if not isinstance(ratio, Real) or not 0 <= ratio <= 1:
+        raise ValueError(f"{name} must be in [0, 1], got {ratio!r}.")
+    number = round(ratio * total)
+    if least <= number <= most:
+        return number
+    problem = f"{name}={ratio:g} of {total} {of} {does} {number}"
+    if least > most:
+        raise ValueError(f"{problem}; use longer windows or shorter patches.")
+    raise ValueError(
+        f"{problem}, but it must be {least} to {most}: {name} between {least / total:.3g} and "
+        f"{most / total:.3g} fits, or longer windows or shorter patches."
+    )
+
+
+class GridTask(PretextTask):
+    """A task on ``n_times // patch_size`` adjacent patches; a tail is dropped.
+
+    Parameters
+    ----------
+    n_times, patch_size, encoder, **encoder_arguments
+        As in :class:`~braindecode_pars.pretext.PretextTask`.
+
+    Raises
+    ------
+    ValueError
+        When there are fewer than two patches.
+    """
+
+    def __init__(
+        self,
+        n_times: int,
+        patch_size: int = 200,
+        *,
+        encoder: PatchEncoder | None = None,
+        **encoder_arguments: Any,
+    ):
+        super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
+        self.n_patches = n_times // patch_size
+        if self.n_patches < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs a grid of at least two patches; a window of "
+                f"{n_times} samples holds one of {patch_size}. Use longer windows or a shorter "
+                "patch."
+            )
+
+    def patches(self, x: Tensor) -> Tensor:
+        """Signals (batch, n_times) -> normalised patches (batch, n_patches, patch_size)."""
+        return grid_patches(self.normalized(x), self.patch_size)
+
+    def positions(self, like: Tensor) -> Tensor:
+        """Sinusoidal code of every place in the grid, (n_patches, embed_dim)."""
+        times = torch.arange(self.n_patches, device=like.device)
+        return sinusoidal_positions(times, self.encoder.embed_dim).to(like.dtype)
+
+    def random_order(self, x: Tensor) -> Tensor:
+        """A random order of the places for every example: int64 (batch, n_patches)."""
+        places = torch.arange(self.n_patches, device=x.device)
+        return shuffled(places.expand(len(x), -1))
+
+
+def take(tokens: Tensor, places: Tensor) -> Tensor:
+    """Tokens (batch, n, size) at places (batch, m) -> (batch, m, size)."""
+    return tokens.take_along_dim(places[..., None], dim=1)

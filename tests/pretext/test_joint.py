@@ -1,0 +1,176 @@
+"""Joint: one encoder, several tasks, losses in units of chance."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pytest
+import torch
+from contract import SIZES, PretextContract
+
+from braindecode_pars import PARSClassifier, PatchEncoder
+from braindecode_pars.pretext import MAE, PARS, PRETEXT_TASKS, Joint, make_task
+from braindecode_pars.pretraining import PretrainingNet
+
+
+class TestJoint(PretextContract):
+    task = Joint
+    noise_arguments: ClassVar[dict] = dict(
+        task_params={"pars": {"overlap": False}, "mae": {"loss_on": "masked"}}
+    )
+
+    def make(self, n_times=1000, patch_size=100, **arguments):
+        return super().make(n_times, patch_size, **arguments)
+
+    def blind(self, task):
+        pars, mae = task.parts["pars"], task.parts["mae"]
+        size = pars.n_masked
+        pars.predict_shifts = lambda x, starts: torch.zeros(len(x), size, size)
+        mae.reconstruct = lambda patches, order: torch.zeros_like(patches)
+
+    def test_it_overfits_one_fixed_batch(self):
+        """To half of chance: a tenth is for tasks that are alone on the encoder."""
+        assert self.overfit_loss(self.make(), torch.randn(4, 1000)) < 0.5
+
+    def test_same_seed_same_numbers(self):
+        x = torch.randn(4, 1000)
+        losses = []
+        for seed in (7, 7, 8):
+            torch.manual_seed(seed)
+            losses.append(self.loss(self.make(), x).item())
+        assert losses[0] == losses[1] != losses[2]
+
+    def test_it_survives_clone_set_params_pickle_and_state_dict(self):
+        import pickle
+
+        task = self.make()
+        fresh = self.make()
+        fresh.load_state_dict(task.state_dict())
+        x = torch.randn(2, 1000)
+        expected = None
+        for twin in (task, pickle.loads(pickle.dumps(task)), fresh):
+            torch.manual_seed(3)
+            loss = self.loss(twin, x)
+            assert expected is None or torch.equal(loss, expected)
+            expected = loss
+            assert all(part.encoder is twin.encoder for part in twin.parts.values())
+
+
+def test_the_weighted_sum_by_hand():
+    task = Joint(1000, 100, tasks={"pars": 2.0, "mp3": 0.5}, **SIZES)
+    prediction, target = task(torch.randn(4, 1000))
+    pars, mp3 = task.parts["pars"], task.parts["mp3"]
+    expected = 2.0 * torch.nn.functional.mse_loss(prediction["pars"], target["pars"])
+    expected = expected / pars.chance_loss()
+    entropy = torch.nn.functional.cross_entropy(prediction["mp3"], target["mp3"])
+    expected = expected + 0.5 * entropy / mp3.chance_loss()
+    torch.testing.assert_close(task.criterion()(prediction, target), expected)
+    assert task.chance_loss() == 2.5
+
+
+def test_one_part_alone_is_that_task():
+    torch.manual_seed(1)
+    joint = Joint(1000, 100, tasks={"mae": 3.0, "pars": 0}, **SIZES)
+    assert list(joint.parts) == ["mae"]
+    torch.manual_seed(1)
+    mae = MAE(1000, 100, **SIZES)
+    x = torch.randn(2, 1000)
+    torch.manual_seed(2)
+    loss = joint.criterion()(*joint(x))
+    torch.manual_seed(2)
+    torch.testing.assert_close(loss, 3 * mae.criterion()(*mae(x)))
+
+
+def test_all_parts_share_one_encoder_and_each_trains_it():
+    task = Joint(1000, 100, tasks=dict.fromkeys(("pars", "mae", "mp3", "droppos"), 1.0), **SIZES)
+    x = torch.randn(4, 1000)
+    for name, part in task.parts.items():
+        task.zero_grad()
+        part.criterion()(*part(x)).backward()
+        assert task.encoder.tokenizer.weight.grad.abs().max() > 0, name
+    parameters = sum(p.numel() for p in task.parameters())
+    apart = sum(p.numel() for part in task.parts.values() for p in part.parameters())
+    encoder = sum(p.numel() for p in task.encoder.parameters())
+    assert parameters == apart - 3 * encoder
+
+
+def test_an_instance_is_given_another_encoder_in_every_part():
+    encoder = PatchEncoder(100, **SIZES)
+    task = make_task(Joint(1000, 100, **SIZES), n_times=1000, encoder=encoder)
+    assert all(part.encoder is encoder for part in (task, *task.parts.values()))
+
+
+def test_each_part_is_logged_relative_to_its_chance():
+    task = Joint(1000, 100, **SIZES)
+    net = PretrainingNet(task, max_epochs=1, batch_size=4, verbose=0)
+    net.fit(torch.randn(6, 1000).numpy())
+    row = net.history[-1]
+    parts = [row[f"train_loss_relative_{name}"] for name in ("pars", "mae")]
+    assert row["train_loss"] == pytest.approx(sum(parts))
+    assert row["train_loss_relative"] == pytest.approx(sum(parts) / 2)
+    assert row["train_loss_relative_mae_masked"] > 0
+
+
+def test_by_class_with_arguments_of_skorch():
+    sizes = {f"module__{name}": value for name, value in SIZES.items()}
+    net = PretrainingNet(
+        Joint,
+        module__n_times=1000,
+        module__patch_size=100,
+        module__tasks={"mp3": 1.0, "droppos": 1.0},
+        **sizes,
+        max_epochs=1,
+        batch_size=4,
+        verbose=0,
+    )
+    net.fit(torch.randn(6, 1000).numpy())
+    assert set(net.module_.parts) == {"mp3", "droppos"}
+
+
+def test_in_the_estimator(nights):
+    clf = PARSClassifier(
+        "joint",
+        pretext_params={"tasks": {"pars": 1.0, "droppos": 0.5}},
+        embed_dim=16,
+        num_layers=1,
+        num_heads=2,
+        mlp_dim=32,
+        pretrain_epochs=1,
+        finetune_epochs=1,
+        verbose=0,
+    ).fit(nights)
+    assert clf.encoder_card_.task == "joint"
+    assert clf.encoder_card_.task_params == {"tasks": {"pars": 1.0, "droppos": 0.5}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (dict(tasks={"parts": 1}), ValueError, "Unknown pretext task 'parts' in Joint; known are"),
+        (dict(tasks={"joint": 1}), ValueError, "Unknown pretext task 'joint' in Joint"),
+        (dict(tasks={"pars": -1}), ValueError, "weight of 'pars' must be 0 or more, got -1"),
+        (dict(tasks={"pars": "1"}), ValueError, "weight of 'pars' must be 0 or more, got '1'"),
+        (dict(tasks={"pars": float("nan")}), ValueError, "weight of 'pars' must be 0 or more"),
+        (dict(tasks={"pars": 0, "mae": 0.0}), ValueError, "a weight above 0; got pars: 0, mae: 0"),
+        (dict(tasks={}), ValueError, "a weight above 0; got none"),
+        (dict(tasks=["pars"]), TypeError, "tasks is a dict of task names and weights"),
+        (
+            dict(task_params={"mp3": {}}),
+            ValueError,
+            "'mp3', which is not among the tasks pars, mae",
+        ),
+        (
+            dict(task_params={"mae": {"ratio": 1}}),
+            TypeError,
+            "MAE has no parameter 'ratio'; it takes loss_on, mask_ratio",
+        ),
+    ],
+)
+def test_mistakes_are_explained(arguments, error, message):
+    with pytest.raises(error, match=message):
+        Joint(1000, 100, **SIZES, **arguments)
+
+
+def test_every_name_is_known():
+    assert set(PRETEXT_TASKS) == {"pars", "mae", "mp3", "droppos", "joint"}
+    assert PRETEXT_TASKS["pars"] is PARS

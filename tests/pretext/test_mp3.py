@@ -1,0 +1,115 @@
+"""MP3 against a slow re-computation, and the facts that make it MP3."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from contract import SIZES, PretextContract, event_locked
+
+from braindecode_pars.pretext import MP3
+
+
+class TestMP3(PretextContract):
+    task = MP3
+
+    def eeg(self):
+        return event_locked(super().eeg())
+
+    def blind(self, task):
+        task.classify = lambda patches, is_key: torch.zeros(*patches.shape[:2], task.n_patches)
+
+
+def test_sizes():
+    task = MP3(6000)
+    assert (task.n_patches, task.n_masked) == (30, 15)
+    assert sum(p.numel() for p in task.head.parameters()) == 512 * 30 + 30
+    assert task.chance_loss() == pytest.approx(math.log(30))
+
+
+@torch.no_grad()
+def test_against_a_slow_plain_recomputation():
+    """Attention one query, one head and one key at a time."""
+    task = MP3(500, 50, embed_dim=16, num_layers=2, num_heads=2, mlp_dim=24).double()
+    patches = torch.randn(2, 10, 50, dtype=torch.float64)
+    is_key = task.random_order(patches.flatten(1)) >= task.n_masked
+    assert is_key.sum(dim=1).tolist() == [5, 5]
+    logits = task.classify(patches, is_key)
+    for b in range(2):
+        tokens = [task.encoder.tokenizer(patch) for patch in patches[b]]
+        for block in task.encoder.blocks:
+            normed = [block.attention_norm(token) for token in tokens]
+            attention = block.attention
+            after = []
+            for query in normed:
+                heads = []
+                for head in (slice(0, 8), slice(8, 16)):
+                    q = attention.query(query)[head]
+                    keys = [n for n in range(10) if is_key[b, n]]
+                    scores = [attention.key(normed[n])[head] @ q / math.sqrt(8) for n in keys]
+                    weights = torch.stack(scores).softmax(0)
+                    values = [attention.value(normed[n])[head] for n in keys]
+                    heads.append(sum(w * v for w, v in zip(weights, values, strict=True)))
+                after.append(attention.output(torch.cat(heads)))
+            tokens = [token + a for token, a in zip(tokens, after, strict=True)]
+            tokens = [t + block.feed_forward(block.feed_forward_norm(t)) for t in tokens]
+        expected = torch.stack([task.head(task.encoder.norm(token)) for token in tokens])
+        torch.testing.assert_close(logits[b], expected)
+
+
+@torch.no_grad()
+def test_without_key_masking_it_is_equivariant_to_the_order_of_tokens():
+    task = MP3(1000, 100, mask_ratio=0, **SIZES).double()
+    patches = torch.randn(3, 10, 100, dtype=torch.float64)
+    order = torch.randperm(10)
+    logits = task.classify(patches, None)
+    torch.testing.assert_close(task.classify(patches[:, order], None), logits[:, order])
+
+
+@torch.no_grad()
+def test_tokens_that_are_no_keys_influence_no_other_in_any_layer():
+    task = MP3(1000, 100, **SIZES)
+    patches = torch.randn(1, 10, 100)
+    is_key = torch.tensor([[True, False] * 5])
+    layers: list[torch.Tensor] = []
+    for block in task.encoder.blocks:
+        block.register_forward_hook(lambda _, __, output: layers.append(output[0].clone()))
+    task.classify(patches, is_key)
+    before = layers[:]
+    layers.clear()
+    patches[0, 3] += 5.0  # no key
+    task.classify(patches, is_key)
+    others = [n for n in range(10) if n != 3]
+    for one, two in zip(before, layers, strict=True):
+        assert torch.equal(one[others], two[others])
+        assert not torch.equal(one[3], two[3])
+    patches[0, 4] += 5.0  # a key
+    layers.clear()
+    task.classify(patches, is_key)
+    assert all(not torch.equal(layers[-1][n], before[-1][n]) for n in others)
+
+
+def test_every_layer_has_the_same_keys_and_every_example_its_own():
+    task = MP3(1000, 100, **SIZES)
+    masks = []
+    for block in task.encoder.blocks:
+        block.register_forward_pre_hook(lambda _, args: masks.append(args[1]))
+    task(torch.randn(50, 1000))
+    first, second = masks
+    assert torch.equal(first, second)
+    assert (first.sum(dim=1) == 5).all()
+    assert len({tuple(row) for row in first.tolist()}) > 20
+
+
+def test_every_token_is_classified_into_its_place():
+    task = MP3(1000, 100, **SIZES)
+    logits, places = task(torch.randn(4, 1000))
+    assert logits.shape == (4, 10, 10)
+    assert torch.equal(places, torch.arange(10).expand(4, -1))
+    # Every token has its share in the loss.
+    logits.retain_grad()
+    task.criterion()(logits, places).backward()
+    assert (logits.grad.abs().sum(dim=1) > 0).all()
+    by_hand = -logits.log_softmax(dim=1)[:, torch.arange(10), torch.arange(10)].mean()
+    torch.testing.assert_close(task.criterion()(logits, places), by_hand)
