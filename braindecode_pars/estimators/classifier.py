@@ -48,6 +48,7 @@ from braindecode_pars.window_set import WindowSet, as_window_set
 __all__ = ["PARSClassifier"]
 
 _LOSSES = ("train_loss", "valid_loss", "train_loss_relative")
+_PART = "train_loss_relative_"
 
 
 class PARSClassifier(ClassifierMixin, EncoderEstimator):
@@ -116,7 +117,8 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
         What the encoder was pretrained on.
     history_ : pandas.DataFrame
         One row an epoch: ``phase``, ``epoch``, ``train_loss``, ``valid_loss``,
-        ``train_loss_relative`` (to chance).
+        ``train_loss_relative`` (to chance), and ``train_loss_relative_NAME`` for each part of a
+        task that has parts.
     load_report_ : LoadReport
         Which tensors were loaded, where the encoder or all of the model came from a folder.
     sfreq_, n_chans_, n_times_, chs_info_
@@ -355,7 +357,8 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
         rows = [
             {"phase": phase, **row} for phase, history in phases.items() for row in _losses(history)
         ]
-        return pd.DataFrame(rows, columns=["phase", "epoch", *_LOSSES])
+        parts = sorted({name for row in rows for name in row if name.startswith(_PART)})
+        return pd.DataFrame(rows, columns=["phase", "epoch", *_LOSSES, *parts])
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Logits, shape (n_windows, n_classes); for two classes their difference, (n_windows,).
@@ -507,7 +510,10 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
 
 
 def _losses(history: list[dict]) -> list[dict]:
-    return [{key: row[key] for key in row if key == "epoch" or key in _LOSSES} for row in history]
+    return [
+        {name: row[name] for name in row if name in ("epoch", *_LOSSES) or name.startswith(_PART)}
+        for row in history
+    ]
 
 
 def _check_contents(augmentation: Any, callbacks: list | None) -> None:

@@ -49,6 +49,14 @@ print(clf.load_report_, clf.predict(windows)[:2].tolist())
     assert done.stdout.startswith(f"{n_tensors} of {n_tensors} tensors loaded [")
 
 
+def test_the_losses_of_parts_are_kept(nights, tmp_path):
+    clf = classifier(pretext="joint").fit(nights)
+    parts = [f"train_loss_relative_{name}" for name in ("mae", "mae_masked", "pars")]
+    assert clf.history_.columns.tolist()[-3:] == parts
+    assert clf.history_[parts].notna().all(axis=1).tolist() == [True, False]
+    assert PARSClassifier.load(clf.save(tmp_path)).history_.equals(clf.history_)
+
+
 def test_everything_a_user_asks_of_it_is_there_again(fitted, folder, nights):
     clf = PARSClassifier.load(folder)
     np.testing.assert_array_equal(clf.predict_proba(nights), fitted.predict_proba(nights))
