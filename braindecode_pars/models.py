@@ -93,6 +93,16 @@ def embed_signals(encoder: PatchEncoder, x: Tensor) -> Tensor:
     return encoder(tokens + positions).mean(dim=1)
 
 
+def _activation(name: str) -> type[nn.Module]:
+    """The class behind a name such as ``torch.nn.modules.activation.GELU``, of torch only.
+
+    braindecode would import whatever a file from somebody else names.
+    """
+    if not name.startswith("torch.nn.") or not hasattr(nn, name.rpartition(".")[2]):
+        raise ValueError(f"activation {name!r} is not one of torch.nn")
+    return getattr(nn, name.rpartition(".")[2])
+
+
 class PARSNet(EEGModuleMixin, nn.Module):
     r"""PARSNet: multi-channel fine-tuning of a single-channel encoder (Sandino et al. 2025).
 
@@ -307,6 +317,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
         if isinstance(config.get("chs_info"), list):
             config["chs_info"] = cls._deserialize_chs_info(config["chs_info"])
         try:
+            if isinstance(config.get("activation"), str):
+                config["activation"] = _activation(config["activation"])
             net = cls.from_config(config)
         except (TypeError, ValueError, RuntimeError) as error:
             raise ValueError(

@@ -306,6 +306,17 @@ def test_an_activation_of_ones_own_cannot_be_saved(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_cannot_make_us_import_anything(tmp_path):
+    make().save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    for name in ("antigravity.fly", "os.system", "torch.nn.functional.gelu", "torch.hub.load"):
+        config = {**json.loads(path.read_text()), "activation": name}
+        path.write_text(json.dumps(config))
+        with pytest.raises(ValueError, match="does not describe a PARSNet: activation"):
+            PARSNet.from_pretrained(tmp_path)
+    assert "antigravity" not in sys.modules
+
+
 @torch.no_grad()
 def test_windows_of_another_precision_are_read():
     net = make().eval()
