@@ -12,7 +12,7 @@ from braindecode_pars.pretext import PRETEXT_TASKS
 
 __all__ = ["app"]
 
-#: The paper's comparison; training from scratch is always there.
+#: The paper's comparison; its fifth, training from scratch, is in every demo.
 RIVALS = ("pars", "mae", "mp3", "droppos")
 
 app = typer.Typer(
@@ -33,14 +33,21 @@ def demo(
     ] = None,
     out: Annotated[Path, typer.Option(help="Where to write.")] = Path("braindecode-pars-demo"),
     pretext: Annotated[
-        str, typer.Option(help=f"Pretext task: {', '.join(PRETEXT_TASKS)}.", metavar="NAME")
-    ] = "pars",
+        str | None,
+        typer.Option(
+            help=f"Pretext task: {', '.join(PRETEXT_TASKS)}; pars if not given.", metavar="NAME"
+        ),
+    ] = None,
     all_tasks: Annotated[
-        bool, typer.Option("--all", help="PARS, MAE, MP3 and DropPos, side by side.")
+        bool,
+        typer.Option("--all", help="PARS, MAE, MP3, DropPos and no pretraining, side by side."),
     ] = False,
     seed: Annotated[int, typer.Option(help="Of the simulation and all training.")] = 0,
 ) -> None:
     """Pretrain without labels, fine-tune with few, score on people left out."""
+    if all_tasks and pretext is not None:
+        raise typer.BadParameter("--all takes every task; leave --pretext out.")
+    pretext = pretext or "pars"
     if pretext not in PRETEXT_TASKS:
         known = ", ".join(sorted(PRETEXT_TASKS))
         raise typer.BadParameter(f"{pretext!r} is no pretext task; known are {known}.")

@@ -178,9 +178,13 @@ def _report_losses(console: Console, embedder: PARSEmbedder) -> None:
     """The last training loss relative to chance, and that of each part of the task."""
     last = embedder.pretraining_history_[-1]
     prefix = "train_loss_relative"
-    losses = {key.removeprefix(prefix).strip("_"): last[key] for key in last if prefix in key}
-    told = ", ".join(f"{part} {loss:.2f}".strip() for part, loss in losses.items())
-    console.print(f"Training loss in units of chance: {told}")
+    parts = [
+        f"{name.removeprefix(prefix + '_')} {last[name]:.2f}"
+        for name in last
+        if name.startswith(prefix + "_")
+    ]
+    told = f" ({', '.join(parts)})" if parts else ""
+    console.print(f"Training loss in units of chance: {last[prefix]:.2f}{told}")
 
 
 def _describe(console: Console, scenario: Scenario) -> None:

@@ -64,8 +64,9 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     try:
         found = snapshot_download(repo_id, allow_patterns=FILES, **options)
     except Exception as error:  # of the hub, of the network; many kinds
+        reason = (str(error) or type(error).__name__).splitlines()[0]
         raise FileNotFoundError(
-            f"{source} could not be downloaded: {str(error).splitlines()[0]}"
+            f"{source} could not be downloaded: {reason}"
             if download
             else f"{source} is not the folder of a pretrained encoder, nor a model downloaded from "
             f"the Hugging Face Hub before; {PREFIX}{source} downloads it."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -145,18 +146,36 @@ def hold_out(windows: WindowSet, share: float, seed: int) -> tuple[WindowSet, Wi
 def drop_held_out(
     windows: WindowSet | None, train: WindowSet, valid: WindowSet | None
 ) -> WindowSet | None:
-    """Drop windows of subjects who are held out, where subjects are known.
+    """Drop windows that are held out, and all of people who are.
 
     Returns
     -------
     WindowSet | None
         None when nothing is left.
     """
-    if windows is None or valid is None or windows.groups is None or valid.groups is None:
+    if windows is None or valid is None:
         return windows
-    held_out = set(valid.groups.tolist()) - set(train.groups.tolist())
-    kept = [i for i, subject in enumerate(windows.groups.tolist()) if subject not in held_out]
-    return windows.take(np.asarray(kept)) if kept else None
+    keep = np.ones(len(windows), dtype=bool)
+    if _same_source(windows.source, valid.source):
+        keep &= ~np.isin(windows.indices, valid.indices)
+    if valid.groups is not None and windows.groups is not None:
+        held_out = set(valid.groups.tolist()) - set(train.groups.tolist())
+        keep &= [subject not in held_out for subject in windows.groups.tolist()]
+    elif valid.groups is not None and set(valid.groups.tolist()) - set(train.groups.tolist()):
+        warnings.warn(
+            "The unlabelled windows do not tell their subjects, so people who are held out for "
+            "internal validation may be pretrained on; give them as a dataset with 'subject' in "
+            "its descriptions.",
+            stacklevel=3,
+        )
+    return windows.take(np.flatnonzero(keep)) if keep.any() else None
+
+
+def _same_source(one: Any, other: Any) -> bool:
+    """Whether two sources are one and the same, also as views of one array's memory."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one.shape == other.shape and one.ctypes.data == other.ctypes.data
+    return one is other
 
 
 def cross_entropy_weights(
@@ -189,6 +208,12 @@ def cross_entropy_weights(
                 f"class_weight names {unknown[0]!r}, which is no label; the labels are "
                 f"{', '.join(map(repr, code_of))}."
             )
+        for label, weight in class_weight.items():
+            if not isinstance(weight, Real) or not 0 < weight < float("inf"):
+                raise ValueError(
+                    f"class_weight of {label!r} must be a positive number, got {weight!r}; windows "
+                    "of a class can be left out of the data."
+                )
         class_weight = {
             code: class_weight.get(label, 1.0) for label, code in code_of.items() if code in present
         }

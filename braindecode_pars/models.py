@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import warnings
 from collections.abc import Callable
@@ -26,6 +27,9 @@ PATCHES_PER_WINDOW = 30
 
 #: Arguments of :meth:`PARSNet.from_pretrained` that are for the download.
 HUB_ARGUMENTS = {"revision", "cache_dir", "force_download", "local_files_only", "token"}
+
+#: Arguments of :meth:`PARSNet.save_pretrained` beside those of ``push_to_hub``.
+SAVE_ARGUMENTS = {"config", "model_card_kwargs", "push_to_hub", "repo_id"}
 
 
 def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | None) -> int:
@@ -116,6 +120,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
     patch_seconds : float
         Length of a patch in seconds. Where ``sfreq`` is neither given nor inferable, a patch is
         a thirtieth of the window, as one second is of the paper's windows, and a warning says so.
+    patch_size : int | None
+        Length of a patch in samples, instead of ``patch_seconds``; ``sfreq`` is not needed then.
     channel_drop_prob : float
         Probability to drop a spatial token in training; at least one is kept. Dropped before
         the encoder, which costs less and changes nothing.
@@ -163,6 +169,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
         sfreq: float | None = None,
         *,
         patch_seconds: float = 1.0,
+        patch_size: int | None = None,
         channel_drop_prob: float = 0.5,
         electrode_position: bool = False,
         embed_dim: int = 512,
@@ -186,17 +193,11 @@ class PARSNet(EEGModuleMixin, nn.Module):
                 raise ValueError(f"{name} must be at least 1, got {value}.")
         if not 0 <= channel_drop_prob < 1:
             raise ValueError(f"channel_drop_prob must be in [0, 1), got {channel_drop_prob}.")
-        patch_size = patch_size_for(
-            patch_seconds,
-            _inferred(lambda: self.sfreq),
-            _inferred(lambda: self.n_times),
-        )
-        if _inferred(lambda: self.sfreq) is None:
-            warnings.warn(
-                f"PARSNet was not told the sampling rate; a patch is {patch_size} samples long, a "
-                "thirtieth of the window. Pass sfreq (in Hz); to EEGClassifier, module__sfreq.",
-                stacklevel=3,  # braindecode wraps __init__
+        if patch_size is None:
+            patch_size = patch_size_for(
+                patch_seconds, _inferred(lambda: self.sfreq), _inferred(lambda: self.n_times)
             )
+            self._warn_of_unknown_rate(patch_size)
         self.load_report: LoadReport | None = None
         self.channel_drop_prob = channel_drop_prob
         self.electrode_position = electrode_position
@@ -215,6 +216,14 @@ class PARSNet(EEGModuleMixin, nn.Module):
         self.spatial_attention = MultiHeadAttention(embed_dim, num_heads)
         self.final_layer = nn.Linear(embed_dim, self.n_outputs)
 
+    def _warn_of_unknown_rate(self, patch_size: int) -> None:
+        if _inferred(lambda: self.sfreq) is None:
+            warnings.warn(
+                f"PARSNet was not told the sampling rate; a patch is {patch_size} samples long, a "
+                "thirtieth of the window. Pass sfreq (in Hz); to EEGClassifier, module__sfreq.",
+                stacklevel=4,  # braindecode wraps __init__
+            )
+
     #: Files of :meth:`save_pretrained`, named as the Hugging Face Hub expects them.
     CONFIG: ClassVar[str] = "config.json"
     WEIGHTS: ClassVar[str] = "model.safetensors"
@@ -232,7 +241,15 @@ class PARSNet(EEGModuleMixin, nn.Module):
         """
         folder = Path(save_directory)
         self._save_pretrained(folder)
+        unknown = hub_arguments.keys() - SAVE_ARGUMENTS
+        if unknown and not hub_arguments.get("push_to_hub"):
+            raise TypeError(f"save_pretrained() got an unexpected argument {min(unknown)!r}")
         if not HAS_HF_HUB:
+            if hub_arguments.get("push_to_hub"):
+                raise ImportError(
+                    f"{folder} is written, but pushing it needs huggingface_hub; install it with: "
+                    "pip install huggingface_hub"
+                )
             return None
         # Not the mixin's, which deletes the old config.json before anything new is written.
         card = hub_arguments.pop("model_card_kwargs", None) or {}
@@ -266,6 +283,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
         *,
         strict: bool = True,
         n_outputs: int | None = None,
+        map_location: str | torch.device = "cpu",
         **arguments: Any,
     ) -> PARSNet:
         """Load what :meth:`save_pretrained` wrote.
@@ -278,6 +296,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
             Refuse a file that does not hold exactly this model. False loads what fits.
         n_outputs : int | None
             Another number of outputs than the saved one gives a fresh ``final_layer``.
+        map_location : str | torch.device
+            Device of the model.
         **arguments
             Other values for the constructor, such as another ``n_times`` or ``chs_info``; and
             ``revision``, ``cache_dir``, ``force_download``, ``local_files_only`` and ``token``
@@ -297,6 +317,9 @@ class PARSNet(EEGModuleMixin, nn.Module):
             When a file is damaged, the tensors do not match, or another ``sfreq`` is asked for.
         """
         download = {name: arguments.pop(name) for name in HUB_ARGUMENTS & arguments.keys()}
+        unknown = arguments.keys() - inspect.signature(cls).parameters.keys()
+        if unknown:
+            raise TypeError(f"from_pretrained() got an unexpected argument {min(unknown)!r}")
         folder = model_folder(pretrained_model_name_or_path, download=True, **download)
         for name in (cls.CONFIG, cls.WEIGHTS):
             if not (folder / name).is_file():
@@ -328,7 +351,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
         net.load_report = load_tensors(net, tensors, folder / cls.WEIGHTS, strict=strict)
         if n_outputs not in (None, net.n_outputs):
             net.reset_head(n_outputs)
-        return net.eval()
+        return net.to(map_location).eval()
 
     def get_torchinfo_statistics(self, *arguments: Any, **options: Any) -> Any:
         """As in braindecode, with a window of at least one patch where ``n_times`` is unknown."""

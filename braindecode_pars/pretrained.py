@@ -15,7 +15,16 @@ from braindecode_pars.hub import model_folder
 from braindecode_pars.models import PARSNet
 from braindecode_pars.weights import LoadReport, load_tensors, read_json, read_tensors, write_folder
 
-__all__ = ["EncoderCard", "Pretrained", "load_encoder", "read_card", "save_encoder"]
+__all__ = [
+    "EncoderCard",
+    "Pretrained",
+    "encoder_files",
+    "load_encoder",
+    "read_card",
+    "refuse_classifier_folder",
+    "save_encoder",
+    "unique_subjects",
+]
 
 WEIGHTS = "encoder.safetensors"
 CARD = "encoder.json"
@@ -92,14 +101,31 @@ def save_encoder(encoder: PatchEncoder, card: EncoderCard, folder: str | Path) -
     OSError
         When the folder cannot be written.
     """
+    refuse_classifier_folder(Path(folder))
+    return write_folder(folder, **encoder_files(encoder, card))
+
+
+def encoder_files(encoder: PatchEncoder, card: EncoderCard) -> dict[str, dict[str, Any]]:
+    """What :func:`save_encoder` writes, as arguments of ``weights.write_folder``."""
     activation = encoder.config["activation"]
     check_activation(activation)
     config = {**encoder.config, "activation": activation.__name__}
-    return write_folder(
-        folder,
-        tensors={WEIGHTS: encoder.state_dict()},
-        described={CARD: {"encoder": config, "pretraining": asdict(card)}},
-    )
+    return {
+        "tensors": {WEIGHTS: encoder.state_dict()},
+        "described": {CARD: {"encoder": config, "pretraining": asdict(card)}},
+    }
+
+
+def refuse_classifier_folder(folder: Path) -> None:
+    """One folder holds one encoder.
+
+    Raises
+    ------
+    ValueError
+        When a classifier lies there, whose encoder would hide another.
+    """
+    if (folder / CLASSIFIER).exists():
+        raise ValueError(f"{folder} holds a saved PARSClassifier; give its encoder another folder.")
 
 
 def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
@@ -109,7 +135,7 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
     ----------
     source : str | Path | object
         A folder made by :func:`save_encoder`, ``PARSClassifier.save`` or
-        ``PARSNet.save_pretrained`` (the first where there are several); the same on the Hugging
+        ``PARSNet.save_pretrained``; the same on the Hugging
         Face Hub, ``"hf://owner/name"`` to download it and ``"owner/name"`` where it has been
         downloaded before; a PatchEncoder; or anything fitted that has one: an estimator
         (``.encoder_``), a skorch net (``.module_.encoder``), a model (``.encoder``).
@@ -138,18 +164,23 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
     """
     if isinstance(source, (str, Path)):
         folder = model_folder(source)
-        if (folder / WEIGHTS).is_file() or not (folder / PARSNet.WEIGHTS).is_file():
+        is_classifier = (folder / CLASSIFIER).is_file()
+        is_encoder = (folder / WEIGHTS).is_file() or not (folder / PARSNet.WEIGHTS).is_file()
+        if is_encoder and not is_classifier:
             return _load_folder(folder, strict)
         net = PARSNet.from_pretrained(folder, strict=strict)
-        return Pretrained(net.encoder, _card_of_classifier(folder), net.load_report)
-    unknown = EncoderCard(subjects=None, finetune_subjects=None)
+        if not any(name.startswith("encoder.") for name in net.load_report.loaded):
+            raise ValueError(f"{folder} holds nothing of an encoder: {net.load_report}.")
+        card = _card_of_classifier(folder) if is_classifier else _unknown_card(net)
+        return Pretrained(net.encoder, card, net.load_report)
     for owner in (source, getattr(source, "module_", None)):
         for name in ("encoder_", "encoder"):
             encoder = getattr(owner, name, None)
             if isinstance(encoder, PatchEncoder):
-                return Pretrained(encoder, getattr(source, "encoder_card_", unknown), None)
+                card = getattr(source, "encoder_card_", None) or _unknown_card(owner)
+                return Pretrained(encoder, card, None)
     if isinstance(source, PatchEncoder):
-        return Pretrained(source, unknown, None)
+        return Pretrained(source, _unknown_card(source), None)
     fitted = hasattr(source, "fit") and not hasattr(source, "module_")
     raise TypeError(
         f"A {type(source).__name__} holds no pretrained encoder"
@@ -176,9 +207,13 @@ def _load_folder(folder: Path, strict: bool) -> Pretrained:
     return Pretrained(encoder, card, load_tensors(encoder, read_tensors(path), path, strict=strict))
 
 
+def _unknown_card(owner: Any) -> EncoderCard:
+    """Of a model that knows its sampling rate at best, and not whom it has seen."""
+    sfreq = getattr(owner, "_sfreq", None) if isinstance(owner, PARSNet) else None
+    return EncoderCard(sfreq=sfreq, subjects=None, finetune_subjects=None)
+
+
 def _card_of_classifier(folder: Path) -> EncoderCard:
-    if not (folder / CLASSIFIER).is_file():
-        return EncoderCard(subjects=None, finetune_subjects=None)
     try:
         return read_card(read_json(folder / CLASSIFIER)["pretraining"])
     except (KeyError, TypeError) as error:
@@ -200,8 +235,11 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
     if not (card.sfreq is None or number):
         raise TypeError(f"sfreq is {card.sfreq!r}, not a positive number of Hz")
     for name in ("subjects", "finetune_subjects"):
-        if not isinstance(getattr(card, name), (list, type(None))):
-            raise TypeError(f"{name} is {getattr(card, name)!r}, not a list")
+        subjects = getattr(card, name)
+        if not isinstance(subjects, (list, type(None))):
+            raise TypeError(f"{name} is {subjects!r}, not a list")
+        if subjects is not None:  # JSON has no tuples
+            setattr(card, name, [tuple(s) if isinstance(s, list) else s for s in subjects])
     return card
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from skorch import NeuralNet
-from skorch.callbacks import Callback
+from skorch.callbacks import Callback, EarlyStopping
 from skorch.dataset import get_len
 from torch import Tensor
 
@@ -77,8 +77,15 @@ class NoSilentFailure:
         try:
             return super().fit_loop(*args, **kwargs)
         except KeyboardInterrupt:
-            self.interrupted_ = True
+            self.interrupted_ = not self._stopped_early()
             raise
+
+    def _stopped_early(self) -> bool:
+        """Whether skorch's EarlyStopping has ended training, which it does by KeyboardInterrupt."""
+        return any(
+            isinstance(callback, EarlyStopping) and callback.misses_ == callback.patience
+            for _, callback in self.callbacks_
+        )
 
     def partial_fit(self, *args: Any, **kwargs: Any) -> Any:
         super().partial_fit(*args, **kwargs)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
+import shutil
+import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -162,24 +163,41 @@ def write_folder(
     for name, value in described.items():
         contents[name] = (json.dumps(value, indent=2, default=_to_json) + "\n").encode()
 
-    aside = uuid.uuid4().hex  # several processes may write at once
-    written: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, content in contents.items():
-            written.append(folder / f".{name}.{aside}")
-            _write(written[-1], content)
-        for name, path in zip(contents, written, strict=True):
-            os.replace(path, folder / name)
+        # A folder of its own: several processes may write at once.
+        with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder) as aside:
+            new, old = Path(aside) / "new", Path(aside) / "old"
+            new.mkdir()
+            old.mkdir()
+            for name, content in contents.items():
+                _write(new / name, content)
+            _exchange(folder, new, old, list(contents))
     except OSError as error:
-        for path in written:
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
         raise type(error)(
             error.errno,
             f"{folder} cannot be written ({error.strerror}); what it held before is unchanged",
         ) from error
     return folder
+
+
+def _exchange(folder: Path, new: Path, old: Path, names: list[str]) -> None:
+    """Put all new files in the place of the old ones, or none."""
+    try:
+        for name in names:
+            with suppress(FileNotFoundError):
+                shutil.copy2(folder / name, old / name)
+        for name in names:
+            os.replace(new / name, folder / name)
+    except BaseException:
+        for name in names:
+            if (new / name).exists():
+                continue  # not exchanged yet
+            if (old / name).exists():
+                os.replace(old / name, folder / name)
+            else:
+                (folder / name).unlink()
+        raise
 
 
 def _write(path: Path, content: bytes) -> None:

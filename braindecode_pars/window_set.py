@@ -64,7 +64,7 @@ class WindowSet(Dataset):
             When the window is not two-dimensional or holds NaN or infinite samples.
         """
         window = self.source[int(self.indices[i])]
-        if isinstance(window, (tuple, list)):
+        if isinstance(window, tuple) or (isinstance(window, list) and np.ndim(window[0]) == 2):
             window = window[0]
         if isinstance(window, mne.BaseEpochs):
             window = window.get_data(copy=False)[0]
@@ -126,7 +126,11 @@ class WindowSet(Dataset):
 
     def shortest(self) -> int:
         """Read every window once; all must be finite. Samples of the shortest."""
-        return min(self[i][0].shape[-1] for i in range(len(self)))
+        shapes = [self[i][0].shape for i in range(len(self))]
+        for i, shape in enumerate(shapes):
+            if 0 in shape:
+                raise ValueError(f"Window {i} has shape {shape}; there are no samples in it.")
+        return min(n_times for _, n_times in shapes)
 
     def check(self) -> tuple[int, int]:
         """Read every window once; all must be finite and of one shape.
@@ -319,6 +323,12 @@ def _describe_list(items: Sequence) -> _Facts:
             "BaseConcatDataset([...])."
         )
     if isinstance(first, (tuple, list)) and len(first) > 1 and np.ndim(first[0]) == 2:
+        for i, item in enumerate(items):
+            if not isinstance(item, (tuple, list)) or len(item) != len(first):
+                raise ValueError(
+                    f"Item {i} of X is a {type(item).__name__}, item 0 is a tuple of {len(first)}; "
+                    "all items must be of one kind."
+                )
         facts.y = np.asarray([item[1] for item in items])
     elif np.ndim(first) != 2 and not (isinstance(first, tuple) and np.ndim(first[0]) == 2):
         raise ValueError(
@@ -390,6 +400,9 @@ def _join(parts: list[_Facts]) -> _Facts:
             np.full(part.n_windows, None, object) if column is None else column
             for part, column in zip(parts, columns, strict=True)
         ]
+        if len({column.dtype.kind for column in known}) > 1:
+            # NumPy would make strings of numbers.
+            known = [column.astype(object) for column in known]
         return np.concatenate(known)
 
     return _Facts(

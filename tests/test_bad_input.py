@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 import torch
+from braindecode.augmentation import Mixup
 from braindecode.datasets import BaseConcatDataset, RawDataset
 from sklearn.exceptions import NotFittedError
 from torch import nn
@@ -153,6 +154,26 @@ WINDOWS = {
         ValueError,
         r"Window 7 has shape \(1, 600\), window 0 has \(2, 600\); all windows need the same",
     ),
+    "items of two kinds": (
+        lambda: fit([(ARRAY[0], 0), *ARRAY[1:]]),
+        ValueError,
+        "Item 1 of X is a ndarray, item 0 is a tuple of 2; all items must be of one kind",
+    ),
+    "no unlabelled windows": (
+        lambda: fit(unlabeled=ARRAY[:0]),
+        ValueError,
+        "unlabeled holds no windows; leave it out",
+    ),
+    "unlabelled windows without channels": (
+        lambda: fit(unlabeled=ARRAY[:, :0]),
+        ValueError,
+        r"Window 0 has shape \(0, 600\); there are no samples",
+    ),
+    "unlabelled windows with a stimulus channel": (
+        lambda: fit(unlabeled=epochs(names=["C3", "STI"], kinds=["eeg", "stim"])),
+        ValueError,
+        "STI is a stimulus channel",
+    ),
     "a flat list": (lambda: fit([1.0] * 8), ValueError, r"first item has shape \(\); its items"),
     "a list of datasets": (
         lambda: fit([recording(), recording()]),
@@ -257,6 +278,9 @@ PARAMETERS = {
         ("pretext_params", {"ratio": 0.5}, "PARS has no parameter 'ratio'; it takes decoder"),
         ("pretext_params", {"n_times": 5}, "PARS has no parameter 'n_times'"),
         ("pretext_params", {"position_mask_ratio": 2}, "position_mask_ratio"),
+        ("pretext_params", {"position_mask_ratio": "x"}, "position_mask_ratio must be in .* 'x'"),
+        ("pretext_params", {"n_patches": 10.0}, "n_patches must be an integer, got 10.0"),
+        ("pretext_params", {"min_gap": 2.5, "overlap": False}, "min_gap must be an integer, got"),
         ("pretext_params", {"decoder": "gru"}, "decoder must be 'cross_attention' or 'mlp'"),
         ("pretext_params", [1], "'pretext_params' parameter .* must be an instance of 'dict'"),
         ("sfreq", 0, "'sfreq' parameter"),
@@ -279,6 +303,10 @@ PARAMETERS = {
         ("weight_decay", -0.1, "'weight_decay' parameter"),
         ("augmentation", "noise", "'augmentation' parameter"),
         ("augmentation", ["noise"], "augmentation holds a str; it takes braindecode transforms"),
+        ("augmentation", Mixup(1.0), "augmentation holds a Mixup, which mixes labels too"),
+        ("class_weight", {0: -5.0}, "class_weight of 0 must be a positive number, got -5.0"),
+        ("class_weight", {1: "x"}, "class_weight of 1 must be a positive number, got 'x'"),
+        ("device", "meta", "device='meta' cannot be used here"),
         ("class_weight", "even", "'class_weight' parameter"),
         ("validation", 1.0, "'validation' parameter"),
         ("callbacks", WarmupCosine(), "'callbacks' parameter"),

@@ -164,6 +164,7 @@ CONFIGS = {
     "seconds": dict(n_times=None, input_window_seconds=6.0),
     "rate from the length": dict(sfreq=None, n_times=900, input_window_seconds=9.0),
     "rate only": dict(n_times=None, sfreq=250.0),
+    "samples": dict(patch_size=60, sfreq=None),
     "half a second": dict(patch_seconds=0.5, channel_drop_prob=0.1, drop_prob=0.2),
 }
 
@@ -207,8 +208,11 @@ def test_load_for_another_montage_length_and_task(tmp_path):
     assert torch.equal(other.query_token, net.query_token)
     with pytest.raises(ValueError, match="trained at 100 Hz, 200 Hz is asked for; resample"):
         PARSNet.from_pretrained(tmp_path, sfreq=200.0)
-    with pytest.raises(ValueError, match="does not describe a PARSNet"):
+    with pytest.raises(TypeError, match="got an unexpected argument 'n_filters'"):
         PARSNet.from_pretrained(tmp_path, n_filters=3)
+    with pytest.raises(TypeError, match="got an unexpected argument 'nonsense'"):
+        net.save_pretrained(tmp_path, nonsense=3)
+    assert PARSNet.from_pretrained(tmp_path, map_location="cpu").load_report.complete
 
 
 WITHOUT_HUB = """
@@ -228,10 +232,14 @@ again.load_state_dict(net.state_dict())
 for twin in (again.eval(), PARSNet.from_pretrained(sys.argv[1])):
     assert torch.equal(twin(x), net(x)), "another model"
 assert PARSNet.from_pretrained(sys.argv[1], n_outputs=5)(x).shape == (2, 5)
-try:
-    PARSNet.from_pretrained("hf://owner/name")
-except ImportError as error:
-    print(error)
+for attempt in (
+    lambda: PARSNet.from_pretrained("hf://owner/name"),
+    lambda: net.save_pretrained(sys.argv[1], push_to_hub=True),
+):
+    try:
+        attempt()
+    except ImportError as error:
+        print(error)
 """
 
 
@@ -240,7 +248,7 @@ def test_without_huggingface_hub(tmp_path):
         [sys.executable, "-c", WITHOUT_HUB, str(tmp_path)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert "pip install huggingface_hub" in done.stdout
+    assert done.stdout.count("pip install huggingface_hub") == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
     assert PARSNet.from_pretrained(tmp_path).load_report.complete  # and here with it
 

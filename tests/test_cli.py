@@ -111,6 +111,7 @@ def test_demo_on_real_recordings(eeg_folder, tmp_path, monkeypatch):
     [
         (["--pretext", "parts"], "'parts' is no pretext task; known are"),
         (["--data", "nowhere"], "nowhere holds no run"),
+        (["--all", "--pretext", "mae"], "--all takes every task; leave --pretext out"),
     ],
 )
 def test_mistakes_end_in_one_sentence(arguments, message, tmp_path):

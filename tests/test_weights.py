@@ -49,6 +49,36 @@ def test_nothing_is_written_before_everything_is_ready(tmp_path, monkeypatch):
     assert (tmp_path / "a.json").read_text() == "old"
 
 
+def test_an_exchange_that_fails_half_way_is_taken_back(tmp_path, monkeypatch):
+    """Files of two models must not be mixed."""
+    write_folder(tmp_path, tensors={}, described={"a.json": {"n": 1}, "b.json": {"n": 1}})
+    replace, calls = weights.os.replace, []
+
+    def fail_at_the_third(source, target):
+        calls.append(target)
+        if len(calls) == 3:
+            raise OSError(13, "Permission denied")
+        replace(source, target)
+
+    monkeypatch.setattr(weights.os, "replace", fail_at_the_third)
+    new = {"a.json": {"n": 2}, "c.json": {"n": 2}, "b.json": {"n": 2}}
+    with pytest.raises(OSError, match="what it held before is unchanged"):
+        write_folder(tmp_path, tensors={}, described=new)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "b.json"]
+    assert read_json(tmp_path / "a.json") == read_json(tmp_path / "b.json") == {"n": 1}
+
+
+def test_ctrl_c_while_writing_leaves_nothing_behind(tmp_path, monkeypatch):
+    def interrupted(path, content):
+        path.write_bytes(content[:1])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(weights, "_write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_folder(tmp_path, tensors={}, described={"a.json": {}})
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_parts_are_loaded_only_when_asked_for():
     linear = nn.Linear(3, 2)
     bias = linear.bias.detach().clone()

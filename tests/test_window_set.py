@@ -159,6 +159,27 @@ def test_lazy_epochs_are_loaded(nights):
     assert not epochs.preload
 
 
+def test_recordings_whose_labels_and_subjects_differ_in_type(nights):
+    """NumPy would make strings of the numbers, and person 1 would be somebody else."""
+    first, second = (
+        type(d)(d.raw, d.metadata, {"subject": s})
+        for d, s in zip(nights.datasets, (1, "S2"), strict=False)
+    )
+    windows = as_window_set(BaseConcatDataset([first, second]))
+    assert set(windows.groups.tolist()) == {1, "S2"}
+    second.metadata = second.metadata.assign(target="a")
+    second.y = second.metadata["target"].to_list()
+    windows = as_window_set(BaseConcatDataset([first, second]))
+    assert {type(label) for label in windows.y.tolist()} == {int, str}
+
+
+def test_nested_lists_are_windows():
+    array = np.random.default_rng(0).normal(size=(3, 2, 5)).astype(np.float32)
+    windows = as_window_set(array.tolist())
+    assert windows.check() == (2, 5)
+    np.testing.assert_array_equal(windows[1][0], array[1])
+
+
 def test_continuous_recordings_must_be_windowed_first(nights):
     raw = BaseConcatDataset([RawDataset(nights.datasets[0].raw, {"subject": 1})])
     with pytest.raises(TypeError, match="cut them into windows first"):

@@ -25,7 +25,13 @@ from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.models import patch_size_for
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder, unique_subjects
+from braindecode_pars.pretrained import (
+    EncoderCard,
+    load_encoder,
+    refuse_classifier_folder,
+    save_encoder,
+    unique_subjects,
+)
 from braindecode_pars.pretraining import PretrainingNet
 from braindecode_pars.seeding import seeded
 from braindecode_pars.window_set import WindowSet, as_window_set
@@ -100,6 +106,7 @@ class EncoderEstimator(BaseEstimator):
                 raise ValueError(
                     f"checkpoint_dir={str(self.checkpoint_dir)!r} cannot be a folder: {error}."
                 ) from error
+            refuse_classifier_folder(Path(self.checkpoint_dir))
         windows = as_window_set(X, y, groups, self.sfreq)
         _refuse_triggers(windows.chs_info)
         self.n_chans_, self.n_times_ = windows.check()
@@ -111,6 +118,9 @@ class EncoderEstimator(BaseEstimator):
         if unlabeled is None:
             return None
         windows = as_window_set(unlabeled)
+        if len(windows) == 0:
+            raise ValueError("unlabeled holds no windows; leave it out.")
+        _refuse_triggers(windows.chs_info)
         self._check_sfreq(windows, "The unlabelled windows")
         if self.encoder is not None or self.pretext is None:
             warnings.warn(
@@ -131,7 +141,10 @@ class EncoderEstimator(BaseEstimator):
     def _device(self) -> torch.device:
         if self.device != "auto":
             try:
-                return torch.empty(0, device=self.device).device
+                device = torch.empty(0, device=self.device).device
+                if device.type == "meta":
+                    raise TypeError("it holds no numbers")
+                return device
             except (RuntimeError, AssertionError, TypeError) as error:
                 raise ValueError(
                     f"device={self.device!r} cannot be used here ({str(error).splitlines()[0]}); "
@@ -140,6 +153,15 @@ class EncoderEstimator(BaseEstimator):
         if torch.cuda.is_available():
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+    @contextmanager
+    def _fitting(self) -> Iterator[None]:
+        """A fit that fails leaves nothing behind; Ctrl-C keeps what was learned until then."""
+        try:
+            yield
+        except Exception:
+            self._forget()
+            raise
 
     @contextmanager
     def _seeded(self) -> Iterator[_Seeds]:
@@ -163,7 +185,12 @@ class EncoderEstimator(BaseEstimator):
             if self.verbose:
                 print(f"encoder from {self.encoder}: {report}")
         trained_at = self.encoder_card_.sfreq
-        if self.sfreq_ is None:
+        if self.sfreq_ is None and trained_at is not None:
+            warnings.warn(
+                f"These windows do not tell their sampling rate; they are taken to have the "
+                f"encoder's {trained_at:g} Hz. Pass sfreq= (in Hz) to {type(self).__name__}.",
+                stacklevel=3,
+            )
             self.sfreq_ = trained_at
         elif trained_at is not None and not np.isclose(self.sfreq_, trained_at):
             raise ValueError(

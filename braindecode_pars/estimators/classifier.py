@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import torch
-from braindecode.augmentation import Transform
+from braindecode.augmentation import Mixup, Transform
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -24,19 +24,21 @@ from braindecode_pars.electrodes import electrode_positions
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.base import COUNT, POSITIVE, EncoderEstimator, finite
 from braindecode_pars.estimators.fine_tuning import FineTuningNet, fine_tuning_net
+from braindecode_pars.estimators.history import history_frame, losses
 from braindecode_pars.estimators.saved import (
+    MALFORMED,
     labels_from_json,
     labels_to_json,
     parameters_from_json,
     parameters_to_json,
     read_description,
+    rows_from_json,
 )
 from braindecode_pars.hub import model_folder
 from braindecode_pars.labels import (
     cross_entropy_weights,
     drop_held_out,
     hold_out,
-    labels_of,
     split_unlabeled,
 )
 from braindecode_pars.models import PARSNet
@@ -46,9 +48,6 @@ from braindecode_pars.weights import write_folder
 from braindecode_pars.window_set import WindowSet, as_window_set
 
 __all__ = ["PARSClassifier"]
-
-_LOSSES = ("train_loss", "valid_loss", "train_loss_relative")
-_PART = "train_loss_relative_"
 
 
 class PARSClassifier(ClassifierMixin, EncoderEstimator):
@@ -254,7 +253,7 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
         encoder = self._resolve_encoder()
         patch_size = self._patch_size(encoder)
 
-        with self._seeded() as seeds:
+        with self._fitting(), self._seeded() as seeds:
             train, valid = hold_out(labeled, self.validation, seeds.split)
             self.net_ = self._build_net(train, valid, encoder, patch_size, seeds.augmentation)
             if encoder is not None:
@@ -262,16 +261,22 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
             self.pretraining_history_ = []
             try:
                 if self._wants_pretraining(encoder):
-                    others = [drop_held_out(part, train, valid) for part in (without_label, extra)]
-                    self._pretrain(self.encoder_, [train, *others], seeds.pretraining)
+                    parts = [
+                        train,
+                        drop_held_out(without_label, train, valid),
+                        drop_held_out(extra, train, valid),
+                    ]
+                    self._pretrain(self.encoder_, parts, seeds.pretraining)
+                self.encoder_card_ = replace(
+                    self.encoder_card_,
+                    sfreq=self.sfreq_,
+                    finetune_subjects=unique_subjects(
+                        self.encoder_card_.finetune_subjects, labeled.groups
+                    ),
+                )
                 self.net_.partial_fit(train, None)
             finally:
                 self.net_.train_split = None  # or a pickle would hold the training data
-        self.encoder_card_ = replace(
-            self.encoder_card_,
-            sfreq=self.sfreq_,
-            finetune_subjects=unique_subjects(self.encoder_card_.finetune_subjects, labeled.groups),
-        )
         return self
 
     def _check_electrodes(self) -> None:
@@ -302,8 +307,6 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
         patch_size: int,
         augmentation_seed: int,
     ) -> FineTuningNet:
-        # Where nothing tells the sampling rate, a patch is called a second.
-        sfreq = self.sfreq_ or float(patch_size)
         if encoder is not None:
             sizes = {name: value for name, value in encoder.config.items() if name != "patch_size"}
         else:
@@ -318,8 +321,8 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
             module__n_chans=self.n_chans_,
             module__chs_info=self.chs_info_ or None,
             module__n_times=self.n_times_,
-            module__sfreq=sfreq,
-            module__patch_seconds=patch_size / sfreq,
+            module__sfreq=self.sfreq_,
+            module__patch_size=patch_size,
             module__channel_drop_prob=self.channel_drop_prob,
             module__electrode_position=self.electrode_position,
             **{f"module__{name}": value for name, value in sizes.items()},
@@ -353,12 +356,9 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
     def history_(self) -> pd.DataFrame:
         """One row an epoch, over both phases."""
         check_is_fitted(self)
-        phases = {"pretraining": self.pretraining_history_, "fine-tuning": self.net_.history}
-        rows = [
-            {"phase": phase, **row} for phase, history in phases.items() for row in _losses(history)
-        ]
-        parts = sorted({name for row in rows for name in row if name.startswith(_PART)})
-        return pd.DataFrame(rows, columns=["phase", "epoch", *_LOSSES, *parts])
+        return history_frame(
+            {"pretraining": self.pretraining_history_, "fine-tuning": self.net_.history}
+        )
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Logits, shape (n_windows, n_classes); for two classes their difference, (n_windows,).
@@ -399,20 +399,22 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
         return finite(torch.cat(logits))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy; labels of the dataset where ``y`` is None.
+        """Accuracy on labelled windows; labels of the dataset where ``y`` is None.
 
         A label that was not there in ``fit`` counts as wrong, with a warning.
         """
         check_is_fitted(self)
-        y = labels_of(as_window_set(X, y))
-        unseen = sorted(set(y.tolist()) - set(self.classes_.tolist()), key=str)
+        windows, _ = split_unlabeled(as_window_set(X, y), self.unlabeled_label)
+        unseen = sorted(set(windows.y.tolist()) - set(self.classes_.tolist()), key=str)
         if unseen:
             warnings.warn(
                 f"Label{'s' if len(unseen) > 1 else ''} {', '.join(map(repr, unseen))} "
                 "did not occur in fit; windows that have it count as wrong.",
                 stacklevel=2,
             )
-        return float(np.average(self.predict(X) == y, weights=sample_weight))
+        if sample_weight is not None:
+            sample_weight = np.asarray(sample_weight)[windows.indices]
+        return float(np.average(self.predict(windows) == windows.y, weights=sample_weight))
 
     def save(self, folder: str | Path) -> Path:
         """Write the fitted model into a folder, without pickle.
@@ -449,8 +451,8 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
             },
             "pretraining": asdict(self.encoder_card_),
             "history": {
-                "pretraining": _losses(self.pretraining_history_),
-                "fine-tuning": _losses(self.net_.history),
+                "pretraining": losses(self.pretraining_history_),
+                "fine-tuning": losses(self.net_.history),
             },
         }
         return write_folder(folder, **files)
@@ -486,34 +488,29 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
             loaded.device = device
             loaded.classes_ = labels_from_json(described["classes"])
             loaded.sfreq_ = described["windows"]["sfreq"]
-            montage = described["windows"]["montage"]
+            montages = {"one": module._chs_info, "several": [], "unknown": None}
+            loaded.chs_info_ = montages[described["windows"]["montage"]]
             loaded.encoder_card_ = read_card(described["pretraining"])
-            loaded.pretraining_history_ = described["history"]["pretraining"]
-            history = described["history"]["fine-tuning"]
+            loaded.pretraining_history_ = rows_from_json(described["history"]["pretraining"])
+            history = rows_from_json(described["history"]["fine-tuning"])
             weights = described["class_weights"]
-        except (KeyError, TypeError) as error:
+            weights = None if weights is None else torch.tensor(weights, dtype=torch.float32)
+            if not history:
+                raise ValueError("it was never fine-tuned")
+            if len(loaded.classes_) != module.n_outputs:
+                raise ValueError(
+                    f"it names {len(loaded.classes_)} classes, the model has {module.n_outputs} "
+                    "outputs"
+                )
+        except MALFORMED as error:
             raise ValueError(
                 f"{folder / CLASSIFIER} does not describe a PARSClassifier: {error}."
             ) from error
-        if len(loaded.classes_) != module.n_outputs:
-            raise ValueError(
-                f"{folder / CLASSIFIER} names {len(loaded.classes_)} classes, the model has "
-                f"{module.n_outputs} outputs."
-            )
         loaded.n_chans_, loaded.n_times_ = module.n_chans, module.n_times
-        loaded.chs_info_ = {"one": module._chs_info, "several": []}.get(montage)
         loaded.load_report_ = module.load_report
-        weights = None if weights is None else torch.tensor(weights)
         loaded.net_ = loaded._net(module, weights, None)
         loaded.net_.history.extend(history)
         return loaded
-
-
-def _losses(history: list[dict]) -> list[dict]:
-    return [
-        {name: row[name] for name in row if name in ("epoch", *_LOSSES) or name.startswith(_PART)}
-        for row in history
-    ]
 
 
 def _check_contents(augmentation: Any, callbacks: list | None) -> None:
@@ -522,6 +519,12 @@ def _check_contents(augmentation: Any, callbacks: list | None) -> None:
         if not isinstance(transform, (Transform, NoneType)):
             raise TypeError(
                 f"augmentation holds a {type(transform).__name__}; it takes braindecode transforms."
+            )
+        parts = () if transform is None else transform.modules()
+        if any(isinstance(part, Mixup) for part in parts):
+            raise TypeError(
+                "augmentation holds a Mixup, which mixes labels too; the cross-entropy here takes "
+                "one label a window."
             )
     for entry in callbacks or ():
         callback = entry[1] if isinstance(entry, tuple) and len(entry) == 2 else entry

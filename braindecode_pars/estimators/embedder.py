@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import torch
 from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
@@ -15,15 +16,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.base import EncoderEstimator, finite
+from braindecode_pars.estimators.history import history_frame, losses
 from braindecode_pars.estimators.saved import (
+    MALFORMED,
     parameters_from_json,
     parameters_to_json,
     read_description,
+    rows_from_json,
 )
 from braindecode_pars.hub import model_folder
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretrained import load_encoder, save_encoder
+from braindecode_pars.pretrained import encoder_files, load_encoder, refuse_classifier_folder
 from braindecode_pars.weights import write_folder
 
 __all__ = ["PARSEmbedder"]
@@ -54,6 +58,8 @@ verbose, checkpoint_dir
         The pretext task with its trained decoder, where ``fit`` has pretrained.
     load_report_ : LoadReport
         Which tensors were loaded, where the encoder came from a folder.
+    history_ : pandas.DataFrame
+        As in :class:`PARSClassifier`, of pretraining alone.
 
     Examples
     --------
@@ -125,7 +131,7 @@ verbose, checkpoint_dir
         extra = self._read_unlabeled(unlabeled)
         encoder = self._resolve_encoder()
         patch_size = self._patch_size(encoder)
-        with self._seeded() as seeds:
+        with self._fitting(), self._seeded() as seeds:
             if encoder is None:
                 encoder_ = PatchEncoder(
                     patch_size, self.embed_dim, self.num_layers, self.num_heads, self.mlp_dim
@@ -141,6 +147,9 @@ verbose, checkpoint_dir
             finally:
                 self.encoder_.cpu()  # a pickle must load where there is no GPU
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "encoder_")
 
     def _keep_task(self, task: PretextTask) -> None:
         self.task_ = task.cpu()
@@ -159,6 +168,12 @@ verbose, checkpoint_dir
                     pooled.append(channels.std(dim=1, correction=0))
                 embedded.append(torch.cat(pooled, dim=1).cpu())
         return finite(torch.cat(embedded)).numpy()
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """One row an epoch of pretraining."""
+        check_is_fitted(self)
+        return history_frame({"pretraining": self.pretraining_history_})
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of ``transform``: ``mean0``, ``mean1``, ..., ``std0``, ...
@@ -186,13 +201,15 @@ verbose, checkpoint_dir
             When the folder cannot be written.
         """
         check_is_fitted(self)
-        save_encoder(self.encoder_, self.encoder_card_, folder)
-        described = {
+        refuse_classifier_folder(Path(folder))
+        files = encoder_files(self.encoder_, self.encoder_card_)
+        files["described"][EMBEDDER] = {
             "estimator": "PARSEmbedder",
             "parameters": parameters_to_json(self),
             "windows": {"n_chans": self.n_chans_, "n_times": self.n_times_, "sfreq": self.sfreq_},
+            "history": losses(self.pretraining_history_),
         }
-        return write_folder(folder, tensors={}, described={EMBEDDER: described})
+        return write_folder(folder, **files)
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto", strict: bool = True) -> PARSEmbedder:
@@ -204,7 +221,8 @@ verbose, checkpoint_dir
             seen = described["windows"]
             loaded.n_chans_, loaded.n_times_ = seen["n_chans"], seen["n_times"]
             loaded.sfreq_, loaded.chs_info_ = seen["sfreq"], None
-        except (KeyError, TypeError) as error:
+            loaded.pretraining_history_ = rows_from_json(described["history"])
+        except MALFORMED as error:
             raise ValueError(
                 f"{folder / EMBEDDER} does not describe a PARSEmbedder: {error}."
             ) from error

@@ -15,20 +15,26 @@ from braindecode_pars.pretext.base import PRETEXT_TASKS
 from braindecode_pars.weights import read_json
 
 __all__ = [
+    "MALFORMED",
     "labels_from_json",
     "labels_to_json",
     "parameters_from_json",
     "parameters_to_json",
     "read_description",
+    "rows_from_json",
 ]
+
+#: What a file with entries of wrong types leads to.
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RuntimeError)
 
 
 def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
-    """Constructor arguments: ``kept`` are JSON, ``left_out`` the text of those that cannot be.
+    """Constructor arguments: ``kept`` as they are, dicts with other keys than strings as
+    ``pairs``, and ``left_out`` the text of those that cannot be kept.
 
     An object (a task instance, an augmentation, a callback) would need a pickle.
     """
-    kept, left_out = {}, {}
+    kept, pairs, left_out = {}, {}, {}
     for name, value in estimator.get_params(deep=False).items():
         if isinstance(value, type) and PRETEXT_TASKS.get(getattr(value, "name", "")) is value:
             value = value.name
@@ -36,11 +42,13 @@ def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
             value = str(value)
         elif isinstance(value, np.generic):
             value = value.item()
-        if _is_json(value):
+        if isinstance(value, dict) and not _is_json(value) and _is_json([*value, *value.values()]):
+            pairs[name] = list(map(list, value.items()))  # JSON has string keys only
+        elif _is_json(value):
             kept[name] = value
         else:
             left_out[name] = repr(value)
-    return {"kept": kept, "left_out": left_out}
+    return {"kept": kept, "pairs": pairs, "left_out": left_out}
 
 
 def _is_json(value: Any) -> bool:
@@ -60,7 +68,21 @@ def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) ->
             "matters only when this estimator is fitted anew.",
             stacklevel=3,
         )
-    return cls(**described["kept"])
+    pairs = {name: dict(items) for name, items in described["pairs"].items()}
+    return cls(**described["kept"], **pairs)
+
+
+def rows_from_json(rows: Any) -> list[dict[str, Any]]:
+    """The rows of a history.
+
+    Raises
+    ------
+    TypeError
+        When they are not.
+    """
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise TypeError(f"its history is {rows!r}")
+    return rows
 
 
 def labels_to_json(labels: np.ndarray) -> dict[str, Any]:

@@ -160,7 +160,10 @@ def _encoder_cards(fitted: Any) -> Iterator[Any]:
     """The cards of all encoders in an estimator, also inside pipelines, searches, ensembles."""
     if hasattr(fitted, "encoder_card_"):
         yield fitted.encoder_card_
-    inner = [step for _, step in getattr(fitted, "steps", [])]
+    inner = [part for _, part in getattr(fitted, "steps", [])]
+    inner += [part for _, part in getattr(fitted, "transformer_list", [])]
+    inner += [part for _, part, _ in getattr(fitted, "transformers_", [])]
+    inner += [part.estimator for part in getattr(fitted, "calibrated_classifiers_", [])]
     inner += [getattr(fitted, name, None) for name in ("best_estimator_", "estimator_")]
     inner += list(getattr(fitted, "estimators_", []))
     for part in inner:

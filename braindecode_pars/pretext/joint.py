@@ -91,14 +91,17 @@ class Joint(PretextTask):
         **encoder_arguments: Any,
     ):
         super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
-        weights = _checked({"pars": 1.0, "mae": 1.0} if tasks is None else tasks)
+        tasks = {"pars": 1.0, "mae": 1.0} if tasks is None else tasks
+        weights = _checked(tasks)
         task_params = dict(task_params or {})
-        absent = sorted(set(task_params) - set(weights))
-        if absent:
-            raise ValueError(
-                f"task_params has arguments for {absent[0]!r}, which is not among the tasks "
-                f"{', '.join(weights)}."
-            )
+        for name, params in task_params.items():
+            if name not in tasks:
+                raise ValueError(
+                    f"task_params has arguments for {name!r}, which is not among the tasks "
+                    f"{', '.join(tasks)}."
+                )
+            if not isinstance(params, Mapping):
+                raise TypeError(f"task_params of {name!r} is a dict of arguments, got {params!r}.")
         self.weights = weights
         self.parts = nn.ModuleDict(
             {
@@ -109,11 +112,14 @@ class Joint(PretextTask):
             }
         )
 
+        # Once, since that of some settings is a simulation.
+        self.chances = {name: part.chance_loss() for name, part in self.parts.items()}
+
     @property
     def criterion(self) -> partial[WeightedSum]:
         """Makes the :class:`WeightedSum` of these parts."""
         criteria = {name: part.criterion for name, part in self.parts.items()}
-        factors = {name: self.weights[name] / p.chance_loss() for name, p in self.parts.items()}
+        factors = {name: self.weights[name] / self.chances[name] for name in self.parts}
         return partial(WeightedSum, criteria, factors)
 
     def use_encoder(self, encoder: PatchEncoder) -> None:
@@ -137,7 +143,7 @@ class Joint(PretextTask):
         losses = {}
         for name, part in self.parts.items():
             answer = prediction[name], target[name]
-            losses[name] = part.criterion()(*answer) / part.chance_loss()
+            losses[name] = part.criterion()(*answer) / self.chances[name]
             inner = part.part_losses(*answer)
             losses.update({f"{name}_{key}": value for key, value in inner.items()})
         return losses

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import torch
@@ -106,8 +107,11 @@ class PARS(PretextTask):
         **encoder_arguments: Any,
     ):
         super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
-        if not 0 < position_mask_ratio <= 1:
-            raise ValueError(f"position_mask_ratio must be in (0, 1], got {position_mask_ratio}.")
+        for name, value in (("n_patches", n_patches), ("min_gap", min_gap)):
+            if value is not None and not isinstance(value, Integral):
+                raise ValueError(f"{name} must be an integer, got {value!r}.")
+        if not isinstance(position_mask_ratio, Real) or not 0 < position_mask_ratio <= 1:
+            raise ValueError(f"position_mask_ratio must be in (0, 1], got {position_mask_ratio!r}.")
         if sampling not in ("random", "grid"):
             raise ValueError(f"sampling must be 'random' or 'grid', got {sampling!r}.")
         if min_gap < 0 or (min_gap and overlap):

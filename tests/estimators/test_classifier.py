@@ -13,7 +13,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
 from sklearn.pipeline import make_pipeline
-from skorch.callbacks import Callback
+from skorch.callbacks import Callback, EarlyStopping
+from skorch.utils import noop
 from small import classifier, embedder, same_weights
 from test_pretraining import InterruptAt
 from test_window_set import Counting
@@ -24,6 +25,7 @@ from braindecode_pars import PARSClassifier, PatchEncoder, as_sklearn, paper
 from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.pretraining import PretrainingNet
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +206,7 @@ def test_unlabelled_windows_may_be_shorter_and_of_another_montage(nights):
     assert clf.encoder_card_.n_windows == 96 + 6
     short[4, 7, 3] = np.nan
     with pytest.raises(ValueError, match="Window 4 holds NaN or infinite samples in channel 7"):
-        classifier().fit(nights, unlabeled=short)
+        classifier(validation=0).fit(nights, unlabeled=short)
     with pytest.warns(UserWarning, match=r"of no use here.*pretext is None"):
         classifier(pretext=None).fit(nights, unlabeled=nights)
 
@@ -394,6 +396,73 @@ def test_ctrl_c_in_fine_tuning_is_raised(nights):
     with pytest.raises(KeyboardInterrupt):
         clf.fit(nights)
     assert clf.predict(nights).shape == (96,)
+    # Whoever scores it is warned of the people it has seen all the same.
+    assert clf.encoder_card_.finetune_subjects == [1, 2, 3, 4]
+
+
+def test_early_stopping_is_no_ctrl_c(nights):
+    stop = EarlyStopping(monitor="train_loss", patience=2, threshold=10.0, sink=noop)
+    clf = classifier(pretext=None, finetune_epochs=9, callbacks=[stop]).fit(nights)
+    assert len(clf.history_) == 3
+    net = PretrainingNet(
+        PARS(3000, 100, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32),
+        max_epochs=9,
+        callbacks=[EarlyStopping(monitor="train_loss", patience=2, threshold=10.0, sink=noop)],
+        verbose=0,
+    )
+    assert len(net.fit(np.stack([nights[i][0][0] for i in range(8)])).history) == 3
+
+
+def test_a_fit_that_fails_half_way_counts_as_none(nights):
+    class Fail(Callback):
+        def on_batch_end(self, net, **kwargs):
+            raise RuntimeError("disk on fire")
+
+    clf = classifier(pretext=None, callbacks=[Fail()])
+    with pytest.raises(RuntimeError, match="disk on fire"):
+        clf.fit(nights)
+    for attempt in (clf.predict, clf.predict_proba, clf.score):
+        with pytest.raises(NotFittedError):
+            attempt(nights)
+
+
+def test_unlabelled_windows_are_not_those_held_out(nights):
+    """Where subjects are unknown, or there is only one, they are told apart as windows."""
+    array = np.stack([nights[i][0] for i in range(12)])
+    y = [0, 1] * 6
+    for unlabeled in (array, array[:]):
+        clf = classifier(sfreq=100, validation=0.5).fit(array, y, unlabeled=unlabeled)
+        assert clf.encoder_card_.n_windows == 6 + 6
+    tensor = torch.from_numpy(array)
+    clf = classifier(sfreq=100, validation=0.5).fit(tensor, y, unlabeled=tensor)
+    assert clf.encoder_card_.n_windows == 6 + 6
+    night = nights.datasets[0]
+    with pytest.warns(UserWarning, match="All windows are of one subject"):
+        clf = classifier(validation=0.25).fit(night, np.arange(24) % 2, unlabeled=night)
+    assert clf.encoder_card_.n_windows == 18 + 18
+    people = "unlabelled windows do not tell their subjects, so people who are held out"
+    with pytest.warns(UserWarning, match=people) as caught:
+        classifier(validation=0.5).fit(nights, np.arange(96) % 2, unlabeled=array)
+    assert caught[0].filename == __file__
+
+
+def test_windows_without_a_rate_are_taken_to_have_the_encoders(nights):
+    emb = embedder().fit(nights)
+    array = np.stack([nights[i][0] for i in range(8)])
+    with pytest.warns(UserWarning, match="are taken to have the encoder's 100 Hz. Pass sfreq="):
+        clf = classifier(encoder=emb, validation=0).fit(array, [0, 1] * 4)
+    assert clf.sfreq_ == 100.0
+
+
+def test_score_leaves_unlabelled_windows_out(nights):
+    y = np.where(np.arange(96) % 3 == 0, -1, as_sklearn(nights)[1] == 0)
+    clf = classifier().fit(nights, y)
+    labeled = np.flatnonzero(y != -1)
+    expected = (clf.predict(nights) == y)[labeled].mean()
+    assert clf.score(nights, y) == expected
+    weights = np.random.default_rng(0).random(96)
+    weighted = np.average((clf.predict(nights) == y)[labeled], weights=weights[labeled])
+    assert clf.score(nights, y, sample_weight=weights) == pytest.approx(weighted)
 
 
 def test_the_published_settings_fit_the_constructor():

@@ -60,6 +60,8 @@ def test_save_and_load(nights, tmp_path):
     np.testing.assert_array_equal(again.transform(nights), emb.transform(nights))
     assert again.load_report_.complete
     assert again.encoder_card_ == emb.encoder_card_
+    assert again.history_.equals(emb.history_)
+    assert emb.history_["phase"].tolist() == ["pretraining"]
     assert again.get_params() == {**emb.get_params(), "device": "auto"}
     classifier = PARSClassifier(encoder=tmp_path / "run", verbose=0, finetune_epochs=1)
     assert classifier.fit(nights).encoder_card_.subjects == [1, 2, 3, 4]
@@ -69,6 +71,15 @@ def test_groups_are_remembered_where_windows_do_not_tell(nights):
     array = np.stack([nights[i][0] for i in range(8)])
     card = embedder(sfreq=100).fit(array, groups=["a", "b"] * 4).encoder_card_
     assert card.subjects == ["a", "b"]
+
+
+def test_a_fit_that_fails_leaves_nothing(nights):
+    for arguments in (dict(pretext="nonsense"), dict(embed_dim=15)):
+        emb = embedder(**arguments)
+        with pytest.raises(ValueError, match=r"nonsense|embed_dim"):
+            emb.fit(nights)
+        with pytest.raises(NotFittedError):
+            emb.transform(nights)
 
 
 def test_not_fitted_yet(nights, tmp_path):

@@ -57,6 +57,31 @@ def test_the_losses_of_parts_are_kept(nights, tmp_path):
     assert PARSClassifier.load(clf.save(tmp_path)).history_.equals(clf.history_)
 
 
+def test_the_folder_of_a_checkpoint_serves_too(nights, tmp_path):
+    """What is fine-tuned last is what is loaded."""
+    clf = classifier(checkpoint_dir=tmp_path).fit(nights)
+    assert not same_weights(load_encoder(tmp_path).encoder, clf.encoder_)  # the pretrained one
+    clf.save(tmp_path)
+    assert same_weights(load_encoder(tmp_path).encoder, clf.encoder_)
+    with pytest.raises(ValueError, match="holds a saved PARSClassifier; give its encoder another"):
+        embedder().fit(nights).save(tmp_path)
+    with pytest.raises(ValueError, match="holds a saved PARSClassifier; give its encoder another"):
+        classifier(checkpoint_dir=tmp_path, pretrain_epochs=10**9).fit(nights)
+
+
+def test_weights_of_classes_are_kept(nights, tmp_path):
+    clf = classifier(class_weight={0: 2.0, 3: 1.5}).fit(nights)
+    assert PARSClassifier.load(clf.save(tmp_path)).class_weight == {0: 2.0, 3: 1.5}
+
+
+def test_an_encoder_that_is_not_there_at_all(folder):
+    tensors = load_file(folder / "model.safetensors")
+    head = {name: value for name, value in tensors.items() if not name.startswith("encoder.")}
+    save_file(head, folder / "model.safetensors")
+    with pytest.raises(ValueError, match="holds nothing of an encoder: "):
+        load_encoder(folder, strict=False)
+
+
 def test_everything_a_user_asks_of_it_is_there_again(fitted, folder, nights):
     clf = PARSClassifier.load(folder)
     np.testing.assert_array_equal(clf.predict_proba(nights), fitted.predict_proba(nights))
@@ -88,6 +113,7 @@ def test_windows_that_know_nothing_of_themselves(nights, tmp_path):
     loaded = PARSClassifier.load(clf.save(tmp_path))
     assert loaded.sfreq_ is None
     assert loaded.chs_info_ is None
+    assert PARSNet.from_pretrained(tmp_path)._sfreq is None  # not one that we have made up
     np.testing.assert_array_equal(loaded.predict_proba(array), clf.predict_proba(array))
 
 
@@ -189,6 +215,14 @@ def test_nothing_that_fits_is_refused_even_then(folder):
             b'{"estimator": "PARSClassifier"}',
             "does not describe a PARSClassifier: 'parameters'",
         ),
+        ("classifier.json", {"history": {"pretraining": [], "fine-tuning": 3}}, "history is 3"),
+        ("classifier.json", {"history": {"pretraining": [], "fine-tuning": []}}, "never fine-tu"),
+        ("classifier.json", {"class_weights": {}}, "does not describe a PARSClassifier"),
+        ("classifier.json", {"classes": {"values": ["a"], "dtype": "<i8"}}, "does not describe"),
+        ("classifier.json", {"parameters": {"kept": {"n": 1}, "pairs": {}, "left_out": {}}}, "'n'"),
+        ("classifier.json", {"parameters": {"kept": {}, "pairs": {}, "left_out": 3}}, "not descr"),
+        ("classifier.json", {"windows": {"sfreq": 1, "montage": []}}, "does not describe"),
+        ("classifier.json", {"pretraining": {"sfreq": "fast"}}, "sfreq is 'fast', not a positive"),
         ("config.json", b'{"hidden": 3}', "does not describe a PARSNet"),
         ("config.json", b'{"n_outputs": "five"}', "does not describe a PARSNet"),
         ("model.safetensors", b"PK\x03\x04", "damaged or no safetensors file"),
@@ -199,6 +233,8 @@ def test_foreign_and_damaged_folders(folder, name, content, message):
     path = folder / name
     if content is None:
         path.unlink()
+    elif isinstance(content, dict):  # one entry changed
+        path.write_text(json.dumps({**json.loads(path.read_text()), **content}))
     else:
         path.write_bytes(content)
     with pytest.raises((FileNotFoundError, ValueError), match=message):
@@ -217,7 +253,7 @@ def test_other_numbers_of_classes(folder, fitted):
     described = json.loads(path.read_text())
     described["classes"]["values"] = ["W", "R"]
     path.write_text(json.dumps(described))
-    with pytest.raises(ValueError, match=r"names 2 classes, the model has 5 outputs"):
+    with pytest.raises(ValueError, match="it names 2 classes, the model has 5 outputs"):
         PARSClassifier.load(folder)
 
 

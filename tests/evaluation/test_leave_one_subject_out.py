@@ -11,7 +11,7 @@ from braindecode.datasets import BaseConcatDataset
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV, KFold
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import make_pipeline, make_union
 from torch.utils.data import Subset
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn
@@ -101,6 +101,15 @@ def test_leaks_are_found_inside_searches_and_after_fine_tuning(nights, tmp_path)
     assert len(leaks) == 2
     assert "subject 2;" in leaks[0]
     assert "subject 3;" in leaks[1]
+
+
+def test_leaks_are_found_beside_other_features(nights):
+    tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
+    donor = PARSEmbedder(pretrain_epochs=1, **tiny).fit(Subset(nights, range(24)))
+    features = make_union(PARSEmbedder(encoder=donor, **tiny), LogBandPower())
+    probe = make_pipeline(features, DummyClassifier())
+    with pytest.warns(UserWarning, match="was pretrained on windows of test subject 1;"):
+        leave_one_subject_out({"both": probe}, nights, verbose=0)
 
 
 def test_a_seed_is_never_written_into_the_given_encoder(nights):

@@ -81,6 +81,14 @@ def test_one_part_alone_is_that_task():
     torch.testing.assert_close(loss, 3 * mae.criterion()(*mae(x)))
 
 
+def test_arguments_of_a_task_that_is_left_out_are_no_mistake():
+    """So that a grid search may try a weight of 0."""
+    task = Joint(
+        1000, 100, tasks={"pars": 1, "mae": 0}, task_params={"mae": {"mask_ratio": 0.3}}, **SIZES
+    )
+    assert list(task.parts) == ["pars"]
+
+
 def test_all_parts_share_one_encoder_and_each_trains_it():
     task = Joint(1000, 100, tasks=dict.fromkeys(("pars", "mae", "mp3", "droppos"), 1.0), **SIZES)
     x = torch.randn(4, 1000)
@@ -159,6 +167,7 @@ def test_in_the_estimator(nights):
             ValueError,
             "'mp3', which is not among the tasks pars, mae",
         ),
+        (dict(task_params={"mae": 3}), TypeError, "task_params of 'mae' is a dict of arguments"),
         (
             dict(task_params={"mae": {"ratio": 1}}),
             TypeError,
