@@ -8,6 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
+from braindecode_pars.window_set import WindowSet
 
 
 class FlatData:
@@ -23,7 +24,7 @@ class FlatData:
         return windows
 
     def _prediction_windows(self, X):
-        if hasattr(self, "n_features_in_") and getattr(X, "ndim", 2) != 3:
+        if hasattr(self, "n_features_in_") and not isinstance(X, WindowSet):
             X = validate_data(self, X, reset=False).astype(np.float32)[:, None]
         return super()._prediction_windows(X)
 
