@@ -1,0 +1,168 @@
+"""From a list of recordings to one dataset of windows: in parallel, cached, bad files named."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import joblib
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from tqdm.auto import tqdm
+
+from braindecode_pars.datasets.window_cache import WindowCache
+
+__all__ = ["Recording", "choose_subjects", "read_corpus"]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One recording of a corpus and what is known of it before it is opened.
+
+    Parameters
+    ----------
+    file : Path
+        What is opened; errors name it.
+    description : mapping
+        ``subject`` first, then whatever else is known, such as ``split`` and ``session``; plain
+        numbers and strings.
+    """
+
+    file: Path
+    description: Mapping[str, Any]
+
+    @property
+    def subject(self) -> Any:
+        return self.description["subject"]
+
+
+def choose_subjects(
+    recordings: Iterable[Recording], subjects: Iterable | None, where: str | Path
+) -> list[Recording]:
+    """Keep the recordings of some subjects; all of them where ``subjects`` is None.
+
+    Raises
+    ------
+    FileNotFoundError
+        When a subject has no recording, or there is none at all.
+    """
+    recordings = list(recordings)
+    there = list(dict.fromkeys(recording.subject for recording in recordings))
+    if subjects is None:
+        if not recordings:
+            raise FileNotFoundError(f"{where} holds no recording of this corpus.")
+        return recordings
+    if isinstance(subjects, str):
+        raise TypeError(f"subjects is the string {subjects!r}; give a list of subjects.")
+    subjects = list(subjects)
+    if not subjects:
+        raise ValueError("subjects is an empty list; leave it out to read everybody.")
+    absent = [subject for subject in subjects if subject not in there]
+    if absent:
+        shown = ", ".join(map(str, there[:10])) + (", ..." if len(there) > 10 else "")
+        raise FileNotFoundError(
+            f"{where} holds no recording of subject{'s' if len(absent) > 1 else ''} "
+            f"{', '.join(map(str, absent))}; it has {shown or 'none at all'}."
+        )
+    return [recording for recording in recordings if recording.subject in set(subjects)]
+
+
+def read_corpus(
+    recordings: Iterable[Recording],
+    read: Callable[[Recording], EEGWindowsDataset | None],
+    settings: Mapping[str, Any],
+    *,
+    n_jobs: int = 1,
+    cache: str | Path | None = None,
+    on_error: str = "raise",
+    verbose: int = 1,
+) -> BaseConcatDataset:
+    """Read every recording into windows.
+
+    Parameters
+    ----------
+    recordings : iterable of Recording
+    read : callable
+        Opens one recording, prepares it and cuts its windows; None where it is too short for
+        one. It must be picklable where ``n_jobs`` is not 1.
+    settings : mapping
+        Everything that shapes the windows, as JSON knows it. A cache made with others is refused.
+    n_jobs : int
+        Recordings that are read at a time, as joblib counts.
+    cache : path | None
+        Folder for prepared recordings, in single precision. They are read from there the next
+        time, and lazily: a corpus need not fit into memory. None keeps all signals in memory.
+    on_error : "raise" | "warn"
+        What a recording that cannot be read does: end the reading, or be left out with a warning
+        that names it.
+    verbose : int
+        1 shows a progress bar, and says how many recordings were too short.
+
+    Returns
+    -------
+    BaseConcatDataset of EEGWindowsDataset
+        In the order of ``recordings``; descriptions are those of the recordings.
+
+    Raises
+    ------
+    ValueError
+        When a recording cannot be read, naming it, or when no window is left.
+    """
+    if on_error not in ("raise", "warn"):
+        raise ValueError(f"on_error must be 'raise' or 'warn', got {on_error!r}.")
+    recordings = list(recordings)
+    store = None if cache is None else WindowCache.open(cache, settings)
+    jobs = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
+        joblib.delayed(_read_one)(recording, read, store) for recording in recordings
+    )
+    datasets, failures, too_short = [], [], 0
+    bar = tqdm(
+        zip(recordings, jobs, strict=True),
+        total=len(recordings),
+        desc=f"reading {settings.get('corpus', 'recordings')}",
+        unit=" recordings",
+        disable=not verbose,
+    )
+    for recording, (windows, problem) in bar:
+        if problem is not None:
+            told = f"{recording.file} cannot be used: {problem}"
+            if on_error == "raise":
+                raise ValueError(f"{told} (on_error='warn' leaves such recordings out.)")
+            failures.append(told)
+        elif windows == "cached":
+            datasets.append(store.load(recording.file, recording.description))
+        elif windows is None:
+            too_short += 1
+        else:
+            windows.set_description(dict(recording.description), overwrite=True)
+            datasets.append(windows)
+    if failures:
+        warnings.warn(
+            f"{len(failures)} of {len(recordings)} recordings were left out. " + " ".join(failures),
+            stacklevel=3,
+        )
+    if verbose and too_short:
+        print(f"{too_short} of {len(recordings)} recordings hold no window and were left out.")
+    if not datasets:
+        raise ValueError(f"None of {len(recordings)} recordings holds a window.")
+    return BaseConcatDataset(datasets)
+
+
+def _read_one(
+    recording: Recording,
+    read: Callable[[Recording], EEGWindowsDataset | None],
+    cache: WindowCache | None,
+) -> tuple[EEGWindowsDataset | str | None, str | None]:
+    """The windows and no problem, or the problem. What is in the cache is not sent around."""
+    if cache is not None and cache.holds(recording.file):
+        return ("cached" if cache.n_windows(recording.file) else None), None
+    try:
+        windows = read(recording)
+    except Exception as error:  # whatever a reader stumbles over, the file is to be named
+        return None, f"{error or type(error).__name__}"
+    if cache is None:
+        return windows, None
+    cache.store(recording.file, windows)
+    return (None if windows is None else "cached"), None

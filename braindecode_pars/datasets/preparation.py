@@ -1,0 +1,209 @@
+"""The paper's common preprocessing (appendix A.3), and what every reader of files needs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import mne
+import numpy as np
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, RawDataset
+from braindecode.preprocessing import create_fixed_length_windows, create_windows_from_events
+
+__all__ = [
+    "COMMON_CHANNELS",
+    "SFREQ",
+    "SLEEP_STAGES",
+    "event_windows",
+    "filter_and_resample",
+    "fixed_windows",
+    "pick_electrodes",
+    "read_edf",
+]
+
+#: The channels that the corpora of Temple University share.
+COMMON_CHANNELS = tuple("Fp1 Fp2 F3 F4 F7 F8 Fz C3 C4 Cz P3 P4 Pz O1 O2 T3 T4 T5 T6".split())
+
+#: Sampling rate that everything is brought to, in Hz.
+SFREQ = 200.0
+
+#: Classes of the sleep corpora, in the order of the targets 0 to 4.
+SLEEP_STAGES = ("W", "R", "N1", "N2", "N3")
+
+
+def read_edf(file: Path) -> mne.io.BaseRaw:
+    """Read an EDF or EDF+ file into memory; one that is shorter than its header says is refused.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged or truncated.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.filterwarnings("error", "Number of records from the header")
+            return mne.io.read_raw_edf(file, preload=True, verbose="warning")
+    except Exception as error:
+        raise ValueError(
+            f"it is damaged or truncated ({error}); remove it and fetch it again."
+        ) from error
+
+
+def pick_electrodes(
+    raw: mne.io.BaseRaw, wanted: Sequence[str], electrode: Callable[[str], str]
+) -> mne.io.BaseRaw:
+    """Keep the wanted channels, in the wanted order and under the wanted names.
+
+    Parameters
+    ----------
+    raw : Raw
+        Changed in place.
+    wanted : sequence of str
+        Names of electrodes; capital letters do not matter.
+    electrode : callable
+        From a channel's name in the file to the electrode behind it.
+
+    Raises
+    ------
+    ValueError
+        When electrodes are missing, or one is there twice.
+    """
+    found: dict[str, list[str]] = {}
+    for name in raw.ch_names:
+        found.setdefault(electrode(name).upper(), []).append(name)
+    missing = [name for name in wanted if name.upper() not in found]
+    if missing:
+        raise ValueError(
+            f"channel{'s' if len(missing) > 1 else ''} {', '.join(missing)} missing; it has "
+            f"{', '.join(raw.ch_names)}."
+        )
+    twice = [names for name in wanted if len(names := found[name.upper()]) > 1]
+    if twice:
+        raise ValueError(f"several channels are of one electrode: {', '.join(twice[0])}.")
+    chosen = {found[name.upper()][0]: name for name in wanted}
+    raw.pick(list(chosen), verbose="error").reorder_channels(list(chosen))
+    raw.rename_channels(chosen, verbose="error")
+    raw.set_channel_types(dict.fromkeys(wanted, "eeg"), verbose="error")
+    return raw
+
+
+def filter_and_resample(
+    raw: mne.io.BaseRaw,
+    *,
+    sfreq: float = SFREQ,
+    low: float | None = 0.3,
+    high: float | None = 75.0,
+    mains: float | None = 60.0,
+) -> mne.io.BaseRaw:
+    """Resample, band-pass and notch a recording in memory, in place.
+
+    Parameters
+    ----------
+    raw : Raw
+    sfreq : float
+        Sampling rate to bring it to, in Hz.
+    low, high : float | None
+        Edges of the FIR band-pass in Hz; a high one that the sampling rate cannot hold is left
+        out.
+    mains : float | None
+        Frequency of the notch in Hz; None for none.
+
+    Raises
+    ------
+    ValueError
+        When samples are NaN or infinite, naming the channel.
+    """
+    bad = ~np.isfinite(raw.get_data()).all(axis=1)
+    if bad.any():
+        names = [name for name, is_bad in zip(raw.ch_names, bad, strict=True) if is_bad]
+        raise ValueError(f"channel {', '.join(names)} holds NaN or infinite samples.")
+    if raw.info["sfreq"] != sfreq:
+        raw.resample(sfreq, verbose="error")
+    nyquist = sfreq / 2
+    raw.filter(low, high if high is not None and high < nyquist else None, verbose="error")
+    if mains is not None and mains < nyquist:
+        raw.notch_filter(mains, verbose="error")
+    return raw
+
+
+def fixed_windows(
+    raw: mne.io.BaseRaw,
+    seconds: float = 30.0,
+    target: Callable[[np.ndarray, np.ndarray], np.ndarray] | int = -1,
+) -> EEGWindowsDataset | None:
+    """Cut a recording into windows that follow one another; a rest at the end is dropped.
+
+    Parameters
+    ----------
+    raw : Raw
+    seconds : float
+        Length of a window.
+    target : int | callable
+        Of all windows, or from their first and last times in seconds, shape (n_windows,) each, to
+        their targets. -1 is "without a label" to the estimators.
+
+    Returns
+    -------
+    EEGWindowsDataset | None
+        None where the recording is shorter than a window.
+    """
+    length = round(seconds * raw.info["sfreq"])
+    if raw.n_times < length:
+        return None
+    (windows,) = create_fixed_length_windows(
+        BaseConcatDataset([RawDataset(raw, {})]),
+        window_size_samples=length,
+        window_stride_samples=length,
+        on_last_window="drop",
+        verbose="error",
+    ).datasets
+    metadata = windows.metadata.copy()
+    start = metadata["i_start_in_trial"].to_numpy() / raw.info["sfreq"]
+    metadata["target"] = target(start, start + seconds) if callable(target) else target
+    return EEGWindowsDataset(raw, metadata, {})
+
+
+def event_windows(
+    raw: mne.io.BaseRaw, mapping: Mapping[str, int], seconds: float = 30.0
+) -> EEGWindowsDataset | None:
+    """Cut annotated stretches into windows that follow one another.
+
+    Parameters
+    ----------
+    raw : Raw
+        Its annotations say where the stretches are and how long.
+    mapping : mapping of str to int
+        From an annotation to the target; stretches with other annotations are left out.
+    seconds : float
+        Length of a window.
+
+    Returns
+    -------
+    EEGWindowsDataset | None
+        None where no stretch is as long as a window.
+    """
+    length = round(seconds * raw.info["sfreq"])
+    found = set(raw.annotations.description) & set(mapping)
+    # A stretch that ends with the recording may be cut off by a sample's rounding.
+    keep = [
+        onset + seconds <= raw.times[-1] + 1.5 / raw.info["sfreq"] and duration >= seconds - 1e-6
+        for onset, duration in zip(
+            raw.annotations.onset - raw.first_time, raw.annotations.duration, strict=True
+        )
+    ]
+    if not found or not any(
+        good and name in found for good, name in zip(keep, raw.annotations.description, strict=True)
+    ):
+        return None
+    raw.set_annotations(raw.annotations[np.flatnonzero(keep)], verbose="error")
+    (windows,) = create_windows_from_events(
+        BaseConcatDataset([RawDataset(raw, {})]),
+        window_size_samples=length,
+        window_stride_samples=length,
+        on_last_window="drop",
+        mapping={name: mapping[name] for name in found},
+        verbose="error",
+    ).datasets
+    return windows
