@@ -23,28 +23,9 @@ __all__ = [
 ]
 
 #: The channels that the corpora of Temple University share.
-COMMON_CHANNELS = tuple(
-    [
-        "Fp1",
-        "Fp2",
-        "F3",
-        "F4",
-        "F7",
-        "F8",
-        "Fz",
-        "C3",
-        "C4",
-        "Cz",
-        "P3",
-        "P4",
-        "Pz",
-        "O1",
-        "O2",
-        "T3",
-        "T4",
-        "T5",
-        "T6",
-    ]
+COMMON_CHANNELS = (
+    *("Fp1", "Fp2", "F3", "F4", "F7", "F8", "Fz", "C3", "C4", "Cz"),
+    *("P3", "P4", "Pz", "O1", "O2", "T3", "T4", "T5", "T6"),
 )
 
 #: Sampling rate that everything is brought to, in Hz.
