@@ -8,6 +8,7 @@ from pathlib import Path
 import matplotlib
 import pytest
 import torch
+from sklearn.utils import check_random_state
 
 from braindecode_pars import datasets
 
@@ -17,9 +18,13 @@ matplotlib.use("Agg")
 @pytest.fixture(autouse=True)
 def seeded():
     """Every test starts from the same global random state and leaves it as it was."""
+    rng = check_random_state(None)  # NumPy's global one
+    state = rng.get_state()
     with torch.random.fork_rng():
         torch.manual_seed(0)
+        rng.seed(0)
         yield
+    rng.set_state(state)
 
 
 @pytest.fixture(scope="session")

@@ -67,7 +67,8 @@ verbose, checkpoint_dir
     >>> from sklearn.pipeline import make_pipeline
     >>> from braindecode_pars import PARSEmbedder, as_sklearn, datasets
     >>> X, y, groups = as_sklearn(datasets.simulated.sleep(n_subjects=2, hours=0.2, n_chans=2))
-    >>> probe = make_pipeline(PARSEmbedder(pretrain_epochs=1, verbose=0), LogisticRegression())
+    >>> embedder = PARSEmbedder(pretrain_epochs=1, random_state=0, verbose=0)
+    >>> probe = make_pipeline(embedder, LogisticRegression(max_iter=1000))
     >>> probe.fit(X, y).predict(X).shape == y.shape
     True
     """

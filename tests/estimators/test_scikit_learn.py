@@ -57,7 +57,7 @@ def test_grid_search_over_what_a_user_tunes(awake):
 
 def test_grid_search_reaches_into_a_pipeline(awake):
     X, y, groups = awake
-    probe = make_pipeline(embedder(), LogisticRegression())
+    probe = make_pipeline(embedder(), LogisticRegression(max_iter=1000))
     grid = {"parsembedder__pooling": ["mean", "mean_std"], "logisticregression__C": [0.1, 1.0]}
     search = GridSearchCV(probe, grid, cv=GroupKFold(2), error_score="raise")
     assert search.fit(X, y, groups=groups).best_score_ > 0
@@ -86,9 +86,11 @@ def test_stacking(awake):
     X, y, _ = awake
     members = [
         ("pars", classifier()),
-        ("band power", make_pipeline(LogBandPower(sfreq=100), LogisticRegression())),
+        ("band power", make_pipeline(LogBandPower(sfreq=100), LogisticRegression(max_iter=1000))),
     ]
-    stack = StackingClassifier(members, final_estimator=LogisticRegression(), cv=2).fit(X, y)
+    stack = StackingClassifier(
+        members, final_estimator=LogisticRegression(max_iter=1000), cv=2
+    ).fit(X, y)
     np.testing.assert_allclose(stack.predict_proba(X).sum(axis=1), 1)
     assert stack.score(X, y) > 0.5
 
@@ -125,7 +127,7 @@ def test_groups_and_unlabelled_windows_are_routed_through_a_pipeline(routing, ni
     array = np.stack([nights[i][0] for i in range(48)])
     groups = as_sklearn(nights)[2][:48]
     emb = embedder(sfreq=100).set_fit_request(groups=True, unlabeled=True)
-    probe = make_pipeline(emb, LogisticRegression())
+    probe = make_pipeline(emb, LogisticRegression(max_iter=1000))
     probe.fit(array, groups == 1, groups=groups, unlabeled=array[:10])
     card = probe[0].encoder_card_
     assert card.n_windows == 58
