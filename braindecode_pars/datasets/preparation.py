@@ -135,8 +135,10 @@ def fixed_windows(
     raw: mne.io.BaseRaw,
     seconds: float = 30.0,
     target: Callable[[np.ndarray, np.ndarray], np.ndarray] | int = -1,
+    *,
+    stride_seconds: float | None = None,
 ) -> EEGWindowsDataset | None:
-    """Cut a recording into windows that follow one another; a rest at the end is dropped.
+    """Cut a recording into windows of one length; a rest at the end is dropped.
 
     Parameters
     ----------
@@ -146,6 +148,8 @@ def fixed_windows(
     target : int | callable
         Of all windows, or from their first and last times in seconds, shape (n_windows,) each, to
         their targets. -1 is "without a label" to the estimators.
+    stride_seconds : float | None
+        From one window to the next; None lets them follow one another.
 
     Returns
     -------
@@ -153,12 +157,15 @@ def fixed_windows(
         None where the recording is shorter than a window.
     """
     length = round(seconds * raw.info["sfreq"])
+    stride = length if stride_seconds is None else round(stride_seconds * raw.info["sfreq"])
+    if stride < 1:
+        raise ValueError(f"stride_seconds must be positive, got {stride_seconds}.")
     if raw.n_times < length:
         return None
     (windows,) = create_fixed_length_windows(
         BaseConcatDataset([RawDataset(raw, {})]),
         window_size_samples=length,
-        window_stride_samples=length,
+        window_stride_samples=stride,
         on_last_window="drop",
         verbose="error",
     ).datasets
@@ -188,19 +195,16 @@ def event_windows(
         None where no stretch is as long as a window.
     """
     length = round(seconds * raw.info["sfreq"])
-    found = set(raw.annotations.description) & set(mapping)
-    # A stretch that ends with the recording may be cut off by a sample's rounding.
+    # One that is shorter than a window would end the reading.
     keep = [
-        onset + seconds <= raw.times[-1] + 1.5 / raw.info["sfreq"] and duration >= seconds - 1e-6
-        for onset, duration in zip(
-            raw.annotations.onset - raw.first_time, raw.annotations.duration, strict=True
-        )
+        i
+        for i, annotation in enumerate(raw.annotations)
+        if annotation["description"] in mapping and annotation["duration"] >= seconds - 1e-6
     ]
-    if not found or not any(
-        good and name in found for good, name in zip(keep, raw.annotations.description, strict=True)
-    ):
+    if not keep:
         return None
-    raw.set_annotations(raw.annotations[np.flatnonzero(keep)], verbose="error")
+    raw.set_annotations(raw.annotations[keep], verbose="error")
+    found = set(raw.annotations.description)
     (windows,) = create_windows_from_events(
         BaseConcatDataset([RawDataset(raw, {})]),
         window_size_samples=length,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
@@ -23,7 +24,8 @@ _SETTINGS = "settings.json"
 class WindowCache:
     """Prepared recordings as FIF files in single precision, their windows as JSON beside them.
 
-    A recording whose file has changed since (size or time of change) is prepared again.
+    A recording is prepared again when its file has changed since (size or time of change), or
+    one beside it that has its name and another ending, such as its annotations.
     """
 
     folder: Path
@@ -108,8 +110,13 @@ class WindowCache:
 
 
 def _state_of(source: Path) -> dict[str, Any]:
-    state = source.stat()
-    return {"file": str(source.absolute()), "bytes": state.st_size, "changed": state.st_mtime_ns}
+    files = sorted(source.parent.glob(f"{glob.escape(source.stem)}.*"))
+    states = {file.name: file.stat() for file in files}
+    return {
+        "file": str(source.absolute()),
+        "bytes": {name: state.st_size for name, state in states.items()},
+        "changed": {name: state.st_mtime_ns for name, state in states.items()},
+    }
 
 
 def _write_json(file: Path, content: Any) -> None:

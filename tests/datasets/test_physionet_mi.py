@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import socket
 
+import mne
 import numpy as np
 import pytest
-from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars import PARSClassifier, as_sklearn
 from braindecode_pars.datasets import physionet_mi
@@ -23,12 +23,11 @@ def no_network(monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
-def test_published_recordings(eeg_folder, no_network, capsys):
-    windows = physionet_mi.load(eeg_folder, [1, 88])
-    assert windows[0][0].shape == (64, 640)
+def test_published_recordings(eeg_folder, no_network):
+    windows = physionet_mi.load(eeg_folder, [1, 88], verbose=0)
+    assert windows[0][0].shape == (64, 800)
     assert windows.datasets[0].raw.ch_names[:3] == ["FC5", "FC3", "FC1"]
-    out = capsys.readouterr().out
-    assert out == "Resampled to 160 Hz: S088R04 (128 Hz), S088R08 (128 Hz), S088R12 (128 Hz).\n"
+    assert {ds.raw.info["sfreq"] for ds in windows.datasets} == {200.0}  # S088 comes at 128 Hz
     _, y, groups = as_sklearn(windows)
     assert set(groups) == {1, 88}
     assert (groups == 1).sum() == 45  # fifteen trials a run
@@ -39,9 +38,63 @@ def test_published_recordings(eeg_folder, no_network, capsys):
     assert np.abs(windows[10][0].mean(axis=0)).max() < 1e-9
 
 
+def test_trials_agree_with_the_annotations(eeg_folder):
+    (recording,) = [
+        r
+        for r in physionet_mi.recordings(eeg_folder)
+        if (r.subject, r.description["run"]) == (3, 8)
+    ]
+    raw = mne.io.read_raw_edf(recording.file, verbose="error")
+    cues = [(a["onset"], a["description"]) for a in raw.annotations if a["description"] != "T0"]
+    (trials,) = [
+        ds
+        for ds in physionet_mi.load(eeg_folder, [3], verbose=0).datasets
+        if ds.description["run"] == 8
+    ]
+    assert trials.metadata["target"].tolist() == [int(name == "T2") for _, name in cues]
+    np.testing.assert_allclose(
+        trials.metadata["i_start_in_trial"] / 200.0, [onset for onset, _ in cues], atol=1 / 200
+    )
+
+
+def test_both_fists_and_both_feet_are_classes_of_their_own(eeg_folder, tmp_path):
+    tree = tmp_path / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001"
+    tree.mkdir(parents=True)
+    source = eeg_folder / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001/S001R04.edf"
+    (tree / "S001R04.edf").symlink_to(source)
+    (tree / "S001R06.edf").symlink_to(source)
+    windows = physionet_mi.load(tmp_path, verbose=0)
+    by_run = {ds.description["run"]: set(ds.metadata["target"]) for ds in windows.datasets}
+    assert by_run == {4: {0, 1}, 6: {2, 3}}
+
+
+def test_the_splits_are_the_papers(tmp_path):
+    for subject in (1, 70, 71, 89, 90, 109):
+        tree = tmp_path / f"MNE-eegbci-data/files/eegmmidb/1.0.0/S{subject:03d}"
+        tree.mkdir(parents=True)
+        (tree / f"S{subject:03d}R04.edf").touch()
+    assert {r.subject: r.description["split"] for r in physionet_mi.recordings(tmp_path)} == {
+        1: "train",
+        70: "train",
+        71: "valid",
+        89: "valid",
+        90: "test",
+        109: "test",
+    }
+
+
+def test_windows_to_pretrain_on_have_no_label(eeg_folder):
+    windows = physionet_mi.load(
+        eeg_folder, [1], part="pretraining", runs=[4], picks=["Cz"], stride_seconds=15, verbose=0
+    )
+    assert windows[0][0].shape == (1, 6000)
+    assert windows.datasets[0].metadata["i_start_in_trial"].tolist() == [3000 * i for i in range(7)]
+    assert set(windows.datasets[0].metadata["target"]) == {-1}
+
+
 def test_picks_keep_the_reference_of_all_channels(eeg_folder):
-    whole = physionet_mi.load(eeg_folder, [2], runs=[4])
-    picked = physionet_mi.load(eeg_folder, [2], runs=[4], picks=["C3", "C4"])
+    whole = physionet_mi.load(eeg_folder, [2], runs=[4], verbose=0)
+    picked = physionet_mi.load(eeg_folder, [2], runs=[4], picks=["C3", "C4"], verbose=0)
     np.testing.assert_array_equal(
         picked[3][0], whole[3][0][[whole.datasets[0].raw.ch_names.index(n) for n in ("C3", "C4")]]
     )
@@ -50,7 +103,7 @@ def test_picks_keep_the_reference_of_all_channels(eeg_folder):
 def test_leave_one_subject_out_on_real_people(eeg_folder):
     """Three people, really read, really pretrained and fine-tuned, small."""
     windows = physionet_mi.load(
-        eeg_folder, [1, 2, 3], runs=[4, 8], picks=["C3", "Cz", "C4", "CP3", "CP4"]
+        eeg_folder, [1, 2, 3], runs=[4, 8], picks=["C3", "Cz", "C4", "CP3", "CP4"], verbose=0
     )
     clf = PARSClassifier(
         embed_dim=16,
@@ -73,10 +126,10 @@ def test_absent_runs_are_counted_and_never_fetched(eeg_folder, no_network, tmp_p
     tree.mkdir(parents=True)
     source = eeg_folder / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001/S001R04.edf"
     (tree / "S001R04.edf").symlink_to(source)
-    windows = physionet_mi.load(tmp_path)
+    windows = physionet_mi.load(tmp_path, runs=[4, 8, 12])
     assert len(windows) == 15
-    assert capsys.readouterr().out == "Not there, so left out: S001R08, S001R12.\n"
-    with pytest.raises(FileNotFoundError, match="holds no run of subject 2; it has 1"):
+    assert "2 runs are not there and left out: S001R08, S001R12.\n" in capsys.readouterr().out
+    with pytest.raises(FileNotFoundError, match="holds no recording of subject 2; it has 1"):
         physionet_mi.load(tmp_path, [1, 2])
     assert sorted(p.name for p in tree.parent.iterdir()) == ["S001"]  # nothing was made
 
@@ -86,18 +139,14 @@ def test_a_truncated_file_is_named_and_not_fetched_again(eeg_folder, tmp_path):
     tree.mkdir(parents=True)
     source = eeg_folder / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001/S001R04.edf"
     (tree / "S001R04.edf").write_bytes(source.read_bytes()[:100_000])
-    with pytest.raises(ValueError, match=r"S001R04\.edf is damaged or truncated"):
+    with pytest.raises(ValueError, match=r"S001R04\.edf cannot be used: it is damaged or trun"):
         physionet_mi.load(tmp_path)
 
 
 def test_a_folder_without_the_layout(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"expected files such as .*S001R04\.edf"):
         physionet_mi.load(tmp_path)
-    with pytest.raises(ValueError, match=r"runs must be among \(4, 8, 12\).*got \(6,\)"):
-        physionet_mi.load(tmp_path, runs=[6])
-
-
-def test_trials_of_recordings_that_are_there_already(eeg_folder):
-    recordings = physionet_mi.recordings(eeg_folder, [3], runs=[4])
-    windows = physionet_mi.trials(BaseConcatDataset(recordings.datasets))
-    assert len(windows) == 15
+    with pytest.raises(ValueError, match=r"runs must be among \(4, 6, 8.*got \(5,\)"):
+        physionet_mi.load(tmp_path, runs=[5])
+    with pytest.raises(ValueError, match="part must be 'trials' or 'pretraining', got 'all'"):
+        physionet_mi.load(tmp_path, part="all")
