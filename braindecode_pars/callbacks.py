@@ -7,7 +7,7 @@ from typing import Any
 
 from skorch import NeuralNet
 from skorch.callbacks import Callback
-from torch.utils.data import ConcatDataset, Dataset
+from torch.utils.data import Dataset
 from tqdm.auto import tqdm
 
 from braindecode_pars.encoder import PatchEncoder
@@ -125,6 +125,9 @@ class Pretraining(Callback):
     unlabeled : torch Dataset | None
         Windows without labels to pretrain on as well; other montages and longer windows are
         welcome, another sampling rate is not.
+    balance : bool
+        With ``unlabeled``, draw as many examples from it as from the windows of ``fit``, however
+        many there are of each; otherwise every window is one example an epoch.
     callbacks : list of skorch callbacks | None
         For the pretraining net.
     device : str | torch.device | None
@@ -158,6 +161,7 @@ class Pretraining(Callback):
         weight_decay: float = 1e-4,
         task_params: dict[str, Any] | None = None,
         unlabeled: Dataset | None = None,
+        balance: bool = False,
         callbacks: list | None = None,
         device: Any = None,
         n_times: int | None = None,
@@ -170,6 +174,7 @@ class Pretraining(Callback):
         self.weight_decay = weight_decay
         self.task_params = task_params
         self.unlabeled = unlabeled
+        self.balance = balance
         self.callbacks = callbacks
         self.device = device
         self.n_times = n_times
@@ -186,8 +191,7 @@ class Pretraining(Callback):
         A KeyboardInterrupt is passed on; what was trained until then stays in ``encoder``.
         """
         parts = [windows] if self.unlabeled is None else [windows, self.unlabeled]
-        n_times = self.n_times or min(SingleChannelWindows(part).n_times for part in parts)
-        windows = ConcatDataset(parts)
+        n_times = self.n_times or SingleChannelWindows(parts).n_times
         task = make_task(self.task, n_times=n_times, encoder=encoder, task_params=self.task_params)
         callbacks: list = [WarmupCosine(), *(self.callbacks or [])]
         if self.verbose:
@@ -204,7 +208,8 @@ class Pretraining(Callback):
             callbacks__print_log=None,
         )
         try:
-            self.net_.fit(SingleChannelWindows(windows, task.n_times))
+            examples = SingleChannelWindows(parts, task.n_times, balance=self.balance)
+            self.net_.fit(examples)
         except KeyboardInterrupt:
             self.interrupted_ = True
             done = len(self.net_.history)

@@ -11,7 +11,6 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
-from braindecode.preprocessing import create_fixed_length_windows
 from rich.console import Console
 from rich.table import Table
 from sklearn.linear_model import LogisticRegression
@@ -67,29 +66,32 @@ def simulated_nights(seed: int) -> Scenario:
 
 def motor_imagery(folder: Path) -> Scenario:
     """Half of the people to pretrain on in 30-second windows, the others' trials to score."""
-    subjects = physionet_mi.local_subjects(folder)
+    runs = (4, 8, 12)  # left or right fist
+    subjects = sorted({r.subject for r in physionet_mi.recordings(folder, runs=runs)})
     if len(subjects) < 4:
         raise ValueError(
             f"{folder} holds {len(subjects)} people; the demo needs at least four, two to pretrain "
             "on and two to leave out."
         )
     n_labeled = min(len(subjects) // 2, 8)
-    recordings = physionet_mi.recordings(folder, subjects, picks=MOTOR_CHANNELS)
-    parts = {
-        labeled: BaseConcatDataset(
-            [
-                recording
-                for recording in recordings.datasets
-                if (recording.description["subject"] in subjects[:n_labeled]) == labeled
-            ]
+
+    def read(people: list[int], part: str) -> BaseConcatDataset:
+        return physionet_mi.load(
+            folder,
+            people,
+            part=part,
+            runs=runs,
+            picks=MOTOR_CHANNELS,
+            sfreq=160.0,
+            stride_seconds=15.0,
+            verbose=0,
         )
-        for labeled in (True, False)
-    }
+
     return Scenario(
         physionet_mi.CARD["name"],
-        unlabeled=_thirty_seconds(parts[False]),
-        labeled=physionet_mi.trials(parts[True]),
-        held_out=_thirty_seconds(parts[True]),
+        unlabeled=read(subjects[n_labeled:], "pretraining"),
+        labeled=read(subjects[:n_labeled], "trials"),
+        held_out=read(subjects[:n_labeled], "pretraining"),
         pretrain_epochs=150,
         # Left and right hand differ in where, so the model must know the electrodes.
         finetune=dict(finetune_epochs=20, electrode_position=True),
@@ -200,17 +202,6 @@ def _describe(console: Console, scenario: Scenario) -> None:
 
 def _every_fourth(night: EEGWindowsDataset) -> EEGWindowsDataset:
     return EEGWindowsDataset(night.raw, night.metadata.iloc[::4], dict(night.description))
-
-
-def _thirty_seconds(recordings: BaseConcatDataset) -> BaseConcatDataset:
-    length = round(30 * recordings.datasets[0].raw.info["sfreq"])
-    return create_fixed_length_windows(
-        recordings,
-        window_size_samples=length,
-        window_stride_samples=length // 2,
-        on_last_window="drop",
-        verbose="error",
-    )
 
 
 def _draw_shifts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import torch
 from skorch.helper import SliceDataset
 from torch import Tensor
-from torch.utils.data import Dataset
+from torch.utils.data import ConcatDataset, Dataset
 
 from braindecode_pars.labels import labels_of
 from braindecode_pars.window_set import as_window_set
@@ -24,11 +25,16 @@ class SingleChannelWindows(Dataset):
 
     Parameters
     ----------
-    dataset : torch.utils.data.Dataset
+    dataset : torch.utils.data.Dataset | list of Dataset
         Any dataset whose items are windows, shape (n_chans, n_times), or tuples that begin with
-        one, such as braindecode's windows datasets.
+        one, such as braindecode's windows datasets; or several of them, one for each corpus.
     n_times : int | None
-        Samples of the crop. None means the length of the first window.
+        Samples of the crop. None means the length of the first window, in the corpus where that
+        is shortest.
+    balance : bool
+        With several corpora, draw as many examples an epoch from each of them, however large they
+        are: item ``i`` is a random window of corpus ``i % n_corpora``. Otherwise every window is
+        one example.
 
     Examples
     --------
@@ -40,26 +46,47 @@ class SingleChannelWindows(Dataset):
     torch.Size([200])
     """
 
-    def __init__(self, dataset: Dataset, n_times: int | None = None):
-        if len(dataset) == 0:
-            raise ValueError("There are no windows: the dataset has length 0.")
+    def __init__(
+        self,
+        dataset: Dataset | Sequence[Dataset],
+        n_times: int | None = None,
+        *,
+        balance: bool = False,
+    ):
+        corpora = list(dataset) if isinstance(dataset, (list, tuple)) else [dataset]
+        lengths = [len(corpus) for corpus in corpora]
+        if not all(lengths):
+            which = f"dataset {lengths.index(0)}" if len(lengths) > 1 else "the dataset"
+            raise ValueError(f"There are no windows: {which} has length 0.")
+        if balance and len(corpora) < 2:
+            raise ValueError(
+                "balance=True is for several corpora; give them as a list of datasets."
+            )
         if n_times is not None and (not isinstance(n_times, Integral) or n_times < 1):
             raise ValueError(f"n_times must be a positive number of samples, got {n_times!r}.")
-        self.dataset = dataset
-        self.n_times = n_times if n_times is not None else self._window(0).shape[-1]
+        self.dataset = corpora[0] if len(corpora) == 1 else ConcatDataset(corpora)
+        self.balance = balance
+        self._ends = np.cumsum(lengths).tolist()
+        self._starts = [end - length for end, length in zip(self._ends, lengths, strict=True)]
+        if n_times is None:
+            n_times = min(self._window(start).shape[-1] for start in self._starts)
+        self.n_times = n_times
 
     def _window(self, index: int) -> Any:
         item = self.dataset[index]
         return item[0] if isinstance(item, (tuple, list)) else item
 
     def __len__(self) -> int:
-        return len(self.dataset)
+        return self._ends[-1]
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         """One signal (n_times,) as float32, and the 0 that skorch takes for "no target".
 
         The draws come from torch's global generator.
         """
+        if self.balance:
+            corpus = index % len(self._ends)
+            index = torch.randint(self._starts[corpus], self._ends[corpus], ()).item()
         window = self._window(index)
         slack = window.shape[-1] - self.n_times
         if slack < 0:

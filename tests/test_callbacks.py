@@ -104,6 +104,14 @@ def test_unlabelled_windows_of_another_montage_take_part(tiny, nights):
     assert fitted.net_.module_.n_masked == fitted.net_.module_.n_patches
 
 
+def test_balance_draws_as_much_from_both(tiny, nights):
+    extra = Counting(torch.utils.data.TensorDataset(torch.randn(7, 5, 2500)))
+    pretraining = Pretraining("pars", epochs=2, verbose=0, unlabeled=extra, balance=True)
+    eeg_classifier(tiny, ("pretraining", pretraining)).fit(nights, y=None)
+    # The length of the first crop is looked up once; 96 + 7 examples an epoch.
+    assert len(extra.read) - 1 == 2 * ((96 + 7) // 2)
+
+
 def test_a_task_instance_is_copied_and_gets_the_encoder(tiny, nights):
     task = PARS(2000, 100, n_patches=10, **tiny)
     net = eeg_classifier(tiny, ("pretraining", Pretraining(task, epochs=1, verbose=0)))

@@ -40,6 +40,43 @@ def test_montages_and_lengths_may_differ(nights):
     assert all(single[i][0].shape == (2000,) for i in (0, 95, 96, 100))
 
 
+def corpora():
+    """Two corpora, 6 and 19 channels, other lengths; every sample tells which one it is of."""
+    return [
+        TensorDataset(torch.full((90, 6, 300), 1.0)),
+        TensorDataset(torch.full((10, 19, 200), 2.0)),
+    ]
+
+
+def test_several_corpora_are_one_dataset():
+    single = SingleChannelWindows(corpora())
+    assert len(single) == 100
+    assert single.n_times == 200  # the shorter ones'
+    assert [single[i][0][0].item() for i in (0, 89, 90, 99)] == [1, 1, 2, 2]
+
+
+def test_balanced_corpora_are_drawn_equally_often():
+    single = SingleChannelWindows(corpora(), balance=True)
+    assert len(single) == 100
+    drawn = [single[i][0] for i in range(100)]
+    assert [int(signal[0]) for signal in drawn] == [1, 2] * 50
+    assert {signal.shape for signal in drawn} == {(200,)}
+
+
+def test_balanced_draws_come_from_the_whole_corpus():
+    large = TensorDataset(torch.arange(20.0).repeat_interleave(50).reshape(20, 1, 50))
+    single = SingleChannelWindows([large, large], balance=True)
+    for corpus in (0, 1):
+        assert {int(single[corpus][0][0]) for _ in range(400)} == set(range(20))
+
+
+def test_nothing_to_balance():
+    with pytest.raises(ValueError, match="balance=True is for several corpora"):
+        SingleChannelWindows(corpora()[0], balance=True)
+    with pytest.raises(ValueError, match="dataset 1 has length 0"):
+        SingleChannelWindows([corpora()[0], TensorDataset(torch.randn(0, 1, 100))])
+
+
 def test_same_seed_same_crop(nights):
     single = SingleChannelWindows(nights, n_times=500)
     crops = []

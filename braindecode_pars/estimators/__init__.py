@@ -2,5 +2,6 @@
 
 from braindecode_pars.estimators.classifier import PARSClassifier
 from braindecode_pars.estimators.embedder import PARSEmbedder
+from braindecode_pars.estimators.network import NetworkClassifier
 
-__all__ = ["PARSClassifier", "PARSEmbedder"]
+__all__ = ["NetworkClassifier", "PARSClassifier", "PARSEmbedder"]

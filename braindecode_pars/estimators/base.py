@@ -11,7 +11,6 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-import mne
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
@@ -23,6 +22,8 @@ from torch.utils.data import ConcatDataset
 
 from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.estimators.device import find_device
+from braindecode_pars.estimators.sanity import refuse_triggers
 from braindecode_pars.models import patch_size_for
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretrained import (
@@ -36,7 +37,7 @@ from braindecode_pars.pretraining import PretrainingNet
 from braindecode_pars.seeding import seeded
 from braindecode_pars.window_set import WindowSet, as_window_set
 
-__all__ = ["COUNT", "POSITIVE", "EncoderEstimator", "finite"]
+__all__ = ["COUNT", "POSITIVE", "EncoderEstimator"]
 
 COUNT = Interval(Integral, 1, None, closed="left")
 POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -108,7 +109,7 @@ class EncoderEstimator(BaseEstimator):
                 ) from error
             refuse_classifier_folder(Path(self.checkpoint_dir))
         windows = as_window_set(X, y, groups, self.sfreq)
-        _refuse_triggers(windows.chs_info)
+        refuse_triggers(windows.chs_info)
         self.n_chans_, self.n_times_ = windows.check()
         self.chs_info_ = windows.chs_info
         self.sfreq_ = windows.sfreq
@@ -120,7 +121,7 @@ class EncoderEstimator(BaseEstimator):
         windows = as_window_set(unlabeled)
         if len(windows) == 0:
             raise ValueError("unlabeled holds no windows; leave it out.")
-        _refuse_triggers(windows.chs_info)
+        refuse_triggers(windows.chs_info)
         self._check_sfreq(windows, "The unlabelled windows")
         if self.encoder is not None or self.pretext is None:
             warnings.warn(
@@ -139,20 +140,7 @@ class EncoderEstimator(BaseEstimator):
             )
 
     def _device(self) -> torch.device:
-        if self.device != "auto":
-            try:
-                device = torch.empty(0, device=self.device).device
-                if device.type == "meta":
-                    raise TypeError("it holds no numbers")
-                return device
-            except (RuntimeError, AssertionError, TypeError) as error:
-                raise ValueError(
-                    f"device={self.device!r} cannot be used here ({str(error).splitlines()[0]}); "
-                    "device='auto' takes what there is."
-                ) from error
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+        return find_device(self.device)
 
     @contextmanager
     def _fitting(self) -> Iterator[None]:
@@ -286,25 +274,3 @@ class EncoderEstimator(BaseEstimator):
                     f"{self.encoder_.patch_size} samples."
                 )
             yield torch.from_numpy(batch).to(device)
-
-
-def finite(output: Tensor) -> Tensor:
-    """A model's output, which a training that has diverged would have spoiled."""
-    if not torch.isfinite(output).all():
-        raise ValueError(
-            "The model's output is not finite, so its training has diverged; fit it again with a "
-            "lower learning rate."
-        )
-    return output
-
-
-def _refuse_triggers(chs_info: list[dict] | None) -> None:
-    """A stimulus channel often holds the label itself."""
-    kinds = [(ch["ch_name"], ch.get("kind")) for ch in chs_info or ()]
-    triggers = [name for name, kind in kinds if kind == mne.io.constants.FIFF.FIFFV_STIM_CH]
-    if triggers:
-        raise ValueError(
-            f"Channel {', '.join(triggers)} is a stimulus channel and may hold the labels; pick "
-            "the EEG channels first, for example with braindecode's Preprocessor('pick', "
-            "picks='eeg')."
-        )

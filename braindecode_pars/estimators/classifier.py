@@ -13,18 +13,18 @@ import numpy as np
 import pandas as pd
 import torch
 from braindecode.augmentation import Mixup, Transform
-from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 from skorch.callbacks import Callback
 from torch import Tensor
 
 from braindecode_pars.electrodes import electrode_positions
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators.base import COUNT, POSITIVE, EncoderEstimator, finite
+from braindecode_pars.estimators.base import COUNT, POSITIVE, EncoderEstimator
 from braindecode_pars.estimators.fine_tuning import FineTuningNet, fine_tuning_net
 from braindecode_pars.estimators.history import history_frame, losses
+from braindecode_pars.estimators.logits import LogitClassifier, encode_labels
+from braindecode_pars.estimators.sanity import finite
 from braindecode_pars.estimators.saved import (
     MALFORMED,
     labels_from_json,
@@ -45,12 +45,12 @@ from braindecode_pars.models import PARSNet
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretrained import CLASSIFIER, read_card, unique_subjects
 from braindecode_pars.weights import write_folder
-from braindecode_pars.window_set import WindowSet, as_window_set
+from braindecode_pars.window_set import WindowSet
 
 __all__ = ["PARSClassifier"]
 
 
-class PARSClassifier(ClassifierMixin, EncoderEstimator):
+class PARSClassifier(LogitClassifier, EncoderEstimator):
     """Pretrain an encoder without labels, then fine-tune it with labels.
 
     Parameters
@@ -233,19 +233,7 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
         windows = self._read(X, y, groups)
         _check_contents(self.augmentation, self.callbacks)
         labeled, without_label = split_unlabeled(windows, self.unlabeled_label)
-        if np.issubdtype(labeled.y.dtype, np.floating):
-            check_classification_targets(labeled.y)
-        try:
-            self.classes_, codes = np.unique(labeled.y, return_inverse=True)
-        except TypeError as error:
-            raise ValueError(
-                f"Labels of different types cannot be put into one order: {error}."
-            ) from error
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"All labels are {self.classes_.tolist()[0]!r}, which is one class; a classifier "
-                "needs at least two classes."
-            )
+        self.classes_, codes = encode_labels(labeled.y)
         labeled = replace(labeled, y=codes)
         if self.electrode_position:
             self._check_electrodes()
@@ -360,14 +348,6 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
             {"pretraining": self.pretraining_history_, "fine-tuning": self.net_.history}
         )
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Logits, shape (n_windows, n_classes); for two classes their difference, (n_windows,).
-
-        Positive where the second of ``classes_`` is the more probable.
-        """
-        logits = self._logits(X).numpy()
-        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
-
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, shape (n_windows, n_classes), columns as in ``classes_``.
 
@@ -375,12 +355,7 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
         patch. With ``electrode_position``, windows without channel names are taken to have those
         of ``fit``.
         """
-        return self._logits(X).softmax(dim=1).numpy()
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Most probable label of each window, shape (n_windows,)."""
-        codes = self._logits(X).argmax(dim=1).numpy()
-        return self.classes_[codes]
+        return super().predict_proba(X)
 
     def _logits(self, X: Any) -> Tensor:
         windows = self._prediction_windows(X)
@@ -397,24 +372,6 @@ class PARSClassifier(ClassifierMixin, EncoderEstimator):
         with torch.inference_mode():
             logits = [module(batch, pos=pos).cpu() for batch in self._batches(windows, device)]
         return finite(torch.cat(logits))
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy on labelled windows; labels of the dataset where ``y`` is None.
-
-        A label that was not there in ``fit`` counts as wrong, with a warning.
-        """
-        check_is_fitted(self)
-        windows, _ = split_unlabeled(as_window_set(X, y), self.unlabeled_label)
-        unseen = sorted(set(windows.y.tolist()) - set(self.classes_.tolist()), key=str)
-        if unseen:
-            warnings.warn(
-                f"Label{'s' if len(unseen) > 1 else ''} {', '.join(map(repr, unseen))} "
-                "did not occur in fit; windows that have it count as wrong.",
-                stacklevel=2,
-            )
-        if sample_weight is not None:
-            sample_weight = np.asarray(sample_weight)[windows.indices]
-        return float(np.average(self.predict(windows) == windows.y, weights=sample_weight))
 
     def save(self, folder: str | Path) -> Path:
         """Write the fitted model into a folder, without pickle.

@@ -15,8 +15,9 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators.base import EncoderEstimator, finite
+from braindecode_pars.estimators.base import EncoderEstimator
 from braindecode_pars.estimators.history import history_frame, losses
+from braindecode_pars.estimators.sanity import finite
 from braindecode_pars.estimators.saved import (
     MALFORMED,
     parameters_from_json,

@@ -1,0 +1,85 @@
+"""What every classifier of windows does with logits: labels, probabilities, a score."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from braindecode_pars.labels import split_unlabeled
+from braindecode_pars.window_set import as_window_set
+
+__all__ = ["LogitClassifier", "encode_labels"]
+
+
+def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The classes in order, and the place of every label among them.
+
+    Raises
+    ------
+    ValueError
+        When labels cannot be ordered, are no classes, or are all the same.
+    """
+    if np.issubdtype(y.dtype, np.floating):
+        check_classification_targets(y)
+    try:
+        classes, codes = np.unique(y, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            f"Labels of different types cannot be put into one order: {error}."
+        ) from error
+    if len(classes) < 2:
+        raise ValueError(
+            f"All labels are {classes.tolist()[0]!r}, which is one class; a classifier "
+            "needs at least two classes."
+        )
+    return classes, codes
+
+
+class LogitClassifier(ClassifierMixin):
+    """A classifier with ``classes_``, ``unlabeled_label`` and logits for windows of any kind."""
+
+    @abstractmethod
+    def _logits(self, X: Any) -> Tensor:
+        """Logits of windows, shape (n_windows, n_classes), finite, on the CPU."""
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Logits, shape (n_windows, n_classes); for two classes their difference, (n_windows,).
+
+        Positive where the second of ``classes_`` is the more probable.
+        """
+        logits = self._logits(X).numpy()
+        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities, shape (n_windows, n_classes), columns as in ``classes_``."""
+        return self._logits(X).softmax(dim=1).numpy()
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Most probable label of each window, shape (n_windows,)."""
+        codes = self._logits(X).argmax(dim=1).numpy()
+        return self.classes_[codes]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy on labelled windows; labels of the dataset where ``y`` is None.
+
+        A label that was not there in ``fit`` counts as wrong, with a warning.
+        """
+        check_is_fitted(self)
+        windows, _ = split_unlabeled(as_window_set(X, y), self.unlabeled_label)
+        unseen = sorted(set(windows.y.tolist()) - set(self.classes_.tolist()), key=str)
+        if unseen:
+            warnings.warn(
+                f"Label{'s' if len(unseen) > 1 else ''} {', '.join(map(repr, unseen))} "
+                "did not occur in fit; windows that have it count as wrong.",
+                stacklevel=2,
+            )
+        if sample_weight is not None:
+            sample_weight = np.asarray(sample_weight)[windows.indices]
+        return float(np.average(self.predict(windows) == windows.y, weights=sample_weight))

@@ -1,0 +1,112 @@
+"""NetworkClassifier: braindecode models under PARSClassifier's training."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from braindecode.models import ShallowFBCSPNet
+from sklearn.base import clone
+from sklearn.metrics import balanced_accuracy_score
+from torch.utils.data import Subset
+
+from braindecode_pars import as_sklearn
+from braindecode_pars.estimators import NetworkClassifier
+from braindecode_pars.estimators.network import root_mean_square
+from braindecode_pars.window_set import as_window_set
+
+
+def network(**arguments) -> NetworkClassifier:
+    return NetworkClassifier(
+        **{"finetune_epochs": 1, "random_state": 0, "verbose": 0, "validation": 0.25, **arguments}
+    )
+
+
+@pytest.fixture
+def tones():
+    """Two classes, 8 and 12 Hz, in noise and volts; four subjects."""
+    rng = np.random.default_rng(0)
+    y = np.arange(96) % 2
+    t = np.arange(200) / 100
+    signal = np.sin(2 * np.pi * np.where(y, 8, 12)[:, None] * t + 6 * rng.random((96, 1)))
+    X = 2e-5 * (signal[:, None] + 0.5 * rng.normal(size=(96, 2, 200)))
+    return X.astype(np.float32), np.array(["slow", "fast"])[1 - y], np.arange(96) // 24
+
+
+@pytest.mark.parametrize("name", ["EEGNet", ShallowFBCSPNet])
+def test_it_learns_what_there_is_to_learn(tones, name):
+    X, y, groups = tones
+    clf = network(network=name, sfreq=100, finetune_epochs=25, finetune_batch_size=16)
+    clf.fit(X[:72], y[:72], groups=groups[:72])
+    assert balanced_accuracy_score(y[72:], clf.predict(X[72:])) > 0.9
+    assert clf.classes_.tolist() == ["fast", "slow"]
+    np.testing.assert_allclose(clf.predict_proba(X[72:]).sum(axis=1), 1, rtol=1e-5)
+
+
+def test_volts_or_microvolts_are_the_same(tones):
+    X, y, _ = tones
+    volts = network(sfreq=100).fit(X, y).predict_proba(X)
+    micro = network(sfreq=100).fit(X * 1e6, y).predict_proba(X * 1e6)
+    np.testing.assert_allclose(volts, micro, atol=1e-4)
+
+
+def test_the_scale_is_the_root_mean_square():
+    X = np.random.default_rng(1).normal(2, 3, size=(100, 2, 50)).astype(np.float32)
+    assert root_mean_square(as_window_set(X)) == pytest.approx(np.sqrt(np.mean(X**2)), rel=1e-5)
+    assert root_mean_square(as_window_set(0 * X)) == 1
+
+
+def test_the_scale_comes_from_training_windows_only(tones):
+    X, y, groups = tones
+    clf = network(sfreq=100).fit(X, y, groups=groups)
+    scale = clf.net_.module_.scale.item()
+    shares = [
+        root_mean_square(as_window_set(X[groups != held_out])) for held_out in np.unique(groups)
+    ]
+    assert any(scale == pytest.approx(share, rel=1e-6) for share in shares)
+    assert scale != pytest.approx(root_mean_square(as_window_set(X)), rel=1e-6)
+
+
+def test_the_same_seed_gives_the_same_model(nights):
+    one, two = (network().fit(nights) for _ in range(2))
+    np.testing.assert_array_equal(one.predict_proba(nights), two.predict_proba(nights))
+    X, y, _ = as_sklearn(nights)
+    np.testing.assert_array_equal(clone(one).fit(X, y).predict_proba(X), one.predict_proba(nights))
+
+
+def test_unlabelled_windows_are_left_out(nights):
+    X, y, _ = as_sklearn(nights)
+    some = np.where(np.arange(len(y)) < 72, y, -1)
+    part = network(validation=0).fit(X, some)
+    whole = network(validation=0).fit(Subset(nights, range(72)))
+    np.testing.assert_array_equal(part.predict_proba(X), whole.predict_proba(X))
+
+
+def test_history_and_restored_state(nights):
+    clf = network(finetune_epochs=3).fit(nights)
+    history = clf.history_
+    assert history["phase"].unique().tolist() == ["fine-tuning"]
+    assert history["valid_loss"].notna().all()
+    assert len(history) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"network": "EEGnet"}, "'EEGnet' is no braindecode model"),
+        ({"network": torch.nn.Linear}, "is no braindecode model"),
+        ({"network_params": {"F3": 2}}, "EEGNet cannot be built for windows of 3 channels"),
+    ],
+)
+def test_bad_networks(nights, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        network(**arguments).fit(nights)
+
+
+def test_windows_of_another_shape_or_rate(nights, tones):
+    clf = network().fit(nights)
+    with pytest.raises(ValueError, match=r"shape \(2, 200\), the model was trained on \(3, 3000\)"):
+        clf.predict(tones[0])
+    clf.sfreq_ = 200.0
+    with pytest.raises(ValueError, match="at 100 Hz, the model at 200 Hz; resample"):
+        clf.predict(nights)
