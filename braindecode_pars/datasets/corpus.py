@@ -139,8 +139,11 @@ def read_corpus(
             windows.set_description(dict(recording.description), overwrite=True)
             datasets.append(windows)
     if failures:
+        more = f" And {len(failures) - 20} more." if len(failures) > 20 else ""
         warnings.warn(
-            f"{len(failures)} of {len(recordings)} recordings were left out. " + " ".join(failures),
+            f"{len(failures)} of {len(recordings)} recordings were left out. "
+            + " ".join(failures[:20])
+            + more,
             stacklevel=3,
         )
     if verbose and too_short:

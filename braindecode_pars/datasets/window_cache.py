@@ -110,8 +110,14 @@ class WindowCache:
 
 
 def _state_of(source: Path) -> dict[str, Any]:
-    files = sorted(source.parent.glob(f"{glob.escape(source.stem)}.*"))
-    states = {file.name: file.stat() for file in files}
+    """Size and time of a recording and of what lies beside it under its name: annotations too."""
+    names = [f"{glob.escape(source.stem)}.*"]
+    if source.stem.endswith(
+        "_eeg"
+    ):  # BIDS: sub-01_task-sleep_eeg.set, sub-01_task-sleep_events.tsv
+        names.append(f"{glob.escape(source.stem.removesuffix('_eeg'))}_*")
+    files = sorted({file for name in names for file in source.parent.glob(name)})
+    states = {file.name: file.stat() for file in files if file.exists()}  # no dead links
     return {
         "file": str(source.absolute()),
         "bytes": {name: state.st_size for name, state in states.items()},

@@ -109,6 +109,27 @@ def test_the_cache_notices_a_changed_file(recordings, tmp_path):
     np.testing.assert_allclose(windows_of(windows), windows_of(direct), rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("file", "beside"),
+    [("s1.edf", "s1.csv_bi"), ("sub-1_task-sleep_eeg.set", "sub-1_task-sleep_events.tsv")],
+)
+def test_the_cache_notices_changed_annotations(tmp_path, file, beside):
+    log, folder = tmp_path / "log", tmp_path / "corpus"
+    folder.mkdir()
+    (folder / file).write_text("1 10")
+    for annotations in ("old", "old", "corrected"):
+        if annotations != "old" or not (folder / beside).exists():
+            (folder / beside).write_text(annotations)
+        read_corpus(
+            [Recording(folder / file, dict(subject=1))],
+            partial(read, log=log),
+            SETTINGS,
+            cache=tmp_path / "cache",
+            verbose=0,
+        )
+    assert len(log.read_text().split()) == 2
+
+
 def test_an_interrupted_entry_is_made_again(recordings, tmp_path):
     cache = tmp_path / "cache"
     read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)

@@ -1,0 +1,168 @@
+"""TUAB: from trees that the test writes as the corpus is distributed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from temple_trees import level, truncate, write_recording
+
+from braindecode_pars import as_sklearn
+from braindecode_pars.datasets import tuab
+
+#: Folder, class, subject; aaaaaaab has recordings of both classes.
+RECORDINGS = [
+    ("train", "normal", "aaaaaaaa_s001_t000", 250),
+    ("train", "normal", "aaaaaaab_s001_t000", 256),
+    ("train", "abnormal", "aaaaaaab_s002_t001", 400),
+    ("train", "abnormal", "aaaaaaac_s005_t000", 250),
+    ("train", "abnormal", "aaaaaaad_s005_t000", 512),
+    ("train", "abnormal", "aaaaaaae_s005_t000", 250),
+    ("eval", "normal", "aaaaaacz_s005_t000", 250),
+    ("eval", "abnormal", "aaaaaada_s001_t000", 250),
+]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("tuab") / "v3.0.1"
+    for folder, label, name, sfreq in RECORDINGS:
+        file = path / "edf" / folder / label / "01_tcp_ar" / f"{name}.edf"
+        write_recording(file, sfreq=sfreq)
+    return path
+
+
+@pytest.fixture
+def tree(tmp_path) -> Path:
+    """A smaller one, to be damaged."""
+    for folder, label, name, sfreq in (RECORDINGS[0], RECORDINGS[3], RECORDINGS[6]):
+        file = tmp_path / "edf" / folder / label / "01_tcp_ar" / f"{name}.edf"
+        write_recording(file, sfreq=sfreq, seconds=32)
+    return tmp_path
+
+
+def test_windows_targets_and_splits(written, capsys):
+    windows = tuab.load(written, verbose=0)
+    assert len(windows) == 2 * len(RECORDINGS)
+    assert windows.datasets[0].raw.ch_names == [*tuab.CHANNELS]
+    assert tuab.CHANNELS[-2:] == ("A1", "A2")
+    x, _, _ = windows[0]
+    assert x.shape == (21, 6000)
+    amplitude = np.sqrt(2) * x[:, 1000:5000].std(axis=1)
+    levels = [1e-6 * level(name.upper()) for name in tuab.CHANNELS]
+    np.testing.assert_allclose(amplitude, levels, rtol=0.02)  # volts
+
+    found = windows.description
+    for dataset, (_, told) in zip(windows.datasets, found.iterrows(), strict=True):
+        assert set(dataset.metadata["target"]) == {int(told["label"] == "abnormal")}
+    assert (found["label"] == "normal").sum() == 3
+    assert set(found.loc[found["folder"] == "eval", "split"]) == {"test"}
+    train = found[found["folder"] == "train"]
+    assert set(train["split"]) == {"train", "valid"}
+    assert (train.groupby("subject")["split"].nunique() == 1).all()
+    assert train.groupby("split")["subject"].nunique().to_dict() == {"train": 4, "valid": 1}
+    assert capsys.readouterr().out == ""
+
+    assert len(windows.split("split")["test"]) == 4
+    _, y, groups = as_sklearn(windows)
+    assert set(groups[y == 1]) & set(groups[y == 0]) == {"aaaaaaab"}
+
+
+def test_names_are_read_without_opening_files(tmp_path):
+    file = tmp_path / "edf/eval/abnormal/01_tcp_ar/aaaaaacz_s005_t003.edf"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    (file.parent / "notes.edf").touch()
+    (recording,) = tuab.recordings(tmp_path)
+    assert recording.file == file
+    assert recording.description == dict(
+        subject="aaaaaacz",
+        folder="eval",
+        label="abnormal",
+        montage="01_tcp_ar",
+        session=5,
+        token=3,
+        split="test",
+    )
+    assert tuab.recordings(tmp_path / "edf/eval/abnormal/01_tcp_ar") == [recording]
+
+
+def test_the_layout_of_version_2(tmp_path):
+    file = (
+        tmp_path / "edf/train/normal/01_tcp_ar/078/00007871/s001_2011_07_05/00007871_s001_t001.edf"
+    )
+    file.parent.mkdir(parents=True)
+    file.touch()
+    (recording,) = tuab.recordings(tmp_path)
+    assert (recording.subject, recording.description["label"]) == ("00007871", "normal")
+
+
+def test_the_division_depends_on_the_seed_only(written):
+    def splits(**arguments):
+        return {r.file: r.description["split"] for r in tuab.recordings(written, **arguments)}
+
+    assert splits() == splits(split_seed=0)
+    assert any(splits() != splits(split_seed=seed) for seed in range(1, 6))
+    some = splits(subjects=["aaaaaaac", "aaaaaaad"])
+    assert len(some) == 2
+    assert some.items() <= splits().items()
+
+
+def test_a_subject_of_eval_in_train_is_named(tree):
+    file = tree / "edf/train/normal/01_tcp_ar/aaaaaacz_s001_t000.edf"
+    file.touch()
+    with pytest.raises(ValueError, match=r"several splits: aaaaaacz \(test and (train|valid)\)"):
+        tuab.load(tree, verbose=0)
+    assert len(tuab.load(tree, ["aaaaaaaa", "aaaaaaac"], verbose=0)) == 2
+
+
+def test_missing_channels_are_named_with_the_file(tree):
+    file = tree / "edf/train/normal/01_tcp_ar/aaaaaaaf_s001_t000.edf"
+    write_recording(file, drop=("A1", "FZ"), seconds=32)
+    with pytest.raises(ValueError, match=r"aaaaaaaf_s001_t000\.edf cannot .* Fz, A1 missing"):
+        tuab.load(tree, verbose=0)
+    with pytest.warns(UserWarning, match=r"1 of 4 recordings .*aaaaaaaf_s001_t000\.edf"):
+        windows = tuab.load(tree, on_error="warn", verbose=0)
+    assert "aaaaaaaf" not in set(windows.description["subject"])
+    assert len(windows) == 3
+
+
+def test_a_truncated_file_is_named(tree):
+    truncate(tree / "edf/eval/normal/01_tcp_ar/aaaaaacz_s005_t000.edf")
+    with pytest.raises(ValueError, match=r"aaaaaacz_s005_t000\.edf .* damaged or truncated"):
+        tuab.load(tree, verbose=0)
+    with pytest.warns(UserWarning, match=r"aaaaaacz_s005_t000\.edf"):
+        windows = tuab.load(tree, on_error="warn", verbose=0)
+    assert set(windows.description["split"]) <= {"train", "valid"}
+
+
+def test_short_recordings_are_counted(tree, capsys):
+    write_recording(tree / "edf/eval/abnormal/01_tcp_ar/aaaaaada_s001_t000.edf", seconds=29)
+    assert len(tuab.load(tree)) == 3
+    assert "1 of 4 recordings hold no window" in capsys.readouterr().out
+
+
+def test_folders_and_subjects_that_are_not_there(tmp_path, tree):
+    (tmp_path / "empty").mkdir()
+    for path in (tmp_path / "empty", tmp_path / "absent"):
+        with pytest.raises(FileNotFoundError, match=r"edf/train/normal/01_tcp_ar/aaaaaaaa_s001"):
+            tuab.load(path)
+    with pytest.raises(FileNotFoundError, match="no recording of subject zzzzzzzz; it has aaaaaa"):
+        tuab.load(tree, ["zzzzzzzz"])
+
+
+def test_the_cache_and_jobs_change_nothing(tree, tmp_path_factory):
+    plain = tuab.load(tree, verbose=0)
+    cache = tmp_path_factory.mktemp("cache")
+    tuab.load(tree, cache=cache, n_jobs=2, verbose=0)
+    for file in tree.rglob("*.edf"):  # the same size and time, and nothing to read
+        state = file.stat()
+        file.write_bytes(bytes(state.st_size))
+        os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+    again = tuab.load(tree, cache=cache, split_seed=1, verbose=0)
+    assert len(again) == len(plain) == 3
+    for (x, y, _), (other, target, _) in zip(plain, again, strict=True):
+        np.testing.assert_allclose(other, x, rtol=1e-5, atol=1e-10)
+        assert y == target

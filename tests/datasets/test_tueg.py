@@ -1,0 +1,187 @@
+"""TUEG: from trees that the test writes as the corpus is distributed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from temple_trees import level, truncate, write_recording
+
+from braindecode_pars.datasets import tueg
+from braindecode_pars.datasets.preparation import COMMON_CHANNELS
+
+RECORDINGS = {
+    "000/aaaaaaaa/s001_2015_12_30/01_tcp_ar/aaaaaaaa_s001_t000": dict(sfreq=250),
+    "000/aaaaaaaa/s002_2016_01_02/02_tcp_le/aaaaaaaa_s002_t003": dict(sfreq=256, reference="LE"),
+    "000/aaaaaaab/s001_2003/03_tcp_ar_a/aaaaaaab_s001_t000": dict(sfreq=400, drop=("A1", "A2")),
+    "001/aaaaaadd/s001_2003/01_tcp_ar/aaaaaadd_s001_t000": dict(sfreq=512),
+}
+pretrained_on_everybody = pytest.mark.filterwarnings("ignore:TUAB and TUSZ are parts of TUEG")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("tueg") / "v2.0.1"
+    for name, arguments in RECORDINGS.items():
+        write_recording(path / "edf" / f"{name}.edf", **arguments)
+    return path
+
+
+@pytest.fixture
+def tree(tmp_path) -> Path:
+    """A smaller one, to be damaged."""
+    path = tmp_path / "v2.0.1"
+    for name in list(RECORDINGS)[:3:2]:
+        write_recording(path / "edf" / f"{name}.edf", seconds=32)
+    return path
+
+
+def touch(file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch()
+
+
+@pretrained_on_everybody
+def test_windows(written, capsys):
+    windows = tueg.load(written, verbose=0)
+    assert capsys.readouterr().out == ""
+    assert len(windows) == 2 * len(RECORDINGS)
+    for dataset in windows.datasets:
+        assert dataset.raw.ch_names == [*COMMON_CHANNELS]
+        assert dataset.raw.info["sfreq"] == 200
+        assert list(dataset.metadata["target"]) == [-1, -1]
+    for x, y, _ in windows:
+        assert x.shape == (19, 6000)
+        assert y == -1
+        amplitude = np.sqrt(2) * x[:, 1500:4500].std(axis=1)
+        levels = [1e-6 * level(name.upper()) for name in COMMON_CHANNELS]
+        np.testing.assert_allclose(amplitude, levels, rtol=0.02)  # volts
+    assert list(windows.description["subject"]) == ["aaaaaaaa"] * 2 + ["aaaaaaab", "aaaaaadd"]
+
+
+def test_names_are_read_without_opening_files(tmp_path):
+    new = tmp_path / "v2.0.1/edf/000/aaaaaaaa/s001_2015_12_30/01_tcp_ar/aaaaaaaa_s001_t002.edf"
+    old = tmp_path / "v1.2.0/edf/01_tcp_ar/002/00000254/s005_2010_11_15/00000254_s005_t000.edf"
+    others = (
+        "tuab/v3/edf/train/normal/01_tcp_ar/aaaaaaab_s001_t000.edf",
+        "tuab/v2/edf/train/normal/01_tcp_ar/078/00007871/s001_2011_07_05/00007871_s001_t001.edf",
+        "tusz/edf/train/aaaaaaac/s001_2003/02_tcp_le/aaaaaaac_s001_t000.edf",
+        "v2.0.1/edf/000/aaaaaaaa/s001_2015_12_30/01_tcp_ar/._aaaaaaaa_s001_t002.edf",
+    )
+    for file in (new, old, *(tmp_path / other for other in others)):
+        touch(file)
+    first, second = tueg.recordings(tmp_path)  # of the other corpora nothing
+    assert (first.file, second.file) == (old, new)
+    assert first.description == dict(subject="00000254", montage="01_tcp_ar", session=5, token=0)
+    assert second.description == dict(subject="aaaaaaaa", montage="01_tcp_ar", session=1, token=2)
+    assert tueg.recordings(new.parent) == [second]
+
+
+@pytest.fixture
+def others(tmp_path) -> tuple[Path, Path]:
+    """TUAB and TUSZ, of which only the names of recordings matter."""
+    tuab, tusz = tmp_path / "tuab", tmp_path / "tusz"
+    touch(tuab / "edf/eval/normal/01_tcp_ar/aaaaaaaa_s009_t000.edf")
+    touch(tuab / "edf/train/normal/01_tcp_ar/zzzzzzzz_s001_t000.edf")
+    touch(tusz / "edf/dev/aaaaaadd/s001_2003/02_tcp_le/aaaaaadd_s001_t001.edf")
+    return tuab, tusz
+
+
+def test_subjects_of_other_corpora_are_removed_and_counted(written, others, capsys):
+    windows = tueg.load(written, exclude=others)
+    assert set(windows.description["subject"]) == {"aaaaaaab"}
+    assert capsys.readouterr().out == (
+        "Excluded from TUEG: 2 subjects (3 recordings) of 3 subjects (4 recordings). "
+        "Left: 1 subject (1 recording).\n"
+    )
+
+
+def test_exclusion_by_folders_and_lists(written, others):
+    found = tueg.recordings(written)
+    kept, gone = tueg.leave_out(found, [others[0], ["aaaaaaab"]])
+    assert {recording.subject for recording in kept} == {"aaaaaadd"}
+    assert {recording.subject for recording in gone} == {"aaaaaaaa", "aaaaaaab"}
+    assert len(kept) + len(gone) == len(found)
+    kept, gone = tueg.leave_out(found, [str(others[1])])
+    assert [recording.subject for recording in gone] == ["aaaaaadd"]
+    assert tueg.leave_out(found, []) == (found, [])
+
+
+def test_excluded_subjects_that_were_asked_for_go_too(written):
+    windows = tueg.load(written, ["aaaaaaaa", "aaaaaaab"], exclude=[["aaaaaaaa"]], verbose=0)
+    assert set(windows.description["subject"]) == {"aaaaaaab"}
+    with pytest.raises(ValueError, match=r"leaves none of 1 subject \(1 recording\)"):
+        tueg.load(written, ["aaaaaaab"], exclude=[["aaaaaaab"]], verbose=0)
+
+
+def test_without_exclusion_a_warning_says_what_that_means(tree):
+    with pytest.warns(UserWarning, match="has seen the people that it is fine-tuned") as caught:
+        tueg.load(tree, verbose=0)
+    assert caught[0].filename == __file__
+
+
+def test_an_exclusion_that_finds_nobody_is_refused(written, tmp_path):
+    found = tueg.recordings(written)
+    touch(tmp_path / "old/edf/01_tcp_ar/002/00000254/s005_2010_11_15/00000254_s005_t000.edf")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="empty holds no recording"):
+        tueg.leave_out(found, [tmp_path / "empty"])
+    with pytest.raises(FileNotFoundError, match="aaaaaaaa is not there"):
+        tueg.leave_out(found, ["aaaaaaaa"])  # a subject where a list of them belongs
+    with pytest.raises(TypeError, match="give a list of folders"):
+        tueg.leave_out(found, str(tmp_path))
+    with pytest.raises(ValueError, match=r"subjects such as 00000254, .* such as aaaaaadd"):
+        tueg.leave_out(found, [["00000254"]])
+    mixed = [*found, *tueg.recordings(tmp_path / "old")]
+    with pytest.raises(ValueError, match=r"such as aaaaaaaa, but .* such as \w+, \w+: people"):
+        tueg.leave_out(mixed, [["aaaaaaaa"]])
+    touch(tmp_path / "v2/edf/eval/normal/01_tcp_ar/00000254_s001_t000.edf")
+    with pytest.raises(ValueError, match=r"v2 has subjects such as 00000254.*renamed"):
+        tueg.load(written, exclude=[tmp_path / "v2"])
+
+
+@pretrained_on_everybody
+def test_missing_channels_are_named_with_the_file(tree):
+    file = tree / "edf/000/aaaaaaac/s001_2003/01_tcp_ar/aaaaaaac_s001_t000.edf"
+    write_recording(file, drop=("T6",), seconds=32)
+    with pytest.raises(ValueError, match=r"aaaaaaac_s001_t000\.edf cannot .* channel T6 missing"):
+        tueg.load(tree, verbose=0)
+    with pytest.warns(UserWarning, match=r"1 of 3 recordings .*aaaaaaac_s001_t000\.edf"):
+        windows = tueg.load(tree, on_error="warn", verbose=0)
+    assert set(windows.description["subject"]) == {"aaaaaaaa", "aaaaaaab"}
+
+
+@pretrained_on_everybody
+def test_a_truncated_file_is_named(tree):
+    truncate(next(tree.rglob("aaaaaaab_s001_t000.edf")))
+    with pytest.raises(ValueError, match=r"aaaaaaab_s001_t000\.edf .* damaged or truncated"):
+        tueg.load(tree, verbose=0)
+    with pytest.warns(UserWarning, match=r"1 of 2 recordings .*aaaaaaab_s001_t000\.edf"):
+        assert len(tueg.load(tree, on_error="warn", verbose=0)) == 1
+
+
+def test_folders_and_subjects_that_are_not_there(tmp_path, tree):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"edf/000/aaaaaaaa/s001_2015_12_30/01_tcp_ar/"):
+        tueg.load(tmp_path / "empty")
+    with pytest.raises(FileNotFoundError, match="no recording of subject zzzzzzzz; it has aaaaaa"):
+        tueg.load(tree, ["zzzzzzzz"])
+
+
+@pretrained_on_everybody
+def test_the_cache_and_jobs_change_nothing(tree, tmp_path):
+    plain = tueg.load(tree, verbose=0)
+    cache = tmp_path / "cache"
+    tueg.load(tree, cache=cache, n_jobs=2, verbose=0)
+    for file in tree.rglob("*.edf"):  # the same size and time, and nothing to read
+        state = file.stat()
+        file.write_bytes(bytes(state.st_size))
+        os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+    # Who is excluded does not shape windows.
+    again = tueg.load(tree, exclude=[["zzzzzzzz"]], cache=cache, verbose=0)
+    assert len(again) == len(plain) == 2
+    for (x, y, _), (other, target, _) in zip(plain, again, strict=True):
+        np.testing.assert_allclose(other, x, rtol=1e-5, atol=1e-10)
+        assert y == target

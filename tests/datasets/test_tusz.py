@@ -1,0 +1,265 @@
+"""TUSZ: from trees that the test writes as the corpus is distributed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from temple_trees import level, truncate, write_recording
+
+from braindecode_pars.datasets import tusz
+from braindecode_pars.datasets.preparation import COMMON_CHANNELS
+
+
+def annotate(file: Path, rows: list[tuple], ending: str = "csv_bi") -> None:
+    """Write annotations beside a recording: (channel, start, stop, label)."""
+    lines = [
+        "# version = csv_v1.0.0",
+        f"# bname = {file.stem}",
+        "# duration = 302.0000 secs",
+        "# montage_file = $NEDC_NFC/lib/nedc_eas_default_montage.txt",
+        "#",
+        "channel,start_time,stop_time,label,confidence",
+        *(f"{name},{start:.4f},{stop:.4f},{label},1.0000" for name, start, stop, label in rows),
+    ]
+    file.with_suffix(f".{ending}").write_text("\n".join(lines) + "\n")
+
+
+def write(path: Path, folder: str, subject: str, rows: list[tuple], **arguments) -> Path:
+    montage = "02_tcp_le" if arguments.get("reference") == "LE" else "01_tcp_ar"
+    name = f"edf/{folder}/{subject}/s001_2003/{montage}/{subject}_s001_t000.edf"
+    file = write_recording(path / name, **{"seconds": 32, **arguments})
+    annotate(file, rows)
+    return file
+
+
+BACKGROUND = [("TERM", 0, 32, "bckg")]
+#: Ten windows: one seizure from the 3rd into the 4th, two that overlap in the 7th.
+LONG = [
+    ("TERM", 0, 85.5, "bckg"),
+    ("TERM", 200, 205, "seiz"),
+    ("TERM", 85.5, 91.25, "seiz"),
+    ("TERM", 91.25, 190, "bckg"),
+    ("TERM", 190, 203, "seiz"),
+    ("TERM", 205, 302, "bckg"),
+]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("tusz") / "v2.0.3"
+    file = write(path, "train", "aaaaaajy", LONG, seconds=302, sfreq=256, reference="LE")
+    channels = [
+        ("FP1-F7", 0, 10, "bckg"),
+        ("F7-T3", 62, 63, "fnsz"),
+        ("T3-T5", 61, 62.5, "cpsz"),
+        ("FP1-F7", 291, 293, "gnsz"),
+        ("FP1-F7", 293, 302, "bckg"),
+    ]
+    annotate(file, channels, "csv")
+    for number, subject in enumerate(("aaaaaajz", "aaaaaaka", "aaaaaakb")):
+        write(path, "train", subject, BACKGROUND, sfreq=(250, 400, 512)[number])
+    write(path, "dev", "aaaaaakc", BACKGROUND)
+    write(path, "eval", "aaaaaakd", [("TERM", 31, 32, "seiz")])
+    return path
+
+
+@pytest.fixture
+def tree(tmp_path) -> Path:
+    """A smaller one, to be damaged."""
+    write(tmp_path, "train", "aaaaaajy", [("TERM", 4.5, 8, "seiz")])
+    write(tmp_path, "eval", "aaaaaakd", BACKGROUND)
+    return tmp_path
+
+
+def targets(windows, subject: str) -> list[int]:
+    (dataset,) = windows.split("subject")[subject].datasets
+    return dataset.metadata["target"].tolist()
+
+
+def test_windows_and_targets(written):
+    windows = tusz.load(written, verbose=0)
+    assert len(windows) == 10 + 5
+    for dataset in windows.datasets:
+        assert dataset.raw.ch_names == [*COMMON_CHANNELS]
+    x, _, _ = windows[windows.cumulative_sizes[-1] - 1]
+    assert x.shape == (19, 6000)
+    amplitude = np.sqrt(2) * x[:, 1500:4500].std(axis=1)
+    levels = [1e-6 * level(name.upper()) for name in COMMON_CHANNELS]
+    np.testing.assert_allclose(amplitude, levels, rtol=0.02)  # volts
+    assert targets(windows, "aaaaaajy") == [0, 0, 1, 1, 0, 0, 1, 0, 0, 0]
+    assert targets(windows, "aaaaaakd") == [0]  # the seizure is in the rest that is dropped
+    np.testing.assert_array_equal(
+        [y for _, y, _ in windows], windows.get_metadata()["target"].to_numpy()
+    )
+
+
+@pytest.mark.parametrize(
+    ("min_overlap", "seizures"),
+    # 4.5 s and 1.25 s of the one, 15 s of the union of the others (13 and 5 of each)
+    [(1.25, [2, 3, 6]), (1.26, [2, 6]), (4.5, [2, 6]), (4.51, [6]), (15, [6]), (15.01, [])],
+)
+def test_minimal_overlap(written, min_overlap, seizures):
+    windows = tusz.load(written, ["aaaaaajy"], min_overlap=min_overlap, verbose=0)
+    assert np.flatnonzero(targets(windows, "aaaaaajy")).tolist() == seizures
+
+
+def test_annotations_of_single_channels(written):
+    windows = tusz.load(written, ["aaaaaajy"], annotations="csv", verbose=0)
+    assert targets(windows, "aaaaaajy") == [0, 0, 1, 0, 0, 0, 0, 0, 0, 1]
+    windows = tusz.load(written, ["aaaaaajy"], annotations="csv", min_overlap=2, verbose=0)
+    assert targets(windows, "aaaaaajy") == [0, 0, 1, 0, 0, 0, 0, 0, 0, 1]  # 61 to 63, 291 to 293
+    windows = tusz.load(written, ["aaaaaajy"], annotations="csv", min_overlap=2.1, verbose=0)
+    assert sum(targets(windows, "aaaaaajy")) == 0
+
+
+def test_the_least_overlap_that_annotations_can_express_counts(tmp_path):
+    write(tmp_path, "train", "aaaaaajy", [("TERM", 29.9999, 60, "seiz")], seconds=92)
+    write(tmp_path, "train", "aaaaaajz", [("TERM", 30, 60.0001, "seiz")], seconds=92)
+    windows = tusz.load(tmp_path, verbose=0)
+    assert targets(windows, "aaaaaajy") == [1, 1, 0]
+    assert targets(windows, "aaaaaajz") == [0, 1, 1]
+
+
+def test_overlap_agrees_with_counting_on_a_fine_grid():
+    rng = np.random.default_rng(0)
+    step = 0.01
+    grid = (np.arange(30_000) + 0.5) * step  # 300 s
+    start = np.arange(10) * 30.0
+    for _ in range(20):
+        # On the grid, unsorted, some inside others or empty, some beyond the recording.
+        begin = rng.integers(0, 31_000, rng.integers(0, 12)) * step
+        stretches = np.column_stack([begin, begin + rng.integers(0, 6000, len(begin)) * step])
+        inside = ((grid >= stretches[:, :1]) & (grid < stretches[:, 1:])).any(axis=0)
+        slow = inside.reshape(10, 3000).sum(axis=1) * step
+        np.testing.assert_allclose(tusz.overlap(start, start + 30, stretches), slow, atol=1e-9)
+
+
+def test_names_are_read_without_opening_files(tmp_path):
+    file = tmp_path / "edf/dev/aaaaaajy/s002_2003_02_05/03_tcp_ar_a/aaaaaajy_s002_t004.edf"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    (recording,) = tusz.recordings(tmp_path, dev="valid")
+    assert recording.file == file
+    assert recording.description == dict(
+        subject="aaaaaajy",
+        folder="dev",
+        montage="03_tcp_ar_a",
+        session=2,
+        token=4,
+        split="valid",
+    )
+
+
+def test_what_becomes_of_the_folder_dev(written):
+    def splits(dev):
+        return {r.subject: r.description["split"] for r in tusz.recordings(written, dev=dev)}
+
+    joined = splits("train")
+    assert sorted(joined.values()) == ["test", "train", "train", "train", "train", "valid"]
+    assert any(  # dev is divided too
+        r.description["split"] == "valid"
+        for seed in range(30)
+        for r in tusz.recordings(written, ["aaaaaakc"], split_seed=seed)
+    )
+    alone = splits("leave_out")
+    assert "aaaaaakc" not in alone
+    assert sorted(alone.values()) == ["test", "train", "train", "train", "valid"]
+    given = splits("valid")
+    assert given.pop("aaaaaakc") == "valid"
+    assert given.pop("aaaaaakd") == "test"
+    assert set(given.values()) == {"train"}
+    with pytest.raises(ValueError, match="dev must be one of 'train', 'valid', 'leave_out'"):
+        splits("test")
+
+
+def test_a_subject_of_eval_in_dev_is_named(tree):
+    write(tree, "dev", "aaaaaakd", BACKGROUND)
+    with pytest.raises(ValueError, match=r"several splits: aaaaaakd \(test and (train|valid)\)"):
+        tusz.load(tree)
+    assert len(tusz.load(tree, dev="leave_out", verbose=0)) == 2
+
+
+def test_a_recording_without_annotations_is_named(tree):
+    file = write(tree, "train", "aaaaaajz", BACKGROUND)
+    file.with_suffix(".csv_bi").unlink()
+    with pytest.raises(ValueError, match=r"aaaaaajz_s001_t000\.edf cannot .*csv_bi are not beside"):
+        tusz.load(tree, verbose=0)
+    with pytest.warns(UserWarning, match=r"1 of 3 recordings .*aaaaaajz_s001_t000\.edf"):
+        windows = tusz.load(tree, on_error="warn", verbose=0)
+    assert set(windows.description["subject"]) == {"aaaaaajy", "aaaaaakd"}
+    with pytest.raises(ValueError, match=r"its annotations \w+\.csv are not beside it"):
+        tusz.load(tree, annotations="csv", verbose=0)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("", "cannot be read"),
+        ("# version = csv_v1.0.0\n", "cannot be read"),
+        ("channel,start_time,stop_time,label,confidence\n", "are empty"),
+        ("channel,start,stop,label\nTERM,0,5,seiz\n", "cannot be read"),
+        ("channel,start_time,stop_time,label,confidence\nTERM,0,x,seiz,1\n", "cannot be read"),
+        ("channel,start_time,stop_time,label,confidence\nTERM,5,0,seiz,1\n", "before it begins"),
+        ("channel,start_time,stop_time,label,confidence\nTERM,0,5,seiz,1\nTERM,5", "cut off"),
+        ("channel,start_time,stop_time,label,confidence\nTERM,0,,seiz,1\n", "before it begins"),
+    ],
+)
+def test_damaged_annotations_are_refused(tmp_path, content, problem):
+    file = tmp_path / "aaaaaajy_s001_t000.csv_bi"
+    file.write_text(content)
+    with pytest.raises(ValueError, match=rf"{file.name} .*{problem}"):
+        tusz.read_seizures(file)
+
+
+def test_missing_channels_and_truncated_files_are_named(tree):
+    write(tree, "train", "aaaaaajz", BACKGROUND, drop=("CZ",))
+    truncate(write(tree, "train", "aaaaaaka", BACKGROUND))
+    with pytest.raises(ValueError, match=r"aaaaaajz_s001_t000\.edf cannot .* channel Cz missing"):
+        tusz.load(tree, verbose=0)
+    with pytest.warns(UserWarning, match=r"2 of 4 .*aaaaaajz.*aaaaaaka\S+ .* truncated"):
+        assert len(tusz.load(tree, on_error="warn", verbose=0)) == 2
+
+
+def test_arguments_that_are_refused(tree):
+    with pytest.raises(ValueError, match="annotations must be 'csv_bi' or 'csv', got 'tse'"):
+        tusz.load(tree, annotations="tse")
+    for min_overlap in (0, -1, 30.5, np.nan):
+        with pytest.raises(ValueError, match="min_overlap must be more than 0 and at most 30"):
+            tusz.load(tree, min_overlap=min_overlap)
+
+
+def test_folders_and_subjects_that_are_not_there(tmp_path, tree):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"edf/train/aaaaaaaa/s001_2003/02_tcp_le/"):
+        tusz.load(tmp_path / "empty")
+    with pytest.raises(FileNotFoundError, match="no recording of subject zzzzzzzz; it has aaaaaa"):
+        tusz.load(tree, ["zzzzzzzz"])
+
+
+def test_the_cache_and_jobs_change_nothing(tree, tmp_path):
+    plain = tusz.load(tree, verbose=0)
+    cache = tmp_path / "cache"
+    tusz.load(tree, cache=cache, n_jobs=2, verbose=0)
+    for file in tree.rglob("*.edf"):  # the same size and time, and nothing to read
+        state = file.stat()
+        file.write_bytes(bytes(state.st_size))
+        os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+    again = tusz.load(tree, cache=cache, verbose=0)
+    assert len(again) == len(plain) == 2
+    for (x, y, _), (other, target, _) in zip(plain, again, strict=True):
+        np.testing.assert_allclose(other, x, rtol=1e-5, atol=1e-10)
+        assert y == target
+    with pytest.raises(ValueError, match=r"was made with min_overlap 0\.0001 instead of 2\.0"):
+        tusz.load(tree, cache=cache, min_overlap=2)
+    with pytest.raises(ValueError, match="was made with annotations 'csv_bi' instead of 'csv'"):
+        tusz.load(tree, cache=cache, annotations="csv")
+
+
+def test_new_annotations_beside_a_cached_recording_count(tree, tmp_path):
+    cache = tmp_path / "cache"
+    assert targets(tusz.load(tree, cache=cache, verbose=0), "aaaaaajy") == [1]
+    annotate(next(tree.rglob("aaaaaajy_s001_t000.edf")), BACKGROUND)
+    assert targets(tusz.load(tree, cache=cache, verbose=0), "aaaaaajy") == [0]
