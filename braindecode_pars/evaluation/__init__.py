@@ -1,7 +1,27 @@
 """Protocols that score any scikit-learn estimator; each returns one tidy DataFrame."""
 
+from braindecode_pars.evaluation.ablation import GRIDS, ablation
 from braindecode_pars.evaluation.band_power import LogBandPower
+from braindecode_pars.evaluation.compare import compare
+from braindecode_pars.evaluation.folds import FoldError
+from braindecode_pars.evaluation.label_efficiency import label_efficiency
 from braindecode_pars.evaluation.leave_one_subject_out import leave_one_subject_out
 from braindecode_pars.evaluation.metrics import score_predictions
+from braindecode_pars.evaluation.paired_tests import describe_differences, paired_tests
+from braindecode_pars.evaluation.summary import summarize
+from braindecode_pars.evaluation.transfer import transfer
 
-__all__ = ["LogBandPower", "leave_one_subject_out", "score_predictions"]
+__all__ = [
+    "GRIDS",
+    "FoldError",
+    "LogBandPower",
+    "ablation",
+    "compare",
+    "describe_differences",
+    "label_efficiency",
+    "leave_one_subject_out",
+    "paired_tests",
+    "score_predictions",
+    "summarize",
+    "transfer",
+]

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import LeaveOneGroupOut
+from sklearn.base import BaseEstimator
 from torch.utils.data import Dataset
-from tqdm.auto import tqdm
 
-from braindecode_pars.evaluation.metrics import METRICS, score_predictions
-from braindecode_pars.windows import as_sklearn
+from braindecode_pars.evaluation.arguments import check_arguments, check_subjects
+from braindecode_pars.evaluation.corpus import Corpus
+from braindecode_pars.evaluation.folds import COLUMNS, Fold, run_folds
 
-__all__ = ["COLUMNS", "leave_one_subject_out"]
-
-#: Columns of every protocol's result.
-COLUMNS = [
-    "protocol",
-    "dataset",
-    "method",
-    "subject",
-    "n_train_subjects",
-    "seed",
-    "metric",
-    "value",
-]
+__all__ = ["COLUMNS", "leave_one_subject_out", "one_out_folds"]
 
 
 def leave_one_subject_out(
@@ -39,12 +25,18 @@ def leave_one_subject_out(
     seeds: Sequence[int] = (0,),
     dataset: str = "",
     unlabeled_label: Any = -1,
+    test_subjects: Sequence | None = None,
+    out: str | Path | None = None,
+    n_jobs: int | None = None,
     verbose: int = 1,
 ) -> pd.DataFrame:
-    """Train on all subjects but one, score on that one, for every subject.
+    """Train on all subjects but one, score on that one, for every subject (paper: EESM17).
 
-    Internal validation is the estimator's own business and happens inside the training fold;
-    PARSClassifier holds out subjects of that fold.
+    The paper reports mean and standard deviation over subjects:
+    :func:`~braindecode_pars.evaluation.summarize`. Internal validation is the estimator's own
+    business and happens inside the training fold; PARSClassifier holds out subjects of that
+    fold, a fifth of them by default, neither pretrains nor trains on them, and restores the
+    state with the lowest loss on them.
 
     Parameters
     ----------
@@ -59,113 +51,88 @@ def leave_one_subject_out(
     dataset : str
         Name for the column ``dataset``.
     unlabeled_label : hashable
-        Windows with this label are left to the estimators in training and never scored.
+        Windows with this label are never scored, and trained on only by estimators that have a
+        parameter ``unlabeled_label`` of this value, as PARSClassifier does for pretraining.
+    test_subjects : sequence | None
+        Whom to leave out in turn; None means everybody. The others are always trained on.
+    out : path | None
+        Folder that keeps every finished fold, so that an interrupted run goes on where it was,
+        also with more seeds, methods or test subjects; see
+        :func:`~braindecode_pars.evaluation.folds.run_folds`.
+    n_jobs : int | None
+        Folds at a time, in processes; None means 1, or what ``joblib.parallel_config`` says.
     verbose : int
         1 shows a progress bar over folds.
 
     Returns
     -------
     pandas.DataFrame
-        One row for each method, subject, seed and metric; columns :data:`COLUMNS`.
+        One row for each method, subject, seed and metric; columns :data:`COLUMNS`. What is not
+        defined is NaN, with its reason in ``scores.attrs["undefined"]``.
+
+    Raises
+    ------
+    ValueError
+        When there are fewer than two subjects, one has no labelled window, or ``out`` holds
+        results of other settings.
+    FoldError
+        When a fit fails.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
+    >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2, sfreq=100)
+    >>> band_power = make_pipeline(LogBandPower(), LogisticRegression(max_iter=1000))
+    >>> scores = leave_one_subject_out({"band power": band_power}, windows, verbose=0)
+    >>> len(scores), scores["subject"].tolist()
+    (6, [1, 1, 2, 2, 3, 3])
     """
-    if not isinstance(estimators, Mapping):
-        raise TypeError(
-            f"estimators is a {type(estimators).__name__}; give a dict of method names and "
-            "estimators."
-        )
-    for name, given in (("estimators", estimators), ("metrics", metrics), ("seeds", seeds)):
-        if len(given) == 0:
-            raise ValueError(f"{name} is empty; there would be nothing to report.")
-    for metric in metrics:
-        if metric not in METRICS:
-            raise ValueError(f"Unknown metric {metric!r}; known are {', '.join(METRICS)}.")
-    X, y, groups = as_sklearn(windows_ds)
-    subjects = np.unique(groups)
+    check_arguments(estimators, metrics, seeds, n_jobs)
+    corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
+    folds = one_out_folds("leave_one_subject_out", estimators, corpus, seeds, test_subjects)
+    return run_folds(
+        folds, {dataset: corpus}, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose
+    ).scores
+
+
+def one_out_folds(
+    protocol: str,
+    estimators: Mapping[str, BaseEstimator],
+    corpus: Corpus,
+    seeds: Sequence[int],
+    test_subjects: Sequence | None = None,
+) -> list[Fold]:
+    """A fold for each subject left out, seed and method."""
+    subjects = corpus.subjects
     if len(subjects) < 2:
         raise ValueError(
             "Leaving one subject out needs at least two subjects; all windows are of "
             f"{subjects[0]}."
         )
-    folds = list(LeaveOneGroupOut().split(y, y, groups))
-    rows = []
-    bar = tqdm(
-        total=len(folds) * len(seeds) * len(estimators),
-        desc="leave one subject out",
-        unit=" fits",
-        disable=not verbose,
-    )
-    with bar:
-        for train, test in folds:
-            subject = groups[test][0]
-            test = test[y[test] != unlabeled_label]
-            if len(test) == 0:
-                raise ValueError(f"Subject {subject} has no labelled window to score.")
-            for seed in seeds:
-                for method, estimator in estimators.items():
-                    bar.set_postfix(subject=subject, method=method)
-                    fitted = _with_seed(clone(estimator), seed).fit(X[train], y[train])
-                    _warn_if_pretrained_on(fitted, [subject], method)
-                    y_pred = fitted.predict(X[test])
-                    where = dict(
-                        protocol="leave_one_subject_out",
-                        dataset=dataset,
+    left_out = subjects
+    if test_subjects is not None:
+        left_out = check_subjects(test_subjects, subjects, "test_subjects")
+    folds = []
+    for subject in left_out:
+        train = corpus.windows_of(other for other in subjects if other != subject)
+        test = corpus.test_windows([subject])
+        for seed in seeds:
+            for method, estimator in estimators.items():
+                folds.append(
+                    Fold(
+                        protocol=protocol,
+                        dataset=corpus.name,
                         method=method,
                         subject=subject,
                         n_train_subjects=len(subjects) - 1,
-                        seed=seed,
+                        seed=int(seed),
+                        estimator=estimator,
+                        train=train,
+                        test=test,
+                        test_subjects=[subject],
                     )
-                    rows.extend(
-                        {
-                            **where,
-                            "metric": metric,
-                            "value": score_predictions(y[test], y_pred, metric),
-                        }
-                        for metric in metrics
-                    )
-                    bar.update()
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _with_seed(estimator: BaseEstimator, seed: int) -> BaseEstimator:
-    names = [
-        name
-        for name in estimator.get_params()
-        # An estimator given as ``encoder`` is the user's own, fitted already.
-        if name.split("__")[-1] == "random_state" and "encoder" not in name.split("__")
-    ]
-    return estimator.set_params(**dict.fromkeys(names, seed))
-
-
-def _warn_if_pretrained_on(fitted: Any, test_subjects: Sequence, method: str) -> None:
-    """Warn when an encoder has seen the people its estimator is tested on."""
-    cards = list(_encoder_cards(fitted))
-    if any(None in (card.subjects, card.finetune_subjects) for card in cards):
-        warnings.warn(
-            f"It is not known whom the encoder of {method} was trained on; test subjects may be "
-            "among them.",
-            stacklevel=3,
-        )
-    seen = set().union(*(card.seen_subjects for card in cards))
-    leaked = sorted(set(test_subjects) & seen, key=str)
-    if leaked:
-        warnings.warn(
-            f"{method} was pretrained on windows of test subject"
-            f"{'s' if len(leaked) > 1 else ''} {', '.join(map(str, leaked))}; its score there is "
-            "not that of a new person.",
-            stacklevel=3,
-        )
-
-
-def _encoder_cards(fitted: Any) -> Iterator[Any]:
-    """The cards of all encoders in an estimator, also inside pipelines, searches, ensembles."""
-    if hasattr(fitted, "encoder_card_"):
-        yield fitted.encoder_card_
-    inner = [part for _, part in getattr(fitted, "steps", [])]
-    inner += [part for _, part in getattr(fitted, "transformer_list", [])]
-    inner += [part for _, part, _ in getattr(fitted, "transformers_", [])]
-    inner += [part.estimator for part in getattr(fitted, "calibrated_classifiers_", [])]
-    inner += [getattr(fitted, name, None) for name in ("best_estimator_", "estimator_")]
-    inner += list(getattr(fitted, "estimators_", []))
-    for part in inner:
-        if part is not None:
-            yield from _encoder_cards(part)
+                )
+    return folds

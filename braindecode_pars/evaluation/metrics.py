@@ -13,7 +13,7 @@ from torchmetrics.functional.classification import (
     multiclass_recall,
 )
 
-__all__ = ["METRICS", "score_predictions"]
+__all__ = ["METRICS", "score_predictions", "undefined_because"]
 
 
 def _balanced_accuracy(
@@ -33,6 +33,32 @@ METRICS: dict[str, Callable[..., torch.Tensor]] = {
 }
 
 
+def undefined_because(y_true: np.ndarray, metric: str) -> str | None:
+    """Why a metric says nothing about predictions of these labels; None where it does.
+
+    Parameters
+    ----------
+    y_true : ndarray, shape (n_windows,)
+    metric : str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from braindecode_pars.evaluation.metrics import undefined_because
+    >>> undefined_because(np.array(["W", "W"]), "kappa")
+    "all 2 true labels are 'W', and chance agrees with one class as well as any prediction"
+    """
+    if len(y_true) == 0:
+        return "there are no labelled windows"
+    classes = list(dict.fromkeys(np.asarray(y_true).tolist()))
+    if metric == "kappa" and len(classes) == 1:
+        return (
+            f"all {len(y_true)} true labels are {classes[0]!r}, and chance agrees with one class "
+            "as well as any prediction"
+        )
+    return None
+
+
 def score_predictions(y_true: np.ndarray, y_pred: np.ndarray, metric: str) -> float:
     """Score predicted labels.
 
@@ -41,17 +67,28 @@ def score_predictions(y_true: np.ndarray, y_pred: np.ndarray, metric: str) -> fl
     y_true, y_pred : ndarray, shape (n_windows,)
         Labels of any kind.
     metric : str
-        ``"kappa"`` (Cohen's), ``"balanced_accuracy"``, ``"accuracy"`` or ``"f1"`` (macro).
+        ``"kappa"`` (Cohen's), ``"balanced_accuracy"`` (mean recall of the classes that occur
+        among the true labels), ``"accuracy"`` or ``"f1"`` (macro: mean over the classes that
+        occur among true or predicted labels).
 
     Returns
     -------
     float
-        NaN for the kappa of one label that was always predicted, where it is not defined.
+        NaN where the metric is not defined: the kappa of true labels of one class, and any
+        metric without windows. :func:`~braindecode_pars.evaluation.metrics.undefined_because`
+        says why.
+
+    Raises
+    ------
+    ValueError
+        When the metric is unknown or the lengths differ.
     """
     if metric not in METRICS:
         raise ValueError(f"Unknown metric {metric!r}; known are {', '.join(METRICS)}.")
     if len(y_true) != len(y_pred):
         raise ValueError(f"There are {len(y_true)} labels and {len(y_pred)} predictions.")
+    if undefined_because(y_true, metric):
+        return float("nan")
     classes, codes = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)
     true, predicted = torch.from_numpy(codes).split(len(y_true))
     # One more class than there is: torchmetrics wants two even where one label is all there is,

@@ -98,9 +98,8 @@ def test_leaks_are_found_inside_searches_and_after_fine_tuning(nights, tmp_path)
     with pytest.warns(UserWarning, match="was pretrained on") as caught:
         leave_one_subject_out({"search": search}, nights, verbose=0)
     leaks = [str(w.message) for w in caught if "was pretrained on" in str(w.message)]
-    assert len(leaks) == 2
-    assert "subject 2;" in leaks[0]
-    assert "subject 3;" in leaks[1]
+    assert len(leaks) == 1
+    assert "test subjects 2, 3;" in leaks[0]
 
 
 def test_leaks_are_found_beside_other_features(nights):
@@ -141,6 +140,15 @@ def test_a_misspelt_metric_is_found_before_training(nights):
     with pytest.raises(ValueError, match="Unknown metric 'auc'"):
         leave_one_subject_out({"spy": Spy()}, nights, metrics=["auc"])
     assert Spy.seen == []
+
+
+def test_only_some_are_left_out(nights):
+    Spy.seen.clear()
+    scores = leave_one_subject_out({"spy": Spy()}, nights, test_subjects=[3, 1], verbose=0)
+    assert [people for _, people, _ in Spy.seen] == [[1, 2, 4], [2, 3, 4]]
+    assert scores["subject"].tolist() == [3, 3, 1, 1]
+    with pytest.raises(ValueError, match="subject 9, not in the data, whose subjects are 1, 2, 3"):
+        leave_one_subject_out({"spy": Spy()}, nights, test_subjects=[9])
 
 
 def test_one_person_cannot_be_left_out(nights):

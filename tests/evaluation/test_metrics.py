@@ -7,6 +7,7 @@ import pytest
 from sklearn import metrics
 
 from braindecode_pars.evaluation import score_predictions
+from braindecode_pars.evaluation.metrics import undefined_because
 
 RNG = np.random.default_rng(0)
 TRUE = RNG.choice(["W", "N1", "N2"], 200)
@@ -45,3 +46,18 @@ def test_a_class_that_a_person_lacks_does_not_count():
 def test_unknown_metric():
     with pytest.raises(ValueError, match="Unknown metric 'auc'; known are kappa"):
         score_predictions(TRUE, PREDICTED, "auc")
+
+
+def test_the_kappa_of_one_class_is_not_defined():
+    only = np.full(4, "W")
+    for predicted in (only, np.array(["W", "N1", "W", "W"])):
+        assert np.isnan(score_predictions(only, predicted, "kappa"))
+    assert "all 4 true labels are 'W'" in undefined_because(only, "kappa")
+    assert undefined_because(only, "balanced_accuracy") is None
+    assert score_predictions(only, np.array(["W", "N1", "W", "W"]), "f1") == pytest.approx(3 / 7)
+
+
+def test_nothing_has_no_score():
+    nothing = np.array([])
+    assert np.isnan(score_predictions(nothing, nothing, "accuracy"))
+    assert undefined_because(nothing, "accuracy") == "there are no labelled windows"

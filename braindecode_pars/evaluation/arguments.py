@@ -1,0 +1,104 @@
+"""What all protocols are asked, checked before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from braindecode_pars.evaluation.metrics import METRICS
+
+__all__ = ["check_arguments", "check_subjects", "in_order"]
+
+
+def check_arguments(
+    estimators: Mapping[str, BaseEstimator],
+    metrics: Sequence[str],
+    seeds: Sequence[int],
+    n_jobs: int | None,
+) -> None:
+    """Raise where a protocol could not run.
+
+    Raises
+    ------
+    TypeError
+        When the estimators are no mapping of names to estimators.
+    ValueError
+        When there are no estimators, metrics or seeds, one comes twice or is none, or ``n_jobs``
+        is 0.
+    """
+    if not isinstance(estimators, Mapping):
+        raise TypeError(
+            f"estimators is a {type(estimators).__name__}; give a dict of method names and "
+            "estimators."
+        )
+    if isinstance(metrics, str):
+        raise TypeError(f"metrics is the text {metrics!r}; give a list of names, [{metrics!r}].")
+    for name, given in (("estimators", estimators), ("metrics", metrics), ("seeds", seeds)):
+        if len(given) == 0:
+            raise ValueError(f"{name} is empty; there would be nothing to report.")
+    for method, estimator in estimators.items():
+        _check_estimator(method, estimator)
+    for metric in metrics:
+        if metric not in METRICS:
+            raise ValueError(f"Unknown metric {metric!r}; known are {', '.join(METRICS)}.")
+    for seed in seeds:
+        if not isinstance(seed, Integral) or seed < 0:
+            raise ValueError(f"seeds are whole numbers from 0, got {seed!r}.")
+    for name, given in (("metrics", metrics), ("seeds", seeds)):
+        if len(set(given)) < len(given):
+            raise ValueError(f"{name} holds an entry twice: {', '.join(map(str, given))}.")
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise ValueError(
+            f"n_jobs must be a number of processes, -1 for one on each core, or None, got "
+            f"{n_jobs!r}."
+        )
+
+
+def _check_estimator(method: str, estimator: Any) -> None:
+    if not isinstance(method, str):
+        raise TypeError(f"A method's name is text, got {method!r}.")
+    if isinstance(estimator, type):
+        raise TypeError(
+            f"{method} is the class {estimator.__name__}; give an instance, {estimator.__name__}()."
+        )
+    missing = [n for n in ("fit", "predict", "get_params") if not hasattr(estimator, n)]
+    if missing:
+        raise TypeError(
+            f"{method} is a {type(estimator).__name__} without {' and '.join(missing)}; give a "
+            "scikit-learn classifier."
+        )
+
+
+def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
+    """The subjects asked for, as a list.
+
+    Raises
+    ------
+    ValueError
+        When there are none, one comes twice, or one is not in the data.
+    """
+    asked, there = list(asked), list(there)
+    if not asked:
+        raise ValueError(f"{name} is empty; name at least one subject, or leave it out.")
+    if len(set(asked)) < len(asked):
+        raise ValueError(f"{name} holds a subject twice: {', '.join(map(str, asked))}.")
+    absent = [subject for subject in asked if subject not in there]
+    if absent:
+        raise ValueError(
+            f"{name} has subject{'s' if len(absent) > 1 else ''} "
+            f"{', '.join(map(repr, absent))}, not in the data, whose subjects are "
+            f"{', '.join(map(repr, there[:20]))}{', ...' if len(there) > 20 else ''}."
+        )
+    return asked
+
+
+def in_order(subjects: Iterable) -> list:
+    """Every subject once, sorted; by their text where they are of several types."""
+    unique = list(dict.fromkeys(subjects))
+    try:
+        return sorted(unique)
+    except TypeError:
+        return sorted(unique, key=str)

@@ -1,0 +1,71 @@
+"""Any set of classifiers on the same people left out, for paired tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from sklearn.base import BaseEstimator
+from torch.utils.data import Dataset
+
+from braindecode_pars.evaluation.arguments import check_arguments
+from braindecode_pars.evaluation.corpus import Corpus
+from braindecode_pars.evaluation.folds import run_folds
+from braindecode_pars.evaluation.leave_one_subject_out import one_out_folds
+
+__all__ = ["compare"]
+
+
+def compare(
+    estimators: Mapping[str, BaseEstimator],
+    windows_ds: Dataset,
+    *,
+    metrics: Sequence[str] = ("kappa", "balanced_accuracy"),
+    seeds: Sequence[int] = (0,),
+    dataset: str = "",
+    unlabeled_label: Any = -1,
+    test_subjects: Sequence | None = None,
+    out: str | Path | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 1,
+) -> pd.DataFrame:
+    """Score at least two classifiers on every subject left out, to be tested in pairs.
+
+    The folds are those of :func:`~braindecode_pars.evaluation.leave_one_subject_out`, and so are
+    the arguments, the result (but for ``"compare"`` in the column ``protocol``) and the errors.
+    :func:`~braindecode_pars.evaluation.paired_tests` and
+    :func:`~braindecode_pars.evaluation.describe_differences` say what may be read from it.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation import (
+    ...     LogBandPower, compare, describe_differences, paired_tests
+    ... )
+    >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2, sfreq=100)
+    >>> rivals = {
+    ...     "band power": make_pipeline(LogBandPower(), LogisticRegression(max_iter=1000)),
+    ...     "chance": make_pipeline(LogBandPower(), DummyClassifier()),
+    ... }
+    >>> tests = paired_tests(compare(rivals, windows, verbose=0))
+    >>> int(tests["n_subjects"].item()), float(tests["p"].item())
+    (3, 0.25)
+    >>> "no difference could have been significant" in describe_differences(tests)
+    True
+    """
+    check_arguments(estimators, metrics, seeds, n_jobs)
+    if len(estimators) < 2:
+        raise ValueError(
+            f"A comparison needs two classifiers; {', '.join(estimators)} is alone "
+            "(leave_one_subject_out scores one)."
+        )
+    corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
+    folds = one_out_folds("compare", estimators, corpus, seeds, test_subjects)
+    return run_folds(
+        folds, {dataset: corpus}, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose
+    ).scores

@@ -1,0 +1,51 @@
+"""Mean and spread of scores."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from braindecode_pars.evaluation.folds import POOLED
+
+__all__ = ["by_subject", "summarize"]
+
+_GROUPS = ["protocol", "dataset", "method", "n_train_subjects", "metric"]
+
+
+def by_subject(scores: pd.DataFrame) -> pd.DataFrame:
+    """Mean over seeds for each subject, without the pooled rows, in the order of the scores."""
+    single = scores[scores["subject"] != POOLED]
+    keys = [*_GROUPS, "subject"]
+    return single.groupby(keys, sort=False, dropna=False)["value"].mean().reset_index()
+
+
+def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
+    """Mean and standard deviation of every method and metric.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Of any protocol.
+    over : "subjects" | "seeds"
+        ``"subjects"``: the seeds of each subject are averaged first, pooled rows are left out;
+        what the paper reports of people left out one at a time. ``"seeds"``: of the pooled rows;
+        what it reports where the test subjects are fixed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``protocol``, ``dataset``, ``method``, ``n_train_subjects``, ``metric``, ``mean``,
+        ``sd`` (with n - 1; NaN for one), ``n`` (subjects or seeds with a defined score).
+
+    Raises
+    ------
+    ValueError
+        When there are no rows of that kind.
+    """
+    if over not in ("subjects", "seeds"):
+        raise ValueError(f"over must be 'subjects' or 'seeds', got {over!r}.")
+    units = by_subject(scores) if over == "subjects" else scores[scores["subject"] == POOLED]
+    if len(units) == 0:
+        kind = "of single subjects" if over == "subjects" else f"pooled (subject {POOLED!r})"
+        raise ValueError(f"No row of these scores is {kind}.")
+    groups = units.groupby(_GROUPS, sort=False, dropna=False)["value"]
+    return groups.agg(mean="mean", sd="std", n="count").reset_index()

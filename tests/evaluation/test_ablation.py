@@ -1,0 +1,129 @@
+"""Grids become estimators, and their scores carry what was varied."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from people import Watched, with_split
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from braindecode_pars import PARSClassifier, PatchEncoder, paper
+from braindecode_pars.evaluation import GRIDS, LogBandPower, ablation
+from braindecode_pars.evaluation.ablation import configured, settings_of
+from braindecode_pars.evaluation.folds import COLUMNS
+from braindecode_pars.pretext.base import make_task
+
+SPLIT = {1: "train", 2: "train", 3: "train", 4: "test"}
+
+
+def test_a_grid_of_values_is_all_combinations():
+    named = settings_of(GRIDS["masking"])
+    assert len(named) == 15
+    assert named["n_patches=20, position_mask_ratio=0.2"] == {
+        "n_patches": 20,
+        "position_mask_ratio": 0.2,
+    }
+    assert settings_of({"few": {"n_patches": 3}}) == {"few": {"n_patches": 3}}
+
+
+def test_settings_find_their_place():
+    base = PARSClassifier(pretext_params={"position_mask_ratio": 0.8}, mlp_dim=7)
+    found = configured(base, {"n_patches": 20, "embed_dim": 32})
+    assert found.pretext_params == {"position_mask_ratio": 0.8, "n_patches": 20}
+    assert (found.embed_dim, found.mlp_dim) == (32, 7)
+    assert base.pretext_params == {"position_mask_ratio": 0.8}
+    pipe = configured(
+        make_pipeline(LogBandPower(), LogisticRegression()), {"logisticregression__C": 3}
+    )
+    assert pipe[-1].C == 3
+    with pytest.raises(ValueError, match="'n_patches' is no parameter of LogisticRegression"):
+        configured(LogisticRegression(), {"n_patches": 20})
+
+
+def test_a_joint_task_keeps_the_arguments_of_its_part():
+    base = PARSClassifier(**paper.CLASSIFIER)
+    found = configured(base, GRIDS["joint"]["PARS + MAE"])
+    assert found.pretext == "joint"
+    assert found.pretext_params == {"task_params": {"pars": base.pretext_params}}
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_every_setting_of_our_grids_makes_a_task(name):
+    base = PARSClassifier(**paper.CLASSIFIER)
+    for settings in settings_of(GRIDS[name]).values():
+        clf = configured(base, settings)
+        task = make_task(
+            clf.pretext,
+            n_times=6000,
+            encoder=PatchEncoder(200, 16, 1, 2, 32),
+            task_params=clf.pretext_params,
+        )
+        task = getattr(task, "parts", {"pars": task})["pars"]
+        for setting, value in settings.items():
+            if setting in ("n_patches", "position_mask_ratio"):
+                assert getattr(task, setting) == value
+
+
+def test_scores_have_a_column_for_each_setting_and_curves_for_each_fit(nights, tmp_path):
+    tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
+    clf = PARSClassifier(pretrain_epochs=2, finetune_epochs=1, **tiny)
+    scores, curves = ablation(
+        clf,
+        with_split(nights, SPLIT),
+        {"sampling": ("random", "grid"), "embed_dim": (16,)},
+        seeds=[3],
+        n_train_subjects=2,
+        out=tmp_path,
+        verbose=0,
+        return_curves=True,
+    )
+    assert scores.columns.tolist() == [*COLUMNS, "sampling", "embed_dim"]
+    assert scores["method"].unique().tolist() == [
+        "sampling=random, embed_dim=16",
+        "sampling=grid, embed_dim=16",
+    ]
+    assert scores["sampling"].tolist() == ["random", "random", "grid", "grid"]
+    assert scores["subject"].tolist() == [4, "all"] * 2
+    assert set(scores["n_train_subjects"]) == {2}
+    assert curves.groupby(["sampling", "phase"])["epoch"].max().to_dict() == {
+        ("grid", "fine-tuning"): 1,
+        ("grid", "pretraining"): 2,
+        ("random", "fine-tuning"): 1,
+        ("random", "pretraining"): 2,
+    }
+    pretraining = curves[curves["phase"] == "pretraining"]
+    assert pretraining[["train_loss", "train_loss_relative"]].notna().all(axis=None)
+    written = pd.read_csv(tmp_path / "curves.csv", keep_default_na=True)
+    assert written["train_loss"].to_numpy() == pytest.approx(curves["train_loss"].to_numpy())
+
+
+def test_settings_by_name_may_differ_in_what_they_set(nights, tmp_path):
+    scores = ablation(
+        Watched(tmp_path),
+        nights,
+        {"plain": {}, "strong": {"strength": 5}},
+        test_subjects=[1],
+        seeds=[0],
+        verbose=0,
+    )
+    assert scores["method"].tolist() == ["plain", "plain", "strong", "strong"]
+    assert scores["strength"].isna().tolist() == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("grid", "error", "message"),
+    [
+        ([1], TypeError, "grid is a list; give a dict"),
+        ({}, ValueError, "grid holds no setting"),
+        ({"strength": ()}, ValueError, "grid holds no setting"),
+        ({"strength": 3}, TypeError, "strength has the value 3 in the grid; give a list of values"),
+        ({"strength": "weak"}, TypeError, "strength has the value 'weak'"),
+        ({"metric": ["f1"]}, ValueError, "'metric' cannot be varied"),
+        ({"colour": ["red"]}, ValueError, "'colour' is no parameter of Watched"),
+        ({"strength": [3]}, ValueError, "Nobody is set apart for testing"),
+    ],
+)
+def test_a_mistake_is_named(nights, tmp_path, grid, error, message):
+    with pytest.raises(error, match=message):
+        ablation(Watched(tmp_path), nights, grid, verbose=0)

@@ -1,0 +1,181 @@
+"""Wilcoxon and Holm against slow plain ones, and the sentences about them."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import rankdata
+
+from braindecode_pars.evaluation import describe_differences, paired_tests
+from braindecode_pars.evaluation.paired_tests import holm
+
+RNG = np.random.default_rng(0)
+
+
+def table(**values) -> pd.DataFrame:
+    """Scores of methods by subject; lists of lists are several seeds."""
+    rows = [
+        dict(method=method, subject=subject, seed=seed, value=value)
+        for method, of_method in values.items()
+        for seed, of_seed in enumerate(np.atleast_2d(of_method))
+        for subject, value in enumerate(of_seed)
+    ]
+    fixed = dict(protocol="compare", dataset="d", n_train_subjects=5, metric="kappa")
+    return pd.DataFrame(rows).assign(**fixed)
+
+
+def plain_wilcoxon(differences):
+    """All 2^n signs, one after another."""
+    differences = np.asarray([d for d in differences if d != 0])
+    ranks = rankdata(np.abs(differences))
+    centre = ranks.sum() / 2
+    seen = abs(ranks[differences > 0].sum() - centre)
+    sums = [
+        sum(r for r, s in zip(ranks, signs, strict=True) if s)
+        for signs in product([0, 1], repeat=len(ranks))
+    ]
+    return np.mean([abs(total - centre) >= seen - 1e-9 for total in sums])
+
+
+def plain_holm(p_values):
+    """Reject one after another at every level there is; the smallest that rejects is p."""
+    m = len(p_values)
+    corrected = []
+    for i in range(m):
+        rivals = [p for p in p_values if p <= p_values[i]]
+        steps = [min(1, p * (m - sum(q < p for q in p_values))) for p in rivals]
+        corrected.append(max(steps))
+    return corrected
+
+
+@pytest.mark.parametrize("n", [1, 3, 6, 9])
+@pytest.mark.parametrize("decimals", [12, 1])
+def test_wilcoxon_is_exact(n, decimals):
+    """With ties and zeros too: scores in tenths have many."""
+    a, b = RNG.normal(0.3, 0.3, n).round(decimals), RNG.normal(0.1, 0.3, n).round(decimals)
+    (row,) = paired_tests(table(A=a, B=b)).to_dict("records")
+    differences = (a - b).round(9)
+    assert row["p"] == pytest.approx(plain_wilcoxon(differences))
+    assert row["mean_difference"] == pytest.approx(differences.mean())
+    assert row["wins"] == (differences > 0).sum()
+    assert row["n_subjects"] == n
+    if n > 1:
+        assert row["sd_difference"] == pytest.approx(differences.std(ddof=1))
+
+
+@pytest.mark.parametrize("m", [1, 2, 5, 10])
+def test_holm_is_holm(m):
+    p_values = RNG.random(m) ** 3
+    assert holm(p_values) == pytest.approx(plain_holm(p_values.tolist()))
+    with_gap = np.insert(p_values, 0, np.nan)
+    assert np.isnan(holm(with_gap)[0])
+    assert holm(with_gap)[1:] == pytest.approx(plain_holm(p_values.tolist()))
+
+
+def test_all_pairs_are_tested_and_corrected_together():
+    a, b, c = RNG.random((3, 8))
+    tests = paired_tests(table(A=a, B=b, C=c))
+    assert tests[["method_a", "method_b"]].to_numpy().tolist() == [
+        ["A", "B"],
+        ["A", "C"],
+        ["B", "C"],
+    ]
+    assert tests["p_holm"].tolist() == pytest.approx(holm(tests["p"]).tolist())
+    assert tests.columns.tolist() == [
+        "method_a",
+        "method_b",
+        "n_subjects",
+        "mean_difference",
+        "sd_difference",
+        "wins",
+        "p",
+        "p_holm",
+        "n_dropped",
+    ]
+
+
+def test_seeds_are_averaged_before_the_test():
+    seeds = RNG.random((3, 6))
+    b = RNG.random(6)
+    with_seeds = paired_tests(table(A=seeds, B=b))
+    averaged = paired_tests(table(A=seeds.mean(axis=0), B=b))
+    pd.testing.assert_frame_equal(with_seeds, averaged)
+
+
+def test_pooled_rows_are_no_subjects():
+    scores = table(A=[0.1, 0.2], B=[0.3, 0.5])
+    pooled = scores.iloc[[0, 2]].assign(subject="all")
+    pd.testing.assert_frame_equal(paired_tests(pd.concat([scores, pooled])), paired_tests(scores))
+
+
+def test_undefined_scores_are_dropped_and_counted():
+    tests = paired_tests(table(A=[0.5, np.nan, 0.7, 0.9], B=[0.1, 0.2, np.nan, 0.3]))
+    assert tests[["n_subjects", "n_dropped", "wins"]].to_numpy().tolist() == [[2, 2, 2]]
+    assert "Up to 2 subjects a pair have no defined score" in describe_differences(tests)
+    nobody = paired_tests(table(A=[np.nan], B=[0.1]))
+    assert np.isnan(nobody["p"].item())
+    assert "no p" in describe_differences(nobody)
+
+
+def test_no_difference_at_all_is_no_difference():
+    (row,) = paired_tests(table(A=[0.5, 0.7], B=[0.5, 0.7])).to_dict("records")
+    assert (row["p"], row["wins"]) == (1, 0)
+    # Nor is one of rounding.
+    seeds = np.array([[0.1, 0.3], [0.2, 0.1], [0.3, 0.2]])
+    (row,) = paired_tests(table(A=seeds, B=seeds[::-1])).to_dict("records")
+    assert row["p"] == 1
+
+
+def test_the_sentence_says_what_is_better_and_what_is_noise():
+    base = np.linspace(0.2, 0.6, 10)
+    jitter = np.tile([0.01, -0.011], 5) * np.arange(1, 11)
+    tests = paired_tests(table(weak=base, twin=base + jitter, strong=base + 0.2))
+    told = describe_differences(tests)
+    assert "strong is better than weak in kappa by 0.200 ± 0.000 " in told
+    assert "(weak ahead in 0 of 10 subjects, p = 0.0059)" in told
+    assert "Within noise in kappa: weak and twin (" in told
+    assert "p after Holm's correction for 3 pairs." in told
+    assert "could have been significant" not in told
+
+
+@pytest.mark.parametrize(
+    ("n", "methods", "message"),
+    [
+        (
+            5,
+            "AB",
+            r"With 5 subjects no difference could have been significant: the smallest p that "
+            r"is possible is 0\.062\.",
+        ),
+        (1, "AB", r"With 1 subject no difference .* is 1\."),
+        (7, "ABCD", r"With 7 subjects no .* is 0\.016, or 0\.094 after the correction\."),
+        (6, "AB", None),
+    ],
+)
+def test_too_few_subjects_are_said(n, methods, message):
+    values = {m: np.linspace(0.1, 0.2, n) * (i + 1) for i, m in enumerate(methods)}
+    tests = paired_tests(table(**values))
+    told = describe_differences(tests)
+    if message is None:
+        assert tests["p"].item() == 2 / 2**6
+        assert "is better than" in told
+    else:
+        assert pytest.approx(2 / 2**n) == tests["p"].min()
+        assert "is better than" not in told
+        assert re.search(message, told)
+
+
+def test_what_cannot_be_tested_is_said():
+    scores = table(A=[0.1, 0.2], B=[0.3, 0.5])
+    with pytest.raises(ValueError, match="no metric 'f1'; they have kappa"):
+        paired_tests(scores, "f1")
+    with pytest.raises(ValueError, match="A pair needs two methods; there is A"):
+        paired_tests(scores[scores["method"] == "A"])
+    with pytest.raises(ValueError, match=r"several scores of one method.*\(5, 9\)"):
+        paired_tests(pd.concat([scores, scores.assign(n_train_subjects=9)]))
+    with pytest.raises(ValueError, match="level must be between 0 and 1, got 5"):
+        describe_differences(paired_tests(scores), level=5)
