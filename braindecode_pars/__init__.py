@@ -6,8 +6,8 @@ The encoder then crosses to fine-tuning: models.py (PARSNet), trained by
 pretraining.py and callbacks.py under skorch, wrapped for scikit-learn by
 estimators/ (PARSClassifier, PARSEmbedder), fed by windows.py and window_set.py,
 stored by pretrained.py and weights.py. datasets/ makes or reads windows, evaluation/ scores
-estimators into tidy tables, plotting.py draws them, cli.py runs the main job,
-and paper.py keeps the published hyperparameters.
+estimators (contenders.py has ready ones) into tidy tables, plotting/ draws them, cli/ runs the
+main jobs, and paper.py keeps the published hyperparameters.
 """
 
 import warnings as _warnings

@@ -12,7 +12,6 @@ import pandas as pd
 import torch
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from rich.console import Console
-from rich.table import Table
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -24,6 +23,7 @@ from braindecode_pars.estimators import PARSClassifier, PARSEmbedder
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretext.pars import relative_shifts
+from braindecode_pars.reports import draw, show_scores
 from braindecode_pars.seeding import seeded
 from braindecode_pars.windows import SingleChannelWindows
 
@@ -165,10 +165,8 @@ def run_demo(
     scores.to_csv(out / "scores.csv", index=False)
 
     console.rule("[bold]4  scores on people never seen")
-    console.print(_table(scores))
-    ax = plotting.paired_bars(scores, "kappa", "Cohen's kappa")
-    ax.figure.savefig(out / "kappa.png", dpi=150)
-    plt.close(ax.figure)
+    show_scores(console, scores)
+    draw(scores, out)
     console.print(
         f"Written to [bold]{out}[/]: {', '.join(written)}.\n"
         f'PARSClassifier(encoder="{next(iter(folders.values()))}") goes on from here.'
@@ -228,17 +226,3 @@ def _shifts_by_time(task: PARS, x: Tensor) -> tuple[Tensor, Tensor]:
     masked = starts[:, : task.n_masked].sort(dim=1).values
     starts = torch.cat([masked, starts[:, task.n_masked :]], dim=1)
     return task.predict_shifts(x, starts), relative_shifts(masked, task.n_times)
-
-
-def _table(scores: pd.DataFrame) -> Table:
-    subjects = scores["subject"].nunique()
-    table = Table(title=f"mean ± SD over {subjects} subjects left out")
-    table.add_column("method")
-    metrics = list(dict.fromkeys(scores["metric"]))
-    for metric in metrics:
-        table.add_column(metric.replace("_", " "), justify="right")
-    for method in dict.fromkeys(scores["method"]):
-        of_method = scores[scores["method"] == method].groupby("metric")["value"]
-        mean, spread = of_method.mean(), of_method.std()
-        table.add_row(method, *(f"{mean[m]:.3f} ± {spread[m]:.3f}" for m in metrics))
-    return table

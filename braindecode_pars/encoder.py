@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numbers import Integral
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -60,6 +61,20 @@ class MultiHeadAttention(nn.Module):
             attn_mask=None if key_mask is None else key_mask[:, None, None, :],
         )  # (batch, num_heads, n_queries, embed_dim / num_heads)
         return self.output(attended.transpose(1, 2).flatten(-2))
+
+    def weights(self, queries: Tensor, features: Tensor, key_mask: Tensor | None = None) -> Tensor:
+        """How much each query attends to each feature; arguments as those of ``forward``.
+
+        Returns
+        -------
+        Tensor, shape (batch, num_heads, n_queries, n_features)
+            Sums to one over features.
+        """
+        keys = self.split_heads(self.key(features)).mT
+        logits = self.split_heads(self.query(queries)) @ keys * keys.shape[-2] ** -0.5
+        if key_mask is not None:
+            logits = logits.masked_fill(~key_mask[:, None, None, :], -torch.inf)
+        return logits.softmax(dim=-1)
 
 
 class TransformerBlock(nn.Module):

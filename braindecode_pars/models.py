@@ -396,18 +396,48 @@ class PARSNet(EEGModuleMixin, nn.Module):
         Tensor, shape (batch, n_outputs)
             Logits.
         """
-        self._check_windows(x)
-        keep = self._kept_channels(x, ch_mask)
-        spatial = self._spatial_tokens(x, keep)  # (batch, n_chans, embed_dim)
-        if self.electrode_position:
-            spatial = spatial + self.electrode_code(self._positions(x, pos)).to(spatial.dtype)
-        query = self.query_token.expand(x.shape[0], 1, -1)
+        query, spatial, keep = self._query_and_keys(x, pos, ch_mask)
         pooled = self.spatial_attention(query, spatial, keep).squeeze(1)  # (batch, embed_dim)
         if return_features:
             if keep is not None:
                 spatial = spatial.masked_fill(~keep[..., None], 0.0)
             return {"features": spatial, "cls_token": pooled}
         return self.final_layer(pooled)
+
+    @torch.no_grad()
+    def channel_attention(
+        self, x: Tensor, pos: Tensor | None = None, ch_mask: Tensor | None = None
+    ) -> Tensor:
+        """How much the classification token attends to each channel.
+
+        Parameters
+        ----------
+        x, pos, ch_mask
+            As in :meth:`forward`.
+
+        Returns
+        -------
+        Tensor, shape (batch, num_heads, n_chans)
+            Sums to one over channels; 0 where a channel is missing. All channels take part, also
+            in training mode.
+        """
+        training = self.training
+        try:
+            query, spatial, keep = self.eval()._query_and_keys(x, pos, ch_mask)
+            return self.spatial_attention.weights(query, spatial, keep).squeeze(2)
+        finally:
+            self.train(training)
+
+    def _query_and_keys(
+        self, x: Tensor, pos: Tensor | None, ch_mask: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """The query (batch, 1, embed_dim), the spatial tokens, and which of them take part."""
+        self._check_windows(x)
+        keep = self._kept_channels(x, ch_mask)
+        spatial = self._spatial_tokens(x, keep)  # (batch, n_chans, embed_dim)
+        if self.electrode_position:
+            spatial = spatial + self.electrode_code(self._positions(x, pos)).to(spatial.dtype)
+        return self.query_token.expand(x.shape[0], 1, -1), spatial, keep
 
     def _check_windows(self, x: Tensor) -> None:
         if not isinstance(x, Tensor):

@@ -217,3 +217,27 @@ def test_mistakes_are_explained():
         make(electrode_position=True)(x)
     with pytest.raises(ValueError, match="positions for 2 channels, the windows have 5"):
         make(electrode_position=True)(x, pos=torch.rand(2, 3))
+
+
+def test_channel_attention_is_what_forward_weighs_with(tiny):
+    torch.manual_seed(1)
+    net = PARSNet(n_outputs=3, n_times=400, sfreq=100.0, electrode_position=True, **tiny).eval()
+    x, pos = torch.randn(2, 5, 400), 0.1 * torch.rand(5, 3)
+    mask = torch.tensor([[True] * 5, [True, True, False, True, False]])
+    weights = net.channel_attention(x, pos, mask)
+    assert weights.shape == (2, 2, 5)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 2))
+    assert (weights[1, :, [2, 4]] == 0).all()
+    # The pooled token, again, from the weights and values.
+    with torch.no_grad():
+        features = net(x, pos, mask, return_features=True)
+    attention = net.spatial_attention
+    values = attention.split_heads(attention.value(features["features"]))
+    pooled = attention.output((weights[:, :, None] @ values).transpose(1, 2).flatten(-2))
+    torch.testing.assert_close(pooled.detach().squeeze(1), features["cls_token"])
+
+
+def test_channel_attention_drops_nobody_and_leaves_the_mode(tiny):
+    net = PARSNet(n_outputs=3, n_chans=6, n_times=400, sfreq=100.0, channel_drop_prob=0.9, **tiny)
+    assert (net.train().channel_attention(torch.randn(4, 6, 400)) > 0).all()
+    assert net.training

@@ -8,9 +8,11 @@ import torch
 from skorch.callbacks import Callback
 from skorch.dataset import ValidSplit
 from torch import nn
+from torch.utils.data import TensorDataset
 
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretraining import PretrainingNet
+from braindecode_pars.windows import SingleChannelWindows
 
 
 @pytest.fixture
@@ -93,3 +95,12 @@ def test_ctrl_c_is_raised_again_after_training_has_ended(tiny, signals):
         net.fit(signals)
     assert len(net.history) == 3
     assert any(not torch.equal(a, b) for a, b in zip(before, net.module_.parameters(), strict=True))
+
+
+def test_several_corpora_at_once(tiny):
+    """Six channels and nineteen, windows of other lengths, as much of each."""
+    six = TensorDataset(torch.randn(20, 6, 900))
+    nineteen = TensorDataset(torch.randn(4, 19, 700))
+    net = make(tiny, max_epochs=1).fit(SingleChannelWindows([six, nineteen], 600, balance=True))
+    assert np.isfinite(net.history[-1]["train_loss"])
+    assert sum(batch["train_batch_size"] for batch in net.history[-1]["batches"]) == 24

@@ -117,9 +117,10 @@ def test_the_cache_notices_changed_annotations(tmp_path, file, beside):
     log, folder = tmp_path / "log", tmp_path / "corpus"
     folder.mkdir()
     (folder / file).write_text("1 10")
-    for annotations in ("old", "old", "corrected"):
-        if annotations != "old" or not (folder / beside).exists():
-            (folder / beside).write_text(annotations)
+    (folder / beside).write_text("as published")
+    for corrected in (False, False, True):
+        if corrected:
+            (folder / beside).write_text("corrected later")
         read_corpus(
             [Recording(folder / file, dict(subject=1))],
             partial(read, log=log),

@@ -1,4 +1,4 @@
-"""The command line: ``braindecode-pars demo``."""
+"""``braindecode-pars demo``: from data to scores in minutes."""
 
 from __future__ import annotations
 
@@ -7,25 +7,16 @@ from typing import Annotated
 
 import typer
 
+from braindecode_pars.cli.failures import told
 from braindecode_pars.demo import run_demo
 from braindecode_pars.pretext import PRETEXT_TASKS
 
-__all__ = ["app"]
+__all__ = ["demo"]
 
 #: The paper's comparison; its fifth, training from scratch, is in every demo.
 RIVALS = ("pars", "mae", "mp3", "droppos")
 
-app = typer.Typer(
-    help="Self-supervised pretraining for EEG.", no_args_is_help=True, add_completion=False
-)
 
-
-@app.callback()
-def main() -> None:
-    """Self-supervised pretraining for EEG."""
-
-
-@app.command()
 def demo(
     data: Annotated[
         Path | None,
@@ -51,8 +42,5 @@ def demo(
     if pretext not in PRETEXT_TASKS:
         known = ", ".join(sorted(PRETEXT_TASKS))
         raise typer.BadParameter(f"{pretext!r} is no pretext task; known are {known}.")
-    try:
+    with told():
         run_demo(data, out, pretext=RIVALS if all_tasks else pretext, seed=seed)
-    except (ValueError, OSError) as error:
-        typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
-        raise typer.Exit(1) from None
