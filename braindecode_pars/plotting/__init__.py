@@ -1,0 +1,30 @@
+"""Tidy DataFrames or arrays -> matplotlib Axes.
+
+Scores are drawn from the table that every protocol of the package returns, with the columns
+``protocol dataset method subject n_train_subjects seed metric value``; a row whose subject is
+``"all"`` is pooled over subjects. Series differ in marker, line or hatching as well as in colour.
+"""
+
+from braindecode_pars.plotting.ablation_grid import ablation_grid
+from braindecode_pars.plotting.embedding import embedding
+from braindecode_pars.plotting.hypnogram import hypnogram
+from braindecode_pars.plotting.label_efficiency import label_efficiency
+from braindecode_pars.plotting.night import night
+from braindecode_pars.plotting.paired_bars import paired_bars
+from braindecode_pars.plotting.shift_matrices import shift_matrices
+from braindecode_pars.plotting.spatial_attention import spatial_attention
+from braindecode_pars.plotting.training_curves import training_curves
+from braindecode_pars.plotting.transfer import transfer
+
+__all__ = [
+    "ablation_grid",
+    "embedding",
+    "hypnogram",
+    "label_efficiency",
+    "night",
+    "paired_bars",
+    "shift_matrices",
+    "spatial_attention",
+    "training_curves",
+    "transfer",
+]

@@ -1,0 +1,40 @@
+"""Figures are closed after each test, and tables of scores made from a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def make_scores() -> Callable[..., pd.DataFrame]:
+    """A tidy table over all combinations, each value from ``value(row)``."""
+    defaults = dict(
+        protocol="made up",
+        dataset="one",
+        method=["PARS", "scratch"],
+        subject="all",
+        n_train_subjects=10,
+        seed=[0, 1, 2],
+        metric="kappa",
+    )
+
+    def make(value: Callable[[dict], float], **varied) -> pd.DataFrame:
+        settings = {
+            name: given if isinstance(given, list) else [given]
+            for name, given in {**defaults, **varied}.items()
+        }
+        rows = [dict(zip(settings, row, strict=True)) for row in product(*settings.values())]
+        return pd.DataFrame([{**row, "value": value(row)} for row in rows])
+
+    return make

@@ -1,0 +1,47 @@
+"""Points with the colour and marker of their label."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from braindecode_pars import plotting
+
+POINTS = np.random.default_rng(0).normal(size=(140, 2))
+
+
+def test_every_point_is_drawn_under_its_label():
+    labels = np.array(["W", "N2", "R"])[np.arange(140) % 3]
+    ax = plotting.embedding(POINTS, labels)
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["N2", "R", "W"]
+    for dots in ax.collections:
+        np.testing.assert_array_equal(dots.get_offsets(), POINTS[labels == dots.get_label()])
+
+
+def test_more_labels_than_colours_differ_in_their_markers():
+    ax = plotting.embedding(POINTS, np.arange(140) % 70)
+    looks = {
+        (tuple(dots.get_facecolor()[0]), dots.get_paths()[0].vertices.tobytes())
+        for dots in ax.collections
+    }
+    assert len(looks) == 70
+    assert [dots.get_label() for dots in ax.collections][:11] == [str(i) for i in range(11)]
+
+
+def test_labels_of_several_kinds_are_drawn():
+    assert len(plotting.embedding(POINTS[:3], np.array(["a", 1, None], object)).collections) == 3
+
+
+@pytest.mark.parametrize(
+    ("points", "labels", "sentence"),
+    [
+        (np.ones((5, 64)), np.ones(5), r"\(5, 64\); .*sklearn\.decomposition\.PCA"),
+        (np.ones(5), np.ones(5), r"two numbers a window"),
+        (POINTS, np.ones(5), "140 points and 5 labels"),
+        (np.ones((0, 2)), [], "no points"),
+        (POINTS, np.arange(140), "140 different labels; at most 70"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(points, labels, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        plotting.embedding(points, labels)

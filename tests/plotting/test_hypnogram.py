@@ -1,0 +1,75 @@
+"""Stages over a night."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from braindecode_pars import plotting
+from braindecode_pars.datasets.simulated import STAGES
+
+DEPTHS = {"W": 0, "R": -1, "N1": -2, "N2": -3, "N3": -4}
+TRUE = ["W", "N1", "N2", "N3", "R", "R"]
+PREDICTED = ["W", "N2", "N2", "N3", "R", "N1"]
+
+
+def steps(ax):
+    return [patch.get_data().values for patch in ax.patches]
+
+
+def test_stages_are_in_the_laboratorys_order_however_they_are_numbered():
+    by_name = plotting.hypnogram(TRUE, stage_names=STAGES)
+    by_index = plotting.hypnogram([STAGES.index(stage) for stage in TRUE], stage_names=STAGES)
+    for ax in (by_name, by_index):
+        np.testing.assert_array_equal(steps(ax), [[DEPTHS[stage] for stage in TRUE]])
+        assert [t.get_text() for t in ax.get_yticklabels()] == list(DEPTHS)
+        np.testing.assert_array_equal(ax.get_yticks(), list(DEPTHS.values()))
+
+
+def test_time_is_in_hours():
+    ax = plotting.hypnogram(TRUE, window_seconds=600)
+    np.testing.assert_allclose(ax.patches[0].get_data().edges, np.arange(7) / 6)
+    assert ax.get_xlim() == (0, 1)
+
+
+def test_windows_on_which_both_differ_are_marked():
+    ax = plotting.hypnogram(TRUE, PREDICTED, STAGES, window_seconds=3600)
+    np.testing.assert_array_equal(
+        steps(ax), [[DEPTHS[stage] for stage in night] for night in (TRUE, PREDICTED)]
+    )
+    spans = [path.vertices[:, 0] for path in ax.collections[0].get_paths()]
+    assert [(span.min(), span.max()) for span in spans] == [(1, 2), (5, 6)]
+    assert ax.get_title("left") == "agreement 67 % of 6 windows"
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["true", "predicted"]
+    first, second = ax.patches
+    assert first.get_linewidth() > 2 * second.get_linewidth()
+
+
+@pytest.mark.parametrize("unknown", [-1, np.nan])
+def test_unknown_stages_are_blank_and_do_not_count(unknown):
+    ax = plotting.hypnogram(np.array([0, unknown, 3]), [0, 1, 2], STAGES)
+    assert np.isnan(steps(ax)[0]).tolist() == [False, True, False]
+    assert ax.get_title("left") == "agreement 50 % of 2 windows"
+    blank = plotting.hypnogram(np.array(["W", None, "R"], dtype=object))
+    assert np.isnan(steps(blank)[0]).tolist() == [False, True, False]
+
+
+def test_other_names_follow_below():
+    ax = plotting.hypnogram(["N1", "movement", "W"])
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["W", "N1", "movement"]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (dict(true=[0, 1]), "true holds numbers; say with stage_names"),
+        (dict(true=[0, 5], stage_names=STAGES), "true holds 5; accepted are indices from 0 to 4"),
+        (dict(true=["W", "S1"], stage_names=STAGES), "true holds 'S1'; accepted are W, N1"),
+        (dict(true=["W"], predicted=["W", "R"]), "1 true and 2 predicted stages"),
+        (dict(true=[["W"]]), "give one night"),
+        (dict(true=[]), "give one night"),
+    ],
+)
+def test_what_is_no_night_is_refused(given, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        plotting.hypnogram(**given)

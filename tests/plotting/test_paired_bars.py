@@ -1,0 +1,96 @@
+"""Bars of subjects, and stars over those who win."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from braindecode_pars import plotting
+
+VALUES = {
+    ("PARS", "S1"): 0.5,
+    ("PARS", "S2"): 0.7,
+    ("PARS", "S3"): 0.4,
+    ("PARS", "S4"): -0.1,
+    ("scratch", "S1"): 0.3,
+    ("scratch", "S2"): 0.8,
+    ("scratch", "S3"): 0.4,
+    ("scratch", "S4"): np.nan,
+}
+
+
+@pytest.fixture
+def scores(make_scores):
+    return make_scores(
+        lambda row: VALUES[row["method"], row["subject"]],
+        subject=["S1", "S2", "S3", "S4"],
+        seed=[0, 1],
+    )
+
+
+def heights(ax):
+    return sorted(bar.get_height() for bar in ax.patches)
+
+
+def stars(ax):
+    return {(round(text.xy[0], 1), round(text.xy[1], 3)) for text in ax.texts}
+
+
+def test_bars_are_as_high_as_the_values_and_undefined_ones_are_not_there(scores):
+    ax = plotting.paired_bars(scores, "kappa", "Cohen's kappa")
+    means = [np.mean([0.5, 0.7, 0.4, -0.1]), 0.5]
+    np.testing.assert_allclose(heights(ax), sorted([0.5, 0.7, 0.4, -0.1, 0.3, 0.8, 0.4, *means]))
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["PARS", "scratch"]
+    ticks = [t.get_text() for t in ax.get_xticklabels()]
+    assert ticks == ["S1", "S2", "S3", "S4", "mean ± SD"]
+    assert ax.get_ylabel() == "Cohen's kappa"
+
+
+def test_columns_that_are_not_needed_may_be_absent(scores):
+    needed = scores[["method", "subject", "metric", "value"]]
+    assert heights(plotting.paired_bars(needed)) == heights(plotting.paired_bars(scores))
+
+
+def test_pooled_rows_are_left_out(scores):
+    pooled = scores.iloc[[0]].assign(subject="all", value=0.99)
+    assert 0.99 not in heights(plotting.paired_bars(pd.concat([scores, pooled])))
+    with pytest.raises(ValueError, match="All scores are pooled over subjects"):
+        plotting.paired_bars(pooled)
+
+
+def test_a_star_is_over_the_one_highest_bar_and_nowhere_else(scores):
+    ax = plotting.paired_bars(scores)
+    # S3 is shared, S4 lacks a method.
+    assert stars(ax) == {(-0.2, 0.5), (1.2, 0.8)}
+    assert "highest" in ax.get_xlabel()
+
+
+def test_a_star_stands_above_the_spread_over_seeds(scores):
+    scores.loc[(scores["method"] == "PARS") & (scores["subject"] == "S1"), "value"] = [0.4, 0.6]
+    ax = plotting.paired_bars(scores)
+    assert (-0.2, round(0.5 + np.std([0.4, 0.6], ddof=1), 3)) in stars(ax)
+
+
+def test_stars_can_be_switched_off(scores):
+    ax = plotting.paired_bars(scores, stars=False)
+    assert stars(ax) == set()
+    assert "highest" not in ax.get_xlabel()
+
+
+def test_nobody_wins_alone(scores):
+    assert stars(plotting.paired_bars(scores[scores["method"] == "PARS"])) == set()
+
+
+def test_the_spread_over_subjects_is_drawn_at_the_mean(scores):
+    ax = plotting.paired_bars(scores)
+    [segment] = ax.collections[1].get_segments()  # after that of the seeds of PARS
+    values = [0.5, 0.7, 0.4, -0.1]
+    spread = np.std(values, ddof=1)
+    np.testing.assert_allclose(segment[:, 1], [np.mean(values) - spread, np.mean(values) + spread])
+
+
+def test_bars_differ_without_colour(scores):
+    ax = plotting.paired_bars(scores)
+    by_color = {bar.get_facecolor(): bar.get_hatch() for bar in ax.patches}
+    assert len(set(by_color.values())) == 2

@@ -1,0 +1,128 @@
+"""Losses over epochs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from braindecode_pars import PARSClassifier, plotting
+
+
+def history(shift: float = 0.0, **more) -> pd.DataFrame:
+    pretraining = pd.DataFrame(
+        dict(
+            phase="pretraining",
+            epoch=[1, 2, 3],
+            train_loss=[0.15, 0.1, 0.05],
+            train_loss_relative=np.array([1.0, 0.7, 0.4]) + shift,
+        )
+    )
+    fine_tuning = pd.DataFrame(
+        dict(
+            phase="fine-tuning",
+            epoch=[1, 2, 3],
+            train_loss=np.array([1.6, 1.0, 0.5]) + shift,
+            valid_loss=np.array([1.6, 1.1, 1.3]) + shift,
+        )
+    )
+    return pd.concat([pretraining, fine_tuning], ignore_index=True).assign(**more)
+
+
+def curves(ax, n_epochs=3):
+    return [line.get_ydata() for line in ax.lines if len(line.get_xdata()) == n_epochs]
+
+
+def legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_both_phases_stand_side_by_side():
+    pretraining, fine_tuning = plotting.training_curves(history())
+    assert (pretraining.get_title(), fine_tuning.get_title()) == ("pretraining", "fine-tuning")
+    np.testing.assert_allclose(curves(pretraining), [[1.0, 0.7, 0.4]])
+    np.testing.assert_allclose(curves(fine_tuning), [[1.6, 1.0, 0.5], [1.6, 1.1, 1.3]])
+    styles = {line.get_linestyle() for line in fine_tuning.lines if len(line.get_xdata()) == 3}
+    assert len(styles) == 2
+    assert legend(fine_tuning) == ["training", "validation", "lowest validation"]
+
+
+def test_chance_is_a_line_at_one_where_losses_are_relative_to_it():
+    pretraining, fine_tuning = plotting.training_curves(history())
+    assert [1, 1] in [list(line.get_ydata()) for line in pretraining.lines]
+    assert [text.get_text() for text in pretraining.texts] == ["chance"]
+    assert pretraining.get_ylim()[1] > 1
+    assert not fine_tuning.texts
+
+
+def test_the_lowest_validation_loss_is_marked():
+    _, fine_tuning = plotting.training_curves(history())
+    [mark] = [line.get_xydata() for line in fine_tuning.lines if len(line.get_xdata()) == 1]
+    np.testing.assert_allclose(mark, [[2, 1.1]])
+
+
+def test_parts_of_a_task_are_lines_of_their_own():
+    joint = history()
+    joint["train_loss_relative_mae"] = joint["train_loss_relative"] / 2
+    pretraining, _ = plotting.training_curves(joint)
+    np.testing.assert_allclose(curves(pretraining), [[1.0, 0.7, 0.4], [0.5, 0.35, 0.2]])
+    assert legend(pretraining) == ["whole task", "mae"]
+
+
+def test_methods_and_seeds_are_lines_and_methods_are_named_once():
+    runs = [
+        history(0.1 * m + 0.01 * seed, method=method, seed=seed)
+        for m, method in enumerate(["PARS", "MAE"])
+        for seed in (0, 1)
+    ]
+    pretraining, fine_tuning = plotting.training_curves(pd.concat(runs))
+    firsts = [curve[0] for curve in curves(pretraining)]
+    np.testing.assert_allclose(firsts, [1.0, 1.01, 1.1, 1.11])
+    assert legend(pretraining) == ["PARS", "MAE"]
+    assert legend(fine_tuning)[:2] == ["PARS", "MAE"]
+    markers = {line.get_marker() for line in pretraining.lines if len(line.get_xdata()) == 3}
+    assert len(markers) == 2
+
+
+def test_folds_are_lines_of_their_own():
+    folds = [history(0.1 * i, method="PARS", seed=0, subject=f"S{i}") for i in range(3)]
+    pretraining, _ = plotting.training_curves(pd.concat(folds))
+    assert len(curves(pretraining)) == 3
+
+
+def test_a_method_that_was_not_pretrained_has_no_line_there():
+    scratch = history(0.1).query("phase == 'fine-tuning'")
+    both = pd.concat([history(method="PARS"), scratch.assign(method="scratch")])
+    pretraining, fine_tuning = plotting.training_curves(both)
+    assert len(curves(pretraining)) == 1
+    assert legend(pretraining) == ["PARS"]
+    assert legend(fine_tuning)[:2] == ["PARS", "scratch"]
+
+
+def test_one_phase_without_validation_is_one_panel():
+    only = history().query("phase == 'fine-tuning'").drop(columns="valid_loss")
+    [ax] = plotting.training_curves(only)
+    np.testing.assert_allclose(curves(ax), [[1.6, 1.0, 0.5]])
+    assert ax.get_legend() is None
+
+
+def test_the_history_of_a_classifier_is_drawn(nights, tiny):
+    budget = dict(pretrain_epochs=2, finetune_epochs=2, random_state=0, verbose=0)
+    fitted = PARSClassifier(**tiny, **budget).fit(nights)
+    axes = plotting.training_curves(fitted.history_)
+    assert [ax.get_title() for ax in axes] == ["pretraining", "fine-tuning"]
+    assert [len(curves(ax, 2)) for ax in axes] == [2, 2]  # in pretraining with chance's line
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "sentence"),
+    [
+        ([dict(epoch=1)], TypeError, "history is a list; give the DataFrame history_"),
+        (history().drop(columns="phase"), ValueError, "lacks the column phase; it has epoch"),
+        (history().iloc[:0], ValueError, "history is empty; nothing was trained"),
+        (pd.concat([history(), history()]), ValueError, "add the columns method and seed"),
+    ],
+)
+def test_what_is_no_history_is_refused(given, error, sentence):
+    with pytest.raises(error, match=sentence):
+        plotting.training_curves(given)
