@@ -44,6 +44,7 @@ TOP = {
 ALLOWED = {
     P + "tokens": set(),
     P + "encoder": {P + "tokens"},
+    P + "augmentation": set(),
     P + "electrodes": set(),
     P + "paper": set(),
     P + "window_set": set(),

@@ -133,7 +133,8 @@ def load(
     knows nothing of a scoring that is a file of its own.
 
     Names of channels and codes of stages are those that public readers of the corpus use; the
-    paper counts 7,390 windows.
+    paper counts 7,390 windows. It fine-tunes with Gaussian noise on random channels:
+    :class:`~braindecode_pars.augmentation.ChannelNoise`.
 
     Examples
     --------

@@ -186,8 +186,9 @@ def test_processes_give_the_same_table_and_warnings(nights, watched, leaky, tmp_
             "that of a new person."
         ]
     pd.testing.assert_frame_equal(*tables)
-    curves = [(tmp_path / n / "curves.csv").read_bytes() for n in "12"]
-    assert curves[0] == curves[1]
+    # Two processes have half of the threads each, which sum in another order.
+    curves = [pd.read_csv(tmp_path / n / "curves.csv") for n in "12"]
+    pd.testing.assert_frame_equal(*curves, rtol=1e-3)
 
 
 class Torch(ClassifierMixin, BaseEstimator):

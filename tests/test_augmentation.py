@@ -1,0 +1,59 @@
+"""Noise on random channels: how many, how loud, and inside a classifier."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from braindecode_pars import PARSClassifier
+from braindecode_pars.augmentation import ChannelNoise
+
+
+@pytest.fixture
+def batch():
+    """Channels of three volumes, one of them silent."""
+    volumes = torch.tensor([1e-5, 1e-4, 0.0])
+    return volumes[:, None] * torch.randn(400, 3, 500), torch.arange(400)
+
+
+def test_a_fifth_of_the_channels_get_noise_as_loud_as_they_are(batch):
+    X, y = batch
+    noisy, labels = ChannelNoise(random_state=0)(X, y)
+    assert torch.equal(labels, y)
+    added = noisy - X
+    changed = added.abs().amax(-1) > 0
+    assert changed[:, :2].float().mean(0) == pytest.approx([0.2, 0.2], abs=0.05)
+    assert not changed[:, 2].any()  # noise of a silent channel is silent
+    loud = (added.std(-1, correction=0) / X.std(-1, correction=0))[changed]
+    assert loud.mean() == pytest.approx(1, abs=0.01)
+    # Channels are drawn each on their own.
+    both = (changed[:, 0] & changed[:, 1]).float().mean()
+    assert both == pytest.approx(0.04, abs=0.03)
+
+
+def test_its_arguments(batch):
+    X, y = batch
+    noisy, _ = ChannelNoise(channel_probability=1.0, std=3.0, random_state=0)(X, y)
+    ratio = (noisy - X)[:, :2].std(-1, correction=0) / X[:, :2].std(-1, correction=0)
+    assert ratio.mean() == pytest.approx(3, rel=0.01)
+    assert torch.equal(ChannelNoise(channel_probability=0.0)(X, y)[0], X)
+    half, _ = ChannelNoise(0.5, channel_probability=1.0, random_state=1)(X, y)
+    share = (half != X).flatten(1).any(1).float().mean()
+    assert share == pytest.approx(0.5, abs=0.08)
+    with pytest.raises(ValueError, match=r"channel_probability must be in \[0, 1\], got 2"):
+        ChannelNoise(channel_probability=2)
+    with pytest.raises(ValueError, match="std must not be negative, got -1"):
+        ChannelNoise(std=-1)
+
+
+def test_in_a_classifier(nights, tiny):
+    def fitted(augmentation):
+        clf = PARSClassifier(
+            None, augmentation=augmentation, finetune_epochs=1, random_state=0, verbose=0, **tiny
+        )
+        return clf.fit(nights).predict_proba(nights)
+
+    noisy = fitted(ChannelNoise())
+    np.testing.assert_array_equal(noisy, fitted(ChannelNoise()))
+    assert not np.array_equal(noisy, fitted(None))
