@@ -126,7 +126,7 @@ class Pretraining(Callback):
         Windows without labels to pretrain on as well; other montages and longer windows are
         welcome, another sampling rate is not.
     balance : bool
-        With ``unlabeled``, draw as many examples from it as from the windows of ``fit``, however
+        With ``unlabeled``, take as many examples from it as from the windows of ``fit``, however
         many there are of each; otherwise every window is one example an epoch.
     callbacks : list of skorch callbacks | None
         For the pretraining net.

@@ -53,7 +53,7 @@ def contenders(
     Raises
     ------
     ValueError
-        For a name that is not known.
+        For a method or a setting that is not known.
 
     Examples
     --------
@@ -65,6 +65,10 @@ def contenders(
     unknown = [name for name in names if name not in CONTENDERS]
     if unknown:
         raise ValueError(f"Unknown method {unknown[0]!r}; known are {', '.join(CONTENDERS)}.")
+    taken = PARSClassifier().get_params()
+    foreign = [name for name in settings if name not in taken]
+    if foreign:
+        raise ValueError(f"PARSClassifier has no {foreign[0]!r}; it has {', '.join(taken)}.")
     settings = {"verbose": 0, **settings}
     methods = dict(_contender(name, settings) for name in names)
     if encoder is not None:

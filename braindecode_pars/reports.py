@@ -37,8 +37,11 @@ def _table(scores: pd.DataFrame, over: str) -> Table:
     # Columns that say something: one dataset or one number of people is said in the title.
     keys = [key for key in ("dataset", "n_train_subjects") if summary[key].nunique() > 1]
     keys.append("method")
-    unit = "subjects left out" if over == "subjects" else "seeds, over all test windows"
-    title = f"mean ± SD over {summary['n'].max()} {unit}"
+    n = summary["n"].max()
+    unit = f"subject{'s' if n != 1 else ''} left out"
+    if over == "seeds":
+        unit = f"seed{'s' if n != 1 else ''}, over all test windows"
+    title = f"mean ± SD over {n} {unit}"
     table = Table(title=title, min_width=len(title) + 2)  # the title in one line
     for key in keys:
         table.add_column(key.replace("n_train_subjects", "training subjects"))

@@ -32,9 +32,9 @@ class SingleChannelWindows(Dataset):
         Samples of the crop. None means the length of the first window, in the corpus where that
         is shortest.
     balance : bool
-        With several corpora, draw as many examples an epoch from each of them, however large they
-        are: item ``i`` is a random window of corpus ``i % n_corpora``. Otherwise every window is
-        one example.
+        With several corpora, give as many examples of each, however large they are: every window
+        of the largest once, those of the others again and again. Hold windows out before, not
+        after, or the repeated ones are on both sides. Otherwise every window is one example.
 
     Examples
     --------
@@ -66,8 +66,10 @@ class SingleChannelWindows(Dataset):
             raise ValueError(f"n_times must be a positive number of samples, got {n_times!r}.")
         self.dataset = corpora[0] if len(corpora) == 1 else ConcatDataset(corpora)
         self.balance = balance
-        self._ends = np.cumsum(lengths).tolist()
-        self._starts = [end - length for end, length in zip(self._ends, lengths, strict=True)]
+        self._lengths = lengths
+        self._starts = [0, *np.cumsum(lengths).tolist()[:-1]]
+        if len(corpora) > 1:
+            _refuse_several_rates(corpora)
         if n_times is None:
             n_times = min(self._window(start).shape[-1] for start in self._starts)
         self.n_times = n_times
@@ -77,16 +79,24 @@ class SingleChannelWindows(Dataset):
         return item[0] if isinstance(item, (tuple, list)) else item
 
     def __len__(self) -> int:
-        return self._ends[-1]
+        n_corpora = len(self._lengths)
+        return n_corpora * max(self._lengths) if self.balance else sum(self._lengths)
+
+    def _place(self, index: int) -> int:
+        """Which window item ``index`` is taken from: the corpora take turns where balanced."""
+        if not self.balance:
+            return index
+        turn, corpus = divmod(index, len(self._lengths))
+        return self._starts[corpus] + turn % self._lengths[corpus]
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         """One signal (n_times,) as float32, and the 0 that skorch takes for "no target".
 
         The draws come from torch's global generator.
         """
-        if self.balance:
-            corpus = index % len(self._ends)
-            index = torch.randint(self._starts[corpus], self._ends[corpus], ()).item()
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"Item {index} of {len(self)}.")
+        index = self._place(index % len(self))
         window = self._window(index)
         slack = window.shape[-1] - self.n_times
         if slack < 0:
@@ -106,6 +116,13 @@ class SingleChannelWindows(Dataset):
                 "repair it first."
             )
         return signal, 0
+
+
+def _refuse_several_rates(corpora: list[Dataset]) -> None:
+    rates = [as_window_set(corpus).sfreq for corpus in corpora]
+    if len({rate for rate in rates if rate is not None}) > 1:
+        told = ", ".join("unknown" if rate is None else f"{rate:g} Hz" for rate in rates)
+        raise ValueError(f"The corpora have different sampling rates: {told}. Resample them first.")
 
 
 def as_sklearn(windows_ds: Dataset) -> tuple[SliceDataset, np.ndarray, np.ndarray]:

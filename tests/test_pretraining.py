@@ -103,4 +103,4 @@ def test_several_corpora_at_once(tiny):
     nineteen = TensorDataset(torch.randn(4, 19, 700))
     net = make(tiny, max_epochs=1).fit(SingleChannelWindows([six, nineteen], 600, balance=True))
     assert np.isfinite(net.history[-1]["train_loss"])
-    assert sum(batch["train_batch_size"] for batch in net.history[-1]["batches"]) == 24
+    assert sum(batch["train_batch_size"] for batch in net.history[-1]["batches"]) == 40

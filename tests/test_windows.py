@@ -9,7 +9,7 @@ from braindecode.datasets import BaseConcatDataset
 from test_window_set import Counting
 from torch.utils.data import TensorDataset
 
-from braindecode_pars import as_sklearn
+from braindecode_pars import as_sklearn, datasets
 from braindecode_pars.windows import SingleChannelWindows
 
 
@@ -57,17 +57,31 @@ def test_several_corpora_are_one_dataset():
 
 def test_balanced_corpora_are_drawn_equally_often():
     single = SingleChannelWindows(corpora(), balance=True)
-    assert len(single) == 100
-    drawn = [single[i][0] for i in range(100)]
-    assert [int(signal[0]) for signal in drawn] == [1, 2] * 50
+    assert len(single) == 180  # the larger one's ninety, twice
+    drawn = [single[i][0] for i in range(180)]
+    assert [int(signal[0]) for signal in drawn] == [1, 2] * 90
     assert {signal.shape for signal in drawn} == {(200,)}
 
 
-def test_balanced_draws_come_from_the_whole_corpus():
-    large = TensorDataset(torch.arange(20.0).repeat_interleave(50).reshape(20, 1, 50))
-    single = SingleChannelWindows([large, large], balance=True)
-    for corpus in (0, 1):
-        assert {int(single[corpus][0][0]) for _ in range(400)} == set(range(20))
+def test_balanced_examples_come_from_the_whole_corpus():
+    """Every window of the largest once, those of the others equally often."""
+    small, large = (
+        TensorDataset(torch.arange(float(n)).repeat_interleave(50).reshape(n, 1, 50))
+        for n in (5, 20)
+    )
+    single = SingleChannelWindows([small, large], balance=True)
+    taken = [int(single[i][0][0]) for i in range(len(single))]
+    assert sorted(taken[0::2]) == sorted([*range(5)] * 4)
+    assert sorted(taken[1::2]) == [*range(20)]
+    assert [int(single[i][0][0]) for i in range(len(single))] == taken  # an item is one window
+    with pytest.raises(IndexError):
+        single[40]
+
+
+def test_corpora_of_several_rates_are_refused(nights):
+    slow = datasets.simulated.sleep(2, 0.1, n_chans=2, sfreq=200, random_state=0)
+    with pytest.raises(ValueError, match="different sampling rates: 100 Hz, 200 Hz"):
+        SingleChannelWindows([nights, slow], n_times=500)
 
 
 def test_nothing_to_balance():

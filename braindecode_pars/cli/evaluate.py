@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -178,22 +179,39 @@ def transfer(
             help="Corpus and its folder, NAME=FOLDER; may be repeated.", metavar="NAME=FOLDER"
         ),
     ],
-    load: Load = None,
+    load: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Argument of a corpus' load, such as eegmat.window_seconds=10; may be repeated.",
+            metavar="NAME.KEY=VALUE",
+        ),
+    ] = None,
     method: Methods = None,
     settings: Settings = None,
     metric: Metrics = None,
-    test_subject: TestSubjects = None,
+    test_subject: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Instead of the corpus' own split, such as eegmat=Subject07; may be repeated.",
+            metavar="NAME=ID",
+        ),
+    ] = None,
     seeds: Seeds = 5,
     n_jobs: Jobs = None,
     out: Out = OUT,
 ) -> None:
     """Fine-tune one pretrained encoder on several corpora with fixed test subjects."""
     with told(_kept(out)):
-        folders = dict(_pairs(dataset, "--dataset"))
+        folders = _pairs(dataset, "--dataset", "NAME=FOLDER")
+        names = [name for name, _ in folders]
+        if len(set(names)) < len(names):
+            raise ValueError(f"--dataset names a corpus twice: {', '.join(names)}.")
+        arguments = _by_corpus(_pairs(load, "--load", "NAME.KEY=VALUE"), names, ".")
+        people = _by_corpus(_pairs(test_subject, "--test-subject", "NAME=ID"), names)
         windows = {
-            _title(name): _windows(name, Path(folder), load) for name, folder in folders.items()
+            _title(name): _windows(name, Path(folder), arguments[name]) for name, folder in folders
         }
-        asked = {name: _subjects(ds, test_subject, some=True) for name, ds in windows.items()}
+        asked = {_title(name): _subjects(windows[_title(name)], people[name]) for name in names}
         scores = evaluation.transfer(
             _contenders(method or ["scratch", "band-power"], encoder, settings),
             windows,
@@ -261,43 +279,65 @@ def _title(dataset: str) -> str:
 def _windows(dataset: str, data: Path | None, load: Iterable[str] | None) -> BaseConcatDataset:
     arguments = dict(_values(load, "--load"))
     if dataset == "simulated":
-        return simulated.sleep(**{"n_subjects": 6, "hours": 1, "random_state": 0, **arguments})
+        defaults = dict(n_subjects=6, hours=1, random_state=0)
+        return _load(simulated.sleep, dataset, **{**defaults, **arguments})
     if dataset not in RECIPES:
         known = ", ".join(["simulated", *sorted(RECIPES)])
         raise ValueError(f"{dataset!r} is no corpus; known are {known}.")
     if data is None:
         raise ValueError(f"Where is {dataset}? Give its folder with --data; nothing is downloaded.")
-    return RECIPES[dataset].load(data, **arguments)
+    return _load(RECIPES[dataset].load, dataset, data, **arguments)
+
+
+def _load(load: Any, dataset: str, *folder: Path, **arguments: Any) -> BaseConcatDataset:
+    known = list(inspect.signature(load).parameters)[len(folder) :]
+    foreign = [name for name in arguments if name not in known]
+    if foreign:
+        raise ValueError(f"{dataset} has no argument {foreign[0]!r}; it has {', '.join(known)}.")
+    return load(*folder, **arguments)
 
 
 def _contenders(
     names: list[str] | None, encoder: Path | None, settings: list[str] | None
 ) -> dict[str, Any]:
+    if encoder is not None and not encoder.is_dir():
+        raise ValueError(f"--encoder {encoder} is no folder.")
     names = names or ["pars", "scratch", "eegnet", "band-power"]
     return contenders(names, encoder=encoder, **_values(settings, "--set"))
 
 
-def _subjects(
-    windows: BaseConcatDataset, asked: list[str] | None, *, some: bool = False
-) -> list | None:
-    """Subjects as the corpus writes them; ``some`` lets names of other corpora pass."""
+def _by_corpus(
+    pairs: list[tuple[str, str]], names: list[str], separator: str = ""
+) -> dict[str, list[str]]:
+    """What is said of each corpus: NAME=TEXT, or with a separator NAME.KEY=VALUE as KEY=VALUE."""
+    said: dict[str, list[str]] = {name: [] for name in names}
+    for key, value in pairs:
+        name, _, inner = key.partition(separator) if separator else (key, "", "")
+        if name not in said:
+            raise ValueError(f"{key}={value} is for no --dataset; there are {', '.join(names)}.")
+        said[name].append(f"{inner}={value}" if separator else value)
+    return said
+
+
+def _subjects(windows: BaseConcatDataset, asked: list[str] | None) -> list | None:
+    """Subjects as the corpus writes them."""
     if not asked:
         return None
     there = {str(subject): subject for subject in windows.description["subject"]}
     absent = [name for name in asked if name not in there]
-    if absent and not some:
+    if absent:
         raise ValueError(f"There is no subject {', '.join(absent)}; there are {', '.join(there)}.")
-    return [there[name] for name in asked if name in there]
+    return [there[name] for name in asked]
 
 
 def _values(options: list[str] | None, name: str) -> dict[str, Any]:
     return {key: _value(text) for key, text in _pairs(options, name)}
 
 
-def _pairs(options: list[str] | None, name: str) -> list[tuple[str, str]]:
+def _pairs(options: list[str] | None, name: str, form: str = "KEY=VALUE") -> list[tuple[str, str]]:
     for option in options or ():
         if "=" not in option:
-            raise ValueError(f"{name} {option!r} is not of the form KEY=VALUE.")
+            raise ValueError(f"{name} {option!r} is not of the form {form}.")
     return [tuple(option.split("=", 1)) for option in options or ()]
 
 

@@ -17,6 +17,7 @@ from braindecode_pars.datasets.corpus import Recording, choose_subjects, read_co
 from braindecode_pars.datasets.preparation import (
     COMMON_CHANNELS,
     SFREQ,
+    check_positive,
     filter_and_resample,
     fixed_windows,
     pick_electrodes,
@@ -109,6 +110,7 @@ def load(
     >>> windows = datasets.eegmat.load("eegmat", ["Subject00"])  # doctest: +SKIP
     """
     arguments = dict(window_seconds=window_seconds, sfreq=sfreq)
+    check_positive(**arguments)
     return read_corpus(
         choose_subjects(recordings(path), subjects, path),
         partial(_read, **arguments),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from braindecode_pars.datasets.corpus import Recording, choose_subjects, read_corpus
 from braindecode_pars.datasets.preparation import (
     SFREQ,
+    check_positive,
     event_windows,
     filter_and_resample,
     fixed_windows,
@@ -67,7 +69,7 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[Recordin
     FileNotFoundError
         When ``path`` does not hold the layout, or no such run at all.
     """
-    runs = tuple(runs)
+    runs = _numbers(runs)
     if not runs or not set(runs) <= set(RUNS):
         raise ValueError(f"runs must be among {RUNS}, imagined movements; got {runs}.")
     there = [
@@ -146,7 +148,8 @@ def load(
     """
     if part not in ("trials", "pretraining"):
         raise ValueError(f"part must be 'trials' or 'pretraining', got {part!r}.")
-    runs = tuple(runs)
+    check_positive(sfreq=sfreq, stride_seconds=stride_seconds)
+    runs = _numbers(runs)
     there = choose_subjects(recordings(path, runs=runs), subjects, path)
     if verbose:
         _tell_absent(there, runs)
@@ -160,6 +163,12 @@ def load(
         on_error=on_error,
         verbose=verbose,
     )
+
+
+def _numbers(runs: Iterable[int]) -> tuple[int, ...]:
+    if isinstance(runs, Integral):
+        raise TypeError(f"runs is the number {runs}; give a list of runs.")
+    return tuple(runs)
 
 
 def _file(path: str | Path, subject: int, run: int) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 
 import mne
@@ -15,6 +16,7 @@ __all__ = [
     "COMMON_CHANNELS",
     "SFREQ",
     "SLEEP_STAGES",
+    "check_positive",
     "event_windows",
     "filter_and_resample",
     "fixed_windows",
@@ -33,6 +35,19 @@ SFREQ = 200.0
 
 #: Classes of the sleep corpora, in the order of the targets 0 to 4.
 SLEEP_STAGES = ("W", "R", "N1", "N2", "N3")
+
+
+def check_positive(**numbers: float) -> None:
+    """Refuse what no recording could be read with, before one is opened.
+
+    Raises
+    ------
+    ValueError
+        For the first that is not a positive number.
+    """
+    for name, number in numbers.items():
+        if not isinstance(number, Real) or not number > 0:
+            raise ValueError(f"{name} must be a positive number, got {number!r}.")
 
 
 def read_edf(file: Path) -> mne.io.BaseRaw:

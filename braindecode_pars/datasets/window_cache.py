@@ -81,7 +81,10 @@ class WindowCache:
 
     def holds(self, source: Path) -> bool:
         """Whether a recording was prepared, from the file as it is now."""
-        return self._content(source) is not None
+        content = self._content(source)
+        if content is None:
+            return False
+        return not content["windows"]["target"] or self._signals(source).is_file()
 
     def n_windows(self, source: Path) -> int:
         return len(self._content(source)["windows"]["target"])

@@ -155,7 +155,7 @@ verbose
         train, valid = hold_out(labeled, self.validation, seeds[0])
         with seeded(seeds[1], device):
             self.net_ = fine_tuning_net(
-                _Scaled(self._build(kind), root_mean_square(train)),
+                self._build(kind, root_mean_square(train)),
                 len(self.classes_),
                 class_weights=cross_entropy_weights(train.y, self.classes_, self.class_weight),
                 valid=valid,
@@ -175,17 +175,16 @@ verbose
                 self.net_.train_split = None  # or a pickle would hold the training data
         return self
 
-    def _build(self, kind: type[nn.Module]) -> nn.Module:
+    def _build(self, kind: type[nn.Module], scale: float) -> ScaledNetwork:
+        arguments = dict(
+            n_outputs=len(self.classes_),
+            n_chans=self.n_chans_,
+            n_times=self.n_times_,
+            sfreq=self.sfreq_,
+            **(self.network_params or {}),
+        )
         try:
-            with warnings.catch_warnings():  # of defaults that braindecode itself retires
-                warnings.simplefilter("ignore", DeprecationWarning)
-                return kind(
-                    n_outputs=len(self.classes_),
-                    n_chans=self.n_chans_,
-                    n_times=self.n_times_,
-                    sfreq=self.sfreq_,
-                    **(self.network_params or {}),
-                )
+            return ScaledNetwork(kind, arguments, scale)
         except (TypeError, ValueError, RuntimeError) as error:
             raise ValueError(
                 f"{kind.__name__} cannot be built for windows of {self.n_chans_} channels and "
@@ -224,16 +223,42 @@ verbose
         return finite(torch.cat(logits))
 
 
-class _Scaled(nn.Module):
-    """A network on signals divided by a number."""
+class ScaledNetwork(nn.Module):
+    """A network on signals divided by a number.
 
-    def __init__(self, network: nn.Module, scale: float):
+    Copies and pickles as its arguments and tensors, because torch refuses to pickle the
+    parametrised layers of some of braindecode's models.
+
+    Parameters
+    ----------
+    kind : type[nn.Module]
+    arguments : dict
+        Of ``kind``.
+    scale : float
+    """
+
+    def __init__(self, kind: type[nn.Module], arguments: dict[str, Any], scale: float):
         super().__init__()
-        self.network = network
+        self.recipe = (kind, arguments, scale)
+        with warnings.catch_warnings():  # of defaults that braindecode itself retires
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self.network = kind(**arguments)
         self.register_buffer("scale", torch.tensor(scale))
 
     def forward(self, x: Tensor) -> Tensor:
+        """(batch, n_chans, n_times) -> logits (batch, n_outputs)."""
         return self.network(x / self.scale)
+
+    def __reduce__(self) -> tuple:
+        return _built_again, (self.recipe, self.state_dict(), self.training)
+
+
+def _built_again(recipe: tuple, tensors: dict[str, Tensor], training: bool) -> ScaledNetwork:
+    with seeded(0):  # its first weights are thrown away; nobody else's draws change
+        network = ScaledNetwork(*recipe)
+    device = tensors["scale"].device
+    network.to(device).load_state_dict(tensors)
+    return network.train(training)
 
 
 def root_mean_square(windows: WindowSet) -> float:

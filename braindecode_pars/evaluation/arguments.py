@@ -80,6 +80,8 @@ def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
     ValueError
         When there are none, one comes twice, or one is not in the data.
     """
+    if isinstance(asked, str):
+        raise ValueError(f"{name} is the string {asked!r}; give a list of subjects.")
     asked, there = list(asked), list(there)
     if not asked:
         raise ValueError(f"{name} is empty; name at least one subject, or leave it out.")

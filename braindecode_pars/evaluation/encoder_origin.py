@@ -38,7 +38,8 @@ def leak_sentences(seen: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]
             sentences.append(
                 f"{method} was pretrained on windows of test subject"
                 f"{'s' if len(leaked) > 1 else ''} {', '.join(map(str, leaked))}; its score there "
-                "is not that of a new person."
+                "is not that of a new person, unless it was somebody else of the same name in "
+                "another corpus."
             )
     return sentences
 

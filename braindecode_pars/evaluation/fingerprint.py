@@ -21,7 +21,7 @@ from braindecode_pars.window_set import as_window_set
 __all__ = ["describe_corpus", "describe_estimator", "differences", "digest", "digest_array"]
 
 #: They do not change what is learned, or a protocol sets them itself.
-IMMATERIAL = ("random_state", "verbose", "n_jobs")
+IMMATERIAL = ("random_state", "verbose", "n_jobs", "device")
 _DEEPEST = 8
 
 
@@ -36,9 +36,9 @@ def describe_estimator(estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def describe_corpus(corpus: Corpus) -> dict[str, Any]:
-    """Size, labels, subjects, channels, sampling rate, and a look at five windows."""
+    """Size, labels, subjects, channels, sampling rate, and a look at fifty windows."""
     windows = as_window_set(corpus.X)
-    looked_at = np.unique(np.linspace(0, len(windows) - 1, 5).astype(int))
+    looked_at = np.unique(np.linspace(0, len(windows) - 1, 50).astype(int))
     return {
         "n_windows": len(windows),
         "labels": digest(corpus.y.tolist()),
@@ -48,7 +48,8 @@ def describe_corpus(corpus: Corpus) -> dict[str, Any]:
         "channels": [ch["ch_name"] for ch in windows.chs_info or ()],
         # Rounded, since another machine may filter to other last digits.
         "samples": [
-            f"{window.shape} {window.std():.3g}" for window in (windows[i][0] for i in looked_at)
+            f"{window.shape} {window.std():.3g} {np.diff(window).std():.3g}"
+            for window in (windows[i][0] for i in looked_at)
         ],
     }
 

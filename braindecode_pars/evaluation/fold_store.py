@@ -53,7 +53,8 @@ class FoldStore:
             raise ValueError(f"out={str(folder)!r} cannot be a folder: {error}.") from error
         file = folder / _SETTINGS
         wanted = json.loads(json.dumps(settings))
-        if file.exists():
+        # Without a fold there is nothing that other settings would contradict.
+        if file.exists() and any((folder / "folds").glob("*.json")):
             try:
                 wanted = _grown(json.loads(file.read_text()), wanted, folder)
             except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:

@@ -117,6 +117,7 @@ def one_out_folds(
         left_out = check_subjects(test_subjects, subjects, "test_subjects")
     folds = []
     for subject in left_out:
+        n_train_subjects = len(set(corpus.labeled_subjects) - {subject})
         train = corpus.windows_of(other for other in subjects if other != subject)
         test = corpus.test_windows([subject])
         for seed in seeds:
@@ -127,7 +128,7 @@ def one_out_folds(
                         dataset=corpus.name,
                         method=method,
                         subject=subject,
-                        n_train_subjects=len(subjects) - 1,
+                        n_train_subjects=n_train_subjects,
                         seed=int(seed),
                         estimator=estimator,
                         train=train,

@@ -171,6 +171,8 @@ def _noise(pair: pd.Series) -> str:
 def _power(tests: pd.DataFrame, level: float) -> list[str]:
     """Whether there were subjects enough for any difference at all."""
     n = int(tests["n_subjects"].max())
+    if n == 0:
+        return ["No subject has a defined score of both methods, so nothing could be tested."]
     smallest = min(1.0, 2.0 ** (1 - n) * len(tests))
     if smallest < level:
         return []

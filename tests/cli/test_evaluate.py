@@ -121,10 +121,14 @@ def test_transfer(tmp_path):
     nights.set_description({"subject": ["a", "b"]}, overwrite=True)
     PARSEmbedder(pretrain_epochs=1, verbose=0, **sizes).fit(nights).save(encoder)
     output = evaluate(
-        *("transfer", "--encoder", encoder, "--dataset", "simulated=.", *SMALL[2:], *TINY[-2:]),
-        *("--test-subject", 3, "--seeds", 1, "--method", "band-power", "--out", tmp_path / "out"),
+        *("transfer", "--encoder", encoder, "--dataset", "simulated=", *TINY[-2:]),
+        *("--load", "simulated.n_subjects=4", "--load", "simulated.hours=0.1"),
+        *("--load", "simulated.n_chans=2", "--load", "simulated.sfreq=100"),
+        *("--test-subject", "simulated=3", "--seeds", 1, "--method", "band-power"),
+        *("--out", tmp_path / "out"),
     )
     assert "pretrained" in output
+    assert "over 1 seed, over all test windows" in output
     scores = pd.read_csv(tmp_path / "out/scores.csv")
     assert set(scores["method"]) == {"band power", "pretrained"}
     assert set(scores["dataset"]) == {"simulated"}
@@ -152,8 +156,9 @@ def test_ablation(tmp_path):
         (["--dataset", "tuab", "--data", "nowhere"], "nowhere"),
         ([*SMALL, "--method", "bands"], "Unknown method 'bands'; known are pars"),
         ([*SMALL, "--set", "epochs"], "--set 'epochs' is not of the form KEY=VALUE"),
-        ([*SMALL, "--set", "epochs=3"], "epochs"),
-        ([*SMALL, "--load", "people=3"], "people"),
+        ([*SMALL, "--set", "epochs=3"], "PARSClassifier has no 'epochs'; it has"),
+        ([*SMALL, "--load", "people=3"], "simulated has no argument 'people'; it has n_subjects"),
+        ([*SMALL, "--encoder", "nowhere"], "--encoder nowhere is no folder"),
         ([*SMALL, "--metric", "auc", "--method", "band-power"], "Unknown metric 'auc'"),
     ],
 )
@@ -162,6 +167,21 @@ def test_mistakes_end_in_one_sentence(arguments, message, tmp_path):
     assert result.exit_code == 1
     assert message in told(result.output)
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--dataset", "eegmat"], "--dataset 'eegmat' is not of the form NAME=FOLDER"),
+        (["--dataset", "eegmat=a", "--dataset", "eegmat=b"], "names a corpus twice"),
+        (["--dataset", "eegmat=a", "--test-subject", "tuab=1"], "tuab=1 is for no --dataset"),
+        (["--dataset", "eegmat=a", "--load", "sfreq=100"], "sfreq=100 is for no --dataset"),
+    ],
+)
+def test_mistakes_in_transfer(arguments, message, tmp_path):
+    result = runner.invoke(app, ["evaluate", "transfer", "--encoder", str(tmp_path), *arguments])
+    assert result.exit_code == 1
+    assert message in told(result.output)
 
 
 def test_foreign_subjects_and_grids(tmp_path):

@@ -131,6 +131,14 @@ def test_the_cache_notices_changed_annotations(tmp_path, file, beside):
     assert len(log.read_text().split()) == 2
 
 
+def test_lost_signals_are_made_again(recordings, tmp_path):
+    cache = tmp_path / "cache"
+    read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
+    for file in cache.glob("s1-*.fif"):
+        file.unlink()
+    assert len(read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)) == 12
+
+
 def test_an_interrupted_entry_is_made_again(recordings, tmp_path):
     cache = tmp_path / "cache"
     read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)

@@ -52,6 +52,13 @@ def test_a_missing_channel_is_named_with_the_file(eeg_folder, tmp_path):
         eegmat.load(tmp_path, verbose=0)
 
 
+def test_what_no_recording_could_be_read_with(tmp_path):
+    (tmp_path / "Subject00_1.edf").touch()
+    for name in ("sfreq", "window_seconds"):
+        with pytest.raises(ValueError, match=f"{name} must be a positive number, got 0"):
+            eegmat.load(tmp_path, **{name: 0})
+
+
 def test_who_and_what_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"holds no file such as .*Subject00_1\.edf"):
         eegmat.load(tmp_path)

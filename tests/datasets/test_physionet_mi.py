@@ -148,5 +148,7 @@ def test_a_folder_without_the_layout(tmp_path):
         physionet_mi.load(tmp_path)
     with pytest.raises(ValueError, match=r"runs must be among \(4, 6, 8.*got \(5,\)"):
         physionet_mi.load(tmp_path, runs=[5])
+    with pytest.raises(TypeError, match="runs is the number 4; give a list"):
+        physionet_mi.load(tmp_path, runs=4)
     with pytest.raises(ValueError, match="part must be 'trials' or 'pretraining', got 'all'"):
         physionet_mi.load(tmp_path, part="all")

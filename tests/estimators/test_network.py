@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -80,6 +83,14 @@ def test_unlabelled_windows_are_left_out(nights):
     part = network(validation=0).fit(X, some)
     whole = network(validation=0).fit(Subset(nights, range(72)))
     np.testing.assert_array_equal(part.predict_proba(X), whole.predict_proba(X))
+
+
+@pytest.mark.parametrize("name", ["EEGNet", "ShallowFBCSPNet"])
+def test_it_pickles_and_copies(nights, name):
+    clf = network(network=name).fit(nights)
+    expected = clf.predict_proba(nights)
+    for twin in (pickle.loads(pickle.dumps(clf)), copy.deepcopy(clf)):
+        np.testing.assert_array_equal(twin.predict_proba(nights), expected)
 
 
 def test_history_and_restored_state(nights):

@@ -12,8 +12,10 @@ from people import with_subject
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from skorch.helper import SliceDataset
+from torch.utils.data import Dataset
 
-from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder
+from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn
 from braindecode_pars.evaluation import LogBandPower
 from braindecode_pars.evaluation.corpus import Corpus
 from braindecode_pars.evaluation.fingerprint import (
@@ -94,3 +96,27 @@ def test_other_data_are_told_apart(nights, change):
     found, *_ = differences(described(nights), described(other))
     assert found.startswith(f"{change}")
     assert described(nights) == described(with_subject(nights, 1))
+
+
+def test_samples_in_another_order_are_another_corpus(nights):
+    X, y, groups = as_sklearn(nights)
+    windows = np.stack([np.asarray(X[i]) for i in range(len(y))])
+    shuffled = np.random.default_rng(0).permuted(windows, axis=-1)
+    one, two = (
+        describe_corpus(Corpus("d", SliceDataset(Listed(w)), y, groups, y >= 0, -1))
+        for w in (windows, shuffled)
+    )
+    found = list(differences(one, two))
+    assert found
+    assert all(clause.startswith("samples[") for clause in found)
+
+
+class Listed(Dataset):
+    def __init__(self, windows):
+        self.windows = windows
+
+    def __len__(self):
+        return len(self.windows)
+
+    def __getitem__(self, i):
+        return self.windows[i], 0

@@ -15,8 +15,20 @@ LISTS = dict(rows=[], true=[], predicted=[], subjects=[])
 RESULT = dict(key=KEY, seen={}, history=None, seconds=1, **LISTS)
 
 
-def test_settings_grow_and_keep_what_is_not_asked_for(tmp_path):
+def begun(folder) -> None:
+    """A run that has finished a fold."""
+    store = FoldStore.open(folder, SETTINGS)
+    store.write(store.file_of(KEY, "content"), RESULT)
+
+
+def test_settings_without_a_fold_may_change(tmp_path):
     FoldStore.open(tmp_path, SETTINGS)
+    FoldStore.open(tmp_path, SETTINGS | {"methods": {"A": {"C": "mistyped"}}})
+    assert "mistyped" in (tmp_path / "settings.json").read_text()
+
+
+def test_settings_grow_and_keep_what_is_not_asked_for(tmp_path):
+    begun(tmp_path)
     FoldStore.open(tmp_path, SETTINGS | {"methods": {"B": {"C": 2}}})
     kept = json.loads((tmp_path / "settings.json").read_text())
     assert kept["methods"] == {"A": {"C": 1}, "B": {"C": 2}}
@@ -51,7 +63,7 @@ def test_what_is_written_is_read_and_nothing_is_left_beside_it(tmp_path):
 
 
 def test_damaged_settings_and_a_file_in_the_way_are_named(tmp_path):
-    FoldStore.open(tmp_path, SETTINGS)
+    begun(tmp_path)
     for damaged in ('{"protocol"', "[]", '{"protocol": "compare"}'):
         (tmp_path / "settings.json").write_text(damaged)
         with pytest.raises(ValueError, match=r"settings\.json is damaged"):

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from braindecode.datasets import BaseConcatDataset
+from people import with_subject
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV, KFold
@@ -154,3 +155,10 @@ def test_only_some_are_left_out(nights):
 def test_one_person_cannot_be_left_out(nights):
     with pytest.raises(ValueError, match="at least two subjects"):
         leave_one_subject_out({"spy": Spy()}, nights.datasets[0])
+
+
+def test_people_without_labels_are_not_counted(nights):
+    scores = leave_one_subject_out(
+        {"spy": Spy()}, with_subject(nights, 4, target=-1), test_subjects=[1], verbose=0
+    )
+    assert set(scores["n_train_subjects"]) == {2}

@@ -179,3 +179,10 @@ def test_what_cannot_be_tested_is_said():
         paired_tests(pd.concat([scores, scores.assign(n_train_subjects=9)]))
     with pytest.raises(ValueError, match="level must be between 0 and 1, got 5"):
         describe_differences(paired_tests(scores), level=5)
+
+
+def test_nothing_to_test_is_said():
+    tests = paired_tests(table(A=[np.nan, np.nan], B=[np.nan, 0.3]))
+    told = describe_differences(tests)
+    assert "nothing could be tested" in told
+    assert "smallest p" not in told
