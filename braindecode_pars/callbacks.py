@@ -29,11 +29,14 @@ class WarmupCosine(Callback):
         Share of all steps spent warming up; the paper's 100 of 1000 epochs.
     start : float
         Share of the learning rate to start from.
+    first_epoch : int
+        How many of the net's ``max_epochs`` were trained before, by a net that is now resumed.
     """
 
-    def __init__(self, warmup: float = 0.1, start: float = 0.1):
+    def __init__(self, warmup: float = 0.1, start: float = 0.1, first_epoch: int = 0):
         self.warmup = warmup
         self.start = start
+        self.first_epoch = first_epoch
 
     def factor(self, progress: float) -> float:
         """Share of the learning rate when a share ``progress`` of all steps is done."""
@@ -48,7 +51,7 @@ class WarmupCosine(Callback):
                 "warmup must be in [0, 1) and start in [0, 1]; got "
                 f"warmup={self.warmup}, start={self.start}."
             )
-        self.epoch_ = -1
+        self.epoch_ = self.first_epoch - 1
         for group in net.optimizer_.param_groups:
             group.setdefault("initial_lr", group["lr"])
 
@@ -75,19 +78,32 @@ class ProgressLine(Callback):
         Stands before the bar.
     show : dict of str to str
         History entries to show behind the bar, and their short names.
+    first_epoch : int
+        How many of the net's ``max_epochs`` were trained before; the bar begins there.
     """
 
-    def __init__(self, description: str = "training", show: dict[str, str] | None = None):
+    def __init__(
+        self,
+        description: str = "training",
+        show: dict[str, str] | None = None,
+        first_epoch: int = 0,
+    ):
         self.description = description
         self.show = show
+        self.first_epoch = first_epoch
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
         self.bar_ = None
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
         if self.bar_ is None:
-            total = net.max_epochs * _n_batches(net, dataset_train)
-            self.bar_ = tqdm(total=total, desc=self.description, unit=" steps", leave=True)
+            steps = _n_batches(net, dataset_train)
+            self.bar_ = tqdm(
+                total=net.max_epochs * steps,
+                initial=self.first_epoch * steps,
+                desc=self.description,
+                unit=" steps",
+            )
 
     def on_batch_end(self, net: NeuralNet, training: bool = False, **kwargs: Any) -> None:
         if training:
@@ -96,7 +112,7 @@ class ProgressLine(Callback):
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         show = self.show or {"train_loss": "train", "valid_loss": "valid"}
         row = net.history[-1]
-        losses = {short: f"{row[key]:.3f}" for key, short in show.items() if key in row}
+        losses = {short: f"{row[key]:.4g}" for key, short in show.items() if key in row}
         self.bar_.set_postfix(losses, refresh=False)
 
     def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
@@ -135,6 +151,8 @@ class Pretraining(Callback):
     n_times : int | None
         Samples of the random crops. None takes the first window's, or the first unlabelled one's
         if that is shorter.
+    precision, compile
+        As in :class:`~braindecode_pars.precision.Precision`.
     verbose : int
         0 is silent, 1 shows a progress bar.
 
@@ -165,6 +183,8 @@ class Pretraining(Callback):
         callbacks: list | None = None,
         device: Any = None,
         n_times: int | None = None,
+        precision: str = "float32",
+        compile: bool = False,  # noqa: A002 skorch's name
         verbose: int = 1,
     ):
         self.task = task
@@ -178,6 +198,8 @@ class Pretraining(Callback):
         self.callbacks = callbacks
         self.device = device
         self.n_times = n_times
+        self.precision = precision
+        self.compile = compile
         self.verbose = verbose
 
     def initialize(self) -> Pretraining:
@@ -205,6 +227,8 @@ class Pretraining(Callback):
             optimizer__weight_decay=self.weight_decay,
             callbacks=callbacks,
             device=device,
+            precision=self.precision,
+            compile=self.compile,
             callbacks__print_log=None,
         )
         try:

@@ -10,6 +10,7 @@ from skorch.callbacks import Callback, EarlyStopping
 from skorch.dataset import get_len
 from torch import Tensor
 
+from braindecode_pars.precision import Precision
 from braindecode_pars.seeding import seeded
 
 __all__ = ["NO_DECAY", "NoSilentFailure", "PretrainingNet", "RelativeLoss"]
@@ -27,8 +28,8 @@ class RelativeLoss(Callback):
     """
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
-        self.chance_ = net.module_.chance_loss()
-        self.part_losses_ = getattr(net.module_, "part_losses", lambda *_: {})
+        self.chance_ = net.task_.chance_loss()
+        self.part_losses_ = getattr(net.task_, "part_losses", lambda *_: {})
 
     def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
         del self.part_losses_  # a reference to the module does not belong into a pickle
@@ -94,7 +95,7 @@ class NoSilentFailure:
         return self
 
 
-class PretrainingNet(NoSilentFailure, NeuralNet):
+class PretrainingNet(NoSilentFailure, Precision, NeuralNet):
     """A skorch net for pretext tasks.
 
     The module's ``forward(x)`` returns ``(prediction, target)``, and these two go to the
@@ -115,6 +116,9 @@ class PretrainingNet(NoSilentFailure, NeuralNet):
     validation_seed : int
         Validation loss is computed with random draws (channel, crop, patches, masks) that start
         from this seed every time, so that epochs compare.
+    precision, compile
+        As in :class:`~braindecode_pars.precision.Precision`. The decoder of pairs is never in
+        bfloat16.
     *args, **kwargs
         As in :class:`skorch.NeuralNet`.
 
@@ -160,6 +164,11 @@ class PretrainingNet(NoSilentFailure, NeuralNet):
         )
 
     @property
+    def task_(self) -> Any:
+        """The pretext task, also while it is trained inside a wrapper."""
+        return self.module_
+
+    @property
     def _default_callbacks(self) -> list[tuple[str, Callback]]:
         *recorders, print_log = super()._default_callbacks
         return [*recorders, ("relative_loss", RelativeLoss()), print_log]
@@ -177,5 +186,5 @@ class PretrainingNet(NoSilentFailure, NeuralNet):
     def run_single_epoch(self, iterator: Any, training: bool, *args: Any, **kwargs: Any) -> None:
         if training:
             return super().run_single_epoch(iterator, training, *args, **kwargs)
-        with seeded(self.validation_seed, self.device):
+        with seeded(self.validation_seed, self.compute_device):
             return super().run_single_epoch(iterator, training, *args, **kwargs)

@@ -49,7 +49,8 @@ ALLOWED = {
     P + "paper": set(),
     P + "window_set": set(),
     P + "windows": {P + "window_set", P + "labels"},
-    P + "pretraining": {P + "seeding"},
+    P + "precision": set(),
+    P + "pretraining": {P + "precision", P + "seeding"},
     P + "seeding": set(),
     P + "labels": {P + "window_set"},
     P + "hub": set(),
@@ -81,8 +82,11 @@ def test_pretext_tasks_do_not_know_each_other(name):
 
 BELOW = {
     P + name
-    for name in ("callbacks", "electrodes", "encoder", "hub", "labels", "models", "pretext.base")
-} | {P + name for name in ("pretrained", "pretraining", "seeding", "weights", "window_set")}
+    for name in ("callbacks", "electrodes", "encoder", "hub", "labels", "models", "precision")
+} | {
+    P + name
+    for name in ("pretext.base", "pretrained", "pretraining", "seeding", "weights", "window_set")
+}
 
 
 @pytest.mark.parametrize("name", of("estimators."))

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch.utils.data import ConcatDataset
@@ -54,8 +54,8 @@ class EncoderEstimator(BaseEstimator):
 
     Subclasses have the parameters ``pretext``, ``pretext_params``, ``encoder``, ``sfreq``,
     ``patch_seconds``, ``pretrain_epochs``, ``pretrain_lr``, ``pretrain_batch_size``,
-    ``weight_decay``, ``device``, ``random_state``, ``verbose`` and ``checkpoint_dir``, and set
-    ``encoder_`` in ``fit``.
+    ``weight_decay``, ``precision``, ``compile``, ``device``, ``random_state``, ``verbose`` and
+    ``checkpoint_dir``, and set ``encoder_`` in ``fit``.
     """
 
     _parameter_constraints: ClassVar[dict[str, list]] = {
@@ -71,6 +71,8 @@ class EncoderEstimator(BaseEstimator):
         "pretrain_batch_size": [COUNT],
         "pretrain_lr": [POSITIVE],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "precision": [StrOptions({"float32", "bfloat16"})],
+        "compile": ["boolean"],
         "device": [str, torch.device],
         "random_state": ["random_state"],
         "checkpoint_dir": [str, os.PathLike, None],
@@ -222,6 +224,8 @@ class EncoderEstimator(BaseEstimator):
             task_params=self.pretext_params,
             unlabeled=ConcatDataset(extra) if extra else None,
             n_times=min([self.n_times_, *(part.shortest() for part in extra)]),
+            precision=self.precision,
+            compile=self.compile,
             verbose=self.verbose,
         ).initialize()
         device = self._device()

@@ -95,6 +95,10 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         Windows with this label are used for pretraining only.
     callbacks : list of skorch callbacks | None
         For fine-tuning.
+    precision : "float32" | "bfloat16"
+        Of training; weights and predictions are float32 in both.
+    compile : bool
+        Compile the encoder for training, worth a minute where training takes hours.
     device : str
         ``"auto"`` takes CUDA, then MPS, then the CPU.
     random_state : int | RandomState | None
@@ -173,6 +177,8 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         validation: float = 0.2,
         unlabeled_label: Any = -1,
         callbacks: list | None = None,
+        precision: str = "float32",
+        compile: bool = False,  # noqa: A002 skorch's name
         device: str = "auto",
         random_state: Any = None,
         verbose: int = 1,
@@ -202,6 +208,8 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         self.validation = validation
         self.unlabeled_label = unlabeled_label
         self.callbacks = callbacks
+        self.precision = precision
+        self.compile = compile
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
@@ -331,6 +339,8 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
             freeze_encoder=self.freeze_encoder,
             augmentation=self.augmentation,
             callbacks=self.callbacks,
+            precision=self.precision,
+            compile=self.compile,
             verbose=self.verbose,
             device=self._device(),
             **arguments,

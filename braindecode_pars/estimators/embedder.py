@@ -45,8 +45,8 @@ class PARSEmbedder(TransformerMixin, EncoderEstimator):
         How the channels of a window become one vector: their mean and standard deviation
         (invariant to the order of channels), or their mean.
     pretext, pretext_params, encoder, sfreq, patch_seconds, embed_dim, num_layers, num_heads, \
-mlp_dim, pretrain_epochs, pretrain_batch_size, pretrain_lr, weight_decay, device, random_state, \
-verbose, checkpoint_dir
+mlp_dim, pretrain_epochs, pretrain_batch_size, pretrain_lr, weight_decay, precision, compile, \
+device, random_state, verbose, checkpoint_dir
         As in :class:`PARSClassifier`. ``pretext=None`` embeds with a random encoder, the dull
         baseline.
 
@@ -96,6 +96,8 @@ verbose, checkpoint_dir
         pretrain_lr: float = 4e-3,
         weight_decay: float = 1e-4,
         pooling: str = "mean_std",
+        precision: str = "float32",
+        compile: bool = False,  # noqa: A002 skorch's name
         device: str = "auto",
         random_state: Any = None,
         verbose: int = 1,
@@ -115,6 +117,8 @@ verbose, checkpoint_dir
         self.pretrain_lr = pretrain_lr
         self.weight_decay = weight_decay
         self.pooling = pooling
+        self.precision = precision
+        self.compile = compile
         self.device = device
         self.random_state = random_state
         self.verbose = verbose

@@ -15,13 +15,14 @@ from skorch.utils import noop
 from torch import Tensor, nn
 
 from braindecode_pars.callbacks import ProgressLine
+from braindecode_pars.precision import Precision
 from braindecode_pars.pretraining import NO_DECAY, NoSilentFailure
 from braindecode_pars.window_set import WindowSet
 
 __all__ = ["FineTuningNet", "fine_tuning_net"]
 
 
-class FineTuningNet(NoSilentFailure, NeuralNetClassifier):
+class FineTuningNet(NoSilentFailure, Precision, NeuralNetClassifier):
     """skorch's classifier, which neither swallows Ctrl-C nor trains on after a loss of NaN."""
 
 
@@ -54,7 +55,8 @@ def fine_tuning_net(
         As in :class:`~braindecode_pars.PARSClassifier`.
     augmentation_seed : int
     **arguments
-        Of skorch's net, such as ``lr``, ``batch_size``, ``device`` and ``module__n_chans``.
+        Of skorch's net, such as ``lr``, ``batch_size``, ``device`` and ``module__n_chans``, and of
+        :class:`~braindecode_pars.precision.Precision`.
     """
     callbacks = list(callbacks or [])
     if valid is not None:  # never stops, only brings back the best state
