@@ -16,11 +16,14 @@ from sklearn.utils import column_or_1d
 from skorch.helper import SliceDataset
 from torch.utils.data import ConcatDataset, Dataset, Subset
 
+from braindecode_pars.signal_store.store import SignalStore
+from braindecode_pars.signal_store.windows import StoreWindows
+
 __all__ = ["WindowSet", "as_window_set"]
 
 ACCEPTED = (
-    "a braindecode windows dataset, as_sklearn's X, a list of windows, an mne.Epochs or an array "
-    "of shape (n_windows, n_chans, n_times)"
+    "a braindecode windows dataset, as_sklearn's X, a list of windows, an mne.Epochs, an array of "
+    "shape (n_windows, n_chans, n_times) or a SignalStore's windows(n_times)"
 )
 
 
@@ -43,6 +46,9 @@ class WindowSet(Dataset):
     chs_info : list of dict | None
         As in ``mne.Info["chs"]``; None where there are none, empty where
         recordings differ in their channels or the order of them.
+    shapes : ndarray of int, shape (n_windows, 2) | None
+        Channels and samples of each window, where all are known to be finite; None where they
+        have to be read for that.
     """
 
     source: Any
@@ -51,6 +57,7 @@ class WindowSet(Dataset):
     groups: np.ndarray | None = None
     sfreq: float | None = None
     chs_info: list[dict] | None = field(default=None, repr=False)
+    shapes: np.ndarray | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -100,6 +107,7 @@ class WindowSet(Dataset):
             indices=self.indices[positions],
             y=None if self.y is None else self.y[positions],
             groups=None if self.groups is None else self.groups[positions],
+            shapes=None if self.shapes is None else self.shapes[positions],
         )
 
     def batches(self, batch_size: int) -> Iterator[np.ndarray]:
@@ -117,15 +125,13 @@ class WindowSet(Dataset):
             if 0 in shape:
                 raise ValueError(f"Windows have shape {shape}; there are no samples in them.")
             for i, window in enumerate(batch, start):
-                if window.shape != shape:
-                    raise ValueError(
-                        f"Window {i} has shape {window.shape}, window 0 has {shape}; all windows "
-                        "need the same channels and length (n_chans, n_times)."
-                    )
+                _refuse_another_shape(i, window.shape, shape)
             yield np.stack(batch)
 
     def shortest(self) -> int:
-        """Read every window once; all must be finite. Samples of the shortest."""
+        """Samples of the shortest window. All must be finite, and are read once to see that."""
+        if self.shapes is not None:
+            return int(self.shapes[:, 1].min())
         shapes = [self[i][0].shape for i in range(len(self))]
         for i, shape in enumerate(shapes):
             if 0 in shape:
@@ -133,7 +139,7 @@ class WindowSet(Dataset):
         return min(n_times for _, n_times in shapes)
 
     def check(self) -> tuple[int, int]:
-        """Read every window once; all must be finite and of one shape.
+        """See that all windows are finite and of one shape, reading each once if need be.
 
         Returns
         -------
@@ -146,9 +152,22 @@ class WindowSet(Dataset):
         """
         if len(self) == 0:
             raise ValueError("There are no windows: the dataset has length 0.")
+        if self.shapes is not None:
+            other = (self.shapes != self.shapes[0]).any(axis=1).argmax()
+            first, another = (tuple(self.shapes[i].tolist()) for i in (0, other))
+            _refuse_another_shape(other, another, first)
+            return first
         for batch in self.batches(64):
             shape = batch.shape[1:]
         return shape
+
+
+def _refuse_another_shape(i: int, shape: tuple[int, ...], first: tuple[int, ...]) -> None:
+    if shape != first:
+        raise ValueError(
+            f"Window {i} has shape {shape}, window 0 has {first}; all windows need the same "
+            "channels and length (n_chans, n_times)."
+        )
 
 
 @dataclass
@@ -160,10 +179,15 @@ class _Facts:
     groups: np.ndarray | None = None
     sfreqs: Counter = field(default_factory=Counter)
     chs_info: list[dict] | None = None
+    shapes: np.ndarray | None = None
 
 
 def as_window_set(
-    X: Any, y: Any = None, groups: Any = None, sfreq: float | None = None
+    X: Any,
+    y: Any = None,
+    groups: Any = None,
+    sfreq: float | None = None,
+    n_times: int | None = None,
 ) -> WindowSet:
     """Describe windows without reading them.
 
@@ -171,12 +195,15 @@ def as_window_set(
     ----------
     X : Any
         A braindecode windows dataset, a torch Subset or ConcatDataset of these, a skorch
-        SliceDataset, a list of tuples or of one-window Epochs, an mne.Epochs, or an array.
+        SliceDataset, a list of tuples or of one-window Epochs, an mne.Epochs, an array, or a
+        SignalStore or its windows.
     y, groups : array-like, shape (n_windows,) | None
         Labels and subjects; they win over what ``X`` says. An mne.Epochs says its event codes
         and, if there is one, the column ``subject`` of its metadata.
     sfreq : float | None
         Sampling rate in Hz, for windows that do not carry one.
+    n_times : int | None
+        Samples of the windows that a SignalStore is cut into.
 
     Raises
     ------
@@ -184,8 +211,15 @@ def as_window_set(
         When X is none of the above.
     ValueError
         When lengths differ, recordings have different sampling rates, or ``sfreq`` contradicts
-        the data.
+        the data; when a SignalStore is given without ``n_times``.
     """
+    if isinstance(X, SignalStore):
+        if n_times is None:
+            raise ValueError(
+                "A SignalStore holds continuous recordings; give windows of it, "
+                "store.windows(n_times)."
+            )
+        X = X.windows(n_times)
     if isinstance(X, WindowSet):
         windows = X
     else:
@@ -205,6 +239,7 @@ def as_window_set(
             None if facts.groups is None or _some_missing(facts.groups) else facts.groups,
             next(iter(facts.sfreqs), None),
             facts.chs_info,
+            facts.shapes,
         )
     if sfreq is not None:
         if windows.sfreq is not None and not np.isclose(windows.sfreq, sfreq):
@@ -362,6 +397,14 @@ def _describe_dataset(dataset: Any) -> _Facts:
         if subject is not None:
             facts.groups = np.full(len(dataset), subject)
         return facts
+    if isinstance(dataset, StoreWindows):
+        return _Facts(
+            len(dataset),
+            groups=dataset.subjects,
+            sfreqs=Counter({dataset.sfreq: len(dataset)}),
+            chs_info=dataset.chs_info,
+            shapes=dataset.shapes,
+        )
     if isinstance(dataset, (RawDataset, BaseConcatDataset)):
         raise TypeError(
             "The dataset holds continuous recordings; cut them into windows first, for example "
@@ -388,6 +431,7 @@ def _select(facts: _Facts, indices: Any) -> _Facts:
         n_windows=len(indices),
         y=None if facts.y is None else facts.y[indices],
         groups=None if facts.groups is None else facts.groups[indices],
+        shapes=None if facts.shapes is None else facts.shapes[indices],
     )
 
 
@@ -411,6 +455,9 @@ def _join(parts: list[_Facts]) -> _Facts:
         concatenate("groups"),
         sum((part.sfreqs for part in parts), Counter()),
         parts[0].chs_info if len({_names(part.chs_info) for part in parts}) == 1 else [],
+        None
+        if any(part.shapes is None for part in parts)
+        else np.concatenate([part.shapes for part in parts]),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
@@ -10,9 +11,11 @@ import numpy as np
 import torch
 from skorch.helper import SliceDataset
 from torch import Tensor
-from torch.utils.data import ConcatDataset, Dataset
+from torch.utils.data import Dataset
 
 from braindecode_pars.labels import labels_of
+from braindecode_pars.signal_store.store import SignalStore
+from braindecode_pars.signal_store.windows import StoreWindows
 from braindecode_pars.window_set import as_window_set
 
 __all__ = ["SingleChannelWindows", "as_sklearn"]
@@ -25,12 +28,14 @@ class SingleChannelWindows(Dataset):
 
     Parameters
     ----------
-    dataset : torch.utils.data.Dataset | list of Dataset
+    dataset : torch.utils.data.Dataset | SignalStore | list of these
         Any dataset whose items are windows, shape (n_chans, n_times), or tuples that begin with
-        one, such as braindecode's windows datasets; or several of them, one for each corpus.
+        one, such as braindecode's windows datasets; a SignalStore, which is cut into windows of
+        ``n_times``; or several of them, one for each corpus. Of a SignalStore's windows nothing
+        but the crop is read.
     n_times : int | None
         Samples of the crop. None means the length of the first window, in the corpus where that
-        is shortest.
+        is shortest, and is not enough for a SignalStore alone.
     balance : bool
         With several corpora, give as many examples of each, however large they are: every window
         of the largest once, those of the others again and again. Hold windows out before, not
@@ -48,12 +53,15 @@ class SingleChannelWindows(Dataset):
 
     def __init__(
         self,
-        dataset: Dataset | Sequence[Dataset],
+        dataset: Dataset | SignalStore | Sequence[Dataset | SignalStore],
         n_times: int | None = None,
         *,
         balance: bool = False,
     ):
         corpora = list(dataset) if isinstance(dataset, (list, tuple)) else [dataset]
+        if n_times is not None and (not isinstance(n_times, Integral) or n_times < 1):
+            raise ValueError(f"n_times must be a positive number of samples, got {n_times!r}.")
+        corpora = _cut_stores(corpora, n_times)
         lengths = [len(corpus) for corpus in corpora]
         if not all(lengths):
             which = f"dataset {lengths.index(0)}" if len(lengths) > 1 else "the dataset"
@@ -62,21 +70,17 @@ class SingleChannelWindows(Dataset):
             raise ValueError(
                 "balance=True is for several corpora; give them as a list of datasets."
             )
-        if n_times is not None and (not isinstance(n_times, Integral) or n_times < 1):
-            raise ValueError(f"n_times must be a positive number of samples, got {n_times!r}.")
-        self.dataset = corpora[0] if len(corpora) == 1 else ConcatDataset(corpora)
+        self.corpora = corpora
         self.balance = balance
         self._lengths = lengths
         self._starts = [0, *np.cumsum(lengths).tolist()[:-1]]
         if len(corpora) > 1:
             _refuse_several_rates(corpora)
-        if n_times is None:
-            n_times = min(self._window(start).shape[-1] for start in self._starts)
-        self.n_times = n_times
+        self.n_times = n_times or min(_first_length(corpus) for corpus in corpora)
 
     def _window(self, index: int) -> Any:
-        item = self.dataset[index]
-        return item[0] if isinstance(item, (tuple, list)) else item
+        corpus = bisect_right(self._starts, index) - 1
+        return _window_of(self.corpora[corpus], index - self._starts[corpus])
 
     def __len__(self) -> int:
         n_corpora = len(self._lengths)
@@ -116,6 +120,32 @@ class SingleChannelWindows(Dataset):
                 "repair it first."
             )
         return signal, 0
+
+
+def _window_of(corpus: Dataset, index: int) -> Any:
+    """A window, which one of a store is not read for."""
+    if isinstance(corpus, StoreWindows):
+        return corpus.view(index)
+    item = corpus[index]
+    return item[0] if isinstance(item, (tuple, list)) else item
+
+
+def _first_length(corpus: Dataset) -> int:
+    return _window_of(corpus, 0).shape[-1]
+
+
+def _cut_stores(corpora: list[Any], n_times: int | None) -> list[Dataset]:
+    """Windows of every corpus; those of a store are as long as a crop."""
+    if n_times is None and any(isinstance(corpus, SignalStore) for corpus in corpora):
+        others = [corpus for corpus in corpora if not isinstance(corpus, SignalStore)]
+        if not others:
+            raise ValueError(
+                "A SignalStore holds continuous recordings; pass n_times, the samples of a window."
+            )
+        n_times = min(_first_length(corpus) for corpus in others)
+    return [
+        corpus.windows(n_times) if isinstance(corpus, SignalStore) else corpus for corpus in corpora
+    ]
 
 
 def _refuse_several_rates(corpora: list[Dataset]) -> None:

@@ -11,6 +11,7 @@ from skorch.helper import SliceDataset
 from torch.utils.data import ConcatDataset, Dataset, Subset, TensorDataset
 
 from braindecode_pars import as_sklearn
+from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.window_set import as_window_set
 
 
@@ -198,3 +199,40 @@ def test_a_dataset_without_metadata_is_read_item_by_item():
     assert windows.check() == (2, 50)
     assert windows.y is None
     assert windows.sfreq is None
+
+
+@pytest.fixture(scope="module")
+def store(nights, tmp_path_factory):
+    return SignalStore.create(tmp_path_factory.mktemp("store"), nights, dtype="float32", verbose=0)
+
+
+def test_windows_of_a_store_are_known_without_reading(nights, store, monkeypatch):
+    read = []
+    monkeypatch.setattr(SignalStore, "_crops", lambda *arguments: read.append(arguments))
+    windows = as_window_set(store.windows(1000))
+    assert len(windows) == 4 * 72
+    assert windows.sfreq == 100.0
+    assert windows.y is None
+    assert windows.groups.tolist() == [1] * 72 + [2] * 72 + [3] * 72 + [4] * 72
+    assert [ch["ch_name"] for ch in windows.chs_info] == ["C3", "C4", "F3"]
+    assert windows.check() == windows.take([5, 9]).check() == (3, 1000)
+    several = as_window_set(ConcatDataset([store.windows(1000), Subset(store.windows(700), [3])]))
+    assert several.shortest() == 700
+    assert several.take([0, 1]).shortest() == 1000
+    with pytest.raises(ValueError, match=r"Window 288 has shape \(3, 700\), window 0 has \(3, 10"):
+        several.check()
+    assert read == []
+
+
+def test_windows_beside_those_of_a_store_are_read(nights, store):
+    both = as_window_set(ConcatDataset([store.windows(1000), nights]))
+    assert both.shapes is None
+    assert both.shortest() == 1000
+    np.testing.assert_array_equal(both[288 + 7][0], nights[7][0])
+    np.testing.assert_array_equal(both[2][0], nights[0][0][:, 2000:])
+
+
+def test_a_store_itself_has_no_windows(store):
+    with pytest.raises(ValueError, match=r"give windows of it, store\.windows\(n_times\)"):
+        as_window_set(store)
+    assert len(as_window_set(store, n_times=3000)) == 96

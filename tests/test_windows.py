@@ -10,6 +10,7 @@ from test_window_set import Counting
 from torch.utils.data import TensorDataset
 
 from braindecode_pars import as_sklearn, datasets
+from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows import SingleChannelWindows
 
 
@@ -142,3 +143,42 @@ def test_as_sklearn_needs_subjects(nights):
         as_sklearn(nameless)
     with pytest.raises(ValueError, match="There are no labels"):
         as_sklearn(TensorDataset(torch.randn(2, 1, 100)))
+
+
+@pytest.fixture(scope="module")
+def store(nights, tmp_path_factory):
+    return SignalStore.create(tmp_path_factory.mktemp("store"), nights, dtype="float32", verbose=0)
+
+
+def test_a_store_is_cut_into_windows(nights, store):
+    single = SingleChannelWindows(store, n_times=3000)
+    assert len(single) == 96
+    for i in (0, 23, 24, 95):
+        signal, _ = single[i]
+        assert any(np.array_equal(signal, channel) for channel in nights[i][0])
+    with pytest.raises(ValueError, match="pass n_times, the samples of a window"):
+        SingleChannelWindows(store)
+
+
+def test_crops_lie_within_the_windows_of_a_store(nights, store):
+    """A window of 3000 samples, a crop of 2990: eleven places in each of three channels."""
+    single = SingleChannelWindows(store.windows(3000), n_times=2990)
+    found = set()
+    for _ in range(300):
+        signal, _ = single[30]
+        for channel, samples in enumerate(nights[30][0]):
+            places = np.flatnonzero(samples[:11] == signal[0].item())
+            found |= {(channel, p) for p in places if np.array_equal(samples[p : p + 2990], signal)}
+    assert found == {(channel, place) for channel in range(3) for place in range(11)}
+
+
+def test_a_store_beside_windows(nights, store):
+    single = SingleChannelWindows([nights, store, store.windows(4000)])
+    assert single.n_times == 3000
+    assert len(single) == 96 + 96 + 4 * 18
+    assert {single[i][0].shape for i in (0, 96, 192, 263)} == {(3000,)}
+    signal, _ = single[96 + 50]
+    assert any(np.array_equal(signal, channel) for channel in nights[50][0])
+    slow = datasets.simulated.sleep(2, 0.1, n_chans=2, sfreq=200, random_state=0)
+    with pytest.raises(ValueError, match="different sampling rates: 200 Hz, 100 Hz"):
+        SingleChannelWindows([slow, store])

@@ -21,8 +21,8 @@ from torch import Tensor
 from torch.utils.data import ConcatDataset
 
 from braindecode_pars.callbacks import Pretraining
+from braindecode_pars.device import find_device
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators.device import find_device
 from braindecode_pars.estimators.sanity import refuse_triggers
 from braindecode_pars.models import patch_size_for
 from braindecode_pars.pretext.base import PretextTask
@@ -120,7 +120,7 @@ class EncoderEstimator(BaseEstimator):
     def _read_unlabeled(self, unlabeled: Any) -> WindowSet | None:
         if unlabeled is None:
             return None
-        windows = as_window_set(unlabeled)
+        windows = as_window_set(unlabeled, n_times=self.n_times_)
         if len(windows) == 0:
             raise ValueError("unlabeled holds no windows; leave it out.")
         refuse_triggers(windows.chs_info)

@@ -229,8 +229,9 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
             Labels of any kind; None takes those of the dataset.
         groups : array-like, shape (n_windows,) | None
             Subjects, for the internal validation split; None takes those of the dataset.
-        unlabeled : windows | None
-            More windows to pretrain on, of any montage.
+        unlabeled : windows | SignalStore | None
+            More windows to pretrain on, of any montage; a store is cut into windows as long as
+            those of ``X``.
 
         Raises
         ------

@@ -18,8 +18,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
+from braindecode_pars.device import find_device
 from braindecode_pars.estimators.base import COUNT, POSITIVE
-from braindecode_pars.estimators.device import find_device
 from braindecode_pars.estimators.fine_tuning import fine_tuning_net
 from braindecode_pars.estimators.history import history_frame
 from braindecode_pars.estimators.logits import LogitClassifier, encode_labels

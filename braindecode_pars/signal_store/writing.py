@@ -1,0 +1,334 @@
+"""Making and extending a store; neither a kill nor a full disk loses what was stored."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, replace
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm.auto import tqdm
+
+from braindecode_pars.signal_store.index import INDEX, SAMPLES, Index, StoredRecording
+from braindecode_pars.signal_store.reading import Encoded, Unusable, read_all
+from braindecode_pars.signal_store.sources import Preparation, Source, find_sources
+
+try:
+    import fcntl
+except ImportError:  # Windows has none; there nothing keeps two writers apart
+    fcntl = None
+
+__all__ = ["append", "create"]
+
+#: Share of the time that may be spent on making what was stored last.
+_COMMIT_SHARE = 0.05
+
+
+def create(
+    folder: Path,
+    recordings: Any,
+    subject: Callable[[Path], Any] | None,
+    preparation: Preparation,
+    dtype: str,
+    **reading: Any,
+) -> None:
+    """Make a store, or go on with one that was begun with the same arguments.
+
+    Every now and then what was stored is committed, and also when an error or Ctrl-C ends it.
+
+    Raises
+    ------
+    ValueError
+        When the folder holds a finished store, one that was begun with other arguments, naming
+        the difference, or something else; when no recording can be stored.
+    """
+    sources = find_sources(recordings, subject)
+    _refuse_other_contents(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder / SAMPLES) as file:
+        settings = {"dtype": dtype, **asdict(preparation)}
+        index = Index.read(folder) if (folder / INDEX).exists() else Index(settings)
+        if index.complete:
+            raise ValueError(
+                f"{folder} is a finished store of {len(index.recordings)} recordings; open it "
+                "with SignalStore.open, and add recordings with its append."
+            )
+        _refuse_other_settings(folder, index.settings, settings)
+        _refuse_foreign(folder, index, {source.name for source in sources})
+        sources = _not_stored(folder, index, sources)
+        writer = _Writer(folder, file, index, "the same call goes on from what was stored")
+        writer.commit()
+        try:
+            _store(writer, sources, preparation, on_time=writer.commit_in_time, **reading)
+            index.complete = True
+            writer.commit()
+        except BaseException:
+            index.complete = False
+            with suppress(OSError):
+                writer.commit()
+            raise
+
+
+def append(
+    folder: Path,
+    recordings: Any,
+    subject: Callable[[Path], Any] | None,
+    sfreq: float | None,
+    **reading: Any,
+) -> None:
+    """Add recordings to a finished store: all of them, or none when it ends early.
+
+    Raises
+    ------
+    ValueError
+        When ``sfreq`` is not the store's, when a file that was stored has changed, or no
+        recording can be stored.
+    """
+    with _locked(folder / SAMPLES) as file:
+        index = Index.read(folder)
+        refuse_unfinished(folder, index)
+        if sfreq is not None and not np.isclose(sfreq, index.sfreq):
+            raise ValueError(
+                f"sfreq={sfreq:g} Hz was given, but {folder} is sampled at {index.sfreq:g} Hz; "
+                f"resample to {index.sfreq:g} Hz."
+            )
+        settings = {name: value for name, value in index.settings.items() if name != "dtype"}
+        preparation = Preparation(**settings)
+        if sfreq is not None:
+            preparation = replace(preparation, sfreq=index.sfreq)
+        sources = find_sources(
+            recordings, subject, n_before=len(index.recordings) + len(index.skipped)
+        )
+        writer = _Writer(folder, file, index, "the store is as it was")
+        try:
+            _store(writer, _not_stored(folder, index, sources), preparation, **reading)
+            writer.commit()
+        except BaseException:
+            kept = Index.read(folder)
+            file.truncate(kept.n_bytes)
+            os.utime(folder / SAMPLES, ns=(time.time_ns(), kept.mtime_ns))
+            raise
+
+
+def refuse_unfinished(folder: Path, index: Index) -> None:
+    """Refuse a store whose making was interrupted."""
+    if not index.complete:
+        raise ValueError(
+            f"{folder} is an unfinished store: it holds {len(index.recordings)} recordings, and "
+            "its making was interrupted. Run the same SignalStore.create or command again; it "
+            "goes on from there."
+        )
+
+
+def refuse_truncated(folder: Path, index: Index) -> None:
+    """Refuse a flat file that is shorter than its index says."""
+    n_bytes = (folder / SAMPLES).stat().st_size
+    if n_bytes < index.n_bytes:
+        raise ValueError(
+            f"{folder / SAMPLES} is truncated: it has {n_bytes} bytes, and {INDEX} says "
+            f"{index.n_bytes}. Copy it again, or make the store again."
+        )
+
+
+class _Writer:
+    """Appends to the flat file and keeps the index behind it.
+
+    Parameters
+    ----------
+    folder : Path
+    file : FileIO
+        The flat file, locked.
+    index : Index
+        Of what the file holds; anything behind that is overwritten or cut off.
+    kept : str
+        What becomes of the store where the disk is full, for the message.
+    """
+
+    def __init__(self, folder: Path, file: FileIO, index: Index, kept: str):
+        self.folder = folder
+        self.file = file
+        self.index = index
+        self.kept = kept
+        self.n_bytes = index.n_bytes
+        self._committed_at = self._cost = 0.0
+        refuse_truncated(folder, index)
+        file.seek(self.n_bytes)
+
+    def add(self, source: Source, encoded: Encoded) -> None:
+        """Append a recording."""
+        with self._told():
+            unwritten = memoryview(encoded.stored.reshape(-1).view(np.uint8))
+            while unwritten:
+                unwritten = unwritten[self.file.write(unwritten) :]
+        self.index.recordings.append(
+            StoredRecording(
+                name=source.name,
+                description=source.description,
+                ch_names=encoded.ch_names,
+                n_times=encoded.stored.shape[1],
+                first_sample=self.n_bytes // encoded.stored.itemsize,
+                scale=_shortest(encoded.scale),
+                offset=_shortest(encoded.offset),
+                checksum=encoded.checksum,
+                source=source.state,
+            )
+        )
+        self.index.skipped.pop(source.name, None)
+        self.n_bytes += encoded.stored.nbytes
+
+    def commit(self) -> None:
+        """Make everything that was added last: samples first, then the index that names them."""
+        start = time.monotonic()
+        with self._told():
+            self.file.truncate(self.n_bytes)  # of what a kill or a full disk left behind that
+            os.fsync(self.file.fileno())
+            self.index.n_bytes = self.n_bytes
+            self.index.mtime_ns = os.fstat(self.file.fileno()).st_mtime_ns
+            self.index.write(self.folder)
+        self._committed_at = time.monotonic()
+        self._cost = self._committed_at - start
+
+    def commit_in_time(self) -> None:
+        """Commit where that has not been done for so long that it costs little."""
+        if self._cost < _COMMIT_SHARE * (time.monotonic() - self._committed_at):
+            self.commit()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise type(error)(
+                error.errno, f"{self.folder} cannot be written ({error.strerror}); {self.kept}"
+            ) from error
+
+
+def _store(
+    writer: _Writer,
+    sources: list[Source],
+    preparation: Preparation,
+    *,
+    n_jobs: int,
+    on_error: str,
+    verbose: int,
+    on_time: Callable[[], None] = lambda: None,
+) -> None:
+    """Read the recordings and add them one after another; those that are left out are named."""
+    index = writer.index
+    left_out = []
+    with closing(read_all(sources, preparation, index.settings["dtype"], n_jobs)) as results:
+        bar = tqdm(
+            zip(sources, results, strict=True),
+            total=len(sources),
+            desc="storing",
+            unit=" recordings",
+            disable=not verbose,
+        )
+        for source, result in bar:
+            result = _of_one_rate(result, index)
+            if isinstance(result, Encoded):
+                writer.add(source, result)
+            elif on_error == "raise" and not result.tolerable:
+                raise ValueError(
+                    f"{source.told} cannot be used: {result.why} (on_error='warn' leaves such "
+                    f"recordings out; {writer.kept}.)"
+                )
+            else:
+                index.skipped[source.name] = result.why
+                left_out.append(f"{source.told}: {result.why}")
+            on_time()
+    if left_out:
+        more = f" And {len(left_out) - 20} more." if len(left_out) > 20 else ""
+        warnings.warn(
+            f"{len(left_out)} of {len(sources)} recordings were left out. "
+            + " ".join(left_out[:20])
+            + more,
+            stacklevel=4,
+        )
+    if not index.recordings:
+        raise ValueError(f"None of {len(sources)} recordings could be stored.")
+
+
+def _of_one_rate(result: Encoded | Unusable, index: Index) -> Encoded | Unusable:
+    """The first recording says what the rate of all is."""
+    if isinstance(result, Unusable):
+        return result
+    if index.sfreq is None:
+        index.sfreq = result.sfreq
+    if np.isclose(result.sfreq, index.sfreq):
+        return result
+    return Unusable(
+        f"it is sampled at {result.sfreq:g} Hz, the recordings before it at {index.sfreq:g} Hz; "
+        "pass sfreq= to resample them to one rate."
+    )
+
+
+def _shortest(values: np.ndarray) -> list[float]:
+    """Numbers of single precision with no more digits than they need."""
+    return [float(str(value)) for value in values]
+
+
+@contextmanager
+def _locked(samples: Path) -> Iterator[FileIO]:
+    """The flat file, opened for writing by one process only; a killed one lets go of it."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
+    with open(os.open(samples, flags, 0o666), "r+b", buffering=0) as file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise BlockingIOError(
+                    f"{samples.parent} is being written by another process; wait until it is done."
+                ) from error
+        yield file
+
+
+def _refuse_other_contents(folder: Path) -> None:
+    """A folder may be new, empty, or hold a store; of a kill at the very beginning, no sample."""
+    if not folder.exists() or (folder / INDEX).exists():
+        return
+    strange = [file for file in folder.iterdir() if file.name not in (SAMPLES, f"{INDEX}.writing")]
+    samples = folder / SAMPLES
+    if strange or (samples.exists() and samples.stat().st_size):
+        raise ValueError(f"{folder} is not empty and no store; name an empty folder.")
+
+
+def _refuse_other_settings(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
+    different = [
+        f"{name} {before[name]!r} instead of {value!r}"
+        for name, value in now.items()
+        if before[name] != value
+    ]
+    if different:
+        raise ValueError(
+            f"{folder} was begun with {', '.join(different)}. Name another folder, or put the "
+            "arguments back to go on with this one."
+        )
+
+
+def _not_stored(folder: Path, index: Index, sources: list[Source]) -> list[Source]:
+    """The recordings that are still to be stored; those that were must not have changed."""
+    stored = {recording.name: recording for recording in index.recordings}
+    for source in sources:
+        known = stored.get(source.name)
+        if known and (known.source, known.description) != (source.state, source.description):
+            raise ValueError(
+                f"{source.told} is not what was stored in {folder} under its name; name another "
+                "folder to store it as it is now."
+            )
+    return [source for source in sources if source.name not in stored]
+
+
+def _refuse_foreign(folder: Path, index: Index, given: set[str]) -> None:
+    foreign = [recording.name for recording in index.recordings if recording.name not in given]
+    if foreign:
+        raise ValueError(
+            f"{folder} was begun with other recordings: {foreign[0]} is stored in it and is not "
+            "among those given. Name another folder, or give the same recordings again."
+        )

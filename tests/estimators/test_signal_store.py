@@ -1,0 +1,89 @@
+"""A SignalStore as a source of windows for the net and the estimators."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from small import classifier, embedder
+
+from braindecode_pars import datasets
+from braindecode_pars.pretext import PARS
+from braindecode_pars.pretraining import PretrainingNet
+from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.windows import SingleChannelWindows
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """Two people who are not among those of the fixture ``nights``, of another montage."""
+    others = datasets.simulated.sleep(2, 0.1, n_chans=2, sfreq=100, random_state=8)
+    others.set_description({"subject": ["anna", "bert"]}, overwrite=True)
+    return SignalStore.create(tmp_path_factory.mktemp("store"), others, verbose=0)
+
+
+@pytest.fixture
+def crops_only(monkeypatch):
+    """Lengths of what is read from the store, one entry for each reading."""
+    read = []
+    crops = SignalStore._crops
+
+    def noting(self, signals, starts, n_times):
+        read.append((len(signals), n_times))
+        return crops(self, signals, starts, n_times)
+
+    monkeypatch.setattr(SignalStore, "_crops", noting)
+    return read
+
+
+def test_pretraining_net_reads_crops(store, tiny, crops_only):
+    task = PARS(1000, 100, **tiny)
+    net = PretrainingNet(task, max_epochs=1, batch_size=8, verbose=0)
+    net.fit(SingleChannelWindows(store, 1000))
+    assert np.isfinite(net.history[-1]["train_loss"])
+    assert crops_only == [(1, 1000)] * 72
+
+
+def test_classifier_takes_it_unlabeled(nights, store, crops_only):
+    clf = classifier(pretrain_batch_size=16).fit(nights, unlabeled=store)
+    assert clf.encoder_card_.subjects[-2:] == ["anna", "bert"]
+    # Windows as long as the labelled ones, each read once an epoch and never looked at before.
+    assert crops_only == [(2, 3000)] * 24
+    assert clf.encoder_card_.n_windows == 24 + 24 * len(set(clf.encoder_card_.subjects[:-2]))
+
+
+def test_embedder_takes_its_windows(store, crops_only):
+    emb = embedder().fit(store.windows(1500))
+    assert crops_only == [(2, 1500)] * 48
+    assert (emb.n_chans_, emb.n_times_, emb.sfreq_) == (2, 1500, 100.0)
+    assert emb.encoder_card_.subjects == ["anna", "bert"]
+    assert emb.transform(store.windows(1500)).shape == (48, 32)
+    with pytest.raises(ValueError, match=r"give windows of it, store\.windows\(n_times\)"):
+        embedder().fit(store)
+
+
+def test_another_rate_is_refused(nights, tmp_path):
+    faster = datasets.simulated.sleep(1, 0.1, n_chans=2, sfreq=128, random_state=8)
+    store = SignalStore.create(tmp_path / "store", faster, verbose=0)
+    with pytest.raises(ValueError, match="sampled at 128 Hz, the model at 100 Hz; resample"):
+        classifier().fit(nights, unlabeled=store)
+
+
+def test_one_that_is_too_short_is_refused(nights, store, tmp_path):
+    raw = nights.datasets[0].raw.copy().crop(0, 19.99)
+    short = type(nights.datasets[0])(raw, nights.datasets[0].metadata, {"subject": "carl"})
+    short = SignalStore.create(tmp_path / "store", short, verbose=0)
+    message = "window of 3000 samples is longer than every .* recording-0, has 2000 samples"
+    with pytest.raises(ValueError, match=message):
+        classifier().fit(nights, unlabeled=short)
+    with pytest.raises(ValueError, match=message):
+        SingleChannelWindows([nights, short])
+
+
+def test_montages_that_differ_are_refused_by_the_embedder(nights, store, tmp_path):
+    both = SignalStore.create(tmp_path / "store", nights, verbose=0)
+    one = nights.datasets[0]
+    raw = one.raw.copy().drop_channels(["F3"])
+    both = both.append(type(one)(raw, one.metadata, {"subject": "carl"}), verbose=0)
+    message = r"Window 96 has shape \(2, 3000\), window 0 has \(3, 3000\)"
+    with pytest.raises(ValueError, match=message):
+        embedder().fit(both.windows(3000))

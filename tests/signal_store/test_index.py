@@ -1,0 +1,84 @@
+"""The index: written whole or not at all, and nobody edits it unnoticed."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from braindecode_pars.signal_store.index import INDEX, Index, StoredRecording, checksum_of
+
+
+def index_of(n: int) -> Index:
+    recordings = [
+        StoredRecording(f"r{i}", {"subject": i}, ["C3"], 5, 5 * i, [0.1], [-2e-7], "ab", {"n": 1})
+        for i in range(n)
+    ]
+    return Index({"dtype": "int16"}, 100.0, True, 10 * n, 7, {"r9": 'NaN in "C4"'}, recordings)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_what_is_written_is_read(tmp_path, n):
+    index_of(n).write(tmp_path)
+    assert Index.read(tmp_path) == index_of(n)
+    assert [file.name for file in tmp_path.iterdir()] == [INDEX]
+    assert len(json.loads((tmp_path / INDEX).read_text())["recordings"]) == n
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"subject": 1', '"subject": 2'),
+        ("0.1", "0.2"),
+        ('"complete": true', '"complete": 1'),
+        ('"checksum": "ab"', '"checksum": "ac"'),
+    ],
+)
+def test_an_edit_is_noticed(tmp_path, before, after):
+    index_of(3).write(tmp_path)
+    file = tmp_path / INDEX
+    text = file.read_text()
+    assert before in text
+    file.write_text(text.replace(before, after, 1))
+    with pytest.raises(ValueError, match=r"store\.json was altered"):
+        Index.read(tmp_path)
+
+
+def test_another_version_or_format_is_refused(tmp_path):
+    index_of(1).write(tmp_path)
+    file = tmp_path / INDEX
+    text = file.read_text()
+    file.write_text(text.replace('"version": 1', '"version": 2'))
+    with pytest.raises(ValueError, match="is of version 2, and this package reads version 1"):
+        Index.read(tmp_path)
+    file.write_text('{"format": "zarr"}')
+    with pytest.raises(ValueError, match="no index of a store: it is 'zarr'"):
+        Index.read(tmp_path)
+    for damaged in (text[:-30], "[]", ""):
+        file.write_text(damaged)
+        with pytest.raises(ValueError, match="damaged or no index"):
+            Index.read(tmp_path)
+
+
+def test_no_store(tmp_path):
+    with pytest.raises(FileNotFoundError, match="is no SignalStore: there is no store"):
+        Index.read(tmp_path / "nowhere")
+
+
+def test_a_write_that_fails_leaves_the_old_one(tmp_path, monkeypatch):
+    index_of(1).write(tmp_path)
+
+    def full(fd):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        index_of(3).write(tmp_path)
+    assert Index.read(tmp_path) == index_of(1)
+    assert [file.name for file in tmp_path.iterdir()] == [INDEX]
+
+
+def test_checksums_differ_by_a_bit():
+    assert checksum_of(b"ab") != checksum_of(b"ac")
+    assert len(checksum_of(b"")) == 16

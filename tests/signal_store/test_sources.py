@@ -1,0 +1,174 @@
+"""Where recordings come from, and how they are prepared."""
+
+from __future__ import annotations
+
+import mne
+import numpy as np
+import pandas as pd
+import pytest
+from braindecode.datasets import RawDataset
+from braindecode.preprocessing import create_fixed_length_windows
+from torch.utils.data import Subset, TensorDataset
+
+from braindecode_pars.signal_store.sources import Preparation, find_sources
+
+
+def test_a_tree_holds_every_format(written):
+    root, expected = written
+    sources = find_sources(root, None)
+    assert [source.name for source in sources] == list(expected)
+    for source in sources:
+        signals, ch_names, sfreq = Preparation().apply(source.open())
+        assert sfreq == 100
+        assert len(ch_names) == len(expected[source.name])
+        # EDF rounds to 65,536 steps, WFDB to fewer.
+        np.testing.assert_allclose(signals, expected[source.name], atol=3e-8)
+
+
+def test_only_eeg_is_kept(written):
+    by_name = {source.name: source for source in find_sources(written[0], None)}
+    _, ch_names, _ = Preparation().apply(by_name["anna/night_raw.fif"].open())
+    assert ch_names == ["C3", "C4"]
+    _, ch_names, _ = Preparation().apply(by_name["b/r01.hea"].open())
+    assert ch_names == ["F3-M2", "F4-M1"]  # saturation is no voltage
+
+
+@pytest.mark.parametrize(
+    ("labels", "eeg"),
+    [
+        (["EEG Fp1", "ECG ECG", "PHOTIC", "EEG A2-A1"], ["EEG Fp1", "EEG A2-A1"]),
+        (["Fp1", "ECG", "EMG1", "Resp nasal", "Tempo"], ["Fp1", "EMG1", "Tempo"]),
+        (["C3", "C4"], ["C3", "C4"]),
+    ],
+)
+def test_labels_tell_what_is_not_eeg(make_edf, tmp_path, labels, eeg):
+    make_edf(tmp_path / "night.edf", labels)
+    (source,) = find_sources(tmp_path, None)
+    assert Preparation().apply(source.open())[1] == eeg
+
+
+def test_subjects_of_files(written):
+    def subjects(rule):
+        sources = find_sources(written[0], rule)
+        return {source.name: source.description["subject"] for source in sources}
+
+    assert subjects(None) == {
+        "anna/night_raw.fif": "anna",
+        "b/r01.hea": "b",
+        "b/r02.bdf": "b",
+        "lone.EDF": "lone",
+        "sub-07/ses-1/eeg/sub-07_ses-1_eeg.edf": "07",
+    }
+    assert set(subjects(lambda file: np.int64(len(file.parts))).values()) == {1, 2, 4}
+
+
+def test_parts_of_a_recording_are_no_recordings(tmp_path, make_raw):
+    for name in ("a_raw.fif", "a_raw-1.fif", "b_split-01_eeg.fif", "b_split-02_eeg.fif"):
+        (tmp_path / name).touch()
+    (tmp_path / "m.hea").write_text("m/2 3 100 500\nm_0001 200\nm_0002 300\n")
+    (tmp_path / "m_0001.hea").write_text("m_0001 1 100 200\nm_0001.dat 16 1 16 0 0 0 0 C3\n")
+    names = [source.name for source in find_sources(tmp_path, None)]
+    assert names == ["a_raw.fif", "b_split-01_eeg.fif", "m_0001.hea"]
+
+
+def test_recordings_of_a_dataset(recordings):
+    first, *_, last = sources = find_sources(recordings, None, n_before=7)
+    assert [source.name for source in sources] == [f"recording-{i}" for i in (7, 8, 9, 10)]
+    assert first.description == {"subject": 1, "age": 30}
+    assert last.open() is recordings.datasets[-1].raw
+    assert last.told == "recording-10 (subject 1)"
+    signals, ch_names, _ = Preparation().apply(recordings.datasets[2].raw)
+    assert ch_names == ["Fz", "Cz", "Pz", "O1"]  # O2 is marked as bad
+    np.testing.assert_array_equal(signals, recordings.datasets[2].raw.get_data()[:4])
+
+
+def test_descriptions_become_plain(make_raw):
+    described = dict(
+        subject=np.int64(3), when=pd.Timestamp("2020-01-01"), age=np.nan, sex=None, bmi=21.5
+    )
+    (source,) = find_sources(RawDataset(make_raw(0), described), None)
+    assert source.description == {
+        "subject": 3,
+        "when": "2020-01-01 00:00:00",
+        "age": None,
+        "sex": None,
+        "bmi": 21.5,
+    }
+    assert type(source.description["subject"]) is int
+
+
+def test_windows_stand_for_their_recordings(recordings):
+    cut = dict(window_size_samples=300, window_stride_samples=300, on_last_window="drop")
+    windows = create_fixed_length_windows(recordings, **cut, verbose="error")
+    sources = find_sources(windows, None)
+    assert len(sources) == 4
+    assert all(s.open() is ds.raw for s, ds in zip(sources, windows.datasets, strict=True))
+    cut |= dict(use_mne_epochs=True, preload=True)
+    epochs = create_fixed_length_windows(recordings, **cut, verbose="error")
+    with pytest.raises(TypeError, match="a store holds whole recordings"):
+        find_sources(epochs, None)
+
+
+@pytest.mark.parametrize("wrong", [TensorDataset(), 3, [1, 2], None])
+def test_anything_else_is_refused(wrong):
+    with pytest.raises(TypeError, match=f"holds a {type(wrong).__name__}; it must be a Base"):
+        find_sources(wrong, None)
+
+
+def test_a_part_of_a_dataset_is_refused(recordings):
+    """Whole recordings would be stored, and with them what was left out."""
+    with pytest.raises(TypeError, match="holds a Subset"):
+        find_sources(Subset(recordings, [0, 1]), None)
+
+
+def test_folders_without_recordings(tmp_path, recordings):
+    with pytest.raises(FileNotFoundError, match=r"holds no \.edf"):
+        find_sources(tmp_path, None)
+    with pytest.raises(FileNotFoundError, match="nowhere is no folder"):
+        find_sources(tmp_path / "nowhere", None)
+    with pytest.raises(TypeError, match="subject= is for a folder"):
+        find_sources(recordings, lambda file: 1)
+
+
+def wave(sfreq: float, *frequencies: float) -> mne.io.BaseRaw:
+    t = np.arange(round(20 * sfreq)) / sfreq
+    values = sum(1e-5 * np.sin(2 * np.pi * frequency * t) for frequency in frequencies)
+    return mne.io.RawArray(values[None], mne.create_info(["Cz"], sfreq, "eeg"), verbose="error")
+
+
+def amplitudes(signals: np.ndarray, *frequencies: float) -> np.ndarray:
+    return 2 * np.abs(np.fft.rfft(signals[0]))[[20 * f for f in frequencies]] / signals.shape[1]
+
+
+def test_filters_and_rate_when_asked_for():
+    raw = wave(250, 1, 10, 50, 90)
+    signals, _, sfreq = Preparation().apply(raw)
+    np.testing.assert_array_equal(signals, raw.get_data())
+    signals, _, sfreq = Preparation(sfreq=200, low=5, high=70, mains=50).apply(raw)
+    assert sfreq == 200
+    assert signals.shape == (1, 4000)
+    kept = amplitudes(signals, 1, 10, 50, 90)
+    np.testing.assert_allclose(kept, [0, 1e-5, 0, 0], atol=4e-7)
+    signals, _, sfreq = Preparation(high=30).apply(raw)
+    assert sfreq == 250
+    np.testing.assert_allclose(amplitudes(signals, 1, 10, 90), [1e-5, 1e-5, 0], atol=4e-7)
+    signals, _, sfreq = Preparation(sfreq=100).apply(raw)
+    assert signals.shape == (1, 2000)
+    assert raw.info["sfreq"] == 250  # the user's recording is as it was
+    assert amplitudes(raw.get_data(), 90)[0] == pytest.approx(1e-5)
+
+
+def test_channels_that_are_asked_for(make_raw):
+    raw = make_raw(0, 3, names=["C3", "ECG", "C4"], kinds=["eeg", "ecg", "eeg"])
+    _, ch_names, _ = Preparation(channels=["C4", "ECG", "Pz"]).apply(raw)
+    assert ch_names == ["C4"]
+    with pytest.raises(ValueError, match="no EEG channel among Pz, only C3, ECG, C4"):
+        Preparation(channels=["Pz"]).apply(raw)
+    with pytest.raises(ValueError, match="it has no EEG channel, only X"):
+        Preparation().apply(make_raw(0, 1, names=["X"], kinds="misc"))
+
+
+def test_frequencies_are_positive():
+    for name in ("sfreq", "low", "high", "mains"):
+        with pytest.raises(ValueError, match=f"{name} must be a positive number, got -1"):
+            Preparation(**{name: -1})

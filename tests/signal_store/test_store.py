@@ -1,0 +1,256 @@
+"""An open store: crops, people, and what is refused at the door."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from braindecode_pars.signal_store import SignalStore
+
+#: What the fixture ``recordings`` holds once other channels than EEG, and bad ones, are left out.
+N_CHANS, N_TIMES = [2, 2, 4, 3], [3000, 2000, 4000, 900]
+
+
+@pytest.fixture(scope="module")
+def store(recordings, tmp_path_factory) -> SignalStore:
+    return SignalStore.create(tmp_path_factory.mktemp("store"), recordings, verbose=0)
+
+
+@pytest.fixture
+def own(store, tmp_path) -> SignalStore:
+    """A copy that a test may change, times included."""
+    return SignalStore.open(shutil.copytree(store.path, tmp_path / "own"))
+
+
+@pytest.fixture(scope="module")
+def volts(recordings) -> list[np.ndarray]:
+    """Every signal of the store as it was given."""
+    return [
+        channel
+        for dataset in recordings.datasets
+        for channel in dataset.raw.copy().pick("eeg", exclude="bads").get_data()
+    ]
+
+
+def test_what_is_known_of_the_recordings(store):
+    assert len(store) == sum(N_CHANS)
+    assert (store.sfreq, store.dtype, store.skipped) == (100, "int16", {})
+    table = store.recordings
+    assert isinstance(table, pd.DataFrame)
+    assert table.columns.tolist() == ["name", "subject", "ch_names", "n_times", "first_signal"]
+    assert table["subject"].tolist() == [1, 2, "anna", 1]
+    assert table["n_times"].tolist() == N_TIMES
+    assert table["first_signal"].tolist() == [0, 2, 4, 8]
+    assert table["ch_names"].tolist()[2] == ["Fz", "Cz", "Pz", "O1"]
+    assert store.subjects == [1, 2, "anna"]
+    assert store.recording_of(np.arange(11)).tolist() == [0, 0, 1, 1, 2, 2, 2, 2, 3, 3, 3]
+    assert store.n_bytes == 2 * np.dot(N_CHANS, N_TIMES)
+    assert "4 recordings, 11 signals, 0.0 h at 100 Hz, int16" in repr(store)
+
+
+@pytest.mark.parametrize("dtype", ["int16", "float16", "float32"])
+def test_crops_are_those_of_the_recordings(recordings, volts, tmp_path, dtype):
+    store = SignalStore.create(tmp_path / "store", recordings, dtype=dtype, verbose=0)
+    rng = np.random.default_rng(0)
+    signals = rng.integers(len(store), size=200)
+    lengths = np.repeat(N_TIMES, N_CHANS)[signals]
+    starts = rng.integers(lengths - 300, endpoint=True)
+    crops = store.crops(signals, starts, 300)
+    assert crops.dtype == np.float32
+    for crop, signal, start in zip(crops, signals, starts, strict=True):
+        whole = volts[signal]
+        allowed = {
+            "int16": np.ptp(whole) / 65534 / 2 + 1e-7 * np.abs(whole).max(),
+            "float16": 5 * whole.std() * 2**-11,
+            "float32": 2.0**-24 * np.abs(whole).max(),  # what single precision rounds
+        }
+        assert np.abs(crop - whole[start : start + 300]).max() <= allowed[dtype]
+
+
+def test_a_batch_is_random_crops(store, volts):
+    rng = np.random.default_rng(3)
+    signals = np.array([9, 0, 0, 6])
+    batch = store.batch(signals, 500, rng)
+    assert batch.shape == (4, 500)
+    assert not np.array_equal(batch[1], batch[2])
+    for crop, signal in zip(batch, signals, strict=True):
+        fits = np.lib.stride_tricks.sliding_window_view(volts[signal], 500)
+        assert np.abs(fits - crop).max(axis=1).min() < np.ptp(volts[signal]) / 60000
+    again = store.batch(signals, 500, np.random.default_rng(3))
+    np.testing.assert_array_equal(again, batch)
+
+
+def test_all_starts_are_equally_likely(store, volts):
+    """A recording of 900 samples holds eleven crops of 890."""
+    crops = store.batch(np.full(11_000, 8), 890, np.random.default_rng(0))
+    starts = np.abs(crops[:, :1] - volts[8][None, :11]).argmin(axis=1)
+    counts = np.bincount(starts, minlength=11)
+    assert counts.sum() == 11_000
+    assert ((counts - 1000) ** 2 / 1000).sum() < 29.6  # chi-squared of 10 degrees, p = .001
+
+
+def test_a_crop_longer_than_the_recording_is_refused(store):
+    with pytest.raises(ValueError, match=r"recording-3 in .* has 900 samples, crops of 901 were"):
+        store.batch([0, 10, 4], 901, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="901 samples from sample 2100 on is not within recording"):
+        store.crops([0], [2100], 901)
+    with pytest.raises(ValueError, match="from sample -1 on"):
+        store.crops([0], [-1], 9)
+    for wrong in (0, -1, 2.5):
+        with pytest.raises(ValueError, match="n_times must be a positive number of samples"):
+            store.batch([0], wrong, np.random.default_rng(0))
+
+
+def test_signals_are_numbers_of_signals(store):
+    rng = np.random.default_rng(0)
+    for wrong in ([11], [-1], [0, 100]):
+        with pytest.raises(IndexError, match=r"were asked for; there are 0 to 10"):
+            store.batch(wrong, 10, rng)
+    for wrong in (np.ones(11, bool), [0.5], 3, [[1]]):
+        with pytest.raises(TypeError, match="signals must be numbers of signals"):
+            store.batch(wrong, 10, rng)
+    assert store.batch(np.array([], int), 10, rng).shape == (0, 10)
+
+
+def crop_in_another_process(pickled: bytes, results) -> None:
+    there = pickle.loads(pickled)
+    assert there._samples._map is None
+    results.put((there.batch(np.arange(11), 200, np.random.default_rng(1)), there.subjects))
+
+
+def test_a_pickle_carries_no_samples(recordings, store, tmp_path):
+    pickled = pickle.dumps(store)
+    big = SignalStore.create(tmp_path / "big", recordings, dtype="float32", verbose=0)
+    big.batch([0], 10, np.random.default_rng(0))  # its map is made
+    assert len(pickle.dumps(big)) < len(pickled) + 1000
+    context = multiprocessing.get_context("fork")
+    results = context.SimpleQueue()
+    child = context.Process(target=crop_in_another_process, args=(pickled, results))
+    child.start()
+    batch, subjects = results.get()
+    child.join()
+    expected = store.batch(np.arange(11), 200, np.random.default_rng(1))
+    np.testing.assert_array_equal(batch, expected)
+    assert subjects == store.subjects
+
+
+def test_select_shows_some_people(store):
+    chosen = store.select([1])
+    assert chosen.recordings["name"].tolist() == ["recording-0", "recording-3"]
+    assert chosen.recordings["first_signal"].tolist() == [0, 2]
+    assert len(chosen) == 5
+    assert chosen._samples is store._samples
+    here, there = np.arange(5), np.array([0, 1, 8, 9, 10])
+    np.testing.assert_array_equal(
+        chosen.crops(here, [50] * 5, 700), store.crops(there, [50] * 5, 700)
+    )
+    assert store.select(["1", "anna"]).subjects == [1, "anna"]  # as a command line gives them
+    assert store.select(exclude=["1", "anna"]).subjects == [2]
+    assert store.select([1, 2], exclude=[2]).subjects == [1]
+    assert store.select(exclude=[]).checksum == store.checksum
+    assert chosen.select(exclude=[]).n_bytes == 2 * (2 * 3000 + 3 * 900)
+
+
+def test_select_names_who_is_not_there(store):
+    with pytest.raises(ValueError, match="no recording of subjects 5, bert; it has 1, 2, anna"):
+        store.select([1, 5, "bert"])
+    with pytest.raises(ValueError, match="no recording of subject 2; it has 1"):
+        store.select([1]).select(exclude=[2])
+    with pytest.raises(ValueError, match=r"No recording of .* is left"):
+        store.select([1], exclude=[1])
+    with pytest.raises(TypeError, match="subjects is the string 'anna'"):
+        store.select("anna")
+
+
+def test_the_checksum_tells_contents(recordings, store, own, tmp_path):
+    assert own.checksum == store.checksum
+    assert len({store.checksum, store.select([1]).checksum, store.select([2]).checksum}) == 3
+    other = SignalStore.create(tmp_path / "other", recordings, dtype="float16", verbose=0)
+    assert other.checksum != store.checksum
+
+
+def alter(store: SignalStore, at: int) -> None:
+    with (store.path / "samples.bin").open("r+b") as file:
+        file.seek(at)
+        (byte,) = file.read(1)
+        file.seek(at)
+        file.write(bytes([byte ^ 1]))
+
+
+def test_an_altered_sample_is_refused(own):
+    assert SignalStore.open(own.path).checksum == own.checksum
+    alter(own, 2 * 2 * 3000 + 10)
+    message = r"samples\.bin was altered: the samples of recording-1 do not agree"
+    for _ in range(2):
+        with pytest.raises(ValueError, match=message):
+            SignalStore.open(own.path)
+
+
+def test_nothing_is_added_to_what_was_altered(own, recordings):
+    alter(own, 0)
+    before = {file.name: file.read_bytes() for file in own.path.iterdir()}
+    with pytest.raises(ValueError, match="the samples of recording-0 do not agree"):
+        own.append(recordings, verbose=0)
+    assert {file.name: file.read_bytes() for file in own.path.iterdir()} == before
+
+
+def test_verify_reads_all_whatever_the_times_say(own):
+    file = own.path / "samples.bin"
+    times = file.stat()
+    alter(own, 0)
+    alter(own, own.n_bytes - 1)
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    unverified = SignalStore.open(own.path)
+    with pytest.raises(ValueError, match="the samples of recording-0, recording-3 do not agree"):
+        unverified.verify()
+    unverified.select([2]).verify()
+
+
+def test_a_copy_is_compared_once(store, tmp_path, monkeypatch):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for name in ("store.json", "samples.bin"):
+        (copy / name).write_bytes((store.path / name).read_bytes())
+    verified = []
+    verify = SignalStore.verify
+
+    def noting(self, **arguments):
+        verified.append(self.path)
+        verify(self, **arguments)
+
+    monkeypatch.setattr(SignalStore, "verify", noting)
+    for _ in range(2):
+        assert SignalStore.open(copy).checksum == store.checksum
+    SignalStore.open(store.path)
+    assert verified == [copy]
+
+
+def test_a_truncated_file_is_refused(own):
+    file = own.path / "samples.bin"
+    os.truncate(file, own.n_bytes - 1)
+    n_bytes = own.n_bytes
+    with pytest.raises(
+        ValueError, match=rf"samples\.bin is truncated: it has {n_bytes - 1} bytes, .* {n_bytes}"
+    ):
+        SignalStore.open(own.path)
+    file.unlink()
+    with pytest.raises(FileNotFoundError, match=r"samples\.bin is missing"):
+        SignalStore.open(own.path)
+
+
+def test_an_edited_index_is_refused(own):
+    file = own.path / "store.json"
+    file.write_text(file.read_text().replace('"anna"', '"bert"'))
+    with pytest.raises(ValueError, match=r"store\.json was altered"):
+        SignalStore.open(own.path)
+
+
+def test_no_store_here(tmp_path):
+    with pytest.raises(FileNotFoundError, match="is no SignalStore"):
+        SignalStore.open(tmp_path)

@@ -1,0 +1,429 @@
+"""Making and extending a store: kills, full disks, bad files, and two at a time."""
+
+from __future__ import annotations
+
+import errno
+import json
+import multiprocessing
+import os
+import pickle
+import shutil
+import signal
+import time
+from io import FileIO
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from braindecode.datasets import BaseConcatDataset, RawDataset
+
+from braindecode_pars.signal_store import SignalStore, writing
+from braindecode_pars.signal_store.reading import _read
+from braindecode_pars.signal_store.sources import Preparation, Source, find_sources
+
+
+@pytest.fixture
+def opened(monkeypatch) -> list[str]:
+    """Names of the recordings that were opened."""
+    names = []
+    open_ = Source.open
+
+    def noting(self):
+        names.append(self.name)
+        return open_(self)
+
+    monkeypatch.setattr(Source, "open", noting)
+    return names
+
+
+@pytest.fixture
+def own_tree(tree, tmp_path) -> Path:
+    """A copy that a test may change."""
+    return shutil.copytree(tree, tmp_path / "tree")
+
+
+def on_disk(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def test_a_tree_is_stored(written, tmp_path):
+    root, expected = written
+    store = SignalStore.create(tmp_path / "store", root, verbose=0)
+    assert store.recordings["name"].tolist() == list(expected)
+    for row in store.recordings.itertuples():
+        signals = row.first_signal + np.arange(len(row.ch_names))
+        values = store.crops(signals, np.zeros_like(signals), row.n_times)
+        np.testing.assert_allclose(values, expected[row.name], atol=4e-8)
+    assert {file.name for file in (tmp_path / "store").iterdir()} == {"samples.bin", "store.json"}
+
+
+def test_several_at_a_time_store_the_same(tree, recordings, tmp_path):
+    """In threads, which start at once; the tests of the corpora start processes."""
+    for name, given in (("files", tree), ("dataset", recordings)):
+        one = SignalStore.create(tmp_path / name / "one", given, verbose=0)
+        with joblib.parallel_config("threading"):
+            two = SignalStore.create(tmp_path / name / "two", given, n_jobs=2, verbose=0)
+        assert one.checksum == two.checksum
+        assert on_disk(one.path)["samples.bin"] == on_disk(two.path)["samples.bin"]
+
+
+def test_a_bad_recording_among_several_at_a_time(recordings, make_raw, tmp_path):
+    """Those that were read in vain are no reason for a warning."""
+    bad = RawDataset(make_raw(1, 1, names=["X"], kinds="misc"), {})
+    many = BaseConcatDataset([bad, *recordings.datasets * 4])
+    with (
+        joblib.parallel_config("threading"),
+        pytest.raises(ValueError, match="recording-0 cannot be used: it has no EEG channel"),
+    ):
+        SignalStore.create(tmp_path / "store", many, n_jobs=2, verbose=0)
+
+
+def test_what_processes_exchange_travels(recordings):
+    preparation = Preparation(sfreq=50)
+    for source in find_sources(recordings, None):
+        here = _read(source, preparation, "int16")
+        there = pickle.loads(pickle.dumps(_read))(
+            *pickle.loads(pickle.dumps((source, preparation, "int16")))
+        )
+        assert pickle.loads(pickle.dumps(there)).checksum == here.checksum
+
+
+def test_a_progress_bar(tree, tmp_path, capsys):
+    SignalStore.create(tmp_path / "store", tree)
+    assert "storing: 100%" in capsys.readouterr().err
+    SignalStore.create(tmp_path / "silent", tree, verbose=0)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_recording_with_nan_is_named_and_left_out(make_raw, tmp_path):
+    raws = [make_raw(seed, names=["C3", "C4"]) for seed in range(3)]
+    raws[1]._data[1, 7] = np.nan
+    bad = BaseConcatDataset([RawDataset(raw, dict(subject=s)) for s, raw in enumerate(raws)])
+    message = r"1 of 3 .* left out\. recording-1 \(subject 1\): channel C4 holds NaN or infinite"
+    with pytest.warns(UserWarning, match=message):
+        store = SignalStore.create(tmp_path / "store", bad, high=30, verbose=0)
+    assert store.subjects == [0, 2]
+    assert "channel C4" in store.skipped["recording-1"]
+    with (
+        pytest.warns(UserWarning, match="1 of 1"),
+        pytest.raises(ValueError, match="None of 1 recordings could be stored"),
+    ):
+        SignalStore.create(tmp_path / "none", bad.datasets[1], verbose=0)
+
+
+def test_a_truncated_file_is_named(own_tree, tmp_path):
+    file = own_tree / "lone.EDF"
+    file.write_bytes(file.read_bytes()[:-2000])
+    path = tmp_path / "store"
+    with pytest.raises(ValueError, match=r"lone\.EDF cannot be used: it is damaged .* same call"):
+        SignalStore.create(path, own_tree, verbose=0)
+    with pytest.raises(ValueError, match=r"unfinished store: it holds 3 recordings.* same Signal"):
+        SignalStore.open(path)
+    with pytest.warns(UserWarning, match=r"1 of 2 .*lone\.EDF: it is damaged"):
+        store = SignalStore.create(path, own_tree, on_error="warn", verbose=0)
+    assert len(store.recordings) == 4
+    assert list(store.skipped) == ["lone.EDF"]
+
+
+def test_mixed_rates_are_refused_or_resampled(make_raw, tmp_path):
+    mixed = BaseConcatDataset([RawDataset(make_raw(i, sfreq=100 + 28 * i), {}) for i in range(2)])
+    message = "recording-1 cannot be used: it is sampled at 128 Hz, .* at 100 Hz; pass sfreq="
+    with pytest.raises(ValueError, match=message):
+        SignalStore.create(tmp_path / "mixed", mixed, verbose=0)
+    store = SignalStore.create(tmp_path / "store", mixed, sfreq=64, verbose=0)
+    assert store.sfreq == 64
+    assert store.recordings["n_times"].tolist() == [256, 256]
+
+
+def killed_in_the_middle(path: Path, recordings, monkeypatch, n_stored: int) -> None:
+    """Another process stores slowly, and is killed when it has committed some."""
+    open_ = Source.open
+
+    def slow(self):
+        time.sleep(0.02)
+        return open_(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Source, "open", slow)
+        patch.setattr(writing, "_COMMIT_SHARE", 1)
+        child = multiprocessing.get_context("fork").Process(
+            target=SignalStore.create, args=(path, recordings), kwargs=dict(verbose=0)
+        )
+        child.start()
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            if (path / "store.json").exists():
+                index = json.loads((path / "store.json").read_text())
+                if len(index["recordings"]) >= n_stored:
+                    break
+            time.sleep(0.002)
+        os.kill(child.pid, signal.SIGKILL)
+        child.join(10)
+    assert child.exitcode == -signal.SIGKILL
+
+
+def test_a_killed_call_goes_on_where_it_was(make_raw, tmp_path, monkeypatch, opened):
+    many = BaseConcatDataset(
+        [RawDataset(make_raw(i, 2 + i % 3), dict(subject=i)) for i in range(30)]
+    )
+    path = tmp_path / "killed"
+    killed_in_the_middle(path, many, monkeypatch, n_stored=3)
+    with pytest.raises(ValueError, match="is an unfinished store: it holds"):
+        SignalStore.open(path)
+    stored = [
+        entry["name"] for entry in json.loads((path / "store.json").read_text())["recordings"]
+    ]
+    assert 3 <= len(stored) < 30
+    with (path / "samples.bin").open("ab") as file:
+        file.write(b"half a recording")  # whose index was not written
+    opened.clear()
+    store = SignalStore.create(path, many, verbose=0)
+    assert set(opened) == {f"recording-{i}" for i in range(30)} - set(stored)
+    assert len(opened) == 30 - len(stored)
+    whole = SignalStore.create(tmp_path / "whole", many, verbose=0)
+    assert store.checksum == whole.checksum
+    assert (path / "samples.bin").read_bytes() == (tmp_path / "whole/samples.bin").read_bytes()
+
+
+def begun(path: Path, make_raw, **arguments) -> BaseConcatDataset:
+    """A store whose second recording could not be read."""
+    broken = make_raw(1, 1, names=["X"], kinds="misc")
+    given = BaseConcatDataset(
+        [RawDataset(raw, dict(subject=i)) for i, raw in enumerate((make_raw(0), broken))]
+    )
+    with pytest.raises(ValueError, match=r"recording-1 .* no EEG channel"):
+        SignalStore.create(path, given, verbose=0, **arguments)
+    return given
+
+
+def test_going_on_with_something_else_is_refused(make_raw, tmp_path):
+    path = tmp_path / "store"
+    given = begun(path, make_raw, channels=["E0"])
+    before = on_disk(path)
+    with pytest.raises(ValueError, match="begun with dtype 'int16' instead of 'float32', high N"):
+        SignalStore.create(path, given, channels=["E0"], dtype="float32", high=30, verbose=0)
+    with pytest.raises(ValueError, match=r"begun with channels \['E0'\] instead of None"):
+        SignalStore.create(path, given, verbose=0)
+    others = BaseConcatDataset([RawDataset(make_raw(0, seconds=5.0), dict(subject=0))])
+    with pytest.raises(ValueError, match=r"recording-0 \(subject 0\) is not what was stored"):
+        SignalStore.create(path, others, channels=["E0"], verbose=0)
+    assert on_disk(path) == before
+
+
+def test_going_on_with_less_than_was_stored_is_refused(make_raw, tmp_path):
+    path = tmp_path / "store"
+    given = begun(path, make_raw)
+    os.truncate(path / "samples.bin", 1599)
+    with pytest.raises(
+        ValueError, match=r"truncated: it has 1599 bytes, and store\.json says 1600"
+    ):
+        SignalStore.create(path, given, verbose=0)
+
+
+def test_recordings_that_have_gone_are_missed(own_tree, tmp_path):
+    (own_tree / "sub-07/ses-1/eeg/sub-07_ses-1_eeg.edf").write_bytes(b"damaged")
+    path = tmp_path / "store"
+    with pytest.raises(ValueError, match=r"ses-1_eeg\.edf cannot be used"):
+        SignalStore.create(path, own_tree, verbose=0)
+    (own_tree / "lone.EDF").unlink()
+    with pytest.raises(ValueError, match=r"begun with other recordings: lone\.EDF is stored"):
+        SignalStore.create(path, own_tree, on_error="warn", verbose=0)
+
+
+def test_other_folders_are_left_alone(recordings, tmp_path):
+    SignalStore.create(tmp_path / "store", recordings, verbose=0)
+    with pytest.raises(ValueError, match="is a finished store of 4 recordings; open it"):
+        SignalStore.create(tmp_path / "store", recordings, verbose=0)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/thesis.tex").write_text("irreplaceable")
+    with pytest.raises(ValueError, match="is not empty and no store"):
+        SignalStore.create(tmp_path / "other", recordings, verbose=0)
+    assert [file.name for file in (tmp_path / "other").iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (dict(dtype="int8"), "dtype must be one of int16, float16, float32, got 'int8'"),
+        (dict(on_error="skip"), "on_error must be 'raise' or 'warn', got 'skip'"),
+        (dict(n_jobs=0), "n_jobs must be a number of processes"),
+        (dict(sfreq=0), "sfreq must be a positive number, got 0"),
+        (dict(channels="C3"), "channels is the string 'C3'"),
+    ],
+)
+def test_mistyped_arguments_make_no_folder(wrong, message, recordings, tmp_path):
+    with pytest.raises((ValueError, TypeError), match=message):
+        SignalStore.create(tmp_path / "store", recordings, **wrong)
+    assert not (tmp_path / "store").exists()
+
+
+def test_append_adds_and_touches_nothing(recordings, make_raw, tmp_path):
+    path = tmp_path / "store"
+    short = SignalStore.create(path, recordings, dtype="float32", verbose=0)
+    samples = (path / "samples.bin").read_bytes()
+    more = RawDataset(make_raw(9, 4), dict(subject="new"))
+    long = short.append(more, verbose=0)
+    assert long.dtype == "float32"
+    assert long.recordings["name"].tolist() == [f"recording-{i}" for i in range(5)]
+    assert long.subjects == [1, 2, "anna", "new"]
+    assert (path / "samples.bin").read_bytes()[: len(samples)] == samples
+    np.testing.assert_array_equal(
+        long.windows(400)[len(long.windows(400)) - 1], more.raw.get_data().astype("f4")
+    )
+    assert len(short) == 11  # one that is open shows what it showed
+    assert len(long) == 15
+    np.testing.assert_array_equal(short.windows(300)[3], long.windows(300)[3])
+
+
+def test_append_wants_the_same_rate(recordings, make_raw, tmp_path):
+    store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
+    before = on_disk(store.path)
+    faster = RawDataset(make_raw(9, sfreq=128), {})
+    with pytest.raises(ValueError, match=r"sampled at 128 Hz, .* at 100 Hz; pass sfreq= to resam"):
+        store.append(faster, verbose=0)
+    with pytest.raises(ValueError, match=r"sfreq=128 Hz was given, .* 100 Hz; resample to 100"):
+        store.append(faster, sfreq=128, verbose=0)
+    assert on_disk(store.path) == before
+    assert store.append(faster, sfreq=100, verbose=0).recordings["n_times"].iloc[-1] == 400
+
+
+def test_append_prepares_as_before(make_raw, tmp_path):
+    first, second = (RawDataset(make_raw(i, sfreq=128), dict(subject=i)) for i in range(2))
+    both = BaseConcatDataset([first, second])
+    making = dict(sfreq=100, high=20, channels=["E1"], verbose=0)
+    at_once = SignalStore.create(tmp_path / "one", both, **making)
+    in_turn = SignalStore.create(tmp_path / "two", first, **making).append(second, verbose=0)
+    assert at_once.checksum == in_turn.checksum
+
+
+def test_append_of_a_tree_that_has_grown(own_tree, tmp_path, opened):
+    store = SignalStore.create(tmp_path / "store", own_tree, verbose=0)
+    (own_tree / "new").mkdir()
+    shutil.copy2(own_tree / "lone.EDF", own_tree / "new/night.edf")
+    opened.clear()
+    longer = store.append(own_tree, verbose=0)
+    assert opened == ["new/night.edf"]
+    assert longer.recordings["name"].tolist() == [*store.recordings["name"], "new/night.edf"]
+    os.utime(own_tree / "b/r01.dat")
+    with pytest.raises(ValueError, match=r"r01\.hea is not what was stored in .*store under its"):
+        longer.append(own_tree, verbose=0)
+
+
+def test_what_was_left_out_is_tried_again(own_tree, tmp_path):
+    file = own_tree / "lone.EDF"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-2000])
+    with pytest.warns(UserWarning, match=r"1 of 5 .*lone\.EDF"):
+        store = SignalStore.create(tmp_path / "store", own_tree, on_error="warn", verbose=0)
+    file.write_bytes(whole)
+    longer = store.append(own_tree, verbose=0)
+    assert longer.recordings["name"].iloc[-1] == "lone.EDF"
+    assert (list(store.skipped), longer.skipped) == (["lone.EDF"], {})
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """From a number of writes on there is no room for more than half of what is to be written."""
+    state = dict(left=10**9)
+
+    class Full(FileIO):
+        def write(self, content):
+            state["left"] -= 1
+            if state["left"] == 0:
+                return super().write(content[: len(content) // 2])
+            if state["left"] < 0:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(content)
+
+    def open_full(descriptor, mode, buffering):
+        return Full(descriptor, "r+b")
+
+    monkeypatch.setattr(writing, "open", open_full, raising=False)
+
+    def allow(n_writes: int) -> None:
+        state["left"] = n_writes + 1
+
+    return allow
+
+
+def test_a_full_disk_loses_nothing_that_was_stored(recordings, tmp_path, full_disk, opened):
+    path = tmp_path / "store"
+    full_disk(2)
+    with pytest.raises(OSError, match=r"No space left on device\); the same call goes on") as error:
+        SignalStore.create(path, recordings, verbose=0)
+    assert error.value.errno == errno.ENOSPC
+    with pytest.raises(ValueError, match=r"unfinished store: it holds 2 recordings"):
+        SignalStore.open(path)
+    assert (path / "samples.bin").stat().st_size == 2 * 2 * (3000 + 2000)  # no half recording
+    full_disk(100)
+    opened.clear()
+    store = SignalStore.create(path, recordings, verbose=0)
+    assert opened == ["recording-2", "recording-3"]
+    assert store.checksum == SignalStore.create(tmp_path / "b", recordings, verbose=0).checksum
+
+
+def test_a_full_disk_leaves_the_store_as_it_was(recordings, tmp_path, full_disk):
+    store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
+    before = on_disk(store.path), (store.path / "samples.bin").stat().st_mtime_ns
+    full_disk(2)
+    with pytest.raises(OSError, match=r"No space left on device\); the store is as it was"):
+        store.append(recordings, verbose=0)
+    assert (on_disk(store.path), (store.path / "samples.bin").stat().st_mtime_ns) == before
+    full_disk(100)
+    assert len(store.append(recordings, verbose=0)) == 2 * len(store)
+
+
+def test_no_room_for_the_index(recordings, tmp_path, monkeypatch):
+    store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
+    before = on_disk(store.path)
+
+    def full(self, folder):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writing.Index, "write", full)
+        with pytest.raises(OSError, match="store cannot be written"):
+            store.append(recordings, verbose=0)
+    assert on_disk(store.path) == before
+
+
+def test_a_killed_append_is_as_if_it_had_not_been(recordings, make_raw, tmp_path):
+    store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
+    with (store.path / "samples.bin").open("ab") as file:
+        file.write(b"samples that no index knows")
+    again = SignalStore.open(store.path)
+    assert again.checksum == store.checksum
+    one_more = RawDataset(make_raw(5), dict(subject=1))
+    longer = again.append(one_more, verbose=0)
+    longer.verify()
+    assert (store.path / "samples.bin").stat().st_size == longer.n_bytes
+
+
+def test_two_at_a_time_are_refused(recordings, tmp_path):
+    store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
+    before = on_disk(store.path)
+    with (
+        writing._locked(store.path / "samples.bin"),
+        pytest.raises(BlockingIOError, match="is being written by another process; wait"),
+    ):
+        store.append(recordings, verbose=0)
+    assert on_disk(store.path) == before
+    assert len(store.append(recordings, verbose=0)) == 2 * len(store)
+
+
+def test_commits_take_a_small_share_of_the_time(make_raw, tmp_path, monkeypatch):
+    """Where writing an index takes long, it is written seldom."""
+    many = BaseConcatDataset([RawDataset(make_raw(i, 1, 0.1), {}) for i in range(40)])
+    write, written = writing.Index.write, []
+
+    def slow(self, folder):
+        written.append(len(self.recordings))
+        time.sleep(0.05)
+        write(self, folder)
+
+    monkeypatch.setattr(writing.Index, "write", slow)
+    SignalStore.create(tmp_path / "store", many, verbose=0)
+    assert written[0] == 0  # the folder is claimed before anything is read
+    assert written[-1] == 40
+    assert len(written) < 6
