@@ -39,16 +39,20 @@ P = "braindecode_pars."
 TOP = {
     "braindecode_pars",
     *(P + name for name in ("__main__", "contenders", "demo", "estimators", "pretext", "reports")),
+    *of("benchmarks"),
     *of("cli"),
 }
 ALLOWED = {
     P + "tokens": set(),
     P + "encoder": {P + "tokens"},
     P + "augmentation": set(),
+    P + "device": set(),
     P + "electrodes": set(),
     P + "paper": set(),
-    P + "window_set": set(),
-    P + "windows": {P + "window_set", P + "labels"},
+    P + "window_set": {P + "signal_store.store", P + "signal_store.windows"},
+    P + "windows": {
+        P + name for name in ("window_set", "labels", "signal_store.store", "signal_store.windows")
+    },
     P + "precision": set(),
     P + "pretraining": {P + "precision", P + "seeding"},
     P + "seeding": set(),
@@ -80,13 +84,17 @@ def test_pretext_tasks_do_not_know_each_other(name):
     assert imports(name) <= allowed
 
 
-BELOW = {
-    P + name
-    for name in ("callbacks", "electrodes", "encoder", "hub", "labels", "models", "precision")
-} | {
-    P + name
-    for name in ("pretext.base", "pretrained", "pretraining", "seeding", "weights", "window_set")
-}
+BELOW = (
+    {
+        P + name
+        for name in ("callbacks", "device", "electrodes", "encoder", "hub", "labels", "models")
+    }
+    | {
+        P + name
+        for name in ("precision", "pretext.base", "pretrained", "pretraining", "seeding", "weights")
+    }
+    | {P + "window_set"}
+)
 
 
 @pytest.mark.parametrize("name", of("estimators."))
@@ -98,6 +106,18 @@ def test_estimators_know_no_data_and_no_evaluation(name):
 def test_datasets_know_no_model(name):
     allowed = {P + "electrodes", P + "datasets", *of("datasets")}
     assert imports(name) <= allowed
+
+
+@pytest.mark.parametrize("name", of("signal_store"))
+def test_a_store_knows_recordings_and_no_model(name):
+    assert imports(name) <= {P + "datasets.preparation", *of("signal_store")}
+
+
+@pytest.mark.parametrize("name", of("runs"))
+def test_a_run_trains_an_encoder_and_knows_no_estimator(name):
+    below = BELOW - {P + "electrodes", P + "hub", P + "labels", P + "models", P + "window_set"}
+    stores = {P + "signal_store", P + "paper", P + "pretext"}
+    assert imports(name) <= below | stores | set(of("runs"))
 
 
 @pytest.mark.parametrize("name", of("evaluation"))
@@ -113,7 +133,7 @@ def test_plotting_knows_arrays_and_tables_only(name):
 
 def test_every_room_is_under_some_rule():
     ruled = {*TOP, *ALLOWED, *TASKS, *of("estimators."), *of("datasets"), *of("evaluation")}
-    ruled |= {*of("plotting")}
+    ruled |= {*of("plotting"), *of("runs"), *of("signal_store")}
     assert set(MODULES) - ruled == set()
 
 

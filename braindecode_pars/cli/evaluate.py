@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +14,7 @@ from rich.console import Console
 
 from braindecode_pars import evaluation
 from braindecode_pars.cli.failures import told
+from braindecode_pars.cli.values import pairs, values
 from braindecode_pars.contenders import CONTENDERS, contenders
 from braindecode_pars.datasets import RECIPES, simulated
 from braindecode_pars.evaluation import GRIDS
@@ -202,12 +201,12 @@ def transfer(
 ) -> None:
     """Fine-tune one pretrained encoder on several corpora with fixed test subjects."""
     with told(_kept(out)):
-        folders = _pairs(dataset, "--dataset", "NAME=FOLDER")
+        folders = pairs(dataset, "--dataset", "NAME=FOLDER")
         names = [name for name, _ in folders]
         if len(set(names)) < len(names):
             raise ValueError(f"--dataset names a corpus twice: {', '.join(names)}.")
-        arguments = _by_corpus(_pairs(load, "--load", "NAME.KEY=VALUE"), names, ".")
-        people = _by_corpus(_pairs(test_subject, "--test-subject", "NAME=ID"), names)
+        arguments = _by_corpus(pairs(load, "--load", "NAME.KEY=VALUE"), names, ".")
+        people = _by_corpus(pairs(test_subject, "--test-subject", "NAME=ID"), names)
         windows = {
             _title(name): _windows(name, Path(folder), arguments[name]) for name, folder in folders
         }
@@ -243,7 +242,7 @@ def ablation(
         raise typer.BadParameter(f"{grid!r} is no grid; known are {', '.join(GRIDS)}.")
     with told(_kept(out)):
         windows = _windows(dataset, data, load)
-        (estimator,) = contenders(["pars"], **_values(settings, "--set")).values()
+        (estimator,) = contenders(["pars"], **values(settings, "--set")).values()
         scores = evaluation.ablation(
             estimator,
             windows,
@@ -277,7 +276,7 @@ def _title(dataset: str) -> str:
 
 
 def _windows(dataset: str, data: Path | None, load: Iterable[str] | None) -> BaseConcatDataset:
-    arguments = dict(_values(load, "--load"))
+    arguments = dict(values(load, "--load"))
     if dataset == "simulated":
         defaults = dict(n_subjects=6, hours=1, random_state=0)
         return _load(simulated.sleep, dataset, **{**defaults, **arguments})
@@ -303,7 +302,7 @@ def _contenders(
     if encoder is not None and not encoder.is_dir():
         raise ValueError(f"--encoder {encoder} is no folder.")
     names = names or ["pars", "scratch", "eegnet", "band-power"]
-    return contenders(names, encoder=encoder, **_values(settings, "--set"))
+    return contenders(names, encoder=encoder, **values(settings, "--set"))
 
 
 def _by_corpus(
@@ -328,24 +327,3 @@ def _subjects(windows: BaseConcatDataset, asked: list[str] | None) -> list | Non
     if absent:
         raise ValueError(f"There is no subject {', '.join(absent)}; there are {', '.join(there)}.")
     return [there[name] for name in asked]
-
-
-def _values(options: list[str] | None, name: str) -> dict[str, Any]:
-    return {key: _value(text) for key, text in _pairs(options, name)}
-
-
-def _pairs(options: list[str] | None, name: str, form: str = "KEY=VALUE") -> list[tuple[str, str]]:
-    for option in options or ():
-        if "=" not in option:
-            raise ValueError(f"{name} {option!r} is not of the form {form}.")
-    return [tuple(option.split("=", 1)) for option in options or ()]
-
-
-def _value(text: str) -> Any:
-    """A number, list or dict as Python or JSON writes it; anything else is a string."""
-    for read in (ast.literal_eval, json.loads):
-        try:
-            return read(text)
-        except (ValueError, SyntaxError):
-            continue
-    return text

@@ -1,0 +1,46 @@
+"""Files that are there as a whole or not at all, whenever the machine stops."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["replace_file"]
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file aside, sync it, and put it in the place of the old one.
+
+    What a kill leaves aside is overwritten by the next writing under the same name.
+
+    Raises
+    ------
+    OSError
+        When it cannot be written; what was there before is unchanged.
+    """
+    aside = path.with_name(f".writing-{path.name}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with aside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        with suppress(OSError):
+            aside.unlink()
+        raise type(error)(
+            error.errno, f"{path} cannot be written ({error.strerror}); what was kept is unchanged"
+        ) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name outlive a loss of power; only POSIX can open a folder."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

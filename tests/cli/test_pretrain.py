@@ -1,0 +1,124 @@
+"""``braindecode-pars pretrain``: every setting by hand or from a file, mistakes in a sentence."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import fields
+
+import pytest
+from small_runs import make_store
+from typer.testing import CliRunner
+
+from braindecode_pars.cli import app
+from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.runs import RunConfig
+from braindecode_pars.runs.net import RunNet
+
+runner = CliRunner()
+
+SMALL = [
+    *("--window-seconds", "3", "--patch-seconds", "0.5", "--embed-dim", "16"),
+    *("--num-layers", "1", "--num-heads", "2", "--mlp-dim", "16", "--device", "cpu"),
+    *("--epochs", "2", "--steps-per-epoch", "3", "--batch-size", "8"),
+]
+
+
+@pytest.fixture
+def store(tmp_path):
+    return make_store(tmp_path / "store").path
+
+
+def pretrain(*arguments, code=0):
+    result = runner.invoke(app, ["pretrain", *map(str, arguments)])
+    assert result.exit_code == code, result.output
+    return " ".join(result.output.split())
+
+
+def configuration(out):
+    return json.loads((out / "run.json").read_text())["configuration"]
+
+
+def test_a_run_from_a_file_and_the_command_line(store, tmp_path):
+    file, out = tmp_path / "run.toml", tmp_path / "run"
+    file.write_text("lr = 0.01\nwarmup = 0.5\n[task_params]\nn_patches = 4\noverlap = false\n")
+    printed = pretrain(
+        *(store, "--out", out, *SMALL, "--config", file, "--lr", "0.002"),
+        *("--set", "n_patches=5", "--exclude-subject", "person-0"),
+    )
+    assert "3 recordings of 3 people" in printed
+    assert "PARS with 4,193 parameters" in printed
+    assert f"The encoder lies in {out}" in printed.replace("\n", "")
+    found = configuration(out)
+    assert (found["lr"], found["warmup"], found["weight_decay"]) == (0.002, 0.5, 1e-4)
+    assert found["task_params"] == {"n_patches": 5, "overlap": False}
+    assert load_encoder(out).card.subjects == ["person-1", "person-3"]
+
+
+def test_every_setting_has_an_option(store, tmp_path):
+    given = {
+        **dict(task="mae", task_params={"mask_ratio": 0.6}, window_seconds=2.0, patch_seconds=0.5),
+        **dict(embed_dim=8, num_layers=2, num_heads=1, mlp_dim=12, drop_prob=0.1, epochs=1),
+        **dict(steps_per_epoch=1, batch_size=4, micro_batch_size=2, lr=0.002, weight_decay=0.1),
+        **dict(warmup=0.2, exclude_subjects=["person-2"], precision="bfloat16", compile=False),
+        **dict(seed=3, device="cpu", num_workers=1),
+    }
+    assert set(given) == {field.name for field in fields(RunConfig)}
+    options = ["--set", "mask_ratio=0.6", "--exclude-subject", "person-2", "--no-compile"]
+    for name, value in given.items():
+        if name not in ("task_params", "exclude_subjects", "compile"):
+            options += [f"--{name.replace('_', '-')}", value]
+    pretrain(store, "--out", tmp_path / "run", *options)
+    assert configuration(tmp_path / "run") == given
+
+
+def test_ctrl_c_says_how_to_go_on_and_resume_does(store, tmp_path, monkeypatch):
+    out = tmp_path / "run"
+    with monkeypatch.context() as patched:
+
+        def interrupt(net, *args, **kwargs):
+            if net.history[-1, "epoch"] == 2:
+                raise KeyboardInterrupt
+
+        patched.setattr(RunNet, "on_batch_end", interrupt)
+        told = pretrain(store, "--out", out, *SMALL, code=130)
+    assert "Interrupted." in told
+    assert "--resume goes on from it" in told
+    refused = pretrain(store, "--out", out, *SMALL, code=1)
+    assert "holds a run already: resume it, or name another folder" in refused
+    refused = pretrain(store, "--out", out, *SMALL, "--resume", "--lr", "0.5", code=1)
+    assert "lr 0.5 instead of 0.0001" in refused
+    assert "2 epochs, 1 of them done" in pretrain(store, "--out", out, *SMALL, "--resume")
+    assert "is finished already" in pretrain(store, "--out", out, *SMALL, "--resume")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--task", "parts"], "task must be one of 'droppos', 'joint'"),
+        (["--set", "n_patches"], "--set 'n_patches' is not of the form KEY=VALUE"),
+        (["--set", "mask=1"], "PARS has no parameter 'mask'; it takes"),
+        (["--config", "absent.toml"], "absent.toml"),
+        (["--exclude-subject", "S09"], "S09"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(store, tmp_path, options, told):
+    output = pretrain(store, "--out", tmp_path / "run", *SMALL, *options, code=1)
+    assert told in output
+    assert "Traceback" not in output
+
+
+@pytest.mark.slow
+def test_under_torchrun_two_processes_make_one_encoder(store, tmp_path):
+    command = [
+        *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"),
+        *("-m", "braindecode_pars", "pretrain", store, "--out", tmp_path / "run", *SMALL),
+    ]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall("on 2 cpu processes", done.stdout)) == 1
+    assert len(re.findall("The encoder lies in", done.stdout)) == 1
+    assert configuration(tmp_path / "run")["micro_batch_size"] == 4
+    assert load_encoder(tmp_path / "run").card.epochs == 2

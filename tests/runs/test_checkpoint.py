@@ -1,0 +1,120 @@
+"""Checkpoints: all that is drawn from, the last two, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from contextlib import suppress
+
+import pytest
+import torch
+from safetensors import safe_open
+from sklearn.utils import check_random_state
+from small_runs import last_checkpoint, make_store, run
+
+from braindecode_pars.runs.net import RunNet
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return make_store(tmp_path_factory.mktemp("checkpoints") / "store")
+
+
+def begun(store, out, monkeypatch, epochs=2, **changes):
+    """A run that was interrupted after some epochs; returns its checkpoints, oldest first."""
+    with monkeypatch.context() as patched:
+
+        def interrupt(net, *args, **kwargs):
+            if len(net.history) > epochs:
+                raise KeyboardInterrupt
+
+        patched.setattr(RunNet, "on_batch_end", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run(store, out, **changes)
+    return sorted((out / "checkpoints").iterdir())
+
+
+def test_a_file_holds_weights_moments_and_random_states(store, tmp_path, monkeypatch):
+    older, newer = begun(store, tmp_path / "run", monkeypatch, epochs=3)
+    assert [older.name, newer.name] == ["step-00000006.safetensors", "step-00000009.safetensors"]
+    with safe_open(newer, "pt") as file:
+        rest = json.loads(file.metadata()["run"])
+        names = set(file.keys())
+    assert rest["step"] == 9
+    assert [row["epoch"] for row in rest["history"]] == [1, 2, 3]
+    assert not any(row["batches"] for row in rest["history"])
+    for name in ("module.mask_token", "random.cpu"):
+        assert name in names
+    for moment in ("step", "exp_avg", "exp_avg_sq"):
+        assert f"optimizer.{moment}.decoder.head.weight" in names
+
+
+@pytest.mark.parametrize("task", ["mae", "mp3", "droppos", "joint"])
+def test_every_task_is_resumed_to_the_bit(task, store, tmp_path, monkeypatch):
+    begun(store, tmp_path / "run", monkeypatch, task=task, epochs=1)
+    found = last_checkpoint(run(store, tmp_path / "run", resume=True, task=task))
+    whole = run(store, tmp_path / "whole", task=task)
+    for name, tensor in last_checkpoint(whole).items():
+        assert torch.equal(found[name], tensor), name
+
+
+def test_random_draws_of_others_go_on_as_well(store, tmp_path, monkeypatch):
+    def run_from(seed, out, *, interrupt_at=None, resume=False):
+        """What a callback draws in each step."""
+        drawn = []
+
+        def draw(net, *args, **kwargs):
+            if len(drawn) == interrupt_at:
+                raise KeyboardInterrupt
+            numpy = check_random_state(None).normal()
+            drawn.append((random.random(), numpy, torch.rand(()).item()))
+
+        monkeypatch.setattr(RunNet, "on_batch_end", draw)
+        random.seed(seed)
+        check_random_state(None).seed(seed)
+        torch.manual_seed(seed)
+        with suppress(KeyboardInterrupt):
+            run(store, out, resume=resume)
+        return drawn
+
+    whole = run_from(1, tmp_path / "whole")
+    assert run_from(1, tmp_path / "run", interrupt_at=10) == whole[:10]
+    assert run_from(2, tmp_path / "run", resume=True) == whole[9:]
+
+
+def test_a_damaged_checkpoint_is_passed_over_with_a_warning(store, tmp_path, monkeypatch):
+    out = tmp_path / "run"
+    older, newer = begun(store, out, monkeypatch, epochs=3)
+    os.truncate(newer, newer.stat().st_size - 100)
+    with pytest.warns(UserWarning, match=r"step-00000009.* is damaged .*from step-00000006"):
+        found = last_checkpoint(run(store, out, resume=True))
+    whole = run(store, tmp_path / "whole")
+    for name, tensor in last_checkpoint(whole).items():
+        assert torch.equal(found[name], tensor), name
+    assert older not in (out / "checkpoints").iterdir()
+
+
+def test_where_no_checkpoint_is_whole_nothing_is_begun(store, tmp_path, monkeypatch):
+    for file in begun(store, tmp_path / "run", monkeypatch):
+        file.write_bytes(b"")
+    with pytest.raises(ValueError, match=r"No checkpoint is whole: .*step-00000003"):
+        run(store, tmp_path / "run", resume=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (
+            {"embed_dim": 32},
+            r"another task or size: \d+ of \d+ tensors loaded; \d+ of another shape",
+        ),
+        ({"task": "mae"}, r"another task or size: .*; \d+ missing \(such as .*; \d+ unexpected"),
+    ],
+)
+def test_a_checkpoint_of_another_task_or_size(store, tmp_path, monkeypatch, changes, told):
+    begun(store, tmp_path / "run", monkeypatch)
+    foreign = begun(store, tmp_path / "foreign", monkeypatch, epochs=3, **changes)[-1]
+    foreign.rename(tmp_path / "run/checkpoints" / foreign.name)
+    with pytest.raises(ValueError, match=told):
+        run(store, tmp_path / "run", resume=True)

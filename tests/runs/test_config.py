@@ -1,0 +1,85 @@
+"""Settings of a run: the paper's by default, from a file, checked one by one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from braindecode_pars import paper
+from braindecode_pars.runs import RunConfig
+
+
+def test_the_defaults_are_the_paper_s():
+    config = RunConfig()
+    for name, value in paper.ENCODER.items():
+        assert getattr(config, name) == value
+    assert config.epochs == paper.PRETRAINING["max_epochs"]
+    assert (config.lr, config.batch_size, config.weight_decay) == (1e-4, 512, 1e-4)
+    assert (config.window_seconds, config.patch_seconds, config.task) == (30, 1, "pars")
+
+
+@pytest.mark.parametrize("suffix", ["toml", "json"])
+def test_what_is_given_beats_the_file_and_the_file_the_defaults(tmp_path, suffix):
+    file = tmp_path / f"config.{suffix}"
+    content = {
+        "lr": 0.01,
+        "epochs": 7,
+        "exclude_subjects": [3, "S04"],
+        "task_params": {"n_patches": 9, "overlap": False},
+    }
+    if suffix == "json":
+        file.write_text(json.dumps(content))
+    else:
+        file.write_text(
+            "lr = 0.01\nepochs = 7\nexclude_subjects = [3, 'S04']\n"
+            "[task_params]\nn_patches = 9\noverlap = false\n"
+        )
+    config = RunConfig.from_file(file, epochs=8, task_params={"n_patches": 10})
+    assert (config.lr, config.epochs, config.batch_size) == (0.01, 8, 512)
+    assert config.exclude_subjects == ("3", "S04")
+    assert config.task_params == {"n_patches": 10, "overlap": False}
+
+
+def test_files_that_are_no_configuration_are_explained(tmp_path):
+    for name, content, told in [
+        ("a.toml", "learning_rate = 1\nlr = 1", "sets 'learning_rate', which .* it has task, "),
+        ("b.json", "{", "b.json is damaged or no json file"),
+        ("c.toml", "lr: 1", "c.toml is damaged or no toml file"),
+        ("d.json", "[1]", "holds a list, not keys and values"),
+        ("e.yaml", "lr: 1", r"a .toml or .json file, got .*e.yaml"),
+    ]:
+        file = tmp_path / name
+        file.write_text(content)
+        with pytest.raises(ValueError, match=told):
+            RunConfig.from_file(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("task", "parts", r"task must be one of 'droppos', .*; got 'parts'"),
+        ("task_params", [1], r"task_params is a dict of arguments, got \[1\]"),
+        ("window_seconds", 0, "window_seconds must be a number above 0, got 0"),
+        ("patch_seconds", "1", "patch_seconds must be a number above 0, got '1'"),
+        ("embed_dim", 0, "embed_dim must be an integer of at least 1, got 0"),
+        ("num_layers", 2.0, "num_layers must be an integer of at least 1, got 2.0"),
+        ("drop_prob", 1.0, r"drop_prob must be a number in \[0, 1\), got 1.0"),
+        ("epochs", None, "epochs must be an integer of at least 1, got None"),
+        ("steps_per_epoch", 0, "steps_per_epoch must be an integer of at least 1, got 0"),
+        ("batch_size", True, "batch_size must be an integer of at least 1, got True"),
+        ("micro_batch_size", -1, "micro_batch_size must be an integer of at least 1, got -1"),
+        ("lr", float("nan"), "lr must be a number above 0, got nan"),
+        ("weight_decay", -1e-4, "weight_decay must be a number of 0 or more, got -0.0001"),
+        ("warmup", 1.5, r"warmup must be a number in \[0, 1\), got 1.5"),
+        ("exclude_subjects", "S01", "exclude_subjects is a list of people, got 'S01'"),
+        ("precision", "half", "precision must be one of 'float32', 'bfloat16'; got 'half'"),
+        ("compile", "yes", "compile must be one of False, True; got 'yes'"),
+        ("seed", -1, "seed must be an integer of at least 0, got -1"),
+        ("device", "cuda:1", "device must be one of 'auto', 'cpu', 'cuda', 'mps'; got 'cuda:1'"),
+        ("num_workers", -1, "num_workers must be an integer of at least 0, got -1"),
+    ],
+)
+def test_values_that_no_run_could_have_are_refused(name, value, told):
+    with pytest.raises((ValueError, TypeError), match=told):
+        RunConfig(**{name: value})

@@ -1,0 +1,84 @@
+"""Processes that share a run, micro-batches, and what happens when one of them is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+
+import pandas as pd
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file
+from small_runs import import_ahead, last_checkpoint, make_store, run, share_a_run, small_config
+
+import_ahead()
+
+
+@pytest.fixture
+def store(tmp_path):
+    return make_store(tmp_path / "store").path
+
+
+def run_on_two(store, out, **changes):
+    processes = share_a_run(store, out, small_config(**changes), 2)
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0, 0]
+    return out
+
+
+def assert_same_run(one, other):
+    """To rounding, of which the biases of keys are made: softmax takes no notice of them."""
+    a, b = map(last_checkpoint, (one, other))
+    for name, tensor in a.items():
+        if name.startswith("module.") and not name.endswith("key.bias"):
+            torch.testing.assert_close(tensor, b[name], rtol=1e-3, atol=1e-6, msg=name)
+    losses = [pd.read_csv(out / "metrics.csv")["train_loss"] for out in (one, other)]
+    pd.testing.assert_series_equal(*losses, rtol=1e-5)
+
+
+def test_two_processes_are_one_with_the_doubled_batch(store, tmp_path):
+    """A task without random draws: four examples here and four there, or eight in one go."""
+    two = run_on_two(store, tmp_path / "two", task="smallest")
+    assert_same_run(two, run(store, tmp_path / "one", task="smallest"))
+    processes = [tmp_path / f"two-{number}.safetensors" for number in range(2)]
+    first, second = map(load_file, processes)
+    for name, tensor in first.items():
+        assert torch.equal(tensor, second[name]), name
+    with safe_open(processes[0], "pt") as a, safe_open(processes[1], "pt") as b:
+        assert json.loads(a.metadata()["losses"]) == json.loads(b.metadata()["losses"])
+    recorded = json.loads((two / "run.json").read_text())
+    assert recorded["sessions"][0]["processes"] == 2
+    assert recorded["configuration"]["micro_batch_size"] == 4
+
+
+def test_draws_depend_on_micro_batches_and_not_on_processes(store, tmp_path):
+    two = run_on_two(store, tmp_path / "two", task="joint", micro_batch_size=2)
+    one = run(store, tmp_path / "one", task="joint", micro_batch_size=2)
+    assert_same_run(two, one)
+    parts = [pd.read_csv(out / "metrics.csv")["train_loss_relative_mae"] for out in (two, one)]
+    pd.testing.assert_series_equal(*parts, rtol=1e-5)
+
+
+def test_micro_batches_add_up_to_the_batch(store, tmp_path):
+    whole = run(store, tmp_path / "whole", task="smallest")
+    assert_same_run(run(store, tmp_path / "parts", task="smallest", micro_batch_size=2), whole)
+
+
+def test_when_a_process_is_killed_the_other_ends_with_an_error(store, tmp_path):
+    out = tmp_path / "run"
+    survivor, killed = share_a_run(store, out, small_config(epochs=100_000), 2)
+    while not any(out.glob("checkpoints/step-*")):
+        assert survivor.is_alive()
+        time.sleep(0.05)
+    os.kill(killed.pid, signal.SIGKILL)
+    survivor.join(60)
+    assert survivor.exitcode == 1
+    told = (tmp_path / "run-0.txt").read_text()
+    assert "ConnectionError: Another process of this run has ended." in told
+    assert f"{out} keeps what was learned up to the last checkpoint; resume" in told
+    assert "module.mask_token" in last_checkpoint(out)
+    killed.join()

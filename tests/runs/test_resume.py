@@ -1,0 +1,53 @@
+"""Real kills at several moments: what is resumed ends as what was never interrupted."""
+
+from __future__ import annotations
+
+import signal
+
+import pandas as pd
+import torch
+from small_runs import import_ahead, last_checkpoint, make_store, run_and_die, small_config, started
+
+from braindecode_pars.runs import pretrain
+from braindecode_pars.runs.checkpoint import Checkpoint
+
+import_ahead()
+
+
+def test_a_run_killed_again_and_again_ends_with_the_same_bits(tmp_path):
+    store = make_store(tmp_path / "store").path
+    config = small_config(batch_size=8, micro_batch_size=4, drop_prob=0.1)
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    for moment, nth in [
+        ("in a step", 4),  # of the first epoch: nothing to resume from
+        ("before the rename", 1),
+        ("between steps", 5),
+        ("half a checkpoint", 1),
+        ("after the rename", 1),
+        ("in a step", 5),
+        ("after the rename", 1),  # which was the last checkpoint; the encoder is still to come
+    ]:
+        process = started(run_and_die, store, killed, config, moment, nth)
+        process.join(60)
+        assert process.exitcode == -signal.SIGKILL, moment
+        for file in killed.glob("checkpoints/step-*"):
+            assert Checkpoint.read(file).step % 3 == 0
+    assert not (killed / "encoder.safetensors").exists()
+    pretrain(store, killed, config, resume=True, verbose=0)
+    pretrain(store, whole, config, verbose=0)
+
+    found, expected = last_checkpoint(killed), last_checkpoint(whole)
+    assert found.keys() == expected.keys()
+    assert {name.split(".")[0] for name in found} == {"module", "optimizer", "random"}
+    for name, tensor in expected.items():
+        assert torch.equal(found[name], tensor), name
+    for name in ("metrics.csv", "encoder.safetensors"):
+        assert (killed / name).exists()
+    columns = ["epoch", "step", "train_loss", "train_loss_relative", "lr"]
+    tables = [pd.read_csv(out / "metrics.csv")[columns] for out in (killed, whole)]
+    pd.testing.assert_frame_equal(*tables, check_exact=True)
+    files = [sorted(p.name for p in (out / "checkpoints").iterdir()) for out in (killed, whole)]
+    assert files == [["step-00000012.safetensors", "step-00000015.safetensors"]] * 2
+    assert (killed / "encoder.safetensors").read_bytes() == (
+        whole / "encoder.safetensors"
+    ).read_bytes()

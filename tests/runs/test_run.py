@@ -1,0 +1,217 @@
+"""A whole run: what it writes, what it refuses, how it ends early."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from small_runs import interrupt, last_checkpoint, make_store, run, small_config
+from torch._subclasses import FakeTensorMode
+
+from braindecode_pars import PARSClassifier
+from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.pretext import PARS
+from braindecode_pars.pretext.pairwise import CrossAttentionDecoder
+from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.runs import RunConfig, pretrain
+from braindecode_pars.runs.net import RunNet
+from braindecode_pars.runs.steps import Steps
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return make_store(tmp_path_factory.mktemp("runs") / "store")
+
+
+def same_encoder(one, other):
+    one, other = ((out / "encoder.safetensors").read_bytes() for out in (one, other))
+    return one == other
+
+
+def test_it_writes_an_encoder_and_how_it_came_about(store, tmp_path, nights, capsys):
+    out = pretrain(store.path, tmp_path / "run", small_config(task_params={"n_patches": 5}))
+    described = json.loads((out / "run.json").read_text())
+    assert described["configuration"]["micro_batch_size"] == 8
+    assert described["configuration"]["task_params"] == {"n_patches": 5}
+    assert described["store"]["checksum"] == store.checksum
+    (session,) = described["sessions"]
+    assert (session["first_step"], session["processes"], session["device"]) == (0, 1, "cpu")
+    assert session["versions"]["torch"] == torch.__version__.split("+")[0]
+
+    table = pd.read_csv(out / "metrics.csv")
+    assert table["step"].tolist() == [3, 6, 9, 12, 15]
+    chance = PARS(300, 50, n_patches=5).chance_loss()
+    assert np.allclose(table["train_loss"] / chance, table["train_loss_relative"])
+    assert np.allclose(24 / table["seconds"], table["windows_per_second"])
+
+    card = load_encoder(out).card
+    assert card.subjects == ["person-0", "person-1", "person-3"]  # the third is too short
+    assert (card.sfreq, card.task, card.epochs, card.n_windows) == (100, "pars", 5, 12)
+    assert card.loss_relative == table["train_loss_relative"].iloc[-1]
+
+    printed = capsys.readouterr()
+    assert "4 recordings of 4 people, 0.0 hours, 10 signals at 100 Hz; 1 too short" in printed.out
+    assert "PARS with 4,193 parameters in float32 on 1 cpu process\n" in printed.out
+    assert "5 epochs, of 3 steps of 8 windows; a pass over the data is 12 windows" in printed.out
+    assert "Training loss in units of chance: " in printed.out
+    assert "windows/s" in printed.err
+    assert "15/15" in printed.err
+    classifier = PARSClassifier(encoder=out, patch_seconds=0.5, finetune_epochs=1, verbose=0)
+    assert classifier.fit(nights).encoder_card_.task == "pars"
+
+
+def test_silence_and_the_same_bits_again(store, tmp_path, capsys):
+    one, other, seeded = (
+        run(store, tmp_path / str(i), **changes)
+        for i, changes in enumerate([{}, {"num_workers": 1}, {"seed": 1}])
+    )
+    assert same_encoder(one, other)
+    assert not same_encoder(one, seeded)
+    printed = capsys.readouterr()
+    assert printed.out + printed.err == ""
+
+
+def test_an_epoch_is_a_pass_unless_it_is_stated(store, tmp_path):
+    out = run(store, tmp_path / "run", steps_per_epoch=None, epochs=2)
+    assert pd.read_csv(out / "metrics.csv")["step"].tolist() == [2, 4]
+
+
+def test_people_who_are_excluded_are_not_seen(store, tmp_path, monkeypatch):
+    seen = set()
+    read = Steps.__getitem__
+
+    def reading(steps, step):
+        seen.update(steps.store.recordings["subject"].iloc[steps.recordings_of(step)])
+        return read(steps, step)
+
+    monkeypatch.setattr(Steps, "__getitem__", reading)
+    out = run(store, tmp_path / "run", exclude_subjects=["person-0"])
+    assert seen == set(load_encoder(out).card.subjects) == {"person-1", "person-3"}
+    with pytest.raises(ValueError, match="person-9"):
+        run(store, tmp_path / "other", exclude_subjects=["person-9"])
+    with pytest.raises(ValueError, match=r"No recording of .* is left"):
+        run(store, tmp_path / "other", exclude_subjects=store.subjects)
+    assert not (tmp_path / "other").exists()
+
+
+def test_precision_and_compilation_reach_the_net(store, tmp_path, monkeypatch):
+    compiled = []
+    monkeypatch.setattr(PatchEncoder, "compile", lambda encoder, **_: compiled.append(encoder))
+    full = run(store, tmp_path / "full", epochs=1)
+    assert not compiled
+    low = run(store, tmp_path / "low", epochs=1, precision="bfloat16", compile=True)
+    assert len(compiled) == 1
+    assert not same_encoder(full, low)
+
+
+def test_ctrl_c_keeps_the_last_checkpoint_and_the_rest_follows(
+    store, tmp_path, monkeypatch, capsys
+):
+    whole = run(store, tmp_path / "whole")
+    with monkeypatch.context() as patched:
+        interrupt(patched, step=8)
+        with pytest.raises(KeyboardInterrupt):
+            run(store, tmp_path / "run")
+    assert not (tmp_path / "run/encoder.safetensors").exists()
+    out = pretrain(store, tmp_path / "run", small_config(), resume=True)
+    assert same_encoder(out, whole)
+    sessions = json.loads((out / "run.json").read_text())["sessions"]
+    assert [session["first_step"] for session in sessions] == [0, 6]
+    printed = capsys.readouterr()
+    assert "5 epochs, 2 of them done, of 3 steps" in printed.out
+    assert "| 6/15 " in printed.err.split("steps/s")[0]
+
+    again = pretrain(store, out, small_config(device="auto", num_workers=1), resume=True)
+    assert again == out
+    assert "is finished already" in capsys.readouterr().out
+
+
+def test_a_killed_data_worker_ends_the_run_with_a_sentence(store, tmp_path, monkeypatch):
+    killed = []
+
+    def kill(net, *args, **kwargs):
+        if net.history[-1, "epoch"] == 2 and not killed:
+            (worker,) = multiprocessing.active_children()
+            worker.kill()
+            killed.append(worker)
+
+    monkeypatch.setattr(RunNet, "on_batch_end", kill)
+    with pytest.raises(ChildProcessError, match=r"A data worker was killed .* resume the run"):
+        run(store, tmp_path / "run", num_workers=1, epochs=100)
+    assert last_checkpoint(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"window_seconds": 21}, "longest of 4 recordings only 2000"),
+        ({"patch_seconds": 4}, "shorter than one patch of 400 samples"),
+        ({"micro_batch_size": 3}, "choose a micro_batch_size that divides 8"),
+        ({"task_params": {"mask_ratio": 0.5}}, "PARS has no parameter 'mask_ratio'"),
+        ({"num_heads": 3}, "num_heads"),
+        ({"device": "cuda"}, "device='cuda' cannot be used here"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_before_anything_is_written(
+    store, tmp_path, changes, told
+):
+    if changes.get("device") == "cuda" and torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    with pytest.raises((ValueError, TypeError), match=told):
+        run(store, tmp_path / "run", **changes)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_loss_that_is_no_number_ends_the_run(store, tmp_path):
+    with pytest.raises(ValueError, match=r"training loss became .* lower the learning rate"):
+        run(store, tmp_path / "run", lr=1e38, epochs=50)
+
+
+def test_too_little_memory_is_told_with_what_helps(store, tmp_path, monkeypatch):
+    def exhaust(*args, **kwargs):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(RunNet, "infer", exhaust)
+    with pytest.raises(ValueError, match=r"micro-batches of 4 windows; choose a smaller"):
+        run(store, tmp_path / "run", micro_batch_size=4)
+
+
+def test_long_sequences_train_in_micro_batches(store, tmp_path):
+    """240 patches of 3 s; the sizes of network and batch do not matter here."""
+    out = run(
+        store,
+        tmp_path / "run",
+        patch_seconds=0.2,
+        task_params={"n_patches": 240},
+        micro_batch_size=4,
+        epochs=2,
+        steps_per_epoch=1,
+    )
+    assert np.isfinite(pd.read_csv(out / "metrics.csv")["train_loss"]).all()
+
+
+def kept_for_backward(method: str, config: RunConfig, task: PARS) -> float:
+    """Gigabytes that a decoder of the paper's size keeps at the paper's batch; none is computed."""
+    kept = {}
+
+    def keep(tensor):
+        kept[tensor.untyped_storage()._cdata] = tensor
+        return tensor
+
+    with FakeTensorMode(), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        decoder = CrossAttentionDecoder(config.embed_dim, config.num_heads, method=method)
+        size = (config.batch_size, task.n_patches, config.embed_dim)
+        features = torch.empty(size, requires_grad=True)
+        decoder(features[:, : task.n_masked], features)
+    return sum(tensor.untyped_storage().nbytes() for tensor in kept.values()) / 1e9
+
+
+def test_the_literal_decoder_would_not_train_them():
+    """At N = 240 the pairs of 192 masked patches alone are 77 GB: 512 x 192 x 192 x 1024 floats."""
+    config, task = RunConfig(), PARS(6000, 200, n_patches=240, num_layers=1)
+    assert kept_for_backward("literal", config, task) > 200
+    assert kept_for_backward("factorized", config, task) < 10

@@ -1,0 +1,115 @@
+"""The data of a run: every window once a pass, a pure function of seed and step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from small_runs import make_store
+from torch.utils.data import DataLoader
+
+from braindecode_pars.runs.steps import EpochLoader, Steps
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """Recordings of 20, 7, 2 and 12 s with one, two, three and four channels."""
+    return make_store(tmp_path_factory.mktemp("steps") / "store")
+
+
+def passes(steps: Steps, n_passes: int) -> np.ndarray:
+    """Recordings of the examples of some passes, shape (n_passes, n_windows)."""
+    n_steps = -(-n_passes * steps.n_windows // steps.batch_size)
+    examples = np.concatenate([steps.recordings_of(step) for step in range(n_steps)])
+    return examples[: n_passes * steps.n_windows].reshape(n_passes, steps.n_windows)
+
+
+@pytest.mark.parametrize("batch_size", [1, 5, 50])
+def test_a_pass_visits_each_recording_once_for_every_whole_window(store, batch_size):
+    orders = passes(Steps(store, 300, batch_size), 4)
+    for order in orders:
+        assert np.bincount(order, minlength=4).tolist() == [6, 2, 0, 4]
+    assert len({tuple(order) for order in orders}) == 4
+    assert np.array_equal(orders, passes(Steps(store, 300, 7), 4))
+    assert not np.array_equal(orders, passes(Steps(store, 300, batch_size, seed=1), 4))
+
+
+def test_a_step_needs_nothing_but_its_number(store):
+    forwards, backwards = Steps(store, 300, 8), Steps(store, 300, 8)
+    found = {step: backwards[step] for step in (40, 7, 0, 41)}
+    for step in (0, 7, 40, 41):
+        signals, seed = forwards[step]
+        assert signals.dtype == torch.float32
+        assert signals.shape == (8, 300)
+        assert torch.equal(signals, found[step][0])
+        assert seed == found[step][1]
+    assert len({seed for _, seed in found.values()}) == 4
+
+
+def test_every_channel_and_every_start_has_its_turn(store):
+    steps = Steps(store, 300, 64)
+    crops = {tuple(crop[:3].tolist()) for step in range(100) for crop in steps[step][0]}
+    whole = {}
+    for signal, n_times in enumerate([2000, 700, 700, *[200] * 3, *[1200] * 4]):
+        if n_times >= 300:
+            starts = np.arange(n_times - 299)
+            samples = store.crops(np.full(len(starts), signal), starts, 300)
+            whole[signal] = {tuple(crop[:3].tolist()) for crop in samples}
+    assert crops <= set.union(*whole.values())
+    for signal, possible in whole.items():
+        assert len(crops & possible) > 0.25 * len(possible), signal
+
+
+def test_shards_are_disjoint_and_make_up_the_whole(store):
+    whole = Steps(store, 300, 12)
+    shards = [Steps(store, 300, 12, process=process, n_processes=3) for process in range(3)]
+    for step in (0, 5):
+        parts = [shard[step] for shard in shards]
+        assert all(part.shape == (4, 300) for part, _ in parts)
+        assert torch.equal(torch.cat([part for part, _ in parts]), whole[step][0])
+        assert {seed for _, seed in parts} == {whole[step][1]}
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_an_epoch_is_a_number_of_steps_and_the_next_goes_on(store, num_workers):
+    steps = Steps(store, 300, 4)
+    state = torch.get_rng_state()
+    loader = EpochLoader(steps, 6, 12, 3, num_workers=num_workers)
+    assert len(loader) == 3
+    epochs = [list(loader), list(loader)]
+    assert [len(epoch) for epoch in epochs] == [3, 3]
+    for step, (signals, seed) in enumerate([*epochs[0], *epochs[1]], start=6):
+        assert torch.equal(signals, steps[step][0])
+        assert seed == steps[step][1]
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_worker_that_dies_while_it_hands_over_is_named(store, monkeypatch):
+    """The hang-up comes first and what torch says of it a moment later."""
+    waited = []
+
+    def hang_up(loader):
+        yield "batch"
+        raise ConnectionResetError("reset by peer")
+
+    monkeypatch.setattr(DataLoader, "__iter__", hang_up)
+    monkeypatch.setattr("braindecode_pars.runs.steps.time.sleep", waited.append)
+    with pytest.raises(ChildProcessError, match="ConnectionResetError: reset by peer"):
+        list(EpochLoader(Steps(store, 300, 4), 0, 3, 3, num_workers=1))
+    assert waited == [1]
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_what_goes_wrong_with_the_data_is_told_as_it_is(store, monkeypatch, num_workers):
+    def fail(steps, step):
+        raise FileNotFoundError("samples.bin is gone")
+
+    monkeypatch.setattr(Steps, "__getitem__", fail)
+    with pytest.raises(FileNotFoundError, match=r"samples\.bin is gone"):
+        list(EpochLoader(Steps(store, 300, 4), 0, 3, 3, num_workers=num_workers))
+
+
+def test_crops_longer_than_every_recording_are_refused(store):
+    told = r"2100 samples \(21 s\), and the longest of 4 recordings only 2000 \(20 s\)"
+    with pytest.raises(ValueError, match=told):
+        Steps(store, 2100, 4)
