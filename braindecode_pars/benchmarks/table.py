@@ -1,0 +1,54 @@
+"""The rows as a table for the documentation, with where and when they were measured."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+
+from braindecode_pars.benchmarks.measuring import Row
+
+__all__ = ["as_rst", "circumstances"]
+
+
+def circumstances(day: date | None = None) -> str:
+    """Date, machine and versions, as one sentence."""
+    devices = [f"{_processor()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads"]
+    if torch.cuda.is_available():
+        devices.append(torch.cuda.get_device_name())
+    versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "braindecode", "skorch"))
+    return (
+        f"Measured on {day or date.today()}, {' and '.join(devices)}, Python "
+        f"{platform.python_version()}, {versions}."
+    )
+
+
+def as_rst(rows: Iterable[Row], where: str) -> str:
+    """A list-table below a sentence on the circumstances."""
+    lines = [where, "", ".. list-table::", "   :header-rows: 1", ""]
+    for cells in [
+        ("what", "measured", "aim", "fails"),
+        *((row.what, row.measured, _number(row.aim), row.bound) for row in rows),
+    ]:
+        lines += [f"   {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(cells)]
+    return "\n".join(lines) + "\n"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:g}"
+
+
+def _processor() -> str:
+    """The processor's name where the system tells it, else its architecture."""
+    told = Path("/proc/cpuinfo")
+    names = (
+        [line for line in told.read_text().splitlines() if line.startswith("model name")]
+        if (told.exists())
+        else []
+    )
+    return names[0].partition(":")[2].strip() if names else platform.processor()

@@ -1,0 +1,46 @@
+"""braindecode-pars benchmark: rows on the terminal, and a table for the documentation."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from braindecode_pars.benchmarks import BENCHMARKS, Row
+from braindecode_pars.cli import app
+
+ROWS = [
+    Row("slow / fast", 2.345, aim=3.0, under=2.0),
+    Row("step / bare step", 1.5, aim=1.1, over=1.2),
+    Row("reading", 12345.6, "windows/s"),
+]
+
+
+@pytest.fixture
+def two_benchmarks(monkeypatch):
+    for name in list(BENCHMARKS):
+        monkeypatch.delitem(BENCHMARKS, name)
+    monkeypatch.setitem(BENCHMARKS, "ratios", lambda: iter(ROWS[:2]))
+    monkeypatch.setitem(BENCHMARKS, "reading", lambda: iter(ROWS[2:]))
+
+
+def test_the_command_measures_prints_and_writes(tmp_path, two_benchmarks):
+    out = tmp_path / "measured" / "cpu.rst"
+    result = CliRunner().invoke(app, ["benchmark", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "slow / fast: 2.35 (aim 3, fails under 2)" in result.output
+    text = out.read_text()
+    assert all(row.what in text for row in ROWS)
+    assert "Measured on " in text
+
+
+def test_only_some_are_measured(two_benchmarks):
+    result = CliRunner().invoke(app, ["benchmark", "--only", "reading"])
+    assert "reading: 12,346" in result.output
+    assert "slow / fast" not in result.output
+
+
+def test_an_unknown_one_is_refused(two_benchmarks):
+    result = CliRunner().invoke(app, ["benchmark", "--only", "flying"])
+    assert result.exit_code == 2
+    assert "flying is not measured" in result.output
+    assert "ratios, reading" in result.output.replace("\n", " ")

@@ -1,0 +1,85 @@
+"""The measuring itself: rows, ratios, memory, arithmetic, and the table."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+import torch
+from docutils.core import publish_doctree
+
+from braindecode_pars.benchmarks import Row, as_rst, circumstances
+from braindecode_pars.benchmarks.measuring import peak_bytes, ratio
+from braindecode_pars.benchmarks.training_loop import flops_of_window, matmul_rate
+from braindecode_pars.pretext import PARS
+
+ROWS = [
+    Row("slow / fast", 2.345, aim=3.0, under=2.0),
+    Row("step / bare step", 1.5, aim=1.1, over=1.2),
+    Row("reading", 12345.6, "windows/s"),
+]
+
+
+def test_a_row_says_when_it_fails():
+    assert [row.failed for row in ROWS] == [False, True, False]
+    assert str(ROWS[0]) == "slow / fast: 2.35 (aim 3, fails under 2)"
+    assert str(ROWS[1]) == "step / bare step: 1.5 (aim 1.1, fails over 1.2)"
+    assert str(ROWS[2]) == "reading: 12,346 windows/s"
+
+
+def test_the_table_is_one_in_restructuredtext():
+    document = publish_doctree(as_rst(ROWS, "Measured somewhere."))
+    cells = [entry.astext() for entry in document.findall() if entry.tagname == "entry"]
+    assert cells[:8] == ["what", "measured", "aim", "fails", "slow / fast", "2.35", "3", "under 2"]
+    assert cells[-4:] == ["reading", "12,346 windows/s", "", ""]
+
+
+def test_the_circumstances_tell_date_machine_and_versions():
+    told = circumstances(date(2026, 11, 21))
+    assert told.startswith("Measured on 2026-11-21, ")
+    assert f"torch {torch.__version__.partition('+')[0]}" in told
+    assert f"{torch.get_num_threads()} threads" in told
+
+
+def test_a_ratio_is_that_of_the_fastest_rounds(monkeypatch):
+    """A clock that only the two things move, and a neighbour who disturbs the first round."""
+    now = [0.0]
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    costs = {"slow": iter([9, 9, 9, 6, 9, 6]), "fast": iter([8, 8, 2, 2, 2, 2])}
+
+    def run(name):
+        def move():
+            now[0] += next(costs[name])
+
+        return move
+
+    assert ratio(run("slow"), run("fast"), rounds=3) == 3
+
+
+def test_peak_memory_is_what_was_held_at_once():
+    def one_after_another():
+        for _ in range(3):
+            torch.zeros(1 << 20)  # 4 MiB
+
+    def together():
+        return [torch.zeros(1 << 20) for _ in range(3)]
+
+    assert 4 * 2**20 <= peak_bytes(one_after_another) < 6 * 2**20
+    assert 12 * 2**20 <= peak_bytes(together) < 14 * 2**20
+
+
+def test_arithmetic_is_counted_forward_and_backward():
+    """Two operations a product; the encoder's linear layers and attention, by hand."""
+    n, width, layers = 40, 64, 2
+    task = PARS(6000, embed_dim=width, num_layers=layers, num_heads=4, mlp_dim=width)
+    tokenizer = n * 200 * width
+    blocks = layers * (6 * n * width**2 + 2 * n**2 * width)
+    encoder = 2 * (2 * tokenizer + 3 * blocks)  # no gradient of the signals
+    assert encoder < flops_of_window(task) < 1.7 * encoder
+    assert flops_of_window(task, batch_size=8) == pytest.approx(flops_of_window(task), rel=0.15)
+
+
+def test_the_rate_of_matrix_products_is_that_of_the_clock(monkeypatch):
+    ticks = iter(range(1000))
+    monkeypatch.setattr("time.perf_counter", lambda: next(ticks))  # every product takes a second
+    assert matmul_rate("cpu", size=16, dtype=torch.float32) == 2 * 16**3
