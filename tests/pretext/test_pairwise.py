@@ -52,7 +52,9 @@ def assert_close(found, expected, tolerance):
 
 
 @pytest.mark.parametrize("spread", [2, 30, 100, 300])
-@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize(
+    "compiled", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["eager", "compiled"]
+)
 def test_factorized_equals_literal_in_float64(spread, compiled):
     decoder, features = decoder_with_spread(spread)
     cotangent = torch.randn(3, N_MASKED, N_MASKED, dtype=torch.float64)
