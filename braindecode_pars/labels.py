@@ -14,6 +14,7 @@ from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils.class_weight import compute_class_weight
 from torch import Tensor
 
+from braindecode_pars.subjects import person
 from braindecode_pars.window_set import WindowSet
 
 __all__ = ["cross_entropy_weights", "drop_held_out", "hold_out", "labels_of", "split_unlabeled"]
@@ -159,8 +160,8 @@ def drop_held_out(
     if _same_source(windows.source, valid.source):
         keep &= ~np.isin(windows.indices, valid.indices)
     if valid.groups is not None and windows.groups is not None:
-        held_out = set(valid.groups.tolist()) - set(train.groups.tolist())
-        keep &= [subject not in held_out for subject in windows.groups.tolist()]
+        held_out = set(map(person, valid.groups.tolist())) - set(map(person, train.groups.tolist()))
+        keep &= [person(subject) not in held_out for subject in windows.groups.tolist()]
     elif valid.groups is not None and set(valid.groups.tolist()) - set(train.groups.tolist()):
         warnings.warn(
             "The unlabelled windows do not tell their subjects, so people who are held out for "

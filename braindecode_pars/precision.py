@@ -16,7 +16,7 @@ class Precision:
     """Mixin for skorch nets whose module has a PatchEncoder as ``encoder``.
 
     On CUDA, AdamW is the fused one, and matrix products in float32 round their factors to TF32
-    while the net is trained.
+    while the net is trained; so do those of the decoder of pairs, which is never in bfloat16.
 
     Parameters
     ----------
@@ -41,6 +41,8 @@ class Precision:
     @property
     def compute_device(self) -> torch.device:
         """Where training takes place."""
+        if self.device is None:  # skorch then leaves the module where it is
+            return next(self.module_.parameters()).device
         return torch.device(self.device)
 
     def _validate_params(self) -> None:
@@ -73,9 +75,14 @@ class Precision:
 @contextmanager
 def _tensor_cores(device: torch.device) -> Iterator[None]:
     """Allow TF32 on CUDA for a while; it is a setting of the whole process."""
-    before = torch.get_float32_matmul_precision()
-    if device.type == "cuda":
-        torch.set_float32_matmul_precision("high")
+    try:
+        before = torch.get_float32_matmul_precision() if device.type == "cuda" else None
+    except RuntimeError:  # set in torch's newer way, which is then the user's wish
+        before = None
+    if before is None:
+        yield
+        return
+    torch.set_float32_matmul_precision("high")
     try:
         yield
     finally:

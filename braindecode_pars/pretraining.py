@@ -35,7 +35,7 @@ class RelativeLoss(Callback):
         del self.part_losses_  # a reference to the module does not belong into a pickle
 
     def on_epoch_begin(self, net: NeuralNet, **kwargs: Any) -> None:
-        self.sums_: dict[str, list[float]] = {}
+        self.sums_: dict[str, list[Any]] = {}
 
     def on_batch_end(
         self, net: NeuralNet, batch: Any, training: bool, y_pred: Any = None, **kwargs: Any
@@ -46,12 +46,12 @@ class RelativeLoss(Callback):
         for name, loss in parts.items():
             key = f"{'train' if training else 'valid'}_loss_relative_{name}"
             total = self.sums_.setdefault(key, [0.0, 0])
-            total[0] += loss.item() * size
+            total[0] += loss.detach() * size  # read at the end: a GPU is not waited for
             total[1] += size
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         for key, (total, size) in self.sums_.items():
-            net.history.record(key, total / size)
+            net.history.record(key, float(total) / size)
         for name in ("train_loss", "valid_loss"):
             if name in net.history[-1]:
                 net.history.record(f"{name}_relative", net.history[-1, name] / self.chance_)
@@ -117,8 +117,7 @@ class PretrainingNet(NoSilentFailure, Precision, NeuralNet):
         Validation loss is computed with random draws (channel, crop, patches, masks) that start
         from this seed every time, so that epochs compare.
     precision, compile
-        As in :class:`~braindecode_pars.precision.Precision`. The decoder of pairs is never in
-        bfloat16.
+        As in :class:`~braindecode_pars.precision.Precision`.
     *args, **kwargs
         As in :class:`skorch.NeuralNet`.
 

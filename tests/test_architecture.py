@@ -47,6 +47,8 @@ ALLOWED = {
     P + "encoder": {P + "tokens"},
     P + "augmentation": set(),
     P + "device": set(),
+    P + "files": set(),
+    P + "subjects": set(),
     P + "electrodes": set(),
     P + "paper": set(),
     P + "window_set": {P + "signal_store.store", P + "signal_store.windows"},
@@ -56,7 +58,7 @@ ALLOWED = {
     P + "precision": set(),
     P + "pretraining": {P + "precision", P + "seeding"},
     P + "seeding": set(),
-    P + "labels": {P + "window_set"},
+    P + "labels": {P + "window_set", P + "subjects"},
     P + "hub": set(),
     P + "weights": set(),
     P + "models": {P + "tokens", P + "encoder", P + "electrodes", P + "hub", P + "weights"},
@@ -110,19 +112,23 @@ def test_datasets_know_no_model(name):
 
 @pytest.mark.parametrize("name", of("signal_store"))
 def test_a_store_knows_recordings_and_no_model(name):
-    assert imports(name) <= {P + "datasets.preparation", *of("signal_store")}
+    assert imports(name) <= {
+        *(P + name for name in ("datasets.preparation", "files", "subjects")),
+        *of("signal_store"),
+    }
 
 
 @pytest.mark.parametrize("name", of("runs"))
 def test_a_run_trains_an_encoder_and_knows_no_estimator(name):
     below = BELOW - {P + "electrodes", P + "hub", P + "labels", P + "models", P + "window_set"}
-    stores = {P + "signal_store", P + "paper", P + "pretext"}
+    stores = {P + name for name in ("signal_store", "paper", "pretext", "files")}
     assert imports(name) <= below | stores | set(of("runs"))
 
 
 @pytest.mark.parametrize("name", of("evaluation"))
 def test_evaluation_takes_any_estimator(name):
-    allowed = {P + "windows", P + "window_set", P + "evaluation", *of("evaluation")}
+    allowed = {P + "windows", P + "window_set", P + "subjects", P + "evaluation"}
+    allowed |= {*of("evaluation")}
     assert imports(name) <= allowed
 
 

@@ -147,3 +147,22 @@ def test_a_compiled_classifier_learns_the_same(tiny, nights):
         for compiled in (False, True)
     ]
     np.testing.assert_allclose(*probabilities, atol=1e-4)
+
+
+def test_a_setting_in_torchs_newer_way_is_left_alone(tiny, signals):
+    """torch then refuses to tell the older one."""
+    matmul = torch.backends.cuda.matmul
+    before = matmul.fp32_precision
+    matmul.fp32_precision = "tf32"
+    try:
+        with precision._tensor_cores(torch.device("cuda")):
+            assert matmul.fp32_precision == "tf32"
+        make(tiny, max_epochs=1).fit(signals)
+        assert matmul.fp32_precision == "tf32"
+    finally:
+        matmul.fp32_precision = before
+
+
+def test_without_a_device_the_module_stays_where_it_is(tiny, signals):
+    net = make(tiny, max_epochs=1, device=None).fit(signals)
+    assert net.compute_device == torch.device("cpu")

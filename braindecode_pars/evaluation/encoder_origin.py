@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from braindecode_pars.subjects import person
+
 __all__ = ["leak_sentences", "parts_of", "seen_before"]
 
 
@@ -17,9 +19,9 @@ def seen_before(fitted: Any, test_subjects: Sequence) -> dict[str, Any]:
         ``subjects``, and ``unknown``: whether an encoder does not say whom it has seen.
     """
     cards = [part.encoder_card_ for part in parts_of(fitted) if hasattr(part, "encoder_card_")]
-    seen = set().union(*(card.seen_subjects for card in cards))
+    seen = {person(subject) for card in cards for subject in card.seen_subjects}
     return {
-        "subjects": [subject for subject in test_subjects if subject in seen],
+        "subjects": [subject for subject in test_subjects if person(subject) in seen],
         "unknown": any(None in (card.subjects, card.finetune_subjects) for card in cards),
     }
 

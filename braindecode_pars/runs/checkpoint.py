@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from skorch import NeuralNet
 from torch import Tensor, nn
 
-from braindecode_pars.runs.files import replace_file
+from braindecode_pars.files import replace_file
 from braindecode_pars.weights import load_tensors
 
 __all__ = ["KEPT", "Checkpoint", "newest_checkpoint"]
@@ -65,8 +65,20 @@ class Checkpoint:
         return cls(step, [dict(row) for row in net.history], tensors, states)
 
     def write(self, folder: Path) -> None:
-        """Write ``step-XXXXXXXX.safetensors`` and remove all but the newest :data:`KEPT`."""
+        """Write ``step-XXXXXXXX.safetensors`` and remove all but the newest :data:`KEPT`.
+
+        Raises
+        ------
+        ValueError
+            When a tensor is not finite: no run could go on from there.
+        """
         tensors = {name: t.detach().cpu().contiguous() for name, t in self.tensors.items()}
+        for name, tensor in tensors.items():
+            if not tensor.isfinite().all():
+                raise ValueError(
+                    f"After step {self.step}, {name} holds numbers that are not finite; begin "
+                    "anew with a lower learning rate."
+                )
         rest = {"step": self.step, "history": self.history, "random": self.random}
         content = safetensors.torch.save(tensors, metadata={"run": json.dumps(rest)})
         replace_file(folder / f"step-{self.step:08d}.safetensors", content)
@@ -85,7 +97,8 @@ class Checkpoint:
         try:
             with safe_open(file, framework="pt") as content:
                 rest = json.loads(content.metadata()["run"])
-                tensors = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
+                # Copies, or the file could not be removed while they are in use.
+                tensors = {name: content.get_tensor(name).clone() for name in content.keys()}  # noqa: SIM118
             return cls(rest["step"], rest["history"], tensors, rest["random"], file)
         except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
             raise ValueError(f"{file} is damaged or no checkpoint: {error}.") from error
@@ -105,7 +118,12 @@ class Checkpoint:
                 weights[name] = weights[first]
         report = load_tensors(net.task_, weights, self.source, strict=False)
         if not report.complete:
-            raise ValueError(f"{self.source} is of another task or size: {report}.")
+            different = [*report.missing, *report.reshaped, *report.unexpected]
+            more = f" and {len(different) - 10} more" if len(different) > 10 else ""
+            raise ValueError(
+                f"{self.source} is of another task or size: {report}. What differs: "
+                f"{', '.join(different[:10])}{more}."
+            )
         self._restore_optimizer(net)
         net.history_.extend(dict(row) for row in self.history)
         torch.set_rng_state(self.tensors["random.cpu"])

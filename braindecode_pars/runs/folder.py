@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from braindecode_pars.pretrained import WEIGHTS, refuse_classifier_folder
+from braindecode_pars.files import replace_file
+from braindecode_pars.pretrained import CARD, WEIGHTS, refuse_classifier_folder
 from braindecode_pars.runs.checkpoint import Checkpoint, newest_checkpoint
-from braindecode_pars.runs.files import replace_file
 from braindecode_pars.weights import read_json
 
 __all__ = ["RunFolder"]
@@ -43,7 +43,7 @@ class RunFolder:
 
     @property
     def is_finished(self) -> bool:
-        return (self.path / WEIGHTS).exists()
+        return all((self.path / name).exists() for name in (WEIGHTS, CARD))
 
     def check(self, described: Mapping[str, Any], *, resume: bool) -> None:
         """Refuse what would mix two runs.
@@ -66,7 +66,7 @@ class RunFolder:
         is_run = self.description.exists()
         if resume and not is_run:
             raise ValueError(f"{self.path} holds no run to resume; leave out resume to begin one.")
-        if self.is_finished and not is_run:
+        if (self.path / WEIGHTS).exists() and not is_run:
             raise ValueError(f"{self.path} holds another encoder; name another folder.")
         has_learned = self.is_finished or any(self.checkpoints.glob("step-*"))
         if not resume and has_learned:

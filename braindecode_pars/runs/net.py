@@ -135,7 +135,8 @@ class RunNet(AccelerateMixin, PretrainingNet):
             loss += part_loss.detach()
             answers.append(answer)
         with torch.no_grad():
-            return {"loss": loss, "y_pred": concatenate(answers)}
+            answer = answers[0] if len(answers) == 1 else concatenate(answers)
+            return {"loss": loss, "y_pred": answer}
 
     def on_train_end(self, net: NeuralNet, **kwargs: Any) -> RunNet:
         if self.interrupted_:  # the other processes may never come to this point

@@ -12,8 +12,8 @@ from typing import Any
 from skorch import NeuralNet
 from skorch.callbacks import Callback
 
+from braindecode_pars.files import replace_file
 from braindecode_pars.runs.checkpoint import Checkpoint
-from braindecode_pars.runs.files import replace_file
 
 __all__ = ["Checkpoints", "EpochRecord", "MetricsFile", "TensorBoardCurves", "metrics"]
 
@@ -104,7 +104,7 @@ class TensorBoardCurves(Callback):
 
 
 class Checkpoints(Callback):
-    """Write a checkpoint after each epoch; comes last, so that it holds what the others did."""
+    """Write a checkpoint after each epoch; comes after all that records something of it."""
 
     def __init__(self, folder: Path):
         self.folder = folder

@@ -7,14 +7,13 @@ import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import InitProcessGroupKwargs
 from skorch.utils import noop
 
 from braindecode_pars.callbacks import ProgressLine, WarmupCosine
@@ -38,8 +37,6 @@ from braindecode_pars.signal_store import SignalStore
 
 __all__ = ["pretrain"]
 
-#: How long a process waits for the others before it ends with an error, in seconds.
-PATIENCE = 60
 _PACKAGES = ("braindecode_pars", "braindecode", "torch", "skorch", "accelerate", "numpy")
 
 
@@ -91,9 +88,8 @@ def pretrain(
         Training ends in good order first; the last checkpoint is kept.
     """
     config = RunConfig() if config is None else config
-    store = store if isinstance(store, SignalStore) else SignalStore.open(store)
-    store = store.select(exclude=config.exclude_subjects)
     accelerator = _accelerator(config.device)
+    store = _opened(store, accelerator, verbose).select(exclude=config.exclude_subjects)
     tell = accelerator.print if verbose else noop
     config, steps = _plan(config, store, accelerator)
     task = _build_task(config, store.sfreq)
@@ -117,6 +113,7 @@ def pretrain(
     net = _build_net(task, config, accelerator, folder, first_epoch, verbose).initialize()
     if checkpoint:
         checkpoint.restore(net)
+        del checkpoint  # as much memory as the training takes
     with _failures_told(folder.path, config.micro_batch_size):
         net.partial_fit(steps, epochs=config.epochs - first_epoch)
         accelerator.wait_for_everyone()
@@ -133,7 +130,6 @@ def _accelerator(device: str) -> Accelerator:
     accelerator = Accelerator(
         cpu=wanted == "cpu",
         mixed_precision="no",  # precision is the net's
-        kwargs_handlers=[InitProcessGroupKwargs(timeout=timedelta(seconds=PATIENCE))],
     )
     if accelerator.device.type != wanted:
         raise ValueError(
@@ -141,6 +137,14 @@ def _accelerator(device: str) -> Accelerator:
             f"{accelerator.device.type} before; start another process."
         )
     return accelerator
+
+
+def _opened(store: SignalStore | str | Path, accelerator: Accelerator, verbose: int) -> SignalStore:
+    """The store; where it is to be compared with its checksums, one process does that for all."""
+    if isinstance(store, SignalStore):
+        return store
+    with accelerator.main_process_first():
+        return SignalStore.open(store, verbose=verbose if accelerator.is_main_process else 0)
 
 
 def _plan(
@@ -235,7 +239,7 @@ def _build_net(
 def _num_workers(config: RunConfig, accelerator: Accelerator) -> int:
     if config.num_workers is not None:
         return config.num_workers
-    return 0 if accelerator.device.type == "cpu" else min(4, os.cpu_count())
+    return 0 if accelerator.device.type == "cpu" else min(4, (os.cpu_count() or 1))
 
 
 @contextmanager

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from braindecode_pars.files import replace_file
 
 __all__ = ["INDEX", "SAMPLES", "Index", "StoredRecording", "checksum_of"]
 
@@ -154,27 +154,7 @@ class Index:
         lines = ",\n".join(recording.line for recording in self.recordings)
         head = json.dumps(known, indent=1, allow_nan=False).removesuffix("\n}")
         body = f'{head},\n "recordings": [\n{lines}\n ],\n '.encode()
-        aside = folder / f"{INDEX}.writing"
-        try:
-            with aside.open("wb") as file:
-                file.write(body + _CHECKSUM + f'"{checksum_of(body)}"\n}}\n'.encode())
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(aside, folder / INDEX)
-        except BaseException:
-            aside.unlink(missing_ok=True)
-            raise
-        _sync_folder(folder)
+        replace_file(folder / INDEX, body + _CHECKSUM + f'"{checksum_of(body)}"\n}}\n'.encode())
 
 
 _HEADER = ("complete", "settings", "sfreq", "n_bytes", "mtime_ns", "skipped")
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename last, where the system can sync a folder."""
-    with suppress(OSError):
-        opened = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)

@@ -42,14 +42,18 @@ def read_all(
     """One result for each source, as soon as it and those before it are there."""
     # joblib would put large arrays into temporary files of its own.
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)
-    results = parallel(joblib.delayed(_read)(source, preparation, dtype) for source in sources)
-    try:
-        for result in results:  # noqa: UP028, which would close the results before the end
-            yield result
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of recordings that were read in vain
-            results.close()
+    # joblib does not wait for what was read to be taken; a few at a time do not fill the memory.
+    at_once = 8 * joblib.effective_n_jobs(n_jobs)
+    for first in range(0, len(sources), at_once):
+        some = sources[first : first + at_once]
+        results = parallel(joblib.delayed(_read)(source, preparation, dtype) for source in some)
+        try:
+            for result in results:  # noqa: UP028, which would close the results before the end
+                yield result
+        finally:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of recordings that were read in vain
+                results.close()
 
 
 def _read(source: Source, preparation: Preparation, dtype: str) -> Encoded | Unusable:

@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,6 @@ _VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6}
 _BIDS_SUBJECT = re.compile(r"(?:^|[/_])sub-([A-Za-z0-9]+)")
 #: Other kinds of signals, as EDF+ abbreviates them.
 _OTHER_KIND = re.compile(r"(ECG|EKG|EMG|EOG|ERG|MEG|MCG|Temp|Resp|SaO2|Light|Sound)\b", re.I)
-#: Later parts of a FIF file that was split; MNE reads them with the first.
-_FIF_PART = re.compile(r"(-[1-9]\d*|_split-(?!0*1_)\d+_\w+)\.fif(\.gz)?$")
 
 
 @dataclass(frozen=True)
@@ -213,12 +212,21 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
 
 def _is_recording(file: Path) -> bool:
     name = file.name.lower()
-    if name.startswith(".") or _FIF_PART.search(name):
+    if name.startswith(".") or _is_later_part(file):
         return False
     if name.endswith(".hea"):
         # One of several segments, whose own headers stand beside it.
         return "/" not in (file.read_text(errors="replace").split() or [""])[0]
     return name.endswith((".edf", ".bdf", ".fif", ".fif.gz")) and file.is_file()
+
+
+def _is_later_part(file: Path) -> bool:
+    """Whether a FIF file goes on with another beside it, which MNE reads with that one."""
+    firsts = {
+        re.sub(r"-[1-9]\d*(\.fif(\.gz)?)$", r"\1", file.name),
+        re.sub(r"_split-(\d+)_", lambda part: f"_split-{1:0{len(part[1])}}_", file.name),
+    }
+    return any((file.parent / first).exists() for first in firsts - {file.name})
 
 
 def _subject_of(below: Path) -> str:
@@ -230,7 +238,7 @@ def _subject_of(below: Path) -> str:
 
 def _state_of(file: Path) -> dict[str, int]:
     """Size and time of a file, or of a WFDB header and its signals."""
-    files = list(file.parent.glob(f"{file.stem}.*")) if file.suffix == ".hea" else [file]
+    files = list(file.parent.glob(f"{escape(file.stem)}.*")) if file.suffix == ".hea" else [file]
     states = [each.stat() for each in files]
     return dict(
         bytes=sum(state.st_size for state in states),

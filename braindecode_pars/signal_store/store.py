@@ -30,6 +30,7 @@ from braindecode_pars.signal_store.writing import (
     refuse_truncated,
     refuse_unfinished,
 )
+from braindecode_pars.subjects import person
 
 __all__ = ["SignalStore"]
 
@@ -401,10 +402,16 @@ class SignalStore:
         recordings = self._recordings
         if subjects is not None:
             kept = self._known(subjects)
-            recordings = tuple(r for r in recordings if str(r.subject) in kept)
-        if exclude is not None:
-            left_out = self._known(exclude)
-            recordings = tuple(r for r in recordings if str(r.subject) not in left_out)
+            recordings = tuple(r for r in recordings if person(r.subject) in kept)
+        left_out = self._known(exclude or ())
+        if left_out:
+            recordings = tuple(r for r in recordings if person(r.subject) not in left_out)
+            unknown = sum(recording.subject is None for recording in recordings)
+            if unknown:
+                raise ValueError(
+                    f"{unknown} recordings in {self.path} do not tell their subject, and may be of "
+                    "somebody who is to be excluded; store recordings with their subjects."
+                )
         if not recordings:
             raise ValueError(f"No recording of {self.path} is left; exclude fewer subjects.")
         return SignalStore(self.path, self._index, self._samples, recordings)
@@ -412,8 +419,8 @@ class SignalStore:
     def _known(self, subjects: Iterable) -> set[str]:
         if isinstance(subjects, str):
             raise TypeError(f"subjects is the string {subjects!r}; give a list of subjects.")
-        asked = {str(subject) for subject in subjects}
-        there = list(map(str, self.subjects))
+        asked = {person(subject) for subject in subjects}
+        there = list(map(person, self.subjects))
         absent = sorted(asked.difference(there))
         if absent:
             shown = ", ".join(there[:10]) + (", ..." if len(there) > 10 else "")

@@ -190,7 +190,7 @@ class _Writer:
             os.fsync(self.file.fileno())
             self.index.n_bytes = self.n_bytes
             self.index.mtime_ns = os.fstat(self.file.fileno()).st_mtime_ns
-            self.index.write(self.folder)
+        self.index.write(self.folder)
         self._committed_at = time.monotonic()
         self._cost = self._committed_at - start
 
@@ -293,7 +293,7 @@ def _refuse_other_contents(folder: Path) -> None:
     """A folder may be new, empty, or hold a store; of a kill at the very beginning, no sample."""
     if not folder.exists() or (folder / INDEX).exists():
         return
-    strange = [file for file in folder.iterdir() if file.name not in (SAMPLES, f"{INDEX}.writing")]
+    strange = [file for file in folder.iterdir() if file.name not in (SAMPLES, f".writing-{INDEX}")]
     samples = folder / SAMPLES
     if strange or (samples.exists() and samples.stat().st_size):
         raise ValueError(f"{folder} is not empty and no store; name an empty folder.")

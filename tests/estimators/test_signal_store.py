@@ -87,3 +87,18 @@ def test_montages_that_differ_are_refused_by_the_embedder(nights, store, tmp_pat
     message = r"Window 96 has shape \(2, 3000\), window 0 has \(3, 3000\)"
     with pytest.raises(ValueError, match=message):
         embedder().fit(both.windows(3000))
+
+
+def test_held_out_people_are_not_pretrained_on_under_another_type_of_name(nights, tmp_path):
+    """A folder's names are strings, the subjects of the labelled windows are integers."""
+    for night in nights.datasets:
+        subject = night.description["subject"]
+        file = tmp_path / f"tree/{subject}/night_raw.fif"
+        file.parent.mkdir(parents=True)
+        night.raw.save(file, verbose="error")
+    store = SignalStore.create(tmp_path / "store", tmp_path / "tree", verbose=0)
+    assert store.subjects == ["1", "2", "3", "4"]
+    clf = classifier(validation=0.25).fit(nights, unlabeled=store)
+    pretrained_on = set(map(str, clf.encoder_card_.subjects))
+    assert len(pretrained_on) == 3
+    assert len(clf.encoder_card_.finetune_subjects) == 4

@@ -33,3 +33,8 @@ def test_each_method_is_warned_of_once():
     leak, unknown = leak_sentences(seen)
     assert leak.startswith("A was pretrained on windows of test subjects 2, 3; its score there")
     assert unknown.startswith("It is not known whom the encoder of B was trained on")
+
+
+def test_a_person_is_the_same_in_a_folder_and_in_a_table():
+    """Names of files are strings, tables of datasets have numbers."""
+    assert seen_before(encoder(["2", "P3", "007"]), [2, 3, 7])["subjects"] == [2, 7]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -13,6 +14,7 @@ from safetensors import safe_open
 from sklearn.utils import check_random_state
 from small_runs import last_checkpoint, make_store, run
 
+from braindecode_pars.runs.checkpoint import Checkpoint
 from braindecode_pars.runs.net import RunNet
 
 
@@ -118,3 +120,29 @@ def test_a_checkpoint_of_another_task_or_size(store, tmp_path, monkeypatch, chan
     foreign.rename(tmp_path / "run/checkpoints" / foreign.name)
     with pytest.raises(ValueError, match=told):
         run(store, tmp_path / "run", resume=True)
+
+
+def test_weights_that_are_not_finite_are_not_kept(store, tmp_path, monkeypatch):
+    """A gradient that overflows in the last step of an epoch leaves its loss finite."""
+    step, steps = RunNet._step_optimizer, itertools.count(1)
+
+    def overflow(net, *args):
+        step(net, *args)
+        if next(steps) == 3:
+            torch.nn.init.constant_(net.task_.mask_token, torch.inf)
+
+    older, newer = begun(store, tmp_path / "run", monkeypatch)
+    monkeypatch.setattr(RunNet, "_step_optimizer", overflow)
+    with pytest.raises(ValueError, match=r"module\.mask_token holds numbers that are not finite"):
+        run(store, tmp_path / "run", resume=True)
+    assert sorted((tmp_path / "run/checkpoints").glob("step-*")) == [older, newer]
+
+
+def test_what_was_read_is_not_tied_to_the_file(store, tmp_path, monkeypatch):
+    """Or the file could not be removed, on Windows, as long as the run goes on."""
+    *_, newest = begun(store, tmp_path / "run", monkeypatch)
+    checkpoint = Checkpoint.read(newest)
+    before = {name: tensor.clone() for name, tensor in checkpoint.tensors.items()}
+    content = bytearray(newest.read_bytes())
+    newest.write_bytes(bytes(len(content)))
+    assert all(torch.equal(checkpoint.tensors[name], before[name]) for name in before)

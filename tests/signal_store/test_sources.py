@@ -63,12 +63,12 @@ def test_subjects_of_files(written):
 
 
 def test_parts_of_a_recording_are_no_recordings(tmp_path, make_raw):
-    for name in ("a_raw.fif", "a_raw-1.fif", "b_split-01_eeg.fif", "b_split-02_eeg.fif"):
+    for name in ("a_raw.fif", "a_raw-1.fif", "b_split-01_eeg.fif", "b_split-02_eeg.fif", "c-1.fif"):
         (tmp_path / name).touch()
     (tmp_path / "m.hea").write_text("m/2 3 100 500\nm_0001 200\nm_0002 300\n")
     (tmp_path / "m_0001.hea").write_text("m_0001 1 100 200\nm_0001.dat 16 1 16 0 0 0 0 C3\n")
     names = [source.name for source in find_sources(tmp_path, None)]
-    assert names == ["a_raw.fif", "b_split-01_eeg.fif", "m_0001.hea"]
+    assert names == ["a_raw.fif", "b_split-01_eeg.fif", "c-1.fif", "m_0001.hea"]
 
 
 def test_recordings_of_a_dataset(recordings):

@@ -10,6 +10,7 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+from braindecode.datasets import BaseConcatDataset, RawDataset
 
 from braindecode_pars.signal_store import SignalStore
 
@@ -254,3 +255,13 @@ def test_an_edited_index_is_refused(own):
 def test_no_store_here(tmp_path):
     with pytest.raises(FileNotFoundError, match="is no SignalStore"):
         SignalStore.open(tmp_path)
+
+
+def test_nobody_is_excluded_where_somebody_is_unknown(recordings, tmp_path):
+    """The recording without a subject may be of that very person."""
+    known, unknown = recordings.datasets[0], RawDataset(recordings.datasets[1].raw, {})
+    known_and_unknown = BaseConcatDataset([known, unknown])
+    store = SignalStore.create(tmp_path / "store", known_and_unknown, verbose=0)
+    assert len(store.select(exclude=[])) == len(store)
+    with pytest.raises(ValueError, match=r"1 recordings in .* do not tell their subject"):
+        store.select(exclude=store.subjects)

@@ -378,12 +378,12 @@ def test_no_room_for_the_index(recordings, tmp_path, monkeypatch):
     store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
     before = on_disk(store.path)
 
-    def full(self, folder):
+    def full(*args):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(writing.Index, "write", full)
-        with pytest.raises(OSError, match="store cannot be written"):
+        patch.setattr("os.replace", full)
+        with pytest.raises(OSError, match=r"store\.json cannot be written \(No space left"):
             store.append(recordings, verbose=0)
     assert on_disk(store.path) == before
 

@@ -37,8 +37,8 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name outlive a loss of power; only POSIX can open a folder."""
-    if os.name == "posix":
+    """Make the new name outlive a loss of power, where a folder can be opened and synced."""
+    with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)

@@ -8,7 +8,7 @@ import os
 import pytest
 from small_runs import make_store, run
 
-from braindecode_pars.runs.files import replace_file
+from braindecode_pars.files import replace_file
 
 
 def test_the_new_one_takes_the_place_of_the_old(tmp_path):
