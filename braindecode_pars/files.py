@@ -3,10 +3,38 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["replace_file"]
+try:
+    import fcntl
+except ImportError:  # Windows has none; there nothing keeps two writers apart
+    fcntl = None
+
+__all__ = ["locked", "replace_file"]
+
+
+@contextmanager
+def locked(descriptor: int, told: str) -> Iterator[None]:
+    """Keep other processes from what is open; one that is killed lets go of it.
+
+    Raises
+    ------
+    BlockingIOError
+        When another process has it, with the sentence ``told``.
+    """
+    if fcntl is None:
+        yield
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise BlockingIOError(told) from error
+    try:
+        yield
+    finally:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def replace_file(path: Path, content: bytes) -> None:

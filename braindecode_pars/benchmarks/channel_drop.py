@@ -13,6 +13,7 @@ __all__ = ["channel_drop"]
 
 
 def channel_drop() -> Iterator[Row]:
+    """Forward and backward of PARSNet, four layers, batch 4."""
     torch.manual_seed(0)
     net = PARSNet(n_outputs=5, n_chans=16, n_times=6000, sfreq=200.0, num_layers=4).train()
     x = torch.randn(4, 16, 6000)

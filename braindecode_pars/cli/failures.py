@@ -23,6 +23,6 @@ def told(kept: str = "") -> Iterator[None]:
     except KeyboardInterrupt:
         typer.secho(f"Interrupted. {kept}".strip(), err=True)
         raise typer.Exit(130) from None
-    except (ValueError, TypeError, OSError, FoldError) as error:
+    except (ValueError, TypeError, OSError, OverflowError, FoldError) as error:
         typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
         raise typer.Exit(1) from None

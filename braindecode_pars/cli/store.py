@@ -38,7 +38,7 @@ def store(
         str | None,
         typer.Option(
             help="Regular expression whose group is the person in a file's path below SOURCE, such "
-            "as '(S\\d+)R'. Without it: BIDS' sub- label, else the first folder, else the name of "
+            "as 'S(\\d+)R'. Without it: BIDS' sub- label, else the first folder, else the name of "
             "the file.",
             metavar="PATTERN",
         ),
@@ -97,7 +97,7 @@ def _named_by(pattern: str) -> Callable[[Path], str]:
 
     def subject(file: Path) -> str:
         found = expression.search(file.as_posix())
-        if found is None:
+        if found is None or not found[1]:
             raise ValueError(f"--subject {pattern!r} finds nobody in {file}.")
         return found[1]
 
@@ -117,6 +117,9 @@ def _show(console: Console, finished: SignalStore) -> None:
         soft_wrap=True,
         highlight=False,
     )
+    people = list(map(str, finished.subjects))
+    more = f" and {len(people) - 12} more" if len(people) > 12 else ""
+    console.print(f"People: {', '.join(people[:12])}{more}.", soft_wrap=True, highlight=False)
     if finished.skipped:
         console.print(f"{len(finished.skipped)} recordings were left out:")
     for name, why in finished.skipped.items():

@@ -10,6 +10,8 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from braindecode_pars.paper import ENCODER, PRETRAINING
 from braindecode_pars.pretext import PRETEXT_TASKS
 
@@ -125,8 +127,14 @@ class RunConfig:
             raise TypeError(f"task_params is a dict of arguments, got {self.task_params!r}.")
         if not isinstance(self.exclude_subjects, (list, tuple)):
             raise TypeError(f"exclude_subjects is a list of people, got {self.exclude_subjects!r}.")
-        # As the command line and files of every format give them.
-        object.__setattr__(self, "exclude_subjects", tuple(map(str, self.exclude_subjects)))
+        # As the command line and files of every format give them, whatever their order.
+        plain = {"exclude_subjects": tuple(sorted(set(map(str, self.exclude_subjects))))}
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if isinstance(value, (np.integer, np.floating)):
+                plain[entry.name] = value.item()
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def from_file(cls, file: str | Path, **given: Any) -> RunConfig:
@@ -180,12 +188,16 @@ def _check_integer(name: str, value: Any, least: int, *, optional: bool) -> None
         return
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+    if value >= 2**63:
+        raise ValueError(f"{name} must be below 2 ** 63, got {value!r}.")
 
 
 def _check_number(name: str, value: Any, where: str, is_there: Callable[[Real], bool]) -> None:
     is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if not is_number or not is_there(value) or value == float("inf"):
+    if not is_number or not is_there(value):
         raise ValueError(f"{name} must be a number {where}, got {value!r}.")
+    if value > 1e12:
+        raise ValueError(f"{name} must be at most 1e12, got {value!r}.")
 
 
 def _check_choice(name: str, value: Any, choices: list) -> None:

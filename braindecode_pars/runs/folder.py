@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from braindecode_pars.files import replace_file
+from braindecode_pars.files import locked, replace_file
 from braindecode_pars.pretrained import CARD, WEIGHTS, refuse_classifier_folder
 from braindecode_pars.runs.checkpoint import Checkpoint, newest_checkpoint
 from braindecode_pars.weights import read_json
@@ -68,24 +70,73 @@ class RunFolder:
             raise ValueError(f"{self.path} holds no run to resume; leave out resume to begin one.")
         if (self.path / WEIGHTS).exists() and not is_run:
             raise ValueError(f"{self.path} holds another encoder; name another folder.")
+        if not is_run and any(not file.name.startswith(".writing-") for file in self._files()):
+            raise ValueError(f"{self.path} is not empty and holds no run; name another folder.")
         has_learned = self.is_finished or any(self.checkpoints.glob("step-*"))
         if not resume and has_learned:
             raise ValueError(f"{self.path} holds a run already: resume it, or name another folder.")
         if resume:
-            found = list(_differences(read_json(self.description), described))
+            before = self._described()
+            found = list(_differences(before, described))
             if found:
+                processes = before["sessions"][0]["processes"]
                 raise ValueError(
                     f"{self.path} holds a run of another configuration: {'; '.join(found)}. Put "
-                    "this back to resume it, or name another folder."
+                    "this back to resume it, or name another folder. (It was begun on "
+                    f"{processes} process{'es' if processes > 1 else ''}, from which "
+                    "micro_batch_size follows unless it is given.)"
                 )
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other runs out of the folder.
+
+        Raises
+        ------
+        BlockingIOError
+            When another process is writing in it.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        if os.name != "posix":  # no folder can be opened there
+            yield
+            return
+        descriptor = os.open(self.path, os.O_RDONLY)
+        told = f"{self.path} is being written by another run; wait until it has ended."
+        try:
+            with locked(descriptor, told):
+                yield
+        finally:
+            os.close(descriptor)
 
     def begin_session(
         self, described: Mapping[str, Any], session: Mapping[str, Any], *, resume: bool
     ) -> None:
         """Write ``run.json``: what the run is, and by what each session computes it."""
-        earlier = read_json(self.description)["sessions"] if resume else []
+        earlier = self._described()["sessions"] if resume else []
         run = {**described, "sessions": [*earlier, session]}
         replace_file(self.description, f"{json.dumps(run, indent=2, default=str)}\n".encode())
+
+    def _files(self) -> list[Path]:
+        return list(self.path.iterdir()) if self.path.exists() else []
+
+    def _described(self) -> dict[str, Any]:
+        """What ``run.json`` says.
+
+        Raises
+        ------
+        ValueError
+            When it is damaged.
+        """
+        run = read_json(self.description)
+        try:
+            dict(run["configuration"])
+            _ = run["store"]["checksum"], run["sessions"][0]["processes"]
+        except (KeyError, TypeError, IndexError, ValueError) as error:
+            raise ValueError(
+                f"{self.description} does not describe a run ({error!r}); put it back, or name "
+                "another folder."
+            ) from error
+        return run
 
     def newest(self) -> Checkpoint | None:
         return newest_checkpoint(self.checkpoints)
@@ -100,4 +151,4 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[
             yield f"{name} {new.get(name)} instead of {old.get(name)}"
     old, new = (described["store"]["checksum"] for described in (before, now))
     if old != new:
-        yield f"a store with the checksum {new} instead of {old}"
+        yield f"a store with the checksum {new} instead of {old}, with other recordings in it"

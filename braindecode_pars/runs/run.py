@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -88,9 +88,10 @@ def pretrain(
         Training ends in good order first; the last checkpoint is kept.
     """
     config = RunConfig() if config is None else config
+    if not isinstance(config, RunConfig):
+        raise TypeError(f"config is a {type(config).__name__}; give a RunConfig.")
     accelerator = _accelerator(config.device)
     store = _opened(store, accelerator, verbose).select(exclude=config.exclude_subjects)
-    tell = accelerator.print if verbose else noop
     config, steps = _plan(config, store, accelerator)
     task = _build_task(config, store.sfreq)
     folder = RunFolder(Path(out).expanduser())
@@ -101,12 +102,31 @@ def pretrain(
     folder.check(described, resume=resume)
     if folder.is_finished:
         accelerator.end_training()
+        tell = accelerator.print if verbose else noop
         tell(f"The run in {folder.path} is finished already.")
         return folder.path
 
+    accelerator.wait_for_everyone()  # until all have seen the folder as it was
+    with folder.held() if accelerator.is_main_process else nullcontext():
+        _train(steps, task, config, accelerator, folder, described, resume, verbose)
+    return folder.path
+
+
+def _train(
+    steps: Steps,
+    task: PretextTask,
+    config: RunConfig,
+    accelerator: Accelerator,
+    folder: RunFolder,
+    described: dict[str, Any],
+    resume: bool,
+    verbose: int,
+) -> None:
+    """From the last checkpoint, if there is one, to the encoder."""
+    tell = accelerator.print if verbose else noop
     checkpoint = folder.newest()
     first_epoch = len(checkpoint.history) if checkpoint else 0
-    accelerator.wait_for_everyone()  # until all have seen the folder as it was
+    accelerator.wait_for_everyone()  # until all have read it
     if accelerator.is_main_process:
         folder.begin_session(described, _session(accelerator, checkpoint), resume=resume)
     tell(_overview(task, steps, config, accelerator, first_epoch))
@@ -121,7 +141,6 @@ def pretrain(
         save_encoder(task.encoder, _card(config, steps, net), folder.path)
     accelerator.end_training()
     tell(_outcome(net, folder))
-    return folder.path
 
 
 def _accelerator(device: str) -> Accelerator:
@@ -246,14 +265,17 @@ def _num_workers(config: RunConfig, accelerator: Accelerator) -> int:
 def _failures_told(out: Path, micro_batch_size: int) -> Iterator[None]:
     """What may happen to the best of runs, with a sentence that says how to go on."""
     advice = f"{out} keeps what was learned up to the last checkpoint; resume the run from there."
+    little_memory = (
+        f"The device has too little memory for micro-batches of {micro_batch_size} windows; choose "
+        "a smaller micro_batch_size."
+    )
     try:
         yield
-    except torch.OutOfMemoryError as error:
-        raise ValueError(
-            f"The device has too little memory for micro-batches of {micro_batch_size} windows; "
-            "choose a smaller micro_batch_size."
-        ) from error
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        raise ValueError(little_memory) from error
     except (RuntimeError, ChildProcessError) as error:
+        if "can't allocate memory" in str(error):  # torch has no name for it on the CPU
+            raise ValueError(little_memory) from error
         of_worker = str(error).startswith("DataLoader worker (pid")
         if isinstance(error, ChildProcessError) or of_worker:
             raise ChildProcessError(f"A data worker was killed ({error}). {advice}") from error

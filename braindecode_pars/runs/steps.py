@@ -55,6 +55,10 @@ class Steps(Dataset):
         process: int = 0,
         n_processes: int = 1,
     ):
+        if n_times < 1:
+            raise ValueError(
+                f"At {store.sfreq:g} Hz the crops have {n_times} samples; use longer windows."
+            )
         recordings = store.recordings
         self.lengths = recordings["n_times"].to_numpy()
         self.n_chans = recordings["ch_names"].map(len).to_numpy()

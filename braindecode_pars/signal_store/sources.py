@@ -57,6 +57,11 @@ class Preparation:
     def __post_init__(self) -> None:
         rates = dict(sfreq=self.sfreq, low=self.low, high=self.high, mains=self.mains)
         check_positive(**{name: rate for name, rate in rates.items() if rate is not None})
+        if self.low is not None and self.high is not None and self.low >= self.high:
+            raise ValueError(
+                f"low={self.low:g} Hz and high={self.high:g} Hz leave nothing between them; a "
+                "band-pass has its lower edge below its upper one."
+            )
 
     def apply(self, raw: mne.io.BaseRaw) -> tuple[np.ndarray, list[str], float]:
         """Signals of the EEG channels in volts, (n_chans, n_times); their names; the rate in Hz.

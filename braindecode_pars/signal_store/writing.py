@@ -15,14 +15,10 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
+from braindecode_pars.files import locked
 from braindecode_pars.signal_store.index import INDEX, SAMPLES, Index, StoredRecording
 from braindecode_pars.signal_store.reading import Encoded, Unusable, read_all
 from braindecode_pars.signal_store.sources import Preparation, Source, find_sources
-
-try:
-    import fcntl
-except ImportError:  # Windows has none; there nothing keeps two writers apart
-    fcntl = None
 
 __all__ = ["append", "create"]
 
@@ -59,7 +55,10 @@ def create(
                 f"{folder} is a finished store of {len(index.recordings)} recordings; open it "
                 "with SignalStore.open, and add recordings with its append."
             )
-        _refuse_other_settings(folder, index.settings, settings)
+        if index.recordings:
+            _refuse_other_settings(folder, index.settings, settings)
+        else:  # whatever was tried before, nothing was stored
+            index = Index(settings)
         _refuse_foreign(folder, index, {source.name for source in sources})
         sources = _not_stored(folder, index, sources)
         writer = _Writer(folder, file, index, "the same call goes on from what was stored")
@@ -107,7 +106,7 @@ def append(
         )
         writer = _Writer(folder, file, index, "the store is as it was")
         try:
-            _store(writer, _not_stored(folder, index, sources), preparation, **reading)
+            _store(writer, _not_stored(folder, index, sources), preparation, twice=False, **reading)
             writer.commit()
         except BaseException:
             kept = Index.read(folder)
@@ -218,9 +217,14 @@ def _store(
     on_error: str,
     verbose: int,
     on_time: Callable[[], None] = lambda: None,
+    twice: bool = True,
 ) -> None:
-    """Read the recordings and add them one after another; those that are left out are named."""
+    """Read the recordings and add them one after another; those that are left out are named.
+
+    ``twice`` is whether one may be there already, under another name.
+    """
     index = writer.index
+    known = {} if twice else {_content(recording): recording.name for recording in index.recordings}
     left_out = []
     with closing(read_all(sources, preparation, index.settings["dtype"], n_jobs)) as results:
         bar = tqdm(
@@ -232,6 +236,9 @@ def _store(
         )
         for source, result in bar:
             result = _of_one_rate(result, index)
+            if isinstance(result, Encoded) and _content(result) in known:
+                name = known[_content(result)]
+                result = Unusable(f"it is stored already, as {name}.", tolerable=True)
             if isinstance(result, Encoded):
                 writer.add(source, result)
             elif on_error == "raise" and not result.tolerable:
@@ -269,6 +276,12 @@ def _of_one_rate(result: Encoded | Unusable, index: Index) -> Encoded | Unusable
     )
 
 
+def _content(recording: Encoded | StoredRecording) -> tuple:
+    """What two recordings of the same samples have in common."""
+    scale, offset = (tuple(map(float, map(str, v))) for v in (recording.scale, recording.offset))
+    return recording.checksum, tuple(recording.ch_names), scale, offset
+
+
 def _shortest(values: np.ndarray) -> list[float]:
     """Numbers of single precision with no more digits than they need."""
     return [float(str(value)) for value in values]
@@ -278,14 +291,13 @@ def _shortest(values: np.ndarray) -> list[float]:
 def _locked(samples: Path) -> Iterator[FileIO]:
     """The flat file, opened for writing by one process only; a killed one lets go of it."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
-    with open(os.open(samples, flags, 0o666), "r+b", buffering=0) as file:
-        if fcntl is not None:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise BlockingIOError(
-                    f"{samples.parent} is being written by another process; wait until it is done."
-                ) from error
+    with (
+        open(os.open(samples, flags, 0o666), "r+b", buffering=0) as file,
+        locked(
+            file.fileno(),
+            f"{samples.parent} is being written by another process; wait until it is done.",
+        ),
+    ):
         yield file
 
 

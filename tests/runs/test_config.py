@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from braindecode_pars import paper
@@ -83,3 +84,10 @@ def test_files_that_are_no_configuration_are_explained(tmp_path):
 def test_values_that_no_run_could_have_are_refused(name, value, told):
     with pytest.raises((ValueError, TypeError), match=told):
         RunConfig(**{name: value})
+
+
+def test_numbers_of_numpy_and_the_order_of_people_do_not_matter():
+    numpy = RunConfig(lr=np.float32(0.5), batch_size=np.int64(16), exclude_subjects=["b", "a", "b"])
+    assert numpy == RunConfig(lr=0.5, batch_size=16, exclude_subjects=("a", "b"))
+    assert type(numpy.lr) is float
+    assert type(numpy.batch_size) is int

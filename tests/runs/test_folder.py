@@ -7,6 +7,8 @@ import json
 import pytest
 from small_runs import interrupt, make_store, run
 
+from braindecode_pars.runs.folder import RunFolder
+
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
@@ -59,3 +61,30 @@ def test_folders_of_something_else_are_left_alone(store, tmp_path):
         assert [file.name for file in folder.iterdir()] == [name]
         with pytest.raises(ValueError, match="is a file; name a folder"):
             run(store, folder / name)
+
+
+def test_one_run_at_a_time_writes_in_a_folder(store, tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    with folder.held(), pytest.raises(BlockingIOError, match="is being written by another run"):
+        run(store, tmp_path / "run")
+    assert not list((tmp_path / "run").iterdir())
+    run(store, tmp_path / "run", epochs=1)
+
+
+def test_a_folder_with_something_else_in_it_is_left_alone(store, tmp_path):
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(ValueError, match="is not empty and holds no run"):
+        run(store, tmp_path)
+    with pytest.raises(ValueError, match="is not empty and holds no run"):
+        run(store, store.path)
+
+
+@pytest.mark.parametrize("content", ["{}", '{"configuration": 3}', '{"sessions": []}'])
+def test_a_damaged_description_is_named(store, tmp_path, monkeypatch, content):
+    interrupt(monkeypatch, step=4)
+    with pytest.raises(KeyboardInterrupt):
+        run(store, tmp_path / "run")
+    monkeypatch.undo()
+    (tmp_path / "run/run.json").write_text(content)
+    with pytest.raises(ValueError, match=r"run\.json does not describe a run"):
+        run(store, tmp_path / "run", resume=True)

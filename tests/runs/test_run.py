@@ -168,7 +168,7 @@ def test_what_cannot_be_trained_is_refused_before_anything_is_written(
 
 def test_a_loss_that_is_no_number_ends_the_run(store, tmp_path):
     with pytest.raises(ValueError, match=r"training loss became .* lower the learning rate"):
-        run(store, tmp_path / "run", lr=1e38, epochs=50)
+        run(store, tmp_path / "run", lr=1e12, epochs=50)
 
 
 def test_too_little_memory_is_told_with_what_helps(store, tmp_path, monkeypatch):
@@ -215,3 +215,12 @@ def test_the_literal_decoder_would_not_train_them():
     config, task = RunConfig(), PARS(6000, 200, n_patches=240, num_layers=1)
     assert kept_for_backward("literal", config, task) > 200
     assert kept_for_backward("factorized", config, task) < 10
+
+
+def test_memory_of_the_cpu_is_told_too(store, tmp_path, monkeypatch):
+    def exhaust(*args, **kwargs):
+        raise RuntimeError("[enforce fail] . DefaultCPUAllocator: can't allocate memory: you tried")
+
+    monkeypatch.setattr(RunNet, "get_loss", exhaust)
+    with pytest.raises(ValueError, match="too little memory for micro-batches of 8 windows"):
+        run(store, tmp_path / "run")

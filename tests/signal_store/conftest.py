@@ -79,6 +79,20 @@ def recordings() -> BaseConcatDataset:
 
 
 @pytest.fixture(scope="session")
+def others(recordings) -> BaseConcatDataset:
+    """As many recordings of the same montages and lengths, of other samples."""
+    return BaseConcatDataset(
+        [
+            RawDataset(
+                mne.io.RawArray(part.raw.get_data()[:, ::-1], part.raw.info, verbose="error"),
+                dict(part.description),
+            )
+            for part in recordings.datasets
+        ]
+    )
+
+
+@pytest.fixture(scope="session")
 def written(tmp_path_factory) -> tuple[Path, dict[str, np.ndarray]]:
     """A tree of files, and the signals in volts that are to be found in each."""
     root = tmp_path_factory.mktemp("tree")

@@ -172,3 +172,9 @@ def test_frequencies_are_positive():
     for name in ("sfreq", "low", "high", "mains"):
         with pytest.raises(ValueError, match=f"{name} must be a positive number, got -1"):
             Preparation(**{name: -1})
+
+
+def test_a_band_has_a_lower_and_an_upper_edge():
+    """MNE would make a band-stop of it."""
+    with pytest.raises(ValueError, match=r"low=20 Hz and high=5 Hz leave nothing between them"):
+        Preparation(low=20, high=5)

@@ -297,10 +297,9 @@ def test_append_prepares_as_before(make_raw, tmp_path):
     assert at_once.checksum == in_turn.checksum
 
 
-def test_append_of_a_tree_that_has_grown(own_tree, tmp_path, opened):
+def test_append_of_a_tree_that_has_grown(own_tree, make_edf, tmp_path, opened):
     store = SignalStore.create(tmp_path / "store", own_tree, verbose=0)
-    (own_tree / "new").mkdir()
-    shutil.copy2(own_tree / "lone.EDF", own_tree / "new/night.edf")
+    make_edf(own_tree / "new/night.edf", ["C3", "C4", "Cz"])
     opened.clear()
     longer = store.append(own_tree, verbose=0)
     assert opened == ["new/night.edf"]
@@ -363,18 +362,18 @@ def test_a_full_disk_loses_nothing_that_was_stored(recordings, tmp_path, full_di
     assert store.checksum == SignalStore.create(tmp_path / "b", recordings, verbose=0).checksum
 
 
-def test_a_full_disk_leaves_the_store_as_it_was(recordings, tmp_path, full_disk):
+def test_a_full_disk_leaves_the_store_as_it_was(recordings, others, tmp_path, full_disk):
     store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
     before = on_disk(store.path), (store.path / "samples.bin").stat().st_mtime_ns
     full_disk(2)
     with pytest.raises(OSError, match=r"No space left on device\); the store is as it was"):
-        store.append(recordings, verbose=0)
+        store.append(others, verbose=0)
     assert (on_disk(store.path), (store.path / "samples.bin").stat().st_mtime_ns) == before
     full_disk(100)
-    assert len(store.append(recordings, verbose=0)) == 2 * len(store)
+    assert len(store.append(others, verbose=0)) == 2 * len(store)
 
 
-def test_no_room_for_the_index(recordings, tmp_path, monkeypatch):
+def test_no_room_for_the_index(recordings, others, tmp_path, monkeypatch):
     store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
     before = on_disk(store.path)
 
@@ -384,7 +383,7 @@ def test_no_room_for_the_index(recordings, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("os.replace", full)
         with pytest.raises(OSError, match=r"store\.json cannot be written \(No space left"):
-            store.append(recordings, verbose=0)
+            store.append(others, verbose=0)
     assert on_disk(store.path) == before
 
 
@@ -400,16 +399,16 @@ def test_a_killed_append_is_as_if_it_had_not_been(recordings, make_raw, tmp_path
     assert (store.path / "samples.bin").stat().st_size == longer.n_bytes
 
 
-def test_two_at_a_time_are_refused(recordings, tmp_path):
+def test_two_at_a_time_are_refused(recordings, others, tmp_path):
     store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
     before = on_disk(store.path)
     with (
         writing._locked(store.path / "samples.bin"),
         pytest.raises(BlockingIOError, match="is being written by another process; wait"),
     ):
-        store.append(recordings, verbose=0)
+        store.append(others, verbose=0)
     assert on_disk(store.path) == before
-    assert len(store.append(recordings, verbose=0)) == 2 * len(store)
+    assert len(store.append(others, verbose=0)) == 2 * len(store)
 
 
 def test_commits_take_a_small_share_of_the_time(make_raw, tmp_path, monkeypatch):
@@ -427,3 +426,19 @@ def test_commits_take_a_small_share_of_the_time(make_raw, tmp_path, monkeypatch)
     assert written[0] == 0  # the folder is claimed before anything is read
     assert written[-1] == 40
     assert len(written) < 6
+
+
+def test_what_is_there_already_is_not_added_twice(recordings, others, tmp_path):
+    """A dataset's recordings have no names; that a call was repeated is told by the samples."""
+    store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
+    both = BaseConcatDataset([*recordings.datasets, *others.datasets])
+    with pytest.warns(UserWarning, match=r"4 of 8 .*it is stored already, as recording-0\."):
+        longer = store.append(both, verbose=0)
+    assert len(longer) == 2 * len(store)
+
+
+def test_where_nothing_was_stored_other_settings_may_be_tried(recordings, tmp_path):
+    with pytest.raises(ValueError, match="no EEG channel among Oz"):
+        SignalStore.create(tmp_path / "store", recordings, channels=["Oz"], verbose=0)
+    store = SignalStore.create(tmp_path / "store", recordings, channels=["C3", "Fz"], verbose=0)
+    assert set(map(tuple, store.recordings["ch_names"])) == {("C3",), ("Fz",)}
