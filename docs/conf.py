@@ -15,5 +15,5 @@ extensions = [
 ]
 autosummary_generate = True
 numpydoc_show_class_members = False
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "measured"]
 html_theme = "pydata_sphinx_theme"
