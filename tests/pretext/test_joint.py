@@ -181,5 +181,6 @@ def test_mistakes_are_explained(arguments, error, message):
 
 
 def test_every_name_is_known():
-    assert set(PRETEXT_TASKS) == {"pars", "mae", "mp3", "droppos", "joint"}
+    ours = {name for name, task in PRETEXT_TASKS.items() if "braindecode_pars" in task.__module__}
+    assert ours == {"pars", "mae", "mp3", "droppos", "joint"}
     assert PRETEXT_TASKS["pars"] is PARS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 
 import pandas as pd
+import pytest
 import torch
 from small_runs import import_ahead, last_checkpoint, make_store, run_and_die, small_config, started
 
@@ -14,6 +15,16 @@ from braindecode_pars.runs.checkpoint import Checkpoint
 import_ahead()
 
 
+@pytest.fixture
+def one_thread():
+    """As in the processes that are killed: the order of sums depends on the number of threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("one_thread")
 def test_a_run_killed_again_and_again_ends_with_the_same_bits(tmp_path):
     store = make_store(tmp_path / "store").path
     config = small_config(batch_size=8, micro_batch_size=4, drop_prob=0.1)
