@@ -24,7 +24,7 @@ __all__ = ["cuda_loop", "training_loop"]
 PAPER_WINDOWS, PAPER_EPOCHS = 1_500_000, 1000
 
 
-def training_loop(batch_size: int = 32, n_steps: int = 2, rounds: int = 3) -> Iterator[Row]:
+def training_loop(batch_size: int = 32, n_steps: int = 5, rounds: int = 3) -> Iterator[Row]:
     """At the paper's size on the CPU, beside bare steps on one tensor in memory."""
     torch.manual_seed(0)
     task, x = PARS(N_TIMES), torch.randn(batch_size, N_TIMES)
