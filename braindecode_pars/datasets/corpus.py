@@ -12,6 +12,7 @@ import joblib
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from tqdm.auto import tqdm
 
+from braindecode_pars.datasets.preparation import left_out_sentence
 from braindecode_pars.datasets.window_cache import WindowCache
 
 __all__ = ["Recording", "choose_subjects", "read_corpus"]
@@ -139,13 +140,7 @@ def read_corpus(
             windows.set_description(dict(recording.description), overwrite=True)
             datasets.append(windows)
     if failures:
-        more = f" And {len(failures) - 20} more." if len(failures) > 20 else ""
-        warnings.warn(
-            f"{len(failures)} of {len(recordings)} recordings were left out. "
-            + " ".join(failures[:20])
-            + more,
-            stacklevel=3,
-        )
+        warnings.warn(left_out_sentence(failures, len(recordings)), stacklevel=3)
     if verbose and too_short:
         print(f"{too_short} of {len(recordings)} recordings hold no window and were left out.")
     if not datasets:

@@ -16,10 +16,12 @@ __all__ = [
     "COMMON_CHANNELS",
     "SFREQ",
     "SLEEP_STAGES",
+    "VOLTS",
     "check_positive",
     "event_windows",
     "filter_and_resample",
     "fixed_windows",
+    "left_out_sentence",
     "pick_electrodes",
     "read_edf",
 ]
@@ -35,6 +37,17 @@ SFREQ = 200.0
 
 #: Classes of the sleep corpora, in the order of the targets 0 to 4.
 SLEEP_STAGES = ("W", "R", "N1", "N2", "N3")
+
+
+#: Units of voltages in WFDB headers, in volts.
+VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6}
+
+
+def left_out_sentence(left_out: Sequence[str], n_recordings: int) -> str:
+    """Which recordings were left out and why, twenty of them at most."""
+    more = f" And {len(left_out) - 20} more." if len(left_out) > 20 else ""
+    shown = " ".join(left_out[:20])
+    return f"{len(left_out)} of {n_recordings} recordings were left out. {shown}{more}"
 
 
 def check_positive(**numbers: float) -> None:

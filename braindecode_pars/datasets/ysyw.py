@@ -17,6 +17,7 @@ from braindecode_pars.datasets.corpus import Recording, choose_subjects, read_co
 from braindecode_pars.datasets.preparation import (
     SFREQ,
     SLEEP_STAGES,
+    VOLTS,
     event_windows,
     filter_and_resample,
     fixed_windows,
@@ -46,7 +47,6 @@ CARD: dict[str, Any] = dict(
 WINDOW_SECONDS = 30.0
 _NAME = re.compile(r"(tr|te)\d\d-\d{4}\.mat")
 _PARTS = {"labeled": ("train", "valid", "test"), "pretraining": ("unlabeled", "train")}
-_VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6}
 
 
 def recordings(path: str | Path, *, split_seed: int = 0) -> list[Recording]:
@@ -212,10 +212,10 @@ def _read_signals(file: Path) -> mne.io.BaseRaw:
         raise ValueError(
             f"it is damaged or truncated ({error}); remove it and fetch it again."
         ) from error
-    strange = sorted(set(read.units) - set(_VOLTS)) if wanted else []
+    strange = sorted(set(read.units) - set(VOLTS)) if wanted else []
     if strange:
-        raise ValueError(f"its signals are in {', '.join(strange)}, not in {', '.join(_VOLTS)}.")
-    scale = [[_VOLTS.get(unit, 1.0)] for unit in read.units]
+        raise ValueError(f"its signals are in {', '.join(strange)}, not in {', '.join(VOLTS)}.")
+    scale = [[VOLTS.get(unit, 1.0)] for unit in read.units]
     info = mne.create_info(read.sig_name, float(read.fs), "eeg")
     return mne.io.RawArray(read.p_signal.T * scale, info, verbose="error")
 

@@ -17,7 +17,12 @@ import wfdb
 from braindecode.datasets import EEGWindowsDataset, RawDataset, WindowsDataset
 from torch.utils.data import ConcatDataset
 
-from braindecode_pars.datasets.preparation import check_positive, filter_and_resample, read_edf
+from braindecode_pars.datasets.preparation import (
+    VOLTS,
+    check_positive,
+    filter_and_resample,
+    read_edf,
+)
 
 __all__ = ["Preparation", "Source", "find_sources"]
 
@@ -26,7 +31,6 @@ ACCEPTED = (
     "folder of .edf, .bdf, .fif or WFDB (.hea) recordings"
 )
 
-_VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6}
 _BIDS_SUBJECT = re.compile(r"(?:^|[/_])sub-([A-Za-z0-9]+)")
 #: Other kinds of signals, as EDF+ abbreviates them.
 _OTHER_KIND = re.compile(r"(ECG|EKG|EMG|EOG|ERG|MEG|MCG|Temp|Resp|SaO2|Light|Sound)\b", re.I)
@@ -285,11 +289,11 @@ def _only_eeg_by_label(raw: mne.io.BaseRaw) -> mne.io.BaseRaw:
 def _read_wfdb(file: Path) -> mne.io.BaseRaw:
     """Signals that are voltages."""
     record = wfdb.rdrecord(str(file.with_suffix("")))
-    volts = [i for i, unit in enumerate(record.units) if unit in _VOLTS]
+    volts = [i for i, unit in enumerate(record.units) if unit in VOLTS]
     if not volts:
         raise ValueError(
-            f"its signals are in {', '.join(sorted(set(record.units)))}, not in {', '.join(_VOLTS)}"
+            f"its signals are in {', '.join(sorted(set(record.units)))}, not in {', '.join(VOLTS)}"
         )
-    scale = [[_VOLTS[record.units[i]]] for i in volts]
+    scale = [[VOLTS[record.units[i]]] for i in volts]
     info = mne.create_info([record.sig_name[i] for i in volts], float(record.fs), "eeg")
     return mne.io.RawArray(record.p_signal.T[volts] * scale, info, verbose="error")

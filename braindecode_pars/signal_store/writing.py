@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
+from braindecode_pars.datasets.preparation import left_out_sentence
 from braindecode_pars.files import locked
 from braindecode_pars.signal_store.index import INDEX, SAMPLES, Index, StoredRecording
 from braindecode_pars.signal_store.reading import Encoded, Unusable, read_all
@@ -251,13 +252,7 @@ def _store(
                 left_out.append(f"{source.told}: {result.why}")
             on_time()
     if left_out:
-        more = f" And {len(left_out) - 20} more." if len(left_out) > 20 else ""
-        warnings.warn(
-            f"{len(left_out)} of {len(sources)} recordings were left out. "
-            + " ".join(left_out[:20])
-            + more,
-            stacklevel=4,
-        )
+        warnings.warn(left_out_sentence(left_out, len(sources)), stacklevel=4)
     if not index.recordings:
         raise ValueError(f"None of {len(sources)} recordings could be stored.")
 
