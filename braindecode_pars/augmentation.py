@@ -37,14 +37,21 @@ class ChannelNoise(Transform):
     std : float
         Standard deviation of the noise, in units of the channel's in this window.
     random_state : int | numpy.random.RandomState | None
+        Of the draws. In PARSClassifier they follow the classifier's ``random_state`` instead.
+
+    Raises
+    ------
+    ValueError
+        When a probability is not in [0, 1], or ``std`` is negative.
 
     Examples
     --------
     >>> import torch
     >>> from braindecode_pars.augmentation import ChannelNoise
-    >>> noisy, _ = ChannelNoise(channel_probability=1.0)(torch.randn(4, 3, 200), torch.zeros(4))
-    >>> noisy.shape
-    torch.Size([4, 3, 200])
+    >>> windows, labels = torch.randn(4, 3, 200), torch.zeros(4)
+    >>> noisy, _ = ChannelNoise(channel_probability=1.0, random_state=0)(windows, labels)
+    >>> noisy.shape, torch.equal(noisy, windows)
+    (torch.Size([4, 3, 200]), False)
     """
 
     operation = staticmethod(add_channel_noise)  # type: ignore[assignment]
@@ -65,5 +72,5 @@ class ChannelNoise(Transform):
         self.std = std
 
     def get_augmentation_params(self, *batch: Tensor) -> dict[str, Any]:
-        """Arguments of the operation."""
+        """Arguments of :func:`add_channel_noise`, whatever the batch."""
         return dict(channel_probability=self.channel_probability, std=self.std, rng=self.rng)

@@ -21,7 +21,8 @@ __all__ = ["Pretraining", "ProgressLine", "WarmupCosine"]
 class WarmupCosine(Callback):
     """Linear warm-up, then cosine annealing to zero, in every step (section 2.5).
 
-    A closed form of the step within one call of ``fit``, as long as the net's ``max_epochs``.
+    A closed form of the step within one call of ``fit``, as long as the net's ``max_epochs``. The
+    defaults are the paper's: from a tenth of the rate, over the first 100 of 1000 epochs.
 
     Parameters
     ----------
@@ -31,6 +32,18 @@ class WarmupCosine(Callback):
         Share of the learning rate to start from.
     first_epoch : int
         How many of the net's ``max_epochs`` were trained before, by a net that is now resumed.
+
+    Raises
+    ------
+    ValueError
+        From the net's ``fit``, when ``warmup`` is not in [0, 1) or ``start`` not in [0, 1].
+
+    Examples
+    --------
+    >>> from braindecode_pars.callbacks import WarmupCosine
+    >>> schedule = WarmupCosine()
+    >>> [round(schedule.factor(share), 3) for share in (0, 0.05, 0.1, 0.55, 1)]
+    [0.1, 0.55, 1.0, 0.5, 0.0]
     """
 
     def __init__(self, warmup: float = 0.1, start: float = 0.1, first_epoch: int = 0):
@@ -39,7 +52,24 @@ class WarmupCosine(Callback):
         self.first_epoch = first_epoch
 
     def factor(self, progress: float) -> float:
-        """Share of the learning rate when a share ``progress`` of all steps is done."""
+        r"""Share of the learning rate at some point of training.
+
+        With warm-up over a share :math:`w` from a share :math:`s` of the rate, at :math:`p`
+
+        .. math::
+            s + (1 - s) \, p / w \quad (p < w), \qquad
+            \tfrac12 \left(1 + \cos \pi \frac{p - w}{1 - w}\right) \quad (p \ge w).
+
+        Parameters
+        ----------
+        progress : float
+            Share of all steps that are done.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
         if progress < self.warmup:
             return self.start + (1 - self.start) * progress / self.warmup
         annealed = (progress - self.warmup) / (1 - self.warmup)
@@ -80,6 +110,15 @@ class ProgressLine(Callback):
         History entries to show behind the bar, and their short names.
     first_epoch : int
         How many of the net's ``max_epochs`` were trained before; the bar begins there.
+
+    Examples
+    --------
+    >>> from braindecode_pars.callbacks import ProgressLine
+    >>> from braindecode_pars.pretext import PARS
+    >>> from braindecode_pars.pretraining import PretrainingNet
+    >>> shown = {"train_loss_relative": "loss/chance"}
+    >>> bar = ProgressLine("pretraining", shown)
+    >>> net = PretrainingNet(PARS, callbacks=[bar], callbacks__print_log=None)
     """
 
     def __init__(
@@ -126,7 +165,8 @@ class Pretraining(Callback):
 
     Works in any skorch net whose module has an ``encoder``, for example
     ``EEGClassifier(PARSNet, callbacks=[Pretraining("pars", epochs=100)])``. Only the training
-    part of the internal split is seen, never the validation part.
+    part of the internal split is seen, never the validation part. The defaults are for a laptop;
+    the paper's settings are in :mod:`~braindecode_pars.paper`.
 
     Parameters
     ----------
@@ -158,15 +198,41 @@ class Pretraining(Callback):
 
     Attributes
     ----------
-    net_ : PretrainingNet
-        After pretraining, with ``net_.history``.
+    net_ : PretrainingNet | None
+        After pretraining, with ``net_.history``; None before.
+
+    Raises
+    ------
+    TypeError
+        From the net's ``fit``, when its module has no PatchEncoder as ``encoder``.
+    ValueError, TypeError
+        There too, when the task does not fit the windows, as in
+        :func:`~braindecode_pars.pretext.make_task`.
+    KeyboardInterrupt
+        There too, after Ctrl-C; the encoder keeps what it has learned.
 
     Examples
     --------
     >>> from braindecode import EEGClassifier
-    >>> from braindecode_pars import PARSNet
+    >>> from braindecode_pars import PARSNet, datasets
     >>> from braindecode_pars.callbacks import Pretraining
-    >>> net = EEGClassifier(PARSNet, callbacks=[Pretraining("pars", epochs=100)])
+    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
+    >>> pretraining = Pretraining("pars", epochs=2, verbose=0)
+    >>> net = EEGClassifier(
+    ...     PARSNet,
+    ...     module__sfreq=100.0,
+    ...     module__embed_dim=16,
+    ...     module__num_layers=1,
+    ...     callbacks=[pretraining],
+    ...     classes=list(range(5)),
+    ...     train_split=None,
+    ...     max_epochs=1,
+    ...     batch_size=8,
+    ...     verbose=0,
+    ... )
+    >>> net = net.fit(windows, y=None)
+    >>> len(pretraining.net_.history)
+    2
     """
 
     def __init__(
@@ -210,7 +276,27 @@ class Pretraining(Callback):
     def pretrain(self, encoder: PatchEncoder, windows: Dataset, device: Any) -> PretrainingNet:
         """Pretrain an encoder in place on a dataset of windows.
 
-        A KeyboardInterrupt is passed on; what was trained until then stays in ``encoder``.
+        The net calls this by itself; it serves without a net too, after ``initialize()``.
+
+        Parameters
+        ----------
+        encoder : PatchEncoder
+            What is trained.
+        windows : torch Dataset
+            As :class:`~braindecode_pars.windows.SingleChannelWindows` takes it; those of
+            ``unlabeled`` come on top.
+        device : torch.device | str
+            Where to train.
+
+        Returns
+        -------
+        PretrainingNet
+            The trained net, also in ``net_``.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            After Ctrl-C; what was trained until then stays in ``encoder``.
         """
         parts = [windows] if self.unlabeled is None else [windows, self.unlabeled]
         n_times = self.n_times or SingleChannelWindows(parts).n_times

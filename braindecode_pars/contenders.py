@@ -49,6 +49,7 @@ def contenders(
     Returns
     -------
     dict of str to estimator
+        Unfitted, by the name that tables and figures show.
 
     Raises
     ------

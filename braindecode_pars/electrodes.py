@@ -19,7 +19,19 @@ _REFERENCES = {"REF", "LE", "AR", "AVG", "A1", "A2", "M1", "M2", "CAR", "LER"}
 
 
 def template_montage() -> mne.channels.DigMontage:
-    """The 10-05 system, under the name that the installed MNE has for it."""
+    """The 10-05 system, under the name that the installed MNE has for it.
+
+    Returns
+    -------
+    mne.channels.DigMontage
+        As ``raw.set_montage`` takes it.
+
+    Examples
+    --------
+    >>> from braindecode_pars.electrodes import template_montage
+    >>> {"C3", "Cz", "C4"} <= set(template_montage().ch_names)
+    True
+    """
     known = mne.channels.get_builtin_montages()
     return mne.channels.make_standard_montage(
         "colin27_1005" if "colin27_1005" in known else "standard_1005"
@@ -86,12 +98,21 @@ class ElectrodeCode(nn.Module):
     """Fourier code of 3-D electrode positions, and one learned code for unknown ones.
 
     Sines and cosines of each coordinate, in units of the head's radius, at wavelengths of 4, 2,
-    1 and 1/2 radii, then a linear layer.
+    1 and 1/2 radii, then a linear layer. It is what ``electrode_position=True`` adds to the
+    spatial tokens of :class:`~braindecode_pars.PARSNet`; the paper has none.
 
     Parameters
     ----------
     embed_dim : int
         Size of the code.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.electrodes import ElectrodeCode
+    >>> left, unknown = [-0.06, 0.0, 0.06], [torch.nan] * 3
+    >>> ElectrodeCode(embed_dim=32)(torch.tensor([left, unknown])).shape
+    torch.Size([2, 32])
     """
 
     N_WAVELENGTHS = 4
@@ -102,9 +123,16 @@ class ElectrodeCode(nn.Module):
         self.unknown_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
 
     def forward(self, positions: Tensor) -> Tensor:
-        """Metres in the head frame, (..., n_chans, 3) -> (..., n_chans, embed_dim).
+        """Encode positions.
 
-        A position with a NaN in it, or at the origin, is unknown.
+        Parameters
+        ----------
+        positions : Tensor, shape (..., n_chans, 3)
+            Metres in the head frame. One with a NaN in it, or at the origin, is unknown.
+
+        Returns
+        -------
+        Tensor, shape (..., n_chans, embed_dim)
         """
         unknown = ~(positions.isfinite().all(-1) & positions.any(-1))
         positions = positions.masked_fill(unknown[..., None], 0.0)

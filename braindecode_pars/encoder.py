@@ -22,6 +22,22 @@ class MultiHeadAttention(nn.Module):
         Size of queries, features and output.
     num_heads : int
         Attention heads; must divide ``embed_dim``.
+
+    Raises
+    ------
+    ValueError
+        When ``num_heads`` does not divide ``embed_dim``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.encoder import MultiHeadAttention
+    >>> attention = MultiHeadAttention(embed_dim=32, num_heads=4)
+    >>> queries, features = torch.randn(2, 1, 32), torch.randn(2, 30, 32)
+    >>> attention(queries, features).shape
+    torch.Size([2, 1, 32])
+    >>> attention.weights(queries, features).shape
+    torch.Size([2, 4, 1, 30])
     """
 
     def __init__(self, embed_dim: int, num_heads: int):
@@ -46,13 +62,16 @@ class MultiHeadAttention(nn.Module):
         Parameters
         ----------
         queries : Tensor, shape (batch, n_queries, embed_dim)
+            Who attends.
         features : Tensor, shape (batch, n_features, embed_dim)
+            What is attended to.
         key_mask : Tensor of bool, shape (batch, n_features) | None
             True where a feature may be attended to. Every example needs at least one.
 
         Returns
         -------
         Tensor, shape (batch, n_queries, embed_dim)
+            A mixture of the features for each query.
         """
         attended = F.scaled_dot_product_attention(
             self.split_heads(self.query(queries)),
@@ -63,7 +82,12 @@ class MultiHeadAttention(nn.Module):
         return self.output(attended.transpose(1, 2).flatten(-2))
 
     def weights(self, queries: Tensor, features: Tensor, key_mask: Tensor | None = None) -> Tensor:
-        """How much each query attends to each feature; arguments as those of ``forward``.
+        """How much each query attends to each feature.
+
+        Parameters
+        ----------
+        queries, features, key_mask
+            As in :meth:`forward`.
 
         Returns
         -------
@@ -78,7 +102,10 @@ class MultiHeadAttention(nn.Module):
 
 
 class TransformerBlock(nn.Module):
-    """Pre-norm block: ``x + MHSA(LN(x))``, then ``x + FF(LN(x))`` (appendix A.1, eqs. 4-5).
+    """Pre-norm transformer block (appendix A.1, equations 4 and 5).
+
+    ``x + MHSA(LN(x))``, then ``x + FF(LN(x))``: self-attention and two linear layers, each on top
+    of what came, after a layer norm.
 
     Parameters
     ----------
@@ -88,6 +115,19 @@ class TransformerBlock(nn.Module):
         Dropout on both residual branches.
     activation : type[nn.Module]
         Between the two linear layers of the feed-forward part.
+
+    Raises
+    ------
+    ValueError
+        When ``num_heads`` does not divide ``embed_dim``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.encoder import TransformerBlock
+    >>> block = TransformerBlock(embed_dim=32, num_heads=4, mlp_dim=64)
+    >>> block(torch.randn(2, 30, 32)).shape
+    torch.Size([2, 30, 32])
     """
 
     def __init__(
@@ -108,7 +148,19 @@ class TransformerBlock(nn.Module):
         self.dropout = nn.Dropout(drop_prob)
 
     def forward(self, x: Tensor, key_mask: Tensor | None = None) -> Tensor:
-        """(batch, n_patches, embed_dim) -> same shape; ``key_mask`` as in MultiHeadAttention."""
+        """Attend, then feed forward; both on top of what came.
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n_patches, embed_dim)
+            Tokens, or the features of the block before.
+        key_mask : Tensor of bool, shape (batch, n_patches) | None
+            True where a token may be attended to.
+
+        Returns
+        -------
+        Tensor, shape (batch, n_patches, embed_dim)
+        """
         normed = self.attention_norm(x)
         x = x + self.dropout(self.attention(normed, normed, key_mask))
         return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
@@ -146,18 +198,35 @@ class PatchEncoder(nn.Module):
     drop_prob : float
         Dropout on the residual branches.
     activation : type[nn.Module]
-        Of the feed-forward parts.
+        Of the feed-forward parts; one of ``torch.nn``, if the encoder is to be saved.
 
     Attributes
     ----------
     config : dict
         The constructor's arguments.
 
+    Raises
+    ------
+    ValueError
+        When a size is not a positive integer, ``embed_dim`` is odd, or ``num_heads`` does not
+        divide it.
+    TypeError
+        When ``activation`` is not a class of modules.
+
+    Notes
+    -----
+    At the paper's size, which is the default, there are 12,727,808 parameters: 102,912 in the
+    tokenizer, 1,577,984 in each block and 1,024 in the final norm.
+
+    References
+    ----------
+    Nie et al. 2023, A time series is worth 64 words, arXiv:2211.14730.
+
     Examples
     --------
     >>> import torch
     >>> from braindecode_pars import PatchEncoder
-    >>> encoder = PatchEncoder(patch_size=100, embed_dim=32, num_layers=1, num_heads=4, mlp_dim=64)
+    >>> encoder = PatchEncoder(patch_size=100, embed_dim=32, num_layers=1)
     >>> tokens = encoder.tokenize(torch.randn(2, 30, 100))
     >>> encoder(tokens).shape
     torch.Size([2, 30, 32])
@@ -215,7 +284,17 @@ class PatchEncoder(nn.Module):
         return self.tokenizer.out_features
 
     def tokenize(self, patches: Tensor) -> Tensor:
-        """(batch, n_patches, patch_size) -> (batch, n_patches, embed_dim), no positions yet."""
+        """Embed patches one by one, without positions.
+
+        Parameters
+        ----------
+        patches : Tensor, shape (batch, n_patches, patch_size)
+            Of signals after :func:`~braindecode_pars.tokens.instance_norm`.
+
+        Returns
+        -------
+        Tensor, shape (batch, n_patches, embed_dim)
+        """
         return self.tokenizer(patches)
 
     def forward(self, tokens: Tensor, key_mask: Tensor | None = None) -> Tensor:
@@ -224,6 +303,7 @@ class PatchEncoder(nn.Module):
         Parameters
         ----------
         tokens : Tensor, shape (batch, n_patches, embed_dim)
+            With whatever positions they are to carry.
         key_mask : Tensor of bool, shape (batch, n_patches) | None
             True where a token may be attended to, in every block.
 

@@ -37,6 +37,14 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
         When there is no such folder or model.
     ImportError
         When a download is asked for and ``huggingface_hub`` is not installed.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from braindecode_pars.hub import model_folder
+    >>> model_folder(".") == Path(".")
+    True
+    >>> model_folder("hf://owner/name@main")  # doctest: +SKIP
     """
     folder = Path(source)
     if folder.is_dir():

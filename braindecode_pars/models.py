@@ -38,15 +38,28 @@ def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | Non
     Parameters
     ----------
     patch_seconds : float
+        Length of a patch in seconds.
     sfreq : float | None
-        Sampling rate in Hz. None makes a patch a thirtieth of the window.
+        Sampling rate in Hz. None makes a patch a thirtieth of the window, as one second is of the
+        paper's windows.
     n_times : int | None
         Samples of a window, where known.
+
+    Returns
+    -------
+    int
+        At least 1.
 
     Raises
     ------
     ValueError
         When the window is shorter than the patch, or neither ``sfreq`` nor ``n_times`` is known.
+
+    Examples
+    --------
+    >>> from braindecode_pars.models import patch_size_for
+    >>> patch_size_for(1.0, 200.0, 6000), patch_size_for(1.0, None, 6000)
+    (200, 200)
     """
     if not 0 < patch_seconds < float("inf"):
         raise ValueError(f"patch_seconds must be positive, got {patch_seconds}.")
@@ -82,12 +95,23 @@ def embed_signals(encoder: PatchEncoder, x: Tensor) -> Tensor:
     Parameters
     ----------
     encoder : PatchEncoder
+        With or without gradients, and in the mode it is in.
     x : Tensor, shape (batch, n_times)
         At least one patch long, in any unit and of any floating type.
 
     Returns
     -------
     Tensor, shape (batch, embed_dim)
+        One vector for each signal.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars import PatchEncoder
+    >>> from braindecode_pars.models import embed_signals
+    >>> encoder = PatchEncoder(patch_size=100, embed_dim=32, num_layers=1)
+    >>> embed_signals(encoder, torch.randn(8, 3000)).shape
+    torch.Size([8, 32])
     """
     normed = instance_norm(x).to(encoder.norm.weight.dtype)
     tokens = encoder.tokenize(grid_patches(normed, encoder.patch_size))
@@ -117,6 +141,18 @@ class PARSNet(EEGModuleMixin, nn.Module):
 
     Parameters
     ----------
+    n_outputs : int
+        Classes; so many logits come out.
+    n_chans : int | None
+        Channels. They may be others in :meth:`forward`.
+    chs_info : list of dict | None
+        As in ``mne.Info["chs"]``; names of channels are what electrode positions come from.
+    n_times : int | None
+        Samples of a window. They may be others in :meth:`forward`.
+    input_window_seconds : float | None
+        Length of a window in seconds; of this, ``n_times`` and ``sfreq`` two tell the third.
+    sfreq : float | None
+        Sampling rate in Hz.
     patch_seconds : float
         Length of a patch in seconds. Where ``sfreq`` is neither given nor inferable, a patch is
         a thirtieth of the window, as one second is of the paper's windows, and a warning says so.
@@ -141,17 +177,28 @@ class PARSNet(EEGModuleMixin, nn.Module):
     ----------
     encoder : PatchEncoder
         What pretraining trains.
+    final_layer : torch.nn.Linear
+        From the pooled token to logits; nothing that is learned comes after it.
     load_report : LoadReport | None
         What :meth:`from_pretrained` found; None in a model that was not loaded.
+
+    Raises
+    ------
+    ValueError
+        When ``n_outputs`` is missing, a size is out of range, a window is shorter than a patch, or
+        signal arguments contradict each other.
 
     Examples
     --------
     >>> import torch
     >>> from braindecode_pars import PARSNet
-    >>> net = PARSNet(n_outputs=5, n_chans=6, n_times=3000, sfreq=100, embed_dim=32,
-    ...               num_layers=1, num_heads=4, mlp_dim=64)
+    >>> net = PARSNet(
+    ...     n_outputs=5, n_chans=6, n_times=3000, sfreq=100, embed_dim=32, num_layers=1
+    ... )
     >>> net(torch.randn(2, 6, 3000)).shape
     torch.Size([2, 5])
+    >>> net.channel_attention(torch.randn(2, 6, 3000)).shape  # of 8 heads
+    torch.Size([2, 8, 6])
 
     References
     ----------
@@ -236,8 +283,24 @@ class PARSNet(EEGModuleMixin, nn.Module):
         Parameters
         ----------
         save_directory : path
+            The folder, made when it does not exist.
         **hub_arguments
             As in ``huggingface_hub.PyTorchModelHubMixin.save_pretrained``, which takes them.
+
+        Returns
+        -------
+        str | None
+            The commit's address with ``push_to_hub=True``, else None.
+
+        Raises
+        ------
+        ImportError
+            When ``push_to_hub=True`` and ``huggingface_hub`` is not installed; the folder is
+            written first.
+        OSError
+            When the folder cannot be written; what it held before is unchanged.
+        ValueError
+            When weights are not finite, or the encoder's activation is not one of ``torch.nn``.
         """
         folder = Path(save_directory)
         self._save_pretrained(folder)
@@ -364,7 +427,13 @@ class PARSNet(EEGModuleMixin, nn.Module):
             self._n_times = n_times
 
     def reset_head(self, n_outputs: int) -> None:
-        """Replace ``final_layer`` by a fresh one for another number of outputs."""
+        """Replace ``final_layer`` by a fresh one for another number of outputs.
+
+        Parameters
+        ----------
+        n_outputs : int
+            Classes.
+        """
         self._set_n_outputs(n_outputs)
         old = self.final_layer
         self.final_layer = nn.Linear(old.in_features, n_outputs).to(old.weight)
@@ -395,6 +464,14 @@ class PARSNet(EEGModuleMixin, nn.Module):
         -------
         Tensor, shape (batch, n_outputs)
             Logits.
+
+        Raises
+        ------
+        TypeError
+            When ``x`` is not a tensor.
+        ValueError
+            When shapes do not fit, a window is shorter than a patch, every channel of a window is
+            missing, or electrode positions are needed and not there.
         """
         query, spatial, keep = self._query_and_keys(x, pos, ch_mask)
         pooled = self.spatial_attention(query, spatial, keep).squeeze(1)  # (batch, embed_dim)

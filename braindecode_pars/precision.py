@@ -26,6 +26,24 @@ class Precision:
     compile : bool
         Compile the encoder, where the time goes, in place: the weights keep their names, and
         random draws stay outside. The first steps then take up to a minute.
+    *args, **kwargs
+        Of the skorch net.
+
+    Raises
+    ------
+    ValueError
+        From ``initialize`` and ``fit``, when ``precision`` is unknown.
+
+    Examples
+    --------
+    >>> from braindecode import EEGClassifier
+    >>> from braindecode_pars import PARSNet
+    >>> from braindecode_pars.precision import Precision
+    >>> class Classifier(Precision, EEGClassifier):
+    ...     pass
+    >>> net = Classifier(PARSNet, precision="bfloat16", device="cpu")
+    >>> net.precision, net.compute_device
+    ('bfloat16', device(type='cpu'))
     """
 
     def __init__(

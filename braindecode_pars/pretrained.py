@@ -36,12 +36,15 @@ CLASSIFIER = "classifier.json"
 class EncoderCard:
     """What a pretrained encoder was trained on.
 
+    Evaluation warns when a test subject is on the card of an encoder, and estimators refuse
+    windows of another sampling rate.
+
     Attributes
     ----------
     sfreq : float | None
-        Sampling rate of its signals in Hz.
+        Sampling rate of its signals in Hz; None where it is not known.
     task : str | None
-        Pretext task.
+        Pretext task by name; None where there was none, or it is not known.
     task_params : dict
         Arguments of the task, as they were given.
     subjects : list | None
@@ -54,6 +57,13 @@ class EncoderCard:
         Last training loss relative to chance.
     versions : dict of str to str
         Of the packages that made it.
+
+    Examples
+    --------
+    >>> from braindecode_pars.pretrained import EncoderCard
+    >>> card = EncoderCard(sfreq=200.0, task="pars", subjects=["P01", "P02"])
+    >>> sorted(card.seen_subjects)
+    ['P01', 'P02']
     """
 
     sfreq: float | None = None
@@ -77,7 +87,28 @@ class EncoderCard:
 
 
 class Pretrained(NamedTuple):
-    """An encoder, where it comes from, and how much of it was found there."""
+    """An encoder, where it comes from, and how much of it was found there.
+
+    What :func:`load_encoder` returns; a tuple of three.
+
+    Attributes
+    ----------
+    encoder : PatchEncoder
+        A new one from a folder; the very one of an object.
+    card : EncoderCard
+        What it was trained on.
+    report : LoadReport | None
+        Which tensors were loaded; None where there was nothing to load.
+
+    Examples
+    --------
+    >>> from braindecode_pars import PatchEncoder
+    >>> from braindecode_pars.pretrained import load_encoder
+    >>> encoder = PatchEncoder(patch_size=100, embed_dim=32, num_layers=1)
+    >>> pretrained = load_encoder(encoder)
+    >>> pretrained.encoder is encoder, pretrained.card.subjects, pretrained.report
+    (True, None, None)
+    """
 
     encoder: PatchEncoder
     card: EncoderCard
@@ -87,7 +118,19 @@ class Pretrained(NamedTuple):
 def save_encoder(encoder: PatchEncoder, card: EncoderCard, folder: str | Path) -> Path:
     """Write ``encoder.safetensors`` and ``encoder.json`` into a folder.
 
-    Each is written aside and renamed, so that a reader never sees half a file.
+    Each is written aside and renamed, so that a reader never sees half a file. Estimators do this
+    by themselves (``PARSEmbedder.save``, and ``checkpoint_dir``); this is for encoders that were
+    pretrained in another way.
+
+    Parameters
+    ----------
+    encoder : PatchEncoder
+        Of any size.
+    card : EncoderCard
+        What it was trained on. Say who its ``subjects`` are, or None for unknown: an empty list
+        says that it has seen nobody.
+    folder : path
+        Made when it does not exist; an encoder that lies there is replaced.
 
     Returns
     -------
@@ -97,9 +140,23 @@ def save_encoder(encoder: PatchEncoder, card: EncoderCard, folder: str | Path) -
     Raises
     ------
     ValueError
-        When the encoder's activation is not one of ``torch.nn`` or its weights are not finite.
+        When the encoder's activation is not one of ``torch.nn``, its weights are not finite, or
+        the folder holds a saved PARSClassifier, whose encoder would hide this one.
     OSError
-        When the folder cannot be written.
+        When the folder cannot be written; what it held before is unchanged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars import PatchEncoder
+    >>> from braindecode_pars.pretrained import EncoderCard, save_encoder
+    >>> encoder = PatchEncoder(patch_size=100, embed_dim=32, num_layers=1)
+    >>> card = EncoderCard(sfreq=100.0, task="pars", subjects=[1, 2], epochs=50)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     folder = save_encoder(encoder, card, folder)
+    ...     sorted(file.name for file in folder.iterdir())
+    ['encoder.json', 'encoder.safetensors']
     """
     refuse_classifier_folder(Path(folder))
     return write_folder(folder, **encoder_files(encoder, card))
@@ -134,11 +191,11 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
     Parameters
     ----------
     source : str | Path | object
-        A folder made by :func:`save_encoder`, ``PARSClassifier.save`` or
-        ``PARSNet.save_pretrained``; the same on the Hugging
-        Face Hub, ``"hf://owner/name"`` to download it and ``"owner/name"`` where it has been
-        downloaded before; a PatchEncoder; or anything fitted that has one: an estimator
-        (``.encoder_``), a skorch net (``.module_.encoder``), a model (``.encoder``).
+        A folder made by :func:`save_encoder`, ``PARSEmbedder.save``, ``PARSClassifier.save``,
+        ``PARSNet.save_pretrained`` or :func:`runs.pretrain <braindecode_pars.runs.pretrain>`; the
+        same on the Hugging Face Hub, ``"hf://owner/name"`` to download it and ``"owner/name"``
+        where it has been downloaded before; a PatchEncoder; or anything fitted that has one: an
+        estimator (``.encoder_``), a skorch net (``.module_.encoder``), a model (``.encoder``).
     strict : bool
         Refuse an encoder of which only a part is there. False loads what fits, and the report
         tells what that was.
@@ -161,6 +218,23 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
         message counts them.
     TypeError
         When the source is nothing of the above.
+    ImportError
+        When a download is asked for and ``huggingface_hub`` is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from braindecode_pars import PatchEncoder
+    >>> from braindecode_pars.pretrained import (
+    ...     EncoderCard, load_encoder, save_encoder
+    ... )
+    >>> encoder = PatchEncoder(patch_size=100, embed_dim=32, num_layers=1)
+    >>> card = EncoderCard(sfreq=100.0, subjects=[1, 2])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     folder = save_encoder(encoder, card, folder)
+    ...     loaded, card, report = load_encoder(folder)
+    >>> card.subjects, str(report)
+    ([1, 2], '20 of 20 tensors loaded')
     """
     if isinstance(source, (str, Path)):
         folder = model_folder(source)

@@ -20,11 +20,28 @@ NO_DECAY = [(pattern, {"weight_decay": 0.0}) for pattern in ("*bias", "*norm*", 
 
 
 class RelativeLoss(Callback):
-    """Record the loss relative to :meth:`PretextTask.chance_loss`: 1 is a blind guesser.
+    """Record the loss relative to chance: 1 is a blind guesser.
 
-    Raw losses of different tasks and settings do not compare; these do. Adds
-    ``train_loss_relative`` and ``valid_loss_relative`` to the history, and for a task with
-    :meth:`PretextTask.part_losses` one of these a part, such as ``train_loss_relative_mae``.
+    Raw losses of different tasks and settings do not compare; these do. Chance is what the task's
+    :meth:`~braindecode_pars.pretext.PretextTask.chance_loss` says. Adds ``train_loss_relative``
+    and ``valid_loss_relative`` to the history of a :class:`PretrainingNet`, which has this
+    callback already; and for a task with
+    :meth:`~braindecode_pars.pretext.PretextTask.part_losses` one of these a part, such as
+    ``train_loss_relative_mae``.
+
+    Attributes
+    ----------
+    chance_ : float
+        The task's loss at chance.
+
+    Examples
+    --------
+    >>> from braindecode_pars.pretext import PARS
+    >>> from braindecode_pars.pretraining import PretrainingNet, RelativeLoss
+    >>> task = PARS(n_times=600, patch_size=100, embed_dim=16, num_layers=1)
+    >>> net = PretrainingNet(task, verbose=0).initialize()
+    >>> isinstance(dict(net.callbacks_)["relative_loss"], RelativeLoss)
+    True
     """
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
@@ -62,6 +79,27 @@ class NoSilentFailure:
 
     skorch swallows Ctrl-C, and whoever waits for the net (a pipeline, a cross-validation) would
     go on with half-trained weights. Here training ends in good order, and it is raised again.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        From ``fit``, after Ctrl-C; the net keeps what it has learned.
+    ValueError
+        From ``fit``, when the training loss is NaN or infinite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import torch
+    >>> from skorch import NeuralNetRegressor
+    >>> from braindecode_pars.pretraining import NoSilentFailure
+    >>> class Net(NoSilentFailure, NeuralNetRegressor):
+    ...     pass
+    >>> net = Net(torch.nn.Linear(1, 1), lr=0.1, train_split=None, verbose=0)
+    >>> net.fit(np.ones((4, 1), "float32"), np.full((4, 1), np.nan, "float32"))
+    Traceback (most recent call last):
+        ...
+    ValueError: The training loss became nan in epoch 1 of Net at learning rate 0.1; lower ...
     """
 
     def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
@@ -112,7 +150,8 @@ class PretrainingNet(NoSilentFailure, Precision, NeuralNet):
     optimizer : type[Optimizer]
         AdamW with the paper's betas (0.9, 0.999), and weight decay on linear weights only.
     lr, max_epochs, batch_size, train_split
-        As in skorch; ``train_split=None``, no internal validation, is the default here.
+        As in skorch. The paper's rate, epochs and batch are the default (section 2.5), and so is
+        ``train_split=None``, no internal validation.
     validation_seed : int
         Validation loss is computed with random draws (channel, crop, patches, masks) that start
         from this seed every time, so that epochs compare.
@@ -121,15 +160,28 @@ class PretrainingNet(NoSilentFailure, Precision, NeuralNet):
     *args, **kwargs
         As in :class:`skorch.NeuralNet`.
 
+    Attributes
+    ----------
+    history : skorch.history.History
+        One row an epoch: what skorch records, and what :class:`RelativeLoss` adds.
+    module_ : PretextTask
+        The trained task; its ``encoder`` is what crosses to fine-tuning.
+
+    Raises
+    ------
+    KeyboardInterrupt, ValueError
+        From ``fit``, as in :class:`NoSilentFailure`.
+
     Examples
     --------
     >>> import numpy as np
     >>> from braindecode_pars.pretext import PARS
     >>> from braindecode_pars.pretraining import PretrainingNet
-    >>> task = PARS(n_times=600, patch_size=100, embed_dim=16, num_layers=1, num_heads=2)
+    >>> task = PARS(n_times=600, patch_size=100, embed_dim=16, num_layers=1)
     >>> net = PretrainingNet(task, max_epochs=2, batch_size=8, verbose=0)
     >>> signals = np.random.randn(16, 600).astype("float32")
-    >>> sorted(key for key in net.fit(signals).history[-1] if key.startswith("train_loss"))
+    >>> last = net.fit(signals).history[-1]
+    >>> sorted(key for key in last if key.startswith("train_loss"))
     ['train_loss', 'train_loss_best', 'train_loss_relative']
     """
 

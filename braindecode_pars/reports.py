@@ -20,7 +20,35 @@ _LEFT_OUT = ("leave_one_subject_out", "compare")
 
 
 def show_scores(console: Console, scores: pd.DataFrame) -> None:
-    """Print mean and standard deviation of every method; for comparisons also what they tell."""
+    """Print mean and standard deviation of every method; for comparisons also what they tell.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        Where to.
+    scores : DataFrame
+        Of one protocol.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from rich.console import Console
+    >>> from braindecode_pars.reports import show_scores
+    >>> protocol = "leave_one_subject_out"
+    >>> same = dict(protocol=protocol, dataset="", n_train_subjects=1, seed=0)
+    >>> scores = pd.DataFrame([
+    ...     dict(same, method="PARS", subject="P01", metric="kappa", value=0.5),
+    ...     dict(same, method="PARS", subject="P02", metric="kappa", value=0.7),
+    ... ])
+    >>> console = Console(width=60, force_terminal=False)
+    >>> show_scores(console, scores)  # doctest: +NORMALIZE_WHITESPACE
+     mean ± SD over 2 subjects left out
+    ┏━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━┓
+    ┃ method     ┃               kappa ┃
+    ┡━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━┩
+    │ PARS       │       0.600 ± 0.141 │
+    └────────────┴─────────────────────┘
+    """
     left_out = scores["protocol"].iloc[0] in _LEFT_OUT
     console.print(_table(scores, over="subjects" if left_out else "seeds"))
     if scores["protocol"].iloc[0] == "compare":
@@ -62,8 +90,9 @@ def draw(scores: pd.DataFrame, folder: Path, *, rows: str = "", columns: str = "
     Parameters
     ----------
     scores : DataFrame
+        Of one protocol.
     folder : Path
-        Where the figure goes.
+        Where the figure goes; it must exist.
     rows, columns : str
         Of an ablation's grid.
 
@@ -71,6 +100,21 @@ def draw(scores: pd.DataFrame, folder: Path, *, rows: str = "", columns: str = "
     -------
     Path
         The file, named after the metric.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from braindecode_pars.reports import draw
+    >>> same = dict(protocol="compare", dataset="", n_train_subjects=1, seed=0)
+    >>> scores = pd.DataFrame([
+    ...     dict(same, method="PARS", subject="P01", metric="kappa", value=0.5),
+    ...     dict(same, method="PARS", subject="P02", metric="kappa", value=0.7),
+    ... ])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     draw(scores, Path(folder)).name
+    'kappa.png'
     """
     metric = scores["metric"].iloc[0]
     ax = _axes(scores, metric, rows, columns)

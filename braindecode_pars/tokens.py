@@ -36,6 +36,14 @@ def instance_norm(x: Tensor, eps: float = 1e-20) -> Tensor:
     -------
     Tensor, shape (..., n_times)
         Of the floating type of ``x``. A constant signal becomes zeros.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.tokens import instance_norm
+    >>> instance_norm(torch.tensor([[1e-6, 3e-6], [5.0, 5.0]]))
+    tensor([[-1.,  1.],
+            [ 0.,  0.]])
     """
     dtype = x.dtype if x.is_floating_point() else torch.float32
     # Half precision cannot hold a variance in squared volts.
@@ -49,9 +57,12 @@ def instance_norm(x: Tensor, eps: float = 1e-20) -> Tensor:
 def grid_patches(x: Tensor, patch_size: int) -> Tensor:
     """Cut signals into adjacent patches; a tail shorter than a patch is dropped.
 
+    So are patches taken in fine-tuning (section 2.5) and by the rivals of PARS (appendix A.2).
+
     Parameters
     ----------
     x : Tensor, shape (batch, n_times)
+        Signals, at least one patch long.
     patch_size : int
         Samples in a patch.
 
@@ -59,6 +70,14 @@ def grid_patches(x: Tensor, patch_size: int) -> Tensor:
     -------
     Tensor, shape (batch, n_times // patch_size, patch_size)
         A view of ``x``. Patch ``n`` starts at sample ``n * patch_size``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.tokens import grid_patches
+    >>> grid_patches(torch.arange(7)[None], patch_size=3)
+    tensor([[[0, 1, 2],
+             [3, 4, 5]]])
     """
     return x.unfold(-1, patch_size, patch_size)
 
@@ -69,6 +88,7 @@ def extract_patches(x: Tensor, starts: Tensor, patch_size: int) -> Tensor:
     Parameters
     ----------
     x : Tensor, shape (batch, n_times)
+        Signals.
     starts : Tensor of int64, shape (batch, n_patches)
         First sample of each patch, between 0 and ``n_times - patch_size``.
     patch_size : int
@@ -77,6 +97,17 @@ def extract_patches(x: Tensor, starts: Tensor, patch_size: int) -> Tensor:
     Returns
     -------
     Tensor, shape (batch, n_patches, patch_size)
+        In the order of ``starts``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.tokens import extract_patches
+    >>> starts = torch.tensor([[4, 1, 2]])
+    >>> extract_patches(torch.arange(7)[None], starts, patch_size=2)
+    tensor([[[4, 5],
+             [1, 2],
+             [2, 3]]])
     """
     examples = torch.arange(len(x), device=x.device)[:, None]
     return x.unfold(-1, patch_size, 1)[examples, starts]
@@ -91,13 +122,33 @@ def random_starts(
     device: torch.device | str | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Draw independent patch starts, uniform on ``0 .. n_times - patch_size`` (section 2.1).
+    """Draw independent patch starts, all equally likely (section 2.1).
 
-    Patches may overlap: forty one-second patches do not fit thirty seconds otherwise.
+    Starts are from 0 to ``n_times - patch_size``. Patches may overlap: forty one-second patches
+    do not fit thirty seconds otherwise.
+
+    Parameters
+    ----------
+    batch_size, n_patches : int
+        Signals, and patches of each.
+    n_times, patch_size : int
+        Samples of a signal and of a patch.
+    device : torch.device | str | None
+        Where the starts are drawn; None means torch's default.
+    generator : torch.Generator | None
+        What they are drawn from; None means torch's global generator.
 
     Returns
     -------
     Tensor of int64, shape (batch_size, n_patches)
+        First sample of each patch.
+
+    Examples
+    --------
+    >>> from braindecode_pars.tokens import random_starts
+    >>> starts = random_starts(2, 40, n_times=6000, patch_size=200)
+    >>> starts.shape, bool(starts.min() >= 0), bool(starts.max() <= 5800)
+    (torch.Size([2, 40]), True, True)
     """
     n_starts = n_times - patch_size + 1
     return torch.randint(n_starts, (batch_size, n_patches), device=device, generator=generator)
@@ -116,16 +167,33 @@ def nonoverlapping_starts(
     """Draw patch starts so that no two patches of an example share a sample.
 
     Every arrangement of ``n_patches`` patches with at least ``min_gap`` samples between
-    neighbours is equally likely, and the patches come in random order.
+    neighbours is equally likely, and the patches come in random order. The paper draws patches
+    that may overlap; these are for seeing what common samples are worth.
+
+    Parameters
+    ----------
+    batch_size, n_patches, n_times, patch_size, device, generator
+        As in :func:`random_starts`.
+    min_gap : int
+        Samples between neighbouring patches, at least.
 
     Returns
     -------
     Tensor of int64, shape (batch_size, n_patches)
+        First sample of each patch.
 
     Raises
     ------
     ValueError
         When the patches and their gaps do not fit the signal; the message says how many would.
+
+    Examples
+    --------
+    >>> from braindecode_pars.tokens import nonoverlapping_starts
+    >>> sizes = dict(n_times=320, patch_size=100, min_gap=10)
+    >>> starts = nonoverlapping_starts(1, 3, **sizes)
+    >>> starts.sort().values.tolist()  # there is but one way
+    [[0, 110, 220]]
     """
     stride = patch_size + min_gap
     slack = n_times - n_patches * stride + min_gap
@@ -150,7 +218,10 @@ def shuffled(values: Tensor, *, generator: torch.Generator | None = None) -> Ten
 
 
 def sinusoidal_positions(times: Tensor, embed_dim: int, *, base: float = 10_000.0) -> Tensor:
-    """Sinusoidal code of real-valued times (Vaswani et al. 2017).
+    r"""Sinusoidal code of real-valued times (section 2.1; Vaswani et al. 2017).
+
+    Of a time :math:`t` and a size :math:`F`, entry :math:`2i` is
+    :math:`\sin(t \cdot 10000^{-2i/F})` and entry :math:`2i + 1` the cosine of the same angle.
 
     Parameters
     ----------
@@ -166,6 +237,23 @@ def sinusoidal_positions(times: Tensor, embed_dim: int, *, base: float = 10_000.
     -------
     Tensor of float32 (float64 for float64 times), shape (..., embed_dim)
         Sines in the even entries, cosines in the odd ones.
+
+    Notes
+    -----
+    The paper does not say in which unit its times are.
+
+    References
+    ----------
+    Vaswani et al. 2017, Attention is all you need, arXiv:1706.03762.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.tokens import sinusoidal_positions
+    >>> sinusoidal_positions(torch.tensor([0.0, 0.5, 1.0]), embed_dim=4).shape
+    torch.Size([3, 4])
+    >>> sinusoidal_positions(torch.tensor(0), embed_dim=4)
+    tensor([0., 1., 0., 1.])
     """
     times = times if times.is_floating_point() else times.float()
     exponents = torch.arange(0, embed_dim, 2, device=times.device, dtype=times.dtype) / embed_dim
@@ -182,6 +270,14 @@ class PatchEmbedding(nn.Linear):
         Samples in a patch.
     embed_dim : int
         Size of a token.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.tokens import PatchEmbedding
+    >>> tokenizer = PatchEmbedding(patch_size=200, embed_dim=32)
+    >>> tokenizer(torch.randn(2, 40, 200)).shape
+    torch.Size([2, 40, 32])
     """
 
     def __init__(self, patch_size: int = 200, embed_dim: int = 512):

@@ -33,6 +33,15 @@ class LoadReport:
         Those that the file has in another shape; they keep the values they had.
     unexpected : tuple of str
         Tensors of the file that the module does not have.
+
+    Examples
+    --------
+    >>> from braindecode_pars.weights import LoadReport
+    >>> report = LoadReport(loaded=("weight", "bias"), missing=("mask_token",))
+    >>> report.complete
+    False
+    >>> print(report)
+    2 of 3 tensors loaded; 1 missing (such as mask_token)
     """
 
     loaded: tuple[str, ...] = ()
@@ -67,17 +76,33 @@ def load_tensors(
     Parameters
     ----------
     module : nn.Module
+        What gets the tensors.
     tensors : dict of str to Tensor
+        By their names in the module's ``state_dict``.
     source : Any
         Where they come from, for the message.
     strict : bool
         Refuse anything but an exact match. False loads what fits.
+
+    Returns
+    -------
+    LoadReport
+        What was loaded and what was not.
 
     Raises
     ------
     ValueError
         When tensors are missing, of another shape or unexpected; without ``strict`` when none
         fits.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch import nn
+    >>> from braindecode_pars.weights import load_tensors
+    >>> tensors = {"weight": torch.zeros(1, 2)}
+    >>> print(load_tensors(nn.Linear(2, 1), tensors, "a dict", strict=False))
+    1 of 2 tensors loaded; 1 missing (such as bias)
     """
     expected = {name: value.shape for name, value in module.state_dict().items()}
     fits = {n: t for n, t in tensors.items() if n in expected and t.shape == expected[n]}
@@ -99,10 +124,33 @@ def load_tensors(
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Read a safetensors file.
 
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    dict of str to Tensor
+        On the CPU.
+
     Raises
     ------
+    FileNotFoundError
+        When there is no such file.
     ValueError
         When the file is damaged or something else.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import torch
+    >>> from braindecode_pars.weights import read_tensors, write_folder
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tensors = {"a.safetensors": {"weight": torch.ones(2)}}
+    ...     folder = write_folder(folder, tensors=tensors, described={})
+    ...     read_tensors(folder / "a.safetensors")
+    {'weight': tensor([1., 1.])}
     """
     try:
         return safetensors.torch.load_file(path)
@@ -113,10 +161,32 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object.
 
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    dict
+        What it holds.
+
     Raises
     ------
+    FileNotFoundError
+        When there is no such file.
     ValueError
         When the file is damaged or something else.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from braindecode_pars.weights import read_json, write_folder
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     described = {"a.json": {"sfreq": 200.0}}
+    ...     folder = write_folder(folder, tensors={}, described=described)
+    ...     read_json(folder / "a.json")
+    {'sfreq': 200.0}
     """
     try:
         described = json.loads(path.read_text(encoding="utf-8"))
@@ -142,15 +212,36 @@ def write_folder(
     ----------
     folder : path
         Made when it does not exist.
-    tensors : dict of file name to dict of str to Tensor
-    described : dict of file name to JSON object
+    tensors : dict of str to dict of str to Tensor
+        Tensors by name, by the name of their file.
+    described : dict of str to dict
+        JSON objects by the name of their file.
+
+    Returns
+    -------
+    Path
+        The folder.
 
     Raises
     ------
     ValueError
         When a tensor is not finite.
     OSError
-        When the folder cannot be written.
+        When the folder cannot be written; what it held before is unchanged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import torch
+    >>> from braindecode_pars.weights import write_folder
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     folder = write_folder(
+    ...         folder,
+    ...         tensors={"a.safetensors": {"weight": torch.ones(2)}},
+    ...         described={"a.json": {"sfreq": 200.0}},
+    ...     )
+    ...     sorted(file.name for file in folder.iterdir())
+    ['a.json', 'a.safetensors']
     """
     folder = Path(folder)
     contents: dict[str, bytes] = {}

@@ -24,7 +24,9 @@ __all__ = ["SingleChannelWindows", "as_sklearn"]
 class SingleChannelWindows(Dataset):
     """A random channel and a random crop of every window, for pretraining (section 2.5).
 
-    Montages may differ from recording to recording: one example is one channel.
+    Montages may differ from recording to recording: one example is one channel. Items are tuples
+    of a signal, float32 of shape (n_times,), and the 0 that skorch takes for "no target". The
+    draws come from torch's global generator, so each reading of an item is another example.
 
     Parameters
     ----------
@@ -41,14 +43,28 @@ class SingleChannelWindows(Dataset):
         of the largest once, those of the others again and again. Hold windows out before, not
         after, or the repeated ones are on both sides. Otherwise every window is one example.
 
+    Attributes
+    ----------
+    n_times : int
+        Samples of a crop.
+
+    Raises
+    ------
+    ValueError
+        When a dataset is empty, sampling rates differ, ``n_times`` is not positive or is needed
+        and not given, and when ``balance`` is asked for with one corpus. On reading an item: when
+        its window is shorter than a crop, or holds NaN or infinite samples.
+
     Examples
     --------
     >>> import torch
     >>> from torch.utils.data import TensorDataset
     >>> from braindecode_pars.windows import SingleChannelWindows
-    >>> signal, _ = SingleChannelWindows(TensorDataset(torch.randn(8, 6, 300)), n_times=200)[0]
-    >>> signal.shape
-    torch.Size([200])
+    >>> windows = TensorDataset(torch.randn(8, 6, 300))
+    >>> examples = SingleChannelWindows(windows, n_times=200)
+    >>> signal, _ = examples[0]
+    >>> len(examples), signal.shape
+    (8, torch.Size([200]))
     """
 
     def __init__(
@@ -94,10 +110,7 @@ class SingleChannelWindows(Dataset):
         return self._starts[corpus] + turn % self._lengths[corpus]
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
-        """One signal (n_times,) as float32, and the 0 that skorch takes for "no target".
-
-        The draws come from torch's global generator.
-        """
+        """One signal (n_times,) as float32, and 0."""
         if not -len(self) <= index < len(self):
             raise IndexError(f"Item {index} of {len(self)}.")
         index = self._place(index % len(self))
@@ -175,13 +188,15 @@ def as_sklearn(windows_ds: Dataset) -> tuple[SliceDataset, np.ndarray, np.ndarra
 
     Raises
     ------
+    TypeError
+        When the dataset holds continuous recordings, or is none at all.
     ValueError
-        When targets or subjects are missing.
+        When targets or subjects are missing, or sampling rates differ.
 
     Examples
     --------
     >>> from braindecode_pars import as_sklearn, datasets
-    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2, sfreq=100)
+    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
     >>> X, y, groups = as_sklearn(windows)
     >>> X.shape, y.shape, sorted(set(groups.tolist()))
     ((24,), (24,), [1, 2])

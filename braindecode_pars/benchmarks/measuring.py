@@ -20,12 +20,19 @@ class Row:
     what : str
         What was measured; of a ratio, ``"this / that"``.
     value : float
+        What came out.
     unit : str
-        Nothing for a ratio.
+        Of the value; nothing for a ratio.
     aim : float | None
         What was hoped for.
     over, under : float | None
         A value beyond is a failure; so far from the aim that noise alone does not reach it.
+
+    Examples
+    --------
+    >>> from braindecode_pars.benchmarks import Row
+    >>> print(Row("training loop / bare steps", 1.02, aim=1.0, over=1.25))
+    training loop / bare steps: 1.02 (aim 1, fails over 1.25)
     """
 
     what: str

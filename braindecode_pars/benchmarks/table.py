@@ -17,7 +17,24 @@ __all__ = ["as_rst", "circumstances"]
 
 
 def circumstances(day: date | None = None) -> str:
-    """Date, machine and versions, as one sentence."""
+    """Date, machine and versions, as one sentence.
+
+    Parameters
+    ----------
+    day : datetime.date | None
+        None means today.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> from braindecode_pars.benchmarks import circumstances
+    >>> circumstances(date(2026, 11, 21))
+    'Measured on 2026-11-21, ..., Python ..., torch ..., braindecode ..., skorch ...'
+    """
     devices = [f"{_processor()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads"]
     if torch.cuda.is_available():
         devices.append(torch.cuda.get_device_name())
@@ -29,7 +46,38 @@ def circumstances(day: date | None = None) -> str:
 
 
 def as_rst(rows: Iterable[Row], where: str) -> str:
-    """A list-table below a sentence on the circumstances."""
+    """A list-table in reStructuredText, below a sentence on the circumstances.
+
+    Parameters
+    ----------
+    rows : iterable of Row
+        What was measured.
+    where : str
+        The sentence, such as that of :func:`circumstances`.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from braindecode_pars.benchmarks import Row, as_rst
+    >>> print(as_rst([Row("reading", 1200, "windows/s")], "Measured here."))
+    Measured here.
+    <BLANKLINE>
+    .. list-table::
+       :header-rows: 1
+    <BLANKLINE>
+       * - what
+         - measured
+         - aim
+         - fails
+       * - reading
+         - 1,200 windows/s
+         -
+         -
+    <BLANKLINE>
+    """
     lines = [where, "", ".. list-table::", "   :header-rows: 1", ""]
     for cells in [
         ("what", "measured", "aim", "fails"),

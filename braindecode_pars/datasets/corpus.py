@@ -29,6 +29,13 @@ class Recording:
     description : mapping
         ``subject`` first, then whatever else is known, such as ``split`` and ``session``; plain
         numbers and strings.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from braindecode_pars.datasets.corpus import Recording
+    >>> Recording(Path("P01.edf"), {"subject": "P01", "split": "train"}).subject
+    'P01'
     """
 
     file: Path
@@ -36,18 +43,47 @@ class Recording:
 
     @property
     def subject(self) -> Any:
+        """Who was recorded."""
         return self.description["subject"]
 
 
 def choose_subjects(
     recordings: Iterable[Recording], subjects: Iterable | None, where: str | Path
 ) -> list[Recording]:
-    """Keep the recordings of some subjects; all of them where ``subjects`` is None.
+    """Keep the recordings of some subjects.
+
+    Parameters
+    ----------
+    recordings : iterable of Recording
+        Those that were found.
+    subjects : iterable | None
+        Whom to keep; None keeps everybody.
+    where : path
+        Where they were found, for the message.
+
+    Returns
+    -------
+    list of Recording
+        In the order in which they came.
 
     Raises
     ------
     FileNotFoundError
         When a subject has no recording, or there is none at all.
+    TypeError
+        When ``subjects`` is a string.
+    ValueError
+        When ``subjects`` is empty.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from braindecode_pars.datasets.corpus import Recording, choose_subjects
+    >>> files = [Path(f"P0{n}.edf") for n in (1, 2, 3)]
+    >>> there = [Recording(file, {"subject": file.stem}) for file in files]
+    >>> chosen = choose_subjects(there, ["P02", "P03"], "folder")
+    >>> [recording.subject for recording in chosen]
+    ['P02', 'P03']
     """
     recordings = list(recordings)
     there = list(dict.fromkeys(recording.subject for recording in recordings))
@@ -85,6 +121,7 @@ def read_corpus(
     Parameters
     ----------
     recordings : iterable of Recording
+        What is to be read.
     read : callable
         Opens one recording, prepares it and cuts its windows; None where it is too short for
         one. It must be picklable where ``n_jobs`` is not 1.
@@ -109,7 +146,39 @@ def read_corpus(
     Raises
     ------
     ValueError
-        When a recording cannot be read, naming it, or when no window is left.
+        When a recording cannot be read, naming it, when no window is left, or when ``cache`` holds
+        something else or was made with other settings.
+
+    Warns
+    -----
+    UserWarning
+        With ``on_error="warn"``, naming what was left out and why.
+
+    Examples
+    --------
+    A recipe for a folder of FIF files is as short as this:
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import mne
+    >>> import numpy as np
+    >>> from braindecode_pars.datasets.corpus import Recording, read_corpus
+    >>> from braindecode_pars.datasets.preparation import (
+    ...     filter_and_resample, fixed_windows
+    ... )
+    >>> def read(recording):
+    ...     raw = mne.io.read_raw_fif(recording.file, preload=True, verbose=False)
+    ...     filter_and_resample(raw, mains=50.0)
+    ...     return fixed_windows(raw, seconds=10)
+    >>> noise = 1e-5 * np.random.default_rng(0).standard_normal((2, 60 * 250))
+    >>> info = mne.create_info(["C3", "C4"], 250.0, "eeg")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "P01_raw.fif")
+    ...     _ = mne.io.RawArray(noise, info, verbose=False).save(file, verbose=False)
+    ...     there = [Recording(file, {"subject": "P01"})]
+    ...     windows = read_corpus(there, read, {"corpus": "mine"}, verbose=0)
+    >>> len(windows), windows[0][0].shape, windows.description["subject"][0]
+    (6, (2, 2000), 'P01')
     """
     if on_error not in ("raise", "warn"):
         raise ValueError(f"on_error must be 'raise' or 'warn', got {on_error!r}.")

@@ -27,6 +27,7 @@ from braindecode_pars.electrodes import template_montage
 
 __all__ = ["CARD", "load", "recordings"]
 
+#: What the corpus is, and what :func:`load` makes of it.
 CARD: dict[str, Any] = dict(
     name="EEGMAT",
     version="1.0.0",
@@ -43,12 +44,34 @@ _NAME = re.compile(r"(Subject\d\d)_([12])\.edf")
 
 
 def recordings(path: str | Path) -> list[Recording]:
-    """Both recordings of every subject: ``SubjectNN_1.edf`` at rest, ``SubjectNN_2.edf`` counting.
+    """Find both recordings of every subject, without opening them.
+
+    Parameters
+    ----------
+    path : path
+        The folder with ``SubjectNN_1.edf``, at rest, and ``SubjectNN_2.edf``, counting.
+
+    Returns
+    -------
+    list of Recording
+        Descriptions hold ``subject`` ("Subject00" and so on) and ``condition`` ("rest" or
+        "arithmetic").
 
     Raises
     ------
     FileNotFoundError
         When there is none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars import datasets
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "Subject00_2.edf").touch()
+    ...     [recording] = datasets.eegmat.recordings(folder)
+    >>> recording.description
+    {'subject': 'Subject00', 'condition': 'arithmetic'}
     """
     folder = Path(path).expanduser()
     there = [
@@ -86,7 +109,7 @@ def load(
     subjects : iterable of str | None
         Such as ``"Subject00"``; None means all that are there.
     window_seconds : float
-        Length of the windows, which follow one another.
+        Length of the windows in seconds, which follow one another.
     sfreq : float
         Sampling rate in Hz.
     n_jobs, cache, on_error, verbose
@@ -107,6 +130,8 @@ def load(
     Examples
     --------
     >>> from braindecode_pars import datasets
+    >>> datasets.eegmat.CARD["classes"]
+    ('rest', 'arithmetic')
     >>> windows = datasets.eegmat.load("eegmat", ["Subject00"])  # doctest: +SKIP
     """
     arguments = dict(window_seconds=window_seconds, sfreq=sfreq)

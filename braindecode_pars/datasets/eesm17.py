@@ -27,6 +27,7 @@ __all__ = ["CARD", "CHANNELS", "load", "recordings"]
 #: Left ear, then right. ELB1 and ERB1 are in the files too, but the authors did not use them.
 CHANNELS = tuple(f"E{side}{place}" for side in "LR" for place in "ABEGIK")
 
+#: What the corpus is, and what :func:`load` makes of it.
 CARD: dict[str, Any] = dict(
     name="EESM17",
     version="1.0.5",
@@ -65,6 +66,19 @@ def recordings(path: str | Path) -> list[Recording]:
     ------
     FileNotFoundError
         When there is none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars import datasets
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = Path(folder, "sub-001", "ses-001", "eeg")
+    ...     files.mkdir(parents=True)
+    ...     Path(files, "sub-001_ses-001_task-sleep_eeg.set").touch()
+    ...     [recording] = datasets.eesm17.recordings(folder)
+    >>> recording.description
+    {'subject': '001', 'session': '001'}
     """
     folder = Path(path).expanduser()
     found = [] if not folder.is_dir() else _nights(folder)
@@ -132,13 +146,15 @@ def load(
     :class:`braindecode.datasets.BIDSDataset`, but it opens all of them in its constructor, and
     knows nothing of a scoring that is a file of its own.
 
-    Names of channels and codes of stages are those that public readers of the corpus use; the
-    paper counts 7,390 windows. It fine-tunes with Gaussian noise on random channels:
-    :class:`~braindecode_pars.augmentation.ChannelNoise`.
+    Windows and filters are those of appendix A.3. Names of channels and codes of stages are those
+    that public readers of the corpus use; the paper counts 7,390 windows. It fine-tunes with
+    Gaussian noise on random channels: :class:`~braindecode_pars.augmentation.ChannelNoise`.
 
     Examples
     --------
     >>> from braindecode_pars import datasets
+    >>> datasets.eesm17.CARD["classes"]
+    ('W', 'N1', 'N2', 'N3', 'R')
     >>> windows = datasets.eesm17.load("ds004348", ["001", "002"])  # doctest: +SKIP
     """
     return read_corpus(

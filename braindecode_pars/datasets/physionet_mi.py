@@ -24,6 +24,7 @@ from braindecode_pars.electrodes import template_montage
 
 __all__ = ["CARD", "load", "recordings"]
 
+#: What the corpus is, and what :func:`load` makes of it.
 CARD: dict[str, Any] = dict(
     name="PhysioNet-MI",
     version="1.0.0",
@@ -68,6 +69,19 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[Recordin
         When a run is not one of imagined movements.
     FileNotFoundError
         When ``path`` does not hold the layout, or no such run at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars import datasets
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = Path(folder, "MNE-eegbci-data", "files", "eegmmidb", "1.0.0", "S071")
+    ...     files.mkdir(parents=True)
+    ...     Path(files, "S071R04.edf").touch()
+    ...     [recording] = datasets.physionet_mi.recordings(folder)
+    >>> recording.description
+    {'subject': 71, 'run': 4, 'split': 'valid'}
     """
     runs = _numbers(runs)
     if not runs or not set(runs) <= set(RUNS):
@@ -141,9 +155,16 @@ def load(
     ValueError
         When a file is damaged or truncated, or an argument is not one of those above.
 
+    Notes
+    -----
+    Preparation, trials and splits are those of appendix A.3; the pretraining windows are not the
+    paper's, which pretrains on other corpora.
+
     Examples
     --------
     >>> from braindecode_pars import datasets
+    >>> datasets.physionet_mi.CARD["classes"]
+    ('left fist', 'right fist', 'both fists', 'both feet')
     >>> windows = datasets.physionet_mi.load("~/mne_data", subjects=[1, 2])  # doctest: +SKIP
     """
     if part not in ("trials", "pretraining"):

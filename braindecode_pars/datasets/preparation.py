@@ -36,7 +36,7 @@ COMMON_CHANNELS = (
 SFREQ = 200.0
 
 #: Classes of the sleep corpora, in the order of the targets 0 to 4.
-SLEEP_STAGES = ("W", "R", "N1", "N2", "N3")
+SLEEP_STAGES = ("W", "N1", "N2", "N3", "R")
 
 
 #: Units of voltages in WFDB headers, in volts.
@@ -66,10 +66,34 @@ def check_positive(**numbers: float) -> None:
 def read_edf(file: Path) -> mne.io.BaseRaw:
     """Read an EDF or EDF+ file into memory; one that is shorter than its header says is refused.
 
+    Parameters
+    ----------
+    file : Path
+        The file.
+
+    Returns
+    -------
+    mne.io.BaseRaw
+        Preloaded.
+
     Raises
     ------
     ValueError
         When the file is damaged or truncated.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars.datasets.preparation import read_edf
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "night.edf")
+    ...     _ = file.write_bytes(b"0       half a header")
+    ...     try:
+    ...         read_edf(file)
+    ...     except ValueError as error:
+    ...         print(str(error)[:28])
+    it is damaged or truncated (
     """
     try:
         with warnings.catch_warnings():
@@ -96,10 +120,25 @@ def pick_electrodes(
     electrode : callable
         From a channel's name in the file to the electrode behind it.
 
+    Returns
+    -------
+    Raw
+        The same.
+
     Raises
     ------
     ValueError
         When electrodes are missing, or one is there twice.
+
+    Examples
+    --------
+    >>> import mne
+    >>> import numpy as np
+    >>> from braindecode_pars.datasets.preparation import pick_electrodes
+    >>> info = mne.create_info(["EEG C4-REF", "EEG C3-REF", "EKG"], 200.0, "eeg")
+    >>> raw = mne.io.RawArray(np.zeros((3, 400)), info, verbose="error")
+    >>> pick_electrodes(raw, ["C3", "C4"], lambda name: name[4:6]).ch_names
+    ['C3', 'C4']
     """
     found: dict[str, list[str]] = {}
     for name in raw.ch_names:
@@ -128,11 +167,12 @@ def filter_and_resample(
     high: float | None = 75.0,
     mains: float | None = 60.0,
 ) -> mne.io.BaseRaw:
-    """Resample, band-pass and notch a recording in memory, in place.
+    """Resample, band-pass and notch a recording in memory, in place (appendix A.3).
 
     Parameters
     ----------
     raw : Raw
+        Preloaded; changed in place.
     sfreq : float
         Sampling rate to bring it to, in Hz.
     low, high : float | None
@@ -141,10 +181,25 @@ def filter_and_resample(
     mains : float | None
         Frequency of the notch in Hz; None for none.
 
+    Returns
+    -------
+    Raw
+        The same.
+
     Raises
     ------
     ValueError
         When samples are NaN or infinite, naming the channel.
+
+    Examples
+    --------
+    >>> import mne
+    >>> import numpy as np
+    >>> from braindecode_pars.datasets.preparation import filter_and_resample
+    >>> info = mne.create_info(["C3"], 250.0, "eeg")
+    >>> raw = mne.io.RawArray(np.zeros((1, 60 * 250)), info, verbose="error")
+    >>> filter_and_resample(raw, mains=50.0).get_data().shape
+    (1, 12000)
     """
     bad = ~np.isfinite(raw.get_data()).all(axis=1)
     if bad.any():
@@ -171,6 +226,7 @@ def fixed_windows(
     Parameters
     ----------
     raw : Raw
+        What is cut.
     seconds : float
         Length of a window.
     target : int | callable
@@ -183,6 +239,22 @@ def fixed_windows(
     -------
     EEGWindowsDataset | None
         None where the recording is shorter than a window.
+
+    Raises
+    ------
+    ValueError
+        When ``stride_seconds`` is not positive.
+
+    Examples
+    --------
+    >>> import mne
+    >>> import numpy as np
+    >>> from braindecode_pars.datasets.preparation import fixed_windows
+    >>> info = mne.create_info(["C3"], 100.0, "eeg")
+    >>> raw = mne.io.RawArray(np.zeros((1, 7500)), info, verbose="error")
+    >>> windows = fixed_windows(raw, seconds=30, target=1)
+    >>> len(windows), windows[0][0].shape, windows[0][1]
+    (2, (1, 3000), 1)
     """
     length = round(seconds * raw.info["sfreq"])
     stride = length if stride_seconds is None else round(stride_seconds * raw.info["sfreq"])
@@ -221,6 +293,19 @@ def event_windows(
     -------
     EEGWindowsDataset | None
         None where no stretch is as long as a window.
+
+    Examples
+    --------
+    >>> import mne
+    >>> import numpy as np
+    >>> from braindecode_pars.datasets.preparation import event_windows
+    >>> info = mne.create_info(["C3"], 100.0, "eeg")
+    >>> raw = mne.io.RawArray(np.zeros((1, 9000)), info, verbose="error")
+    >>> stages = mne.Annotations([0, 60, 80], [60, 20, 10], ["N2", "N3", "none"])
+    >>> raw = raw.set_annotations(stages)
+    >>> windows = event_windows(raw, {"N2": 3, "N3": 4}, seconds=10)
+    >>> [target for _, target, _ in windows]
+    [3, 3, 3, 3, 3, 3, 4, 4]
     """
     length = round(seconds * raw.info["sfreq"])
     # One that is shorter than a window would end the reading.

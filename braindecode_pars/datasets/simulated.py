@@ -26,6 +26,7 @@ __all__ = ["CARD", "STAGES", "hypnogram", "sleep"]
 #: Stage names; a window's target is the index.
 STAGES = ("W", "N1", "N2", "N3", "R")
 
+#: What is simulated.
 CARD: dict[str, Any] = dict(
     name="simulated sleep",
     version="1",
@@ -64,7 +65,31 @@ _LATE = np.array(
 
 
 def hypnogram(n_windows: int, rng: Generator) -> np.ndarray:
-    """Draw the stages of one night: int (n_windows,), indices into :data:`STAGES`."""
+    """Draw the stages of one night.
+
+    A Markov chain that begins awake, and moves from deep sleep to REM within each 90-minute cycle
+    and over the night.
+
+    Parameters
+    ----------
+    n_windows : int
+        Length of the night, in windows of 30 seconds.
+    rng : numpy.random.Generator
+        What it is drawn from.
+
+    Returns
+    -------
+    ndarray of int, shape (n_windows,)
+        Indices into :data:`STAGES`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from braindecode_pars.datasets.simulated import STAGES, hypnogram
+    >>> stages = hypnogram(960, np.random.default_rng(0))  # eight hours
+    >>> STAGES[stages[0]], sorted({STAGES[stage] for stage in stages})
+    ('W', ['N1', 'N2', 'N3', 'R', 'W'])
+    """
     stages = np.zeros(n_windows, dtype=int)
     cycle = 90 * 60 / WINDOW_SECONDS
     for i in range(1, n_windows):
@@ -102,10 +127,20 @@ def sleep(
     BaseConcatDataset of EEGWindowsDataset
         Volts; targets are indices into :data:`STAGES`; descriptions hold ``subject``.
 
+    Raises
+    ------
+    ValueError
+        When an argument is out of range.
+
+    Notes
+    -----
+    What is simulated, and how, is told in :mod:`~braindecode_pars.datasets.simulated`. It is not a
+    model of the brain: what a method scores here, it need not score on real nights.
+
     Examples
     --------
     >>> from braindecode_pars import datasets
-    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.5, n_chans=2, sfreq=100)
+    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.5, n_chans=2)
     >>> len(windows), windows[0][0].shape
     (120, (2, 3000))
     """

@@ -19,20 +19,28 @@ def split_subjects(
     Parameters
     ----------
     subjects : iterable
+        Whom to divide.
     shares : mapping of str to float
         Share of the subjects that each split gets, for example ``{"train": 0.8, "valid": 0.2}``.
     seed : int
+        Another one gives another division.
 
     Returns
     -------
     dict
         From subject to split.
 
+    Raises
+    ------
+    ValueError
+        When shares are negative, or do not sum to 1.
+
     Examples
     --------
     >>> from collections import Counter
     >>> from braindecode_pars.datasets.splits import split_subjects
-    >>> splits = split_subjects(range(10), {"train": 0.6, "valid": 0.2, "test": 0.2}, seed=0)
+    >>> shares = {"train": 0.6, "valid": 0.2, "test": 0.2}
+    >>> splits = split_subjects(range(10), shares, seed=0)
     >>> sorted(Counter(splits.values()).items())
     [('test', 2), ('train', 6), ('valid', 2)]
     """

@@ -17,6 +17,7 @@ __all__ = ["CARD", "CHANNELS", "load", "recordings"]
 #: The 19 common channels and both ears.
 CHANNELS = (*COMMON_CHANNELS, "A1", "A2")
 
+#: What the corpus is, and what :func:`load` makes of it.
 CARD: dict[str, Any] = dict(
     name="TUAB",
     version="3.0.1",
@@ -66,6 +67,19 @@ def recordings(
         When nothing is found, or a subject has no recording.
     ValueError
         When a subject is in both ``train`` and ``eval``, naming it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars import datasets
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = Path(folder, "edf", "eval", "abnormal", "01_tcp_ar")
+    ...     files.mkdir(parents=True)
+    ...     Path(files, "aaaaaaaa_s001_t000.edf").touch()
+    ...     [recording] = datasets.tuab.recordings(folder)
+    >>> [recording.description[name] for name in ("subject", "label", "split")]
+    ['aaaaaaaa', 'abnormal', 'test']
     """
     found = temple.divide(temple.find(path, [_LAYOUT], _EXAMPLE), {"eval": "test"}, split_seed)
     chosen = choose_subjects(found, subjects, path)
@@ -95,8 +109,8 @@ def load(
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        Volts, in the order of ``CHANNELS``. The target is 0 for normal and 1 for abnormal, of the
-        whole recording; descriptions are those of :func:`recordings`.
+        Volts, in the order of :data:`CHANNELS`. The target is 0 for normal and 1 for abnormal, of
+        the whole recording; descriptions are those of :func:`recordings`.
 
     Raises
     ------
@@ -115,6 +129,8 @@ def load(
     Examples
     --------
     >>> from braindecode_pars import datasets
+    >>> datasets.tuab.CARD["classes"]
+    ('normal', 'abnormal')
     >>> windows = datasets.tuab.load("tuh_eeg_abnormal/v3.0.1")  # doctest: +SKIP
     >>> test = windows.split("split")["test"]  # doctest: +SKIP
     """

@@ -16,6 +16,7 @@ from braindecode_pars.datasets.preparation import COMMON_CHANNELS, fixed_windows
 
 __all__ = ["CARD", "leave_out", "load", "recordings"]
 
+#: What the corpus is, and what :func:`load` makes of it.
 CARD: dict[str, Any] = dict(
     name="TUEG",
     version="2.0.1",
@@ -59,6 +60,19 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     ------
     FileNotFoundError
         When nothing is found, or a subject has no recording.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars import datasets
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = Path(folder, "edf", "000", "aaaaaaaa", "s001_2015_12_30", "01_tcp_ar")
+    ...     files.mkdir(parents=True)
+    ...     Path(files, "aaaaaaaa_s001_t000.edf").touch()
+    ...     [recording] = datasets.tueg.recordings(folder)
+    >>> recording.description
+    {'subject': 'aaaaaaaa', 'montage': '01_tcp_ar', 'session': 1, 'token': 0}
     """
     return choose_subjects(temple.find(path, _LAYOUTS, _EXAMPLE), subjects, path)
 
@@ -71,6 +85,7 @@ def leave_out(
     Parameters
     ----------
     recordings : iterable of Recording
+        As :func:`recordings` finds them.
     exclude : sequence
         Folders of other corpora, each scanned for the names of its recordings, and lists of
         subjects: ``["tuh_eeg_abnormal/v3.0.1", "tuh_eeg_seizure/v2.0.3"]`` or
@@ -79,6 +94,7 @@ def leave_out(
     Returns
     -------
     kept, gone : list of Recording
+        Those to pretrain on, and those of excluded subjects.
 
     Raises
     ------
@@ -87,6 +103,19 @@ def leave_out(
     ValueError
         When a folder or list calls subjects by numbers and the recordings do by letters, or the
         other way round: people would be missed.
+    TypeError
+        When ``exclude`` is a path instead of a list.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from braindecode_pars.datasets.corpus import Recording
+    >>> from braindecode_pars.datasets.tueg import leave_out
+    >>> names = "aaaaaaaa", "aaaaaaab"
+    >>> there = [Recording(Path(f"{name}.edf"), {"subject": name}) for name in names]
+    >>> kept, gone = leave_out(there, exclude=[["aaaaaaab"]])
+    >>> [recording.subject for recording in kept]
+    ['aaaaaaaa']
     """
     recordings = list(recordings)
     if isinstance(exclude, str | PathLike):
@@ -144,8 +173,9 @@ def load(
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        Volts, in the order of ``COMMON_CHANNELS``. The target is -1, "without a label";
-        descriptions are those of :func:`recordings`.
+        Volts, in the order of
+        :data:`~braindecode_pars.datasets.preparation.COMMON_CHANNELS`. The target is -1,
+        "without a label"; descriptions are those of :func:`recordings`.
 
     Raises
     ------
@@ -170,6 +200,8 @@ def load(
     Examples
     --------
     >>> from braindecode_pars import datasets
+    >>> datasets.tueg.CARD["channels"]
+    19
     >>> windows = datasets.tueg.load(  # doctest: +SKIP
     ...     "tuh_eeg/v2.0.1",
     ...     exclude=["tuh_eeg_abnormal/v3.0.1", "tuh_eeg_seizure/v2.0.3"],

@@ -31,6 +31,7 @@ __all__ = ["CARD", "CHANNELS", "load", "recordings"]
 #: Distributed against the mastoid of the other side: F3-M2, F4-M1 and so on.
 CHANNELS = ("F3", "F4", "C3", "C4", "O1", "O2")
 
+#: What the corpus is, and what :func:`load` makes of it.
 CARD: dict[str, Any] = dict(
     name="YSYW",
     version="1.0.0",
@@ -71,6 +72,19 @@ def recordings(path: str | Path, *, split_seed: int = 0) -> list[Recording]:
     ------
     FileNotFoundError
         When there is none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars import datasets
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "test", "te03-0094", "te03-0094.mat")
+    ...     file.parent.mkdir(parents=True)
+    ...     file.touch()
+    ...     [recording] = datasets.ysyw.recordings(folder)
+    >>> recording.description
+    {'subject': 'te03-0094', 'split': 'unlabeled'}
     """
     folder = Path(path).expanduser()
     files = [
@@ -146,11 +160,13 @@ def load(
     The paper's own counts disagree: 60/20/20 of 994 are 596, 199 and 199 subjects, but it
     fine-tunes on up to 657, tests on 117, and has 200 validation subjects in the ablation; the 989
     unlabelled and 596 training subjects are 1,585, of whom it pretrains on 1,386 (table) or 1,396
-    (text). What its appendix describes is what is done here.
+    (text). What its appendix A.3 describes is what is done here.
 
     Examples
     --------
     >>> from braindecode_pars import datasets
+    >>> datasets.ysyw.CARD["classes"]
+    ('W', 'N1', 'N2', 'N3', 'R')
     >>> labelled = datasets.ysyw.load("challenge-2018/1.0.0")  # doctest: +SKIP
     >>> training = labelled.split("split")["train"]  # doctest: +SKIP
     >>> nights = datasets.ysyw.load("challenge-2018/1.0.0", part="pretraining")  # doctest: +SKIP

@@ -53,10 +53,16 @@ __all__ = ["PARSClassifier"]
 class PARSClassifier(LogitClassifier, EncoderEstimator):
     """Pretrain an encoder without labels, then fine-tune it with labels.
 
+    The whole method of the paper as one scikit-learn classifier: a pretext task on single
+    channels (section 2), then a :class:`~braindecode_pars.PARSNet` on all of them (section 2.4).
+    ``PARSClassifier(**paper.CLASSIFIER)`` has the published settings; the defaults are for a
+    laptop.
+
     Parameters
     ----------
     pretext : str | type[PretextTask] | PretextTask | None
-        Pretext task by name (``"pars"``), class or instance; None trains from scratch.
+        Pretext task by name (``"pars"``, ``"mae"``, ``"mp3"``, ``"droppos"``, ``"joint"``), class
+        or instance; None trains from scratch.
     pretext_params : dict | None
         Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
     encoder : path | str | fitted estimator, net or model | None
@@ -70,7 +76,8 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
     sfreq : float | None
         Sampling rate in Hz, for windows that do not carry one (arrays, lists).
     patch_seconds : float
-        Length of a patch.
+        Length of a patch in seconds. Where no sampling rate is known, a patch is a thirtieth of
+        the window, and a warning says so.
     embed_dim, num_layers, num_heads, mlp_dim : int
         Of the encoder; small by default, ``paper.CLASSIFIER`` has the published ones.
     channel_drop_prob : float
@@ -86,7 +93,8 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
     augmentation : braindecode Transform | list of Transform | None
         Applied to the training batches of fine-tuning.
     class_weight : "balanced" | dict | None
-        Weights of the cross-entropy; ``"balanced"`` is n / (K n_c) of the training labels.
+        Weights of the cross-entropy; ``"balanced"`` is n / (K n_c) of the training labels
+        (section 2.5), a dict maps labels to weights.
     validation : float
         Share of the subjects (of the windows, stratified by label, where subjects are unknown)
         held out inside ``fit``: not pretrained on, not trained on. The state with the lowest
@@ -119,21 +127,26 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
     encoder_card_ : EncoderCard
         What the encoder was pretrained on.
     history_ : pandas.DataFrame
-        One row an epoch: ``phase``, ``epoch``, ``train_loss``, ``valid_loss``,
-        ``train_loss_relative`` (to chance), and ``train_loss_relative_NAME`` for each part of a
-        task that has parts.
+        Losses, one row an epoch over both phases.
     load_report_ : LoadReport
         Which tensors were loaded, where the encoder or all of the model came from a folder.
-    sfreq_, n_chans_, n_times_, chs_info_
-        Of the training windows.
+    sfreq_ : float | None
+        Sampling rate of the training windows in Hz; None where it is not known.
+    n_chans_, n_times_ : int
+        Channels and samples of a training window.
+    chs_info_ : list of dict | None
+        Channels as in ``mne.Info["chs"]``; None where the training windows do not tell them,
+        empty where recordings differ in them.
 
     Examples
     --------
     >>> from braindecode_pars import PARSClassifier, datasets
-    >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2, sfreq=100)
-    >>> clf = PARSClassifier(pretrain_epochs=1, finetune_epochs=1, random_state=0, verbose=0)
+    >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
+    >>> clf = PARSClassifier(pretrain_epochs=1, finetune_epochs=1, verbose=0)
     >>> clf.fit(windows).predict_proba(windows).shape[0] == len(windows)
     True
+    >>> clf.encoder_card_.task, clf.encoder_card_.seen_subjects
+    ('pars', {1, 2, 3})
     """
 
     _parameter_constraints: ClassVar[dict[str, list]] = {
@@ -233,11 +246,24 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
             More windows to pretrain on, of any montage; a store is cut into windows as long as
             those of ``X``.
 
+        Returns
+        -------
+        PARSClassifier
+            Itself.
+
         Raises
         ------
+        TypeError
+            When ``X`` is nothing of the above, holds continuous recordings, or a parameter is not
+            of its type.
         ValueError
-            When windows are missing, malformed or hold NaN, and when labels are missing or all
-            the same.
+            When windows are missing, malformed or hold NaN; when labels are missing, all the same,
+            or exactly -1 and +1 (-1 means "unlabelled"); when sampling rates differ from each other
+            or from the encoder's; when a window is shorter than a patch; when a loss is not finite.
+        FileNotFoundError
+            When ``encoder`` names no folder or model.
+        KeyboardInterrupt
+            After Ctrl-C; what was learned until then is kept.
         """
         windows = self._read(X, y, groups)
         _check_contents(self.augmentation, self.callbacks)
@@ -353,18 +379,38 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
 
     @property
     def history_(self) -> pd.DataFrame:
-        """One row an epoch, over both phases."""
+        """Losses, one row an epoch over both phases.
+
+        Columns ``phase`` (``"pretraining"`` or ``"fine-tuning"``), ``epoch``, ``train_loss``,
+        ``valid_loss``, ``train_loss_relative`` (to chance), and ``train_loss_relative_NAME`` for
+        each part of a task that has parts; NaN where a phase has no such loss.
+        :func:`~braindecode_pars.plotting.training_curves` draws it.
+        """
         check_is_fitted(self)
         return history_frame(
             {"pretraining": self.pretraining_history_, "fine-tuning": self.net_.history}
         )
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, shape (n_windows, n_classes), columns as in ``classes_``.
+        """Probability of each class.
 
-        Windows may have other channels than those of ``fit``, and any length of at least one
-        patch. With ``electrode_position``, windows without channel names are taken to have those
-        of ``fit``.
+        Parameters
+        ----------
+        X : windows
+            As in :meth:`fit`. They may have other channels than those of ``fit``, and any length
+            of at least one patch. With ``electrode_position``, windows without channel names are
+            taken to have those of ``fit``.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_windows, n_classes)
+            Columns as in ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            When there are no windows, their sampling rate is not the model's, one is shorter than
+            a patch, or they hold NaN.
         """
         return super().predict_proba(X)
 
@@ -388,17 +434,25 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         """Write the fitted model into a folder, without pickle.
 
         ``config.json`` and ``model.safetensors`` are those of
-        :meth:`PARSNet.save_pretrained <braindecode_pars.PARSNet>`, ``classifier.json`` has labels,
-        parameters, history and the encoder's card. The folder serves :meth:`load`,
-        ``PARSNet.from_pretrained`` and, as a fine-tuned encoder, ``PARSClassifier(encoder=...)``.
+        :meth:`PARSNet.save_pretrained <braindecode_pars.PARSNet.save_pretrained>`,
+        ``classifier.json`` has labels, parameters, history and the encoder's card. The folder
+        serves :meth:`load`, ``PARSNet.from_pretrained`` and, as a fine-tuned encoder,
+        ``PARSClassifier(encoder=...)``.
+
+        Parameters
+        ----------
+        folder : path
+            Made when it does not exist.
 
         Returns
         -------
         Path
-            The folder, made when it did not exist.
+            The folder.
 
         Raises
         ------
+        sklearn.exceptions.NotFittedError
+            Before ``fit``.
         OSError
             When the folder cannot be written; what it held before is unchanged.
         ValueError
@@ -440,6 +494,11 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         strict : bool
             Refuse a file that does not hold exactly the model it describes. False loads what
             fits, and ``load_report_`` tells what that was.
+
+        Returns
+        -------
+        PARSClassifier
+            Fitted.
 
         Raises
         ------

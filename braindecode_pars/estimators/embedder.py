@@ -39,6 +39,9 @@ EMBEDDER = "embedder.json"
 class PARSEmbedder(TransformerMixin, EncoderEstimator):
     """Pretrain an encoder without labels and embed windows with it, for linear probes.
 
+    A window becomes one vector: each channel is embedded as in fine-tuning (section 2.4: grid
+    patches, encoder, mean over time), and the channels are pooled without anything that is learned.
+
     Parameters
     ----------
     pooling : "mean_std" | "mean"
@@ -53,6 +56,7 @@ device, random_state, verbose, checkpoint_dir
     Attributes
     ----------
     encoder_ : PatchEncoder
+        The pretrained encoder, on the CPU.
     encoder_card_ : EncoderCard
         What the encoder was pretrained on.
     task_ : PretextTask
@@ -60,14 +64,17 @@ device, random_state, verbose, checkpoint_dir
     load_report_ : LoadReport
         Which tensors were loaded, where the encoder came from a folder.
     history_ : pandas.DataFrame
-        As in :class:`PARSClassifier`, of pretraining alone.
+        Losses, one row an epoch of pretraining.
+    sfreq_, n_chans_, n_times_, chs_info_
+        As in :class:`PARSClassifier`.
 
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
     >>> from braindecode_pars import PARSEmbedder, as_sklearn, datasets
-    >>> X, y, groups = as_sklearn(datasets.simulated.sleep(n_subjects=2, hours=0.2, n_chans=2))
+    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.2, n_chans=2)
+    >>> X, y, groups = as_sklearn(windows)
     >>> embedder = PARSEmbedder(pretrain_epochs=1, random_state=0, verbose=0)
     >>> probe = make_pipeline(embedder, LogisticRegression(max_iter=1000))
     >>> probe.fit(X, y).predict(X).shape == y.shape
@@ -132,7 +139,25 @@ device, random_state, verbose, checkpoint_dir
     def fit(
         self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None
     ) -> PARSEmbedder:
-        """Pretrain on all windows; ``y`` is ignored. Arguments as in PARSClassifier.fit."""
+        """Pretrain on all windows.
+
+        Parameters
+        ----------
+        X, groups, unlabeled
+            As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
+        y
+            Not used; here because scikit-learn passes it.
+
+        Returns
+        -------
+        PARSEmbedder
+            Itself.
+
+        Raises
+        ------
+        TypeError, ValueError, FileNotFoundError, KeyboardInterrupt
+            As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`, but for labels.
+        """
         windows = self._read(X, groups=groups)
         extra = self._read_unlabeled(unlabeled)
         encoder = self._resolve_encoder()
@@ -161,7 +186,26 @@ device, random_state, verbose, checkpoint_dir
         self.task_ = task.cpu()
 
     def transform(self, X: Any) -> np.ndarray:
-        """Embed windows: float32, shape (n_windows, 2 * embed_dim), or embed_dim for "mean"."""
+        """Embed windows.
+
+        Parameters
+        ----------
+        X : windows
+            As in :meth:`PARSClassifier.predict_proba
+            <braindecode_pars.PARSClassifier.predict_proba>`.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_windows, 2 * embed_dim)
+            Means, then standard deviations over channels; with ``pooling="mean"`` only the means,
+            (n_windows, embed_dim).
+
+        Raises
+        ------
+        ValueError
+            As :meth:`PARSClassifier.predict_proba
+            <braindecode_pars.PARSClassifier.predict_proba>`.
+        """
         windows = self._prediction_windows(X)
         encoder = copy.deepcopy(self.encoder_).to(self._device()).eval()
         embedded = []
@@ -177,7 +221,10 @@ device, random_state, verbose, checkpoint_dir
 
     @property
     def history_(self) -> pd.DataFrame:
-        """One row an epoch of pretraining."""
+        """Losses, one row an epoch of pretraining.
+
+        Columns as in ``PARSClassifier.history_``.
+        """
         check_is_fitted(self)
         return history_frame({"pretraining": self.pretraining_history_})
 
@@ -188,6 +235,10 @@ device, random_state, verbose, checkpoint_dir
         ----------
         input_features : Any
             Not used; here because scikit-learn passes it.
+
+        Returns
+        -------
+        ndarray of str, shape (n_features,)
         """
         check_is_fitted(self)
         names = [f"mean{i}" for i in range(self.encoder_.embed_dim)]
@@ -201,10 +252,24 @@ device, random_state, verbose, checkpoint_dir
         It serves :meth:`load` and ``PARSClassifier(encoder=folder)``. The pretext task's decoder
         is not kept.
 
+        Parameters
+        ----------
+        folder : path
+            Made when it does not exist.
+
+        Returns
+        -------
+        Path
+            The folder.
+
         Raises
         ------
+        sklearn.exceptions.NotFittedError
+            Before ``fit``.
         OSError
-            When the folder cannot be written.
+            When the folder cannot be written; what it held before is unchanged.
+        ValueError
+            When the folder holds a saved PARSClassifier.
         """
         check_is_fitted(self)
         refuse_classifier_folder(Path(folder))
@@ -219,7 +284,23 @@ device, random_state, verbose, checkpoint_dir
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto", strict: bool = True) -> PARSEmbedder:
-        """Load what :meth:`save` wrote; arguments, errors and report as in PARSClassifier.load."""
+        """Load what :meth:`save` wrote.
+
+        Parameters
+        ----------
+        folder, device, strict
+            As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
+
+        Returns
+        -------
+        PARSEmbedder
+            Fitted, without ``task_``.
+
+        Raises
+        ------
+        FileNotFoundError, ValueError
+            As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
+        """
         folder = model_folder(folder)
         described = read_description(folder, EMBEDDER, "PARSEmbedder")
         try:

@@ -50,26 +50,70 @@ class LogitClassifier(ClassifierMixin):
         """Logits of windows, shape (n_windows, n_classes), finite, on the CPU."""
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Logits, shape (n_windows, n_classes); for two classes their difference, (n_windows,).
+        """Logits of each class.
 
-        Positive where the second of ``classes_`` is the more probable.
+        Parameters
+        ----------
+        X : windows
+            As in ``predict_proba``.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_windows, n_classes) or (n_windows,)
+            For two classes the difference, positive where the second of ``classes_`` is the more
+            probable.
         """
         logits = self._logits(X).numpy()
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, shape (n_windows, n_classes), columns as in ``classes_``."""
+        """Probability of each class.
+
+        Parameters
+        ----------
+        X : windows
+            As in ``fit``, of the same channels and length.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_windows, n_classes)
+            Columns as in ``classes_``.
+        """
         return self._logits(X).softmax(dim=1).numpy()
 
     def predict(self, X: Any) -> np.ndarray:
-        """Most probable label of each window, shape (n_windows,)."""
+        """Most probable label of each window.
+
+        Parameters
+        ----------
+        X : windows
+            As in ``predict_proba``.
+
+        Returns
+        -------
+        ndarray, shape (n_windows,)
+            Labels as they were given to ``fit``.
+        """
         codes = self._logits(X).argmax(dim=1).numpy()
         return self.classes_[codes]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy on labelled windows; labels of the dataset where ``y`` is None.
+        """Accuracy on the labelled windows.
 
-        A label that was not there in ``fit`` counts as wrong, with a warning.
+        Parameters
+        ----------
+        X : windows
+            As in ``predict_proba``.
+        y : array-like, shape (n_windows,) | None
+            Labels; None takes those of the dataset. One that was not there in ``fit`` counts as
+            wrong, with a warning; windows marked as unlabelled do not count.
+        sample_weight : array-like, shape (n_windows,) | None
+            Weight of each window.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
         """
         check_is_fitted(self)
         windows, _ = split_unlabeled(as_window_set(X, y), self.unlabeled_label)

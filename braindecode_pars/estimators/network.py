@@ -56,16 +56,20 @@ verbose
     Attributes
     ----------
     classes_ : ndarray, shape (n_classes,)
+        Labels in the order of ``predict_proba``'s columns.
     net_ : skorch.NeuralNetClassifier
+        The trained net.
     history_ : pandas.DataFrame
-        One row an epoch.
+        Losses, one row an epoch.
+    sfreq_, n_chans_, n_times_
+        As in PARSClassifier.
 
     Examples
     --------
     >>> from braindecode_pars import datasets
     >>> from braindecode_pars.estimators import NetworkClassifier
-    >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2, sfreq=100)
-    >>> clf = NetworkClassifier("EEGNet", finetune_epochs=1, random_state=0, verbose=0)
+    >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
+    >>> clf = NetworkClassifier("EEGNet", finetune_epochs=1, verbose=0)
     >>> clf.fit(windows).predict(windows).shape == (len(windows),)
     True
     """
@@ -134,13 +138,20 @@ verbose
         Parameters
         ----------
         X, y, groups
-            As in :meth:`braindecode_pars.PARSClassifier.fit`.
+            As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
+
+        Returns
+        -------
+        NetworkClassifier
+            Itself.
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             For windows and labels as PARSClassifier refuses them, and for a network that is none
             of braindecode's or does not take windows of this shape.
+        KeyboardInterrupt
+            After Ctrl-C; what was learned until then is kept.
         """
         self._validate_params()
         kind = _model_class(self.network)
@@ -193,7 +204,10 @@ verbose
 
     @property
     def history_(self) -> pd.DataFrame:
-        """One row an epoch."""
+        """Losses, one row an epoch.
+
+        Columns as in ``PARSClassifier.history_``.
+        """
         check_is_fitted(self)
         return history_frame({"fine-tuning": self.net_.history})
 

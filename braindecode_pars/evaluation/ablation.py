@@ -50,6 +50,8 @@ def ablation(
 ) -> pd.DataFrame | tuple[pd.DataFrame, pd.DataFrame]:
     """Vary settings of one estimator, pretrain and fine-tune each, score on the same subjects.
 
+    The paper's ablations (appendix A.4, figure 6).
+
     Parameters
     ----------
     estimator : estimator
@@ -81,8 +83,8 @@ def ablation(
         As that of :func:`~braindecode_pars.evaluation.label_efficiency`, ``method`` being the
         setting, and with one more column for each parameter that is varied.
     curves : pandas.DataFrame
-        Only with ``return_curves=True``: the fold's columns, ``phase``, ``epoch``,
-        ``train_loss``, ``valid_loss``, ``train_loss_relative`` (to chance).
+        Only with ``return_curves=True``: the ``curves`` of a
+        :class:`~braindecode_pars.evaluation.folds.Run`.
 
     Raises
     ------
@@ -100,7 +102,7 @@ def ablation(
     >>> from sklearn.pipeline import make_pipeline
     >>> from braindecode_pars import datasets
     >>> from braindecode_pars.evaluation import LogBandPower, ablation
-    >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2, sfreq=100)
+    >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
     >>> scores = ablation(
     ...     make_pipeline(LogBandPower(), LogisticRegression(max_iter=1000)),
     ...     windows,

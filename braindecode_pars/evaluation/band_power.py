@@ -13,7 +13,7 @@ from braindecode_pars.window_set import as_window_set
 
 __all__ = ["BANDS", "LogBandPower"]
 
-#: Edges in Hz.
+#: Edges of the bands of :class:`~braindecode_pars.evaluation.LogBandPower`, in Hz.
 BANDS = {
     "delta": (0.5, 4.0),
     "theta": (4.0, 8.0),
@@ -26,16 +26,17 @@ BANDS = {
 class LogBandPower(TransformerMixin, BaseEstimator):
     """Logarithm of each band's share of the power of its channel, after Welch's method.
 
-    Shares do not depend on the gain of a channel or person, just as PARS's instance norm does not.
-
-    Use it as ``make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())``.
+    The dull baseline that every learned encoder has to beat, as
+    ``make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())``. Shares do not depend
+    on the gain of a channel or person, just as PARS's instance norm does not. The five bands are
+    those of :data:`~braindecode_pars.evaluation.band_power.BANDS`.
 
     Parameters
     ----------
     sfreq : float | None
         Sampling rate in Hz, for windows that do not carry one.
     segment_seconds : float
-        Length of Welch's segments.
+        Length of Welch's segments in seconds.
     relative : bool
         False gives the logarithm of the power itself, in the squared unit of the signal.
 
@@ -55,14 +56,41 @@ class LogBandPower(TransformerMixin, BaseEstimator):
         self.relative = relative
 
     def fit(self, X: Any, y: Any = None) -> LogBandPower:
-        """Nothing to learn."""
+        """Nothing to learn.
+
+        Parameters
+        ----------
+        X, y
+            Not used.
+
+        Returns
+        -------
+        LogBandPower
+            Itself.
+        """
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
     def transform(self, X: Any) -> np.ndarray:
-        """Windows of any kind -> (n_windows, n_chans * n_bands)."""
+        """Power in bands.
+
+        Parameters
+        ----------
+        X : windows
+            Of one shape. A flat channel has the same share in each band.
+
+        Returns
+        -------
+        ndarray, shape (n_windows, n_chans * 5)
+            Natural logarithms; the five bands of the first channel, then those of the second.
+
+        Raises
+        ------
+        ValueError
+            When the sampling rate is not known, or windows differ in shape or hold NaN.
+        """
         if not self.segment_seconds > 0:
             raise ValueError(f"segment_seconds must be positive, got {self.segment_seconds}.")
         windows = as_window_set(X, sfreq=self.sfreq)

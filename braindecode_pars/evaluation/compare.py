@@ -33,10 +33,27 @@ def compare(
 ) -> pd.DataFrame:
     """Score at least two classifiers on every subject left out, to be tested in pairs.
 
-    The folds are those of :func:`~braindecode_pars.evaluation.leave_one_subject_out`, and so are
-    the arguments, the result (but for ``"compare"`` in the column ``protocol``) and the errors.
+    The folds are those of :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
     :func:`~braindecode_pars.evaluation.paired_tests` and
-    :func:`~braindecode_pars.evaluation.describe_differences` say what may be read from it.
+    :func:`~braindecode_pars.evaluation.describe_differences` say what may be read from the scores;
+    the paper reports no test.
+
+    Parameters
+    ----------
+    estimators : dict of str to estimator
+        By method name, at least two.
+    windows_ds, metrics, seeds, dataset, unlabeled_label, test_subjects, out, n_jobs, verbose
+        As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As there, but for ``"compare"`` in the column ``protocol``.
+
+    Raises
+    ------
+    ValueError, FoldError
+        As there, and when there is one classifier only.
 
     Examples
     --------
@@ -47,9 +64,9 @@ def compare(
     >>> from braindecode_pars.evaluation import (
     ...     LogBandPower, compare, describe_differences, paired_tests
     ... )
-    >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2, sfreq=100)
+    >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
     >>> rivals = {
-    ...     "band power": make_pipeline(LogBandPower(), LogisticRegression(max_iter=1000)),
+    ...     "band power": make_pipeline(LogBandPower(), LogisticRegression(C=0.1)),
     ...     "chance": make_pipeline(LogBandPower(), DummyClassifier()),
     ... }
     >>> tests = paired_tests(compare(rivals, windows, verbose=0))

@@ -25,10 +25,22 @@ class Corpus:
     name : str
         For the column ``dataset``.
     X : SliceDataset, shape (n_windows,)
+        A lazy view.
     y, groups : ndarray, shape (n_windows,)
         Labels and subjects.
     labeled : ndarray of bool, shape (n_windows,)
+        Whether a window has a label.
     unlabeled_label : hashable
+        What stands for none.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation.corpus import Corpus
+    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
+    >>> corpus = Corpus.of(windows, "nights", unlabeled_label=-1)
+    >>> corpus.subjects, corpus.windows_of([2]).tolist()
+    ([1, 2], [12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23])
     """
 
     name: str
@@ -41,6 +53,19 @@ class Corpus:
     @classmethod
     def of(cls, windows_ds: Dataset, name: str, unlabeled_label: Any) -> Corpus:
         """View a windows dataset.
+
+        Parameters
+        ----------
+        windows_ds : BaseConcatDataset
+            Labelled windows with ``subject`` in the descriptions.
+        name : str
+            For the column ``dataset``.
+        unlabeled_label : hashable
+            The label of windows that have none.
+
+        Returns
+        -------
+        Corpus
 
         Raises
         ------
@@ -55,6 +80,7 @@ class Corpus:
 
     @property
     def subjects(self) -> list:
+        """Everybody, sorted where they can be."""
         return in_order(self.groups.tolist())
 
     @property
@@ -63,13 +89,36 @@ class Corpus:
         return in_order(self.groups[self.labeled].tolist())
 
     def windows_of(self, subjects: Iterable, *, labeled_only: bool = False) -> np.ndarray:
-        """Indices of these subjects' windows."""
+        """Indices of these subjects' windows.
+
+        Parameters
+        ----------
+        subjects : iterable
+            Whose windows.
+        labeled_only : bool
+            Leave out those without a label.
+
+        Returns
+        -------
+        ndarray of int
+            In the order of the dataset.
+        """
         wanted = set(subjects)
         mask = np.array([subject in wanted for subject in self.groups.tolist()], dtype=bool)
         return np.flatnonzero(mask & self.labeled if labeled_only else mask)
 
     def test_windows(self, subjects: Iterable) -> np.ndarray:
         """Indices of the labelled windows of test subjects.
+
+        Parameters
+        ----------
+        subjects : iterable
+            Whose windows.
+
+        Returns
+        -------
+        ndarray of int
+            In the order of the dataset.
 
         Raises
         ------

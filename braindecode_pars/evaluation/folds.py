@@ -44,7 +44,7 @@ COLUMNS = [
     "metric",
     "value",
 ]
-#: The ``subject`` of rows over all test windows together.
+#: The ``subject`` of rows that are over all test windows together.
 POOLED = "all"
 
 # torch's random state and number of threads belong to the process.
@@ -52,7 +52,22 @@ _ONE_AT_A_TIME = threading.RLock()
 
 
 class FoldError(RuntimeError):
-    """A fold that could not be trained or scored; says which, and what is kept."""
+    """A fold that could not be trained or scored; says which, and what is kept.
+
+    Finished folds stay in ``out``, and the same call goes on from there.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation import FoldError, leave_one_subject_out
+    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
+    >>> try:  # a classifier of vectors does not take windows
+    ...     leave_one_subject_out({"SVC": SVC()}, windows, verbose=0)
+    ... except FoldError as error:
+    ...     print(str(error).split(" failed")[0])
+    SVC, subject 1, 1 training subjects, seed 0
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +77,13 @@ class Fold:
     Attributes
     ----------
     protocol, dataset, method : str
+        For the columns of these names.
     subject : Any
         The only test subject, or ``"all"`` for a fold that gets a pooled row.
     n_train_subjects : int
         Subjects with labels that are trained on, with those that an estimator validates on.
     seed : int
+        For every ``random_state``, and torch's random state.
     estimator : estimator
         Unfitted; cloned and seeded before it is fitted.
     train, test : ndarray of int
@@ -75,6 +92,26 @@ class Fold:
         Whom the test windows are of, in the order of the rows.
     varied : dict
         Further columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from braindecode_pars.evaluation.folds import Fold
+    >>> fold = Fold(
+    ...     protocol="leave_one_subject_out",
+    ...     dataset="nights",
+    ...     method="chance",
+    ...     subject=3,
+    ...     n_train_subjects=2,
+    ...     seed=0,
+    ...     estimator=DummyClassifier(),
+    ...     train=np.arange(48),
+    ...     test=np.arange(48, 72),
+    ...     test_subjects=[3],
+    ... )
+    >>> print(fold)
+    chance on nights, subject 3, 2 training subjects, seed 0
     """
 
     protocol: str
@@ -101,14 +138,21 @@ class Fold:
 
 
 class Run(NamedTuple):
-    """What a protocol has found.
+    """What a protocol has found, a tuple of two.
 
     Attributes
     ----------
     scores : DataFrame
         Columns :data:`COLUMNS` and the varied settings.
     curves : DataFrame
-        Losses by epoch of the estimators that keep a ``history_``.
+        Losses by epoch of the estimators that keep a ``history_``: the fold's columns, ``phase``,
+        ``epoch``, ``train_loss``, ``valid_loss``, ``train_loss_relative`` (to chance).
+
+    Examples
+    --------
+    >>> from braindecode_pars.evaluation.folds import Run
+    >>> Run._fields
+    ('scores', 'curves')
     """
 
     scores: pd.DataFrame
@@ -138,6 +182,7 @@ def run_folds(
     corpora : dict of str to Corpus
         By the name in the folds' ``dataset``.
     metrics : sequence of str
+        See :func:`~braindecode_pars.evaluation.score_predictions`.
     out : path | None
         Folder for ``folds/*.json`` (every fold as it is finished: scores, true and predicted
         labels, losses by epoch), ``settings.json``, and at the end ``scores.csv`` and, where
@@ -147,12 +192,58 @@ def run_folds(
     verbose : int
         1 shows a progress bar.
 
+    Returns
+    -------
+    Run
+        The scores, and the losses by epoch.
+
     Raises
     ------
     FoldError
         When a fit fails; finished folds stay in ``out``.
     ValueError
         When ``out`` holds results of other settings.
+
+    Warns
+    -----
+    UserWarning
+        When a score is undefined, and when an encoder was pretrained on a test subject.
+
+    Examples
+    --------
+    Train on the first half of each night, and test on the second:
+
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation import LogBandPower
+    >>> from braindecode_pars.evaluation.corpus import Corpus
+    >>> from braindecode_pars.evaluation.folds import Fold, run_folds
+    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.4, n_chans=2)
+    >>> corpus = Corpus.of(windows, "nights", unlabeled_label=-1)
+    >>> band_power = make_pipeline(LogBandPower(), LogisticRegression(max_iter=1000))
+    >>> folds = []
+    >>> for subject in corpus.subjects:
+    ...     train, test = np.split(corpus.windows_of([subject]), 2)
+    ...     folds.append(
+    ...         Fold(
+    ...             protocol="half a night",
+    ...             dataset="nights",
+    ...             method="band power",
+    ...             subject=subject,
+    ...             n_train_subjects=1,
+    ...             seed=0,
+    ...             estimator=band_power,
+    ...             train=train,
+    ...             test=test,
+    ...             test_subjects=[subject],
+    ...         )
+    ...     )
+    >>> corpora = {"nights": corpus}
+    >>> run = run_folds(folds, corpora, metrics=["accuracy"], verbose=0)
+    >>> run.scores[["protocol", "subject", "metric"]].to_numpy().tolist()
+    [['half a night', 1, 'accuracy'], ['half a night', 2, 'accuracy']]
     """
     store, files = _open(folds, corpora, out)
     results = [None if file is None else store.read(file) for file in files]

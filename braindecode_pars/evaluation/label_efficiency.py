@@ -1,4 +1,4 @@
-"""How many labelled people a method needs (figure 2 of the paper)."""
+"""How many labelled people a method needs (figure 3 of the paper)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def label_efficiency(
     n_jobs: int | None = None,
     verbose: int = 1,
 ) -> pd.DataFrame:
-    """Train on few and on many subjects, score on the same test subjects (section 3).
+    """Train on few and on many subjects, score on the same test subjects (section 3, figure 3).
 
     Each seed is a new random order of the subjects, the same for all methods; ``n`` training
     subjects are the first ``n`` of it, so the points of one curve are nested. Those are all the
@@ -82,10 +82,13 @@ def label_efficiency(
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
     >>> from braindecode_pars import datasets
-    >>> from braindecode_pars.evaluation import LogBandPower, label_efficiency, summarize
-    >>> windows = datasets.simulated.sleep(n_subjects=4, hours=0.2, n_chans=2, sfreq=100)
+    >>> from braindecode_pars.evaluation import (
+    ...     LogBandPower, label_efficiency, summarize
+    ... )
+    >>> windows = datasets.simulated.sleep(n_subjects=4, hours=0.2, n_chans=2)
+    >>> band_power = make_pipeline(LogBandPower(), LogisticRegression(max_iter=1000))
     >>> scores = label_efficiency(
-    ...     {"band power": make_pipeline(LogBandPower(), LogisticRegression(max_iter=1000))},
+    ...     {"band power": band_power},
     ...     windows,
     ...     n_train_subjects=[1, 3],
     ...     test_subjects=[4],
@@ -93,8 +96,10 @@ def label_efficiency(
     ...     metrics=["kappa"],
     ...     verbose=0,
     ... )
-    >>> summarize(scores, over="seeds")[["n_train_subjects", "n"]].to_numpy().tolist()
-    [[1, 2], [3, 2]]
+    >>> summarize(scores, over="seeds")[["n_train_subjects", "n"]]
+       n_train_subjects  n
+    0                 1  2
+    1                 3  2
     """
     check_arguments(estimators, metrics, seeds, n_jobs)
     check_numbers(n_train_subjects)

@@ -30,13 +30,13 @@ def leave_one_subject_out(
     n_jobs: int | None = None,
     verbose: int = 1,
 ) -> pd.DataFrame:
-    """Train on all subjects but one, score on that one, for every subject (paper: EESM17).
+    """Train on all subjects but one, score on that one, for every subject.
 
-    The paper reports mean and standard deviation over subjects:
-    :func:`~braindecode_pars.evaluation.summarize`. Internal validation is the estimator's own
-    business and happens inside the training fold; PARSClassifier holds out subjects of that
-    fold, a fifth of them by default, neither pretrains nor trains on them, and restores the
-    state with the lowest loss on them.
+    So the paper does with EESM17 (section 3, table 1 and figure 8), and reports mean and standard
+    deviation over subjects: :func:`~braindecode_pars.evaluation.summarize`. Internal validation is
+    the estimator's own business and happens inside the training fold; PARSClassifier holds out
+    subjects of that fold, a fifth of them by default, neither pretrains nor trains on them, and
+    restores the state with the lowest loss on them.
 
     Parameters
     ----------
@@ -67,16 +67,25 @@ def leave_one_subject_out(
     Returns
     -------
     pandas.DataFrame
-        One row for each method, subject, seed and metric; columns :data:`COLUMNS`. What is not
-        defined is NaN, with its reason in ``scores.attrs["undefined"]``.
+        One row for each method, subject, seed and metric, with the columns ``protocol``,
+        ``dataset``, ``method``, ``subject`` (who was left out), ``n_train_subjects``, ``seed``,
+        ``metric`` and ``value``. What is not defined is NaN, with its reason in
+        ``scores.attrs["undefined"]``.
 
     Raises
     ------
+    TypeError
+        When ``estimators`` is not a dict of classifiers.
     ValueError
         When there are fewer than two subjects, one has no labelled window, or ``out`` holds
         results of other settings.
     FoldError
         When a fit fails.
+
+    Warns
+    -----
+    UserWarning
+        When a score is undefined, and when an encoder was pretrained on a test subject.
 
     Examples
     --------
@@ -84,7 +93,7 @@ def leave_one_subject_out(
     >>> from sklearn.pipeline import make_pipeline
     >>> from braindecode_pars import datasets
     >>> from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
-    >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2, sfreq=100)
+    >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
     >>> band_power = make_pipeline(LogBandPower(), LogisticRegression(max_iter=1000))
     >>> scores = leave_one_subject_out({"band power": band_power}, windows, verbose=0)
     >>> len(scores), scores["subject"].tolist()

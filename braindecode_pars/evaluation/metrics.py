@@ -39,7 +39,14 @@ def undefined_because(y_true: np.ndarray, metric: str) -> str | None:
     Parameters
     ----------
     y_true : ndarray, shape (n_windows,)
+        True labels.
     metric : str
+        As in :func:`~braindecode_pars.evaluation.score_predictions`.
+
+    Returns
+    -------
+    str | None
+        Half a sentence.
 
     Examples
     --------
@@ -82,6 +89,19 @@ def score_predictions(y_true: np.ndarray, y_pred: np.ndarray, metric: str) -> fl
     ------
     ValueError
         When the metric is unknown or the lengths differ.
+
+    References
+    ----------
+    Detlefsen et al. 2022, TorchMetrics, Journal of Open Source Software 7(70): the paper's
+    metrics are computed by it, and so are these.
+
+    Examples
+    --------
+    >>> from braindecode_pars.evaluation import score_predictions
+    >>> true, predicted = ["W", "W", "W", "N2"], ["W", "W", "N2", "N2"]
+    >>> {name: round(score_predictions(true, predicted, name), 3)
+    ...  for name in ("kappa", "balanced_accuracy", "accuracy", "f1")}
+    {'kappa': 0.5, 'balanced_accuracy': 0.833, 'accuracy': 0.75, 'f1': 0.733}
     """
     if metric not in METRICS:
         raise ValueError(f"Unknown metric {metric!r}; known are {', '.join(METRICS)}.")

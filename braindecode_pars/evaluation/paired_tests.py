@@ -51,6 +51,7 @@ def paired_tests(scores: pd.DataFrame, metric: str = "kappa") -> pd.DataFrame:
         Of :func:`~braindecode_pars.evaluation.compare`, or of another protocol. People of
         several datasets are taken together.
     metric : str
+        One of those in the scores.
 
     Returns
     -------
@@ -65,6 +66,30 @@ def paired_tests(scores: pd.DataFrame, metric: str = "kappa") -> pd.DataFrame:
     ValueError
         When the metric is absent, there are not two methods, or a subject was scored with
         several numbers of training subjects.
+
+    Notes
+    -----
+    Folds that leave one subject out share most of their training subjects, so that a p-value is an
+    indication and not an error rate.
+
+    References
+    ----------
+    Wilcoxon 1945, Biometrics Bulletin 1(6); Holm 1979, Scandinavian Journal of Statistics 6(2).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from braindecode_pars.evaluation import paired_tests
+    >>> same = dict(protocol="compare", dataset="", n_train_subjects=5, seed=0)
+    >>> scores = pd.DataFrame([
+    ...     dict(same, method=method, subject=subject, metric="kappa",
+    ...          value=0.1 * subject + lead)
+    ...     for method, lead in [("PARS", 0.05), ("scratch", 0.0)]
+    ...     for subject in range(6)
+    ... ])
+    >>> paired_tests(scores)[["method_a", "method_b", "n_subjects", "wins", "p"]]
+      method_a method_b  n_subjects  wins        p
+    0     PARS  scratch           6     6  0.03125
     """
     chosen = scores[scores["metric"] == metric]
     if len(chosen) == 0:
@@ -123,13 +148,25 @@ def describe_differences(tests: pd.DataFrame, level: float = 0.05) -> str:
     level : float
         Below it, a p-value after Holm's correction counts as a difference.
 
+    Returns
+    -------
+    str
+        Sentences: the differences first, then what is within noise, then whether there were
+        subjects enough for any difference at all.
+
+    Raises
+    ------
+    ValueError
+        When ``level`` is not between 0 and 1.
+
     Examples
     --------
     >>> import pandas as pd
     >>> from braindecode_pars.evaluation import describe_differences
     >>> tests = pd.DataFrame([
-    ...     dict(method_a="PARS", method_b="scratch", n_subjects=8, mean_difference=0.12,
-    ...          sd_difference=0.05, wins=8, p=0.008, p_holm=0.008, n_dropped=0),
+    ...     dict(method_a="PARS", method_b="scratch", n_subjects=8, wins=8,
+    ...          mean_difference=0.12, sd_difference=0.05, p=0.008, p_holm=0.008,
+    ...          n_dropped=0),
     ... ])
     >>> print(describe_differences(tests))
     PARS is better than scratch by 0.120 ± 0.050 (PARS ahead in 8 of 8 subjects, p = 0.008).

@@ -40,6 +40,19 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     ------
     ValueError
         When there are no rows of that kind.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from braindecode_pars.evaluation import summarize
+    >>> same = dict(protocol="compare", dataset="", n_train_subjects=1, seed=0)
+    >>> scores = pd.DataFrame([
+    ...     dict(same, method="PARS", subject="P01", metric="kappa", value=0.5),
+    ...     dict(same, method="PARS", subject="P02", metric="kappa", value=0.7),
+    ... ])
+    >>> summarize(scores)[["method", "mean", "sd", "n"]].round(3)
+      method  mean     sd  n
+    0   PARS   0.6  0.141  2
     """
     if over not in ("subjects", "seeds"):
         raise ValueError(f"over must be 'subjects' or 'seeds', got {over!r}.")

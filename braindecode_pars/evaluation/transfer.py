@@ -32,6 +32,8 @@ def transfer(
 ) -> pd.DataFrame:
     """Fine-tune and test the same estimators on several datasets, each with its given split.
 
+    The paper's transfer learning (section 3, table 1).
+
     All subjects who are not for testing are trained on; an estimator splits its own validation
     subjects off them.
 
@@ -61,8 +63,10 @@ def transfer(
 
     Raises
     ------
+    TypeError
+        When ``datasets`` or ``test_subjects`` is not a dict.
     ValueError
-        When a dataset has nobody to test.
+        When a dataset has nobody to test, or ``test_subjects`` names one that is not there.
     FoldError
         When a fit fails.
 
@@ -72,7 +76,7 @@ def transfer(
     >>> from sklearn.pipeline import make_pipeline
     >>> from braindecode_pars import datasets
     >>> from braindecode_pars.evaluation import LogBandPower, transfer
-    >>> nights = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2, sfreq=100)
+    >>> nights = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
     >>> scores = transfer(
     ...     {"chance": make_pipeline(LogBandPower(), DummyClassifier())},
     ...     {"nights": nights},

@@ -23,9 +23,10 @@ def ablation_grid(
 ) -> Axes:
     """Mean score for each pair of settings as a coloured cell with its number and spread.
 
-    The spread is the sample standard deviation over seeds. A seed's value is the one pooled over
-    test subjects (subject ``"all"``) where there is one, otherwise the mean over them; whatever
-    else varies in the table is averaged within the seed. Pairs without a score stay blank.
+    For the paper's masking ablation (appendix A.4, figure 6a) and its like. The spread is the
+    sample standard deviation over seeds. A seed's value is the one pooled over test subjects
+    (subject ``"all"``) where there is one, otherwise the mean over them; whatever else varies in
+    the table is averaged within the seed. Pairs without a score stay blank.
 
     Parameters
     ----------
@@ -51,6 +52,32 @@ def ablation_grid(
     ------
     ValueError
         If the scores are empty, lack a column or the metric, mix data sets, or hold no pair.
+
+    Examples
+    --------
+    Made-up scores:
+
+    .. plot::
+        :include-source:
+
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from braindecode_pars import plotting
+        >>> rng = np.random.default_rng(0)
+        >>> scores = pd.DataFrame([
+        ...     dict(subject="all", seed=seed, metric="kappa", n_patches=n,
+        ...          position_mask_ratio=ratio,
+        ...          value=0.5 + 0.1 * ratio + rng.normal(0, 0.01))
+        ...     for n in (20, 30, 40)
+        ...     for ratio in (0.2, 0.4, 0.6, 0.8, 1.0)
+        ...     for seed in range(5)
+        ... ])
+        >>> ax = plotting.ablation_grid(
+        ...     scores, rows="n_patches", columns="position_mask_ratio"
+        ... )
+
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['20', '30', '40']
     """
     if rows == columns:
         raise ValueError(f"rows and columns are both {rows!r}; give two settings.")

@@ -27,6 +27,7 @@ def embedding(points: ArrayLike, labels: ArrayLike, ax: Axes | None = None) -> A
     Returns
     -------
     Axes
+        With a legend beside it.
 
     Raises
     ------
@@ -36,11 +37,21 @@ def embedding(points: ArrayLike, labels: ArrayLike, ax: Axes | None = None) -> A
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
-    >>> ax = embedding([[0, 0], [1, 0], [0, 1]], ["wake", "sleep", "wake"])
+    Made-up points:
+
+    .. plot::
+        :include-source:
+
+        >>> import numpy as np
+        >>> from braindecode_pars import plotting
+        >>> labels = np.repeat(["W", "N2", "N3"], 60)
+        >>> centres = np.repeat([[0, 0], [2, 1], [3, 3]], 60, axis=0)
+        >>> rng = np.random.default_rng(0)
+        >>> points = centres + 0.6 * rng.standard_normal((180, 2))
+        >>> ax = plotting.embedding(points, labels)
+
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['sleep', 'wake']
+    ['N2', 'N3', 'W']
     """
     points = np.asarray(points, dtype=float)
     if points.ndim != 2 or points.shape[1] != 2:

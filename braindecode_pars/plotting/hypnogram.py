@@ -48,7 +48,7 @@ def hypnogram(
     stage_names : sequence of str | None
         May be left out where stages are given by name.
     window_seconds : float
-        Length of a window.
+        Length of a window in seconds.
     ax : Axes | None
         Made when not given.
 
@@ -65,9 +65,21 @@ def hypnogram(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
-    >>> ax = hypnogram(["W", "N1", "N2", "N2"], ["W", "N1", "N1", "N2"])
+    A simulated night, and a prediction that takes a tenth of it for N2:
+
+    .. plot::
+        :include-source:
+
+        >>> import numpy as np
+        >>> from braindecode_pars import datasets, plotting
+        >>> rng = np.random.default_rng(1)
+        >>> true = datasets.simulated.hypnogram(720, rng)  # six hours
+        >>> predicted = np.where(rng.random(720) < 0.1, 2, true)
+        >>> ax = plotting.hypnogram(true, predicted, datasets.simulated.STAGES)
+
+    Stages may be given by name, too:
+
+    >>> ax = plotting.hypnogram(["W", "N1", "N2", "N2"], ["W", "N1", "N1", "N2"])
     >>> ax.get_title("left")
     'agreement 75 % of 4 windows'
     """

@@ -19,14 +19,15 @@ def label_efficiency(
 ) -> Axes:
     """A curve for each method over the number of training subjects, with the seeds' spread.
 
-    After the figure "Label Efficiency Experiment" of Sandino et al. (2025). Lines are means over
-    seeds, bands their sample standard deviation to both sides. A seed's value is the one pooled
+    After the paper's figure 3, "Label Efficiency Experiment". Lines are means over seeds, bands
+    their sample standard deviation to both sides. A seed's value is the one pooled
     over test subjects (subject ``"all"``) where there is one, otherwise the mean over them.
 
     Parameters
     ----------
     scores : DataFrame
-        With ``method``, ``subject``, ``n_train_subjects``, ``seed``, ``metric`` and ``value``.
+        Of :func:`evaluation.label_efficiency <braindecode_pars.evaluation.label_efficiency>`, or
+        any with ``method``, ``subject``, ``n_train_subjects``, ``seed``, ``metric`` and ``value``.
     metric : str
         Which metric to draw.
     label : str | None
@@ -43,6 +44,30 @@ def label_efficiency(
     ------
     ValueError
         If the scores are empty, lack a column or the metric, or mix data sets or protocols.
+
+    Examples
+    --------
+    Made-up scores:
+
+    .. plot::
+        :include-source:
+
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from braindecode_pars import plotting
+        >>> rng = np.random.default_rng(0)
+        >>> scores = pd.DataFrame([
+        ...     dict(method=method, subject="all", n_train_subjects=n, seed=seed,
+        ...          metric="kappa",
+        ...          value=level + 0.1 * np.log10(n) + rng.normal(0, 0.02))
+        ...     for method, level in [("method A", 0.4), ("method B", 0.3)]
+        ...     for n in (10, 30, 100, 300)
+        ...     for seed in range(5)
+        ... ])
+        >>> ax = plotting.label_efficiency(scores, label="Cohen's kappa")
+
+    >>> [line.get_label() for line in ax.get_lines()]
+    ['method A', 'method B']
     """
     rows = select(
         scores,

@@ -30,6 +30,7 @@ def night(
     stages : ndarray of int, shape (n_windows,)
         Indices into ``stage_names``.
     stage_names : sequence of str
+        What they are called.
     sfreq : float
         Sampling rate in Hz.
     channel : int
@@ -40,11 +41,30 @@ def night(
     Returns
     -------
     ndarray of Axes, shape (1 + len(stage_names),)
+        The hypnogram, then the stages from top to bottom; one that does not occur stays empty.
 
     Raises
     ------
     ValueError
         If there are not as many stages as windows, or a stage is unknown.
+
+    Examples
+    --------
+    A simulated hour:
+
+    .. plot::
+        :include-source:
+
+        >>> import numpy as np
+        >>> from braindecode_pars import as_sklearn, datasets, plotting
+        >>> nights = datasets.simulated.sleep(n_subjects=1, hours=1, n_chans=1)
+        >>> X, stages, _ = as_sklearn(nights)
+        >>> windows = np.stack([window for window, *_ in nights])
+        >>> names = datasets.simulated.STAGES
+        >>> axes = plotting.night(windows, stages, names, sfreq=100)
+
+    >>> axes.shape
+    (6,)
     """
     stages = np.asarray(stages)
     if len(windows) != len(stages):

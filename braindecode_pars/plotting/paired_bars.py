@@ -28,14 +28,16 @@ def paired_bars(
 ) -> Axes:
     """One group of bars for each subject, one bar for each method, and each method's mean.
 
-    After the figure "Wearable Sleep Staging Results" of Sandino et al. (2025). Values that are NaN
-    are not drawn and stay out of the mean; rows pooled over subjects are left out.
+    After the paper's figure 8, "Wearable Sleep Staging Results". Values that are NaN are not drawn
+    and stay out of the mean; rows pooled over subjects are left out.
 
     Parameters
     ----------
     scores : DataFrame
-        With the columns ``method``, ``subject``, ``metric`` and ``value``; several seeds are
-        averaged, and their standard deviation drawn.
+        Of :func:`~braindecode_pars.evaluation.compare` or
+        :func:`~braindecode_pars.evaluation.leave_one_subject_out`, or any with ``method``,
+        ``subject``, ``metric`` and ``value``; several seeds are averaged, and their standard
+        deviation drawn.
     metric : str
         Which metric to draw.
     label : str | None
@@ -49,12 +51,36 @@ def paired_bars(
     Returns
     -------
     Axes
+        Subjects in the order of the scores; the means, with their standard deviations over
+        subjects, are at the right.
 
     Raises
     ------
     ValueError
         If the scores are empty, lack a column or the metric, mix data sets or protocols, or hold
         nothing but pooled rows.
+
+    Examples
+    --------
+    Made-up scores:
+
+    .. plot::
+        :include-source:
+
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from braindecode_pars import plotting
+        >>> rng = np.random.default_rng(0)
+        >>> scores = pd.DataFrame([
+        ...     dict(method=method, subject=subject, seed=0, metric="kappa",
+        ...          value=rng.uniform(0.3, 0.7))
+        ...     for method in ("method A", "method B", "method C")
+        ...     for subject in range(1, 7)
+        ... ])
+        >>> ax = plotting.paired_bars(scores, label="Cohen's kappa")
+
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['1', '2', '3', '4', '5', '6', 'mean ± SD']
     """
     rows = select(scores, metric, ("method", "subject"), one=("dataset", "protocol"))
     rows = rows[~is_pooled(rows)]

@@ -24,7 +24,7 @@ def shift_matrices(
 ) -> np.ndarray:
     r"""Relative shifts of one window: predicted, true, their difference, and one against the other.
 
-    After the figure "Relative Time Shift Reconstructions" of Sandino et al. (2025, appendix D).
+    After the paper's figure 7 (appendix A.5), "Relative Time Shift Reconstructions".
 
     Parameters
     ----------
@@ -55,13 +55,25 @@ def shift_matrices(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
-    >>> import numpy as np
+    Made-up predictions for 40 patches, of which the first 32 have lost their position:
+
+    .. plot::
+        :include-source:
+
+        >>> import numpy as np
+        >>> from braindecode_pars import plotting
+        >>> rng = np.random.default_rng(0)
+        >>> starts = rng.integers(0, 5800, 40)
+        >>> target = (starts[:32, None] - starts[:32]) / 6000
+        >>> prediction = 0.8 * target + 0.1 * rng.standard_normal((32, 32))
+        >>> axes = plotting.shift_matrices(prediction, target, starts=starts)
+
+    Patches come in the order of time, and those that kept their position stay blank:
+
     >>> starts = np.array([900, 100, 500, 300])
-    >>> target = (starts[:3, None] - starts[None, :3]) / 1000  # the first three are masked
-    >>> axes = shift_matrices(0.5 * target, target, starts=starts)
-    >>> axes[1].images[0].get_array().filled(np.nan).round(1)  # 100, 300 (blank), 500, 900
+    >>> target = (starts[:3, None] - starts[:3]) / 1000
+    >>> axes = plotting.shift_matrices(0.5 * target, target, starts=starts)
+    >>> axes[1].images[0].get_array().filled(np.nan).round(1)
     array([[ 0. ,  nan, -0.4, -0.8],
            [ nan,  nan,  nan,  nan],
            [ 0.4,  nan,  0. , -0.4],

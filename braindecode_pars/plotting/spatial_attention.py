@@ -28,7 +28,8 @@ def spatial_attention(
     Parameters
     ----------
     weights : ndarray, shape (n_chans,) or (n_heads, n_chans)
-        In the order of the channels of ``info``.
+        In the order of the channels of ``info``; those of one window, or their mean over windows,
+        from :meth:`PARSNet.channel_attention <braindecode_pars.PARSNet.channel_attention>`.
     info : mne.Info
         Of the channels, with a montage.
     axes : one Axes a head | None
@@ -47,6 +48,26 @@ def spatial_attention(
     ValueError
         If the numbers of channels differ, a weight is not finite, or fewer than three channels
         have a position.
+
+    Examples
+    --------
+    Made-up weights:
+
+    .. plot::
+        :include-source:
+
+        >>> import mne
+        >>> import numpy as np
+        >>> from braindecode_pars import plotting
+        >>> from braindecode_pars.electrodes import template_montage
+        >>> names = "Fp1 Fp2 F3 Fz F4 C3 Cz C4 P3 Pz P4 O1 O2".split()
+        >>> info = mne.create_info(names, 200.0, "eeg")
+        >>> info = info.set_montage(template_montage())
+        >>> weights = np.random.default_rng(0).dirichlet(np.ones(13), size=2)
+        >>> axes = plotting.spatial_attention(weights, info)
+
+    >>> [ax.get_title() for ax in axes]
+    ['head 1', 'head 2']
     """
     if not isinstance(info, mne.Info):
         raise TypeError(

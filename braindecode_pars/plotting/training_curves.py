@@ -40,6 +40,7 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | None = None) -
     Returns
     -------
     ndarray of Axes, shape (n_phases,)
+        In the order of the phases.
 
     Raises
     ------
@@ -47,6 +48,32 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | None = None) -
         If ``history`` is no DataFrame.
     ValueError
         If it is empty, lacks a column, or has several rows for one epoch of a run.
+
+    Examples
+    --------
+    Made-up losses, with the columns of an estimator's ``history_``:
+
+    .. plot::
+        :include-source:
+
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from braindecode_pars import plotting
+        >>> epochs = np.arange(1, 31)
+        >>> loss = 0.15 * np.exp(-epochs / 40)
+        >>> pretraining = pd.DataFrame(dict(
+        ...     phase="pretraining", epoch=epochs,
+        ...     train_loss=loss, train_loss_relative=loss / 0.15,
+        ... ))
+        >>> fine_tuning = pd.DataFrame(dict(
+        ...     phase="fine-tuning", epoch=epochs,
+        ...     train_loss=1.6 * np.exp(-epochs / 15),
+        ...     valid_loss=0.9 + 0.001 * (epochs - 15) ** 2,
+        ... ))
+        >>> axes = plotting.training_curves(pd.concat([pretraining, fine_tuning]))
+
+    >>> [ax.get_title() for ax in axes]
+    ['pretraining', 'fine-tuning']
     """
     _check(history)
     phases = list(dict.fromkeys(history["phase"]))

@@ -19,13 +19,14 @@ def transfer(
 
     Bars reach one sample standard deviation over seeds to both sides; every seed is drawn faintly
     below its mean. A seed's value is the one pooled over test subjects (subject ``"all"``) where a
-    data set has that for all methods, otherwise the mean over subjects. Draws the transfer table of
-    Sandino et al. (2025).
+    data set has that for all methods, otherwise the mean over subjects. It shows what the paper's
+    table 1 lists.
 
     Parameters
     ----------
     scores : DataFrame
-        With ``dataset``, ``method``, ``subject``, ``seed``, ``metric`` and ``value``.
+        Of :func:`evaluation.transfer <braindecode_pars.evaluation.transfer>`, or any with
+        ``dataset``, ``method``, ``subject``, ``seed``, ``metric`` and ``value``.
     metric : str
         Which metric to draw.
     label : str | None
@@ -42,6 +43,29 @@ def transfer(
     ------
     ValueError
         If the scores are empty, or lack a column or the metric.
+
+    Examples
+    --------
+    Made-up scores:
+
+    .. plot::
+        :include-source:
+
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from braindecode_pars import plotting
+        >>> rng = np.random.default_rng(0)
+        >>> scores = pd.DataFrame([
+        ...     dict(dataset=dataset, method=method, subject="all", seed=seed,
+        ...          metric="kappa", value=level + lead + rng.normal(0, 0.02))
+        ...     for dataset, level in [("sleep", 0.6), ("imagery", 0.3)]
+        ...     for method, lead in [("method A", 0.05), ("method B", 0.0)]
+        ...     for seed in range(5)
+        ... ])
+        >>> ax = plotting.transfer(scores, label="Cohen's kappa")
+
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['sleep', 'imagery']
     """
     rows = select(scores, metric, ("dataset", "method", "subject", "seed"))
     datasets = list(dict.fromkeys(rows["dataset"]))

@@ -19,7 +19,29 @@ PRETEXT_TASKS: dict[str, type[PretextTask]] = {}
 
 
 def register(name: str) -> Callable[[type[PretextTask]], type[PretextTask]]:
-    """Class decorator: make a task known under a short name."""
+    """Class decorator: make a task known under a short name.
+
+    Parameters
+    ----------
+    name : str
+        The key in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, and the task's ``name``.
+
+    Returns
+    -------
+    callable
+        What enters the class, and returns it as it is.
+
+    Examples
+    --------
+    >>> from braindecode_pars.pretext import MAE, PRETEXT_TASKS
+    >>> from braindecode_pars.pretext.base import register
+    >>> @register("my-mae")
+    ... class MyMAE(MAE):
+    ...     pass
+    >>> PRETEXT_TASKS["my-mae"] is MyMAE, MyMAE.name
+    (True, 'my-mae')
+    >>> _ = PRETEXT_TASKS.pop("my-mae")  # only an example
+    """
 
     def enter(task: type[PretextTask]) -> type[PretextTask]:
         PRETEXT_TASKS[name] = task
@@ -47,15 +69,52 @@ class PretextTask(nn.Module):
     **encoder_arguments
         Passed to :class:`~braindecode_pars.PatchEncoder`.
 
+    Attributes
+    ----------
+    encoder : PatchEncoder
+        What crosses to fine-tuning.
+
     Raises
     ------
     ValueError
         When the signal is shorter than a patch, or ``encoder`` has another patch size.
     TypeError
         When an encoder is given together with arguments to build one.
+
+    Examples
+    --------
+    A task that asks whether a signal runs backwards:
+
+    >>> import math
+    >>> import torch
+    >>> from torch import nn
+    >>> from braindecode_pars.pretext import PretextTask
+    >>> from braindecode_pars.tokens import grid_patches
+    >>> class Reversal(PretextTask):
+    ...     criterion = nn.BCEWithLogitsLoss
+    ...
+    ...     def __init__(self, n_times, patch_size=200, *, encoder=None, **sizes):
+    ...         super().__init__(n_times, patch_size, encoder=encoder, **sizes)
+    ...         self.head = nn.Linear(self.encoder.embed_dim, 1)
+    ...
+    ...     def forward(self, x):
+    ...         x = self.normalized(x)
+    ...         backwards = torch.rand(len(x), 1, device=x.device) < 0.5
+    ...         x = torch.where(backwards, x.flip(-1), x)
+    ...         tokens = self.encoder.tokenize(grid_patches(x, self.patch_size))
+    ...         logits = self.head(self.encoder(tokens).mean(dim=1))
+    ...         return logits, backwards.float()
+    ...
+    ...     def chance_loss(self):
+    ...         return math.log(2)
+    >>> task = Reversal(3000, 100, embed_dim=32, num_layers=1)
+    >>> prediction, target = task(torch.randn(2, 3000))
+    >>> prediction.shape, target.shape, task.name
+    (torch.Size([2, 1]), torch.Size([2, 1]), 'reversal')
     """
 
-    #: Short name: that of :data:`PRETEXT_TASKS`, or the class's own in lower case.
+    #: Short name: that in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, or the class's own in
+    #: lower case.
     name: ClassVar[str]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -96,7 +155,17 @@ class PretextTask(nn.Module):
         self.encoder = encoder
 
     def normalized(self, x: Tensor) -> Tensor:
-        """Signals (batch, n_times) after instance normalisation; what every task begins with.
+        """Signals after instance normalisation; what every task begins with.
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n_times)
+            In any unit.
+
+        Returns
+        -------
+        Tensor, shape (batch, n_times)
+            As of :func:`~braindecode_pars.tokens.instance_norm`.
 
         Raises
         ------
@@ -113,7 +182,12 @@ class PretextTask(nn.Module):
         return instance_norm(x)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Pose the task on signals, shape (batch, n_times), and answer it.
+        """Pose the task on signals, and answer it.
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n_times)
+            In any unit.
 
         Returns
         -------
@@ -123,15 +197,38 @@ class PretextTask(nn.Module):
         raise NotImplementedError(f"{type(self).__name__} must implement forward(x).")
 
     def chance_loss(self) -> float:
-        """Loss of the best guesser that does not look at the signal."""
+        """Loss of the best guesser that does not look at the signal.
+
+        Returns
+        -------
+        float
+            Of the :attr:`criterion`; losses are reported relative to it.
+        """
         raise NotImplementedError(f"{type(self).__name__} must implement chance_loss().")
 
     def part_losses(self, prediction: Any, target: Any) -> dict[str, Tensor]:
-        """Losses of parts of the answer relative to their chance, to be logged; none by default."""
+        """Losses of parts of the answer relative to their chance, to be logged.
+
+        Parameters
+        ----------
+        prediction, target
+            What :meth:`forward` has returned.
+
+        Returns
+        -------
+        dict of str to Tensor
+            Scalars by the name of the part; none by default.
+        """
         return {}
 
     def use_encoder(self, encoder: PatchEncoder) -> None:
-        """Train this encoder from now on, in place."""
+        """Train this encoder from now on, in place.
+
+        Parameters
+        ----------
+        encoder : PatchEncoder
+            With as large patches and tokens as that of before.
+        """
         self.encoder = encoder
 
 
@@ -147,13 +244,20 @@ def make_task(
     Parameters
     ----------
     task : str | type[PretextTask] | PretextTask
-        A name in :data:`PRETEXT_TASKS`, a class, or an instance. An instance is copied, keeps
-        its own ``n_times`` and settings, and gets ``encoder`` in place of its own.
+        A name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, a class, or an instance. An
+        instance is copied, keeps its own ``n_times`` and settings, and gets ``encoder`` in place
+        of its own.
     n_times : int
         Samples of the windows at hand.
     encoder : PatchEncoder
+        Trained in place, never copied.
     task_params : dict | None
         Further arguments of the task.
+
+    Returns
+    -------
+    PretextTask
+        With ``encoder`` as its encoder.
 
     Raises
     ------
@@ -162,6 +266,16 @@ def make_task(
         fit the encoder or the windows.
     TypeError
         For arguments the task does not know, or anything that is not a task.
+
+    Examples
+    --------
+    >>> from braindecode_pars import PatchEncoder
+    >>> from braindecode_pars.pretext import make_task
+    >>> encoder = PatchEncoder(patch_size=100, embed_dim=32, num_layers=1)
+    >>> params = {"mask_ratio": 0.7}
+    >>> task = make_task("mae", n_times=3000, encoder=encoder, task_params=params)
+    >>> task.name, task.n_masked, task.encoder is encoder
+    ('mae', 21, True)
     """
     task_params = dict(task_params or {})
     if isinstance(task, str):

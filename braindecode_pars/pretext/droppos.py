@@ -17,11 +17,11 @@ __all__ = ["DropPos"]
 
 @register("droppos")
 class DropPos(GridTask):
-    """Dropped position prediction on one channel (Wang et al. 2023; appendix A.2).
+    """Dropped position prediction on one channel (appendix A.2; Wang et al. 2023).
 
     A random share of the patches is removed. Of those that are left, most get a learnable mask
-    token instead of their position, and are classified into all places of the grid. (The paper
-    counts fewer classes, a slip.)
+    token instead of their position, and are classified into all places of the grid, with
+    cross-entropy as loss. (The paper counts fewer classes, a slip.)
 
     Parameters
     ----------
@@ -44,11 +44,21 @@ class DropPos(GridTask):
     n_patches, n_visible, n_dropped : int
         Patches in the grid, how many of them are left, how many of these lose their position.
 
+    Raises
+    ------
+    ValueError
+        When an argument is out of range, or there are too few patches for it.
+
+    References
+    ----------
+    Wang et al. 2023, DropPos: pre-training vision transformers by reconstructing dropped
+    positions, arXiv:2309.03576.
+
     Examples
     --------
     >>> import torch
     >>> from braindecode_pars.pretext import DropPos
-    >>> task = DropPos(n_times=3000, patch_size=100, embed_dim=32, num_layers=1, num_heads=4)
+    >>> task = DropPos(n_times=3000, patch_size=100, embed_dim=32, num_layers=1)
     >>> logits, places = task(torch.randn(2, 3000))
     >>> logits.shape, places.shape
     (torch.Size([2, 30, 11]), torch.Size([2, 11]))
@@ -104,6 +114,7 @@ class DropPos(GridTask):
         Returns
         -------
         Tensor, shape (batch, n_dropped, n_patches)
+            Before the softmax.
         """
         tokens = self.encoder.tokenize(take(patches, places))  # (batch, n_visible, embed_dim)
         shown = self.positions(tokens)[places[:, self.n_dropped :]]
@@ -112,9 +123,20 @@ class DropPos(GridTask):
         return self.head(features[:, : self.n_dropped])
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Signals (batch, n_times) -> logits of places and true places of the dropped ones.
+        """Classify the patches that lose their position into their places.
 
-        (batch, n_patches places, n_dropped) as cross-entropy takes them, and (batch, n_dropped).
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n_times)
+            In any unit.
+
+        Returns
+        -------
+        prediction : Tensor, shape (batch, n_patches, n_dropped)
+            Logits as cross-entropy takes them: ``[:, n, m]`` is that of place ``n`` for the
+            ``m``-th of these patches.
+        target : Tensor of int64, shape (batch, n_dropped)
+            Places.
         """
         places = self.random_order(x)[:, : self.n_visible]
         logits = self.classify(self.patches(x), places)

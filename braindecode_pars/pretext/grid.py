@@ -59,10 +59,23 @@ class GridTask(PretextTask):
     n_times, patch_size, encoder, **encoder_arguments
         As in :class:`~braindecode_pars.pretext.PretextTask`.
 
+    Attributes
+    ----------
+    n_patches : int
+        Patches in the grid.
+
     Raises
     ------
     ValueError
         When there are fewer than two patches.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.pretext.grid import GridTask
+    >>> task = GridTask(n_times=3000, patch_size=100, embed_dim=32, num_layers=1)
+    >>> task.patches(torch.randn(2, 3000)).shape
+    torch.Size([2, 30, 100])
     """
 
     def __init__(
@@ -83,16 +96,28 @@ class GridTask(PretextTask):
             )
 
     def patches(self, x: Tensor) -> Tensor:
-        """Signals (batch, n_times) -> normalised patches (batch, n_patches, patch_size)."""
+        """Signals, shape (batch, n_times) -> normalised (batch, n_patches, patch_size)."""
         return grid_patches(self.normalized(x), self.patch_size)
 
     def positions(self, like: Tensor) -> Tensor:
-        """Sinusoidal code of every place in the grid, (n_patches, embed_dim)."""
+        """Sinusoidal code of every place in the grid, shape (n_patches, embed_dim).
+
+        Parameters
+        ----------
+        like : Tensor
+            The code has its type, and is where it is.
+        """
         times = torch.arange(self.n_patches, device=like.device)
         return sinusoidal_positions(times, self.encoder.embed_dim).to(like.dtype)
 
     def random_order(self, x: Tensor) -> Tensor:
-        """A random order of the places for every example: int64 (batch, n_patches)."""
+        """A random order of the places for every example, int64 of shape (batch, n_patches).
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, ...)
+            Tells the size of the batch and where to draw.
+        """
         places = torch.arange(self.n_patches, device=x.device)
         return shuffled(places.expand(len(x), -1))
 

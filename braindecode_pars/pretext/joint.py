@@ -22,8 +22,20 @@ class WeightedSum(nn.Module):
     Parameters
     ----------
     criteria : dict of str to type[nn.Module]
+        Of each part, by name.
     factors : dict of str to float
         Weight of each part divided by its chance loss.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch import nn
+    >>> from braindecode_pars.pretext.joint import WeightedSum
+    >>> criteria = {"a": nn.MSELoss, "b": nn.L1Loss}
+    >>> criterion = WeightedSum(criteria, factors={"a": 1.0, "b": 0.5})
+    >>> zeros, ones = torch.zeros(3), torch.ones(3)
+    >>> criterion({"a": zeros, "b": zeros}, {"a": ones, "b": ones}).item()
+    1.5
     """
 
     def __init__(self, criteria: Mapping[str, type[nn.Module]], factors: Mapping[str, float]):
@@ -32,7 +44,18 @@ class WeightedSum(nn.Module):
         self.factors = dict(factors)
 
     def forward(self, predictions: dict[str, Any], targets: dict[str, Any]) -> Tensor:
-        """Predictions and targets of all parts by name -> scalar."""
+        """Sum the losses up.
+
+        Parameters
+        ----------
+        predictions, targets : dict
+            Of all parts, by name.
+
+        Returns
+        -------
+        Tensor
+            A scalar.
+        """
         losses = [
             self.factors[name] * criterion(predictions[name], targets[name])
             for name, criterion in self.parts.items()
@@ -58,8 +81,8 @@ class Joint(PretextTask):
     encoder : PatchEncoder | None
         Trained in place when given; all parts share it.
     tasks : dict of str to float | None
-        Names in :data:`PRETEXT_TASKS` and their weights; 0 leaves a task out. None means
-        ``{"pars": 1.0, "mae": 1.0}``.
+        Names in :data:`~braindecode_pars.pretext.PRETEXT_TASKS` and their weights; 0 leaves a task
+        out. None means ``{"pars": 1.0, "mae": 1.0}``.
     task_params : dict of str to dict | None
         Further arguments of the tasks, for example ``{"mae": {"loss_on": "masked"}}``.
     **encoder_arguments
@@ -70,13 +93,21 @@ class Joint(PretextTask):
     parts : nn.ModuleDict
         The tasks by name; each has the same ``encoder``.
 
+    Raises
+    ------
+    ValueError
+        When a task is unknown, a weight is negative or none is above 0, ``task_params`` names a
+        task that is not among them, and as the tasks themselves do.
+    TypeError
+        When ``tasks`` is not a dict, and as the tasks themselves do.
+
     Examples
     --------
     >>> import torch
     >>> from braindecode_pars.pretext import Joint
-    >>> task = Joint(n_times=3000, patch_size=100, embed_dim=32, num_layers=1, num_heads=4)
-    >>> loss = task.criterion()(*task(torch.randn(2, 3000)))
-    >>> {name: tuple(part.shape) for name, part in task(torch.randn(2, 3000))[0].items()}
+    >>> task = Joint(n_times=3000, patch_size=100, embed_dim=32, num_layers=1)
+    >>> prediction, target = task(torch.randn(2, 3000))
+    >>> {name: tuple(part.shape) for name, part in prediction.items()}
     {'pars': (2, 32, 32), 'mae': (2, 30, 100)}
     """
 
@@ -117,19 +148,37 @@ class Joint(PretextTask):
 
     @property
     def criterion(self) -> partial[WeightedSum]:
-        """Makes the :class:`WeightedSum` of these parts."""
+        """Makes the :class:`~braindecode_pars.pretext.joint.WeightedSum` of these parts."""
         criteria = {name: part.criterion for name, part in self.parts.items()}
         factors = {name: self.weights[name] / self.chances[name] for name in self.parts}
         return partial(WeightedSum, criteria, factors)
 
     def use_encoder(self, encoder: PatchEncoder) -> None:
-        """Train this encoder from now on, in place, in every part."""
+        """Train this encoder from now on, in place, in every part.
+
+        Parameters
+        ----------
+        encoder : PatchEncoder
+            As in :meth:`PretextTask.use_encoder
+            <braindecode_pars.pretext.PretextTask.use_encoder>`.
+        """
         super().use_encoder(encoder)
         for part in self.parts.values():
             part.use_encoder(encoder)
 
     def forward(self, x: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Signals (batch, n_times) -> predictions and targets of the parts, by name."""
+        """Pose all tasks on the same signals.
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n_times)
+            In any unit.
+
+        Returns
+        -------
+        prediction, target : dict of str to Tensor
+            Those of the parts, by name.
+        """
         answers = {name: part(x) for name, part in self.parts.items()}
         predictions = {name: prediction for name, (prediction, _) in answers.items()}
         return predictions, {name: target for name, (_, target) in answers.items()}
@@ -139,7 +188,18 @@ class Joint(PretextTask):
         return sum(self.weights.values())
 
     def part_losses(self, prediction: dict[str, Any], target: dict[str, Any]) -> dict[str, Tensor]:
-        """Loss of each part relative to its chance, and of the parts' own parts."""
+        """Loss of each part relative to its chance, and of the parts' own parts.
+
+        Parameters
+        ----------
+        prediction, target : dict
+            What :meth:`forward` has returned.
+
+        Returns
+        -------
+        dict of str to Tensor
+            Scalars, such as ``"pars"``, ``"mae"`` and ``"mae_masked"``.
+        """
         losses = {}
         for name, part in self.parts.items():
             answer = prediction[name], target[name]

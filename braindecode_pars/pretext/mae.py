@@ -16,11 +16,12 @@ __all__ = ["MAE"]
 
 @register("mae")
 class MAE(GridTask):
-    """Masked autoencoder on one channel (He et al. 2022; appendix A.2).
+    """Masked autoencoder on one channel (appendix A.2; He et al. 2022).
 
     A random share of the patches is removed, the others are encoded; mask tokens take the places
     of the removed ones, and one transformer layer reconstructs all samples. (The paper writes
-    that masked tokens are encoded, a slip.)
+    that masked tokens are encoded, a slip.) The loss is the element-wise mean squared error
+    against the normalised signal.
 
     Parameters
     ----------
@@ -44,11 +45,20 @@ class MAE(GridTask):
     n_patches, n_masked : int
         Patches in the grid, and how many of them are removed.
 
+    Raises
+    ------
+    ValueError
+        When an argument is out of range, or there are too few patches for it.
+
+    References
+    ----------
+    He et al. 2022, Masked autoencoders are scalable vision learners, arXiv:2111.06377.
+
     Examples
     --------
     >>> import torch
     >>> from braindecode_pars.pretext import MAE
-    >>> task = MAE(n_times=3000, patch_size=100, embed_dim=32, num_layers=1, num_heads=4)
+    >>> task = MAE(n_times=3000, patch_size=100, embed_dim=32, num_layers=1)
     >>> prediction, target = task(torch.randn(2, 3000))
     >>> prediction.shape, target.shape
     (torch.Size([2, 30, 100]), torch.Size([2, 30, 100]))
@@ -111,10 +121,18 @@ class MAE(GridTask):
         return self.head(self.decoder(in_places + positions))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Signals (batch, n_times) -> reconstructed and true patches, the removed ones first.
+        """Remove patches, and reconstruct them.
 
-        Both (batch, n_patches, patch_size), or (batch, n_masked, patch_size) with
-        ``loss_on="masked"``.
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n_times)
+            In any unit.
+
+        Returns
+        -------
+        prediction, target : Tensor, shape (batch, n_patches, patch_size)
+            Normalised samples, the removed patches first; with ``loss_on="masked"`` these alone,
+            shape (batch, n_masked, patch_size).
         """
         patches = self.patches(x)
         order = self.random_order(x)
@@ -126,7 +144,18 @@ class MAE(GridTask):
         return 1.0
 
     def part_losses(self, prediction: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """Loss on the removed patches alone, relative to chance."""
+        """Loss on the removed patches alone, relative to chance, as ``"masked"``.
+
+        Parameters
+        ----------
+        prediction, target
+            What :meth:`forward` has returned.
+
+        Returns
+        -------
+        dict of str to Tensor
+            Empty with ``loss_on="masked"``, where it is the loss itself.
+        """
         if self.loss_on == "masked":
             return {}  # that is the loss itself
         removed = prediction[:, : self.n_masked], target[:, : self.n_masked]

@@ -17,10 +17,11 @@ __all__ = ["MP3"]
 
 @register("mp3")
 class MP3(GridTask):
-    """Masked patch position prediction on one channel (Zhai et al. 2022; appendix A.2).
+    """Masked patch position prediction on one channel (appendix A.2; Zhai et al. 2022).
 
     Tokens carry no position. In every attention layer the same random subset of them serves as
-    keys and values; all of them are queries, and each is classified into its place. Without
+    keys and values; all of them are queries, and each is classified into its place, with
+    cross-entropy as loss. Without
     positions the encoder cannot tell in which order tokens come, so they need no shuffling.
 
     Parameters
@@ -42,11 +43,20 @@ class MP3(GridTask):
     n_patches, n_masked : int
         Patches in the grid, and how many of them are no keys.
 
+    Raises
+    ------
+    ValueError
+        When an argument is out of range, or there are too few patches for it.
+
+    References
+    ----------
+    Zhai et al. 2022, Position prediction as an effective pretraining strategy, arXiv:2207.07611.
+
     Examples
     --------
     >>> import torch
     >>> from braindecode_pars.pretext import MP3
-    >>> task = MP3(n_times=3000, patch_size=100, embed_dim=32, num_layers=1, num_heads=4)
+    >>> task = MP3(n_times=3000, patch_size=100, embed_dim=32, num_layers=1)
     >>> logits, places = task(torch.randn(2, 3000))
     >>> logits.shape, places.shape
     (torch.Size([2, 30, 30]), torch.Size([2, 30]))
@@ -88,13 +98,25 @@ class MP3(GridTask):
         Returns
         -------
         Tensor, shape (batch, n, n_patches)
+            Before the softmax.
         """
         return self.head(self.encoder(self.encoder.tokenize(patches), is_key))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Signals (batch, n_times) -> logits of places and true places.
+        """Classify every patch into its place.
 
-        (batch, n_patches places, n_patches) as cross-entropy takes them, and (batch, n_patches).
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n_times)
+            In any unit.
+
+        Returns
+        -------
+        prediction : Tensor, shape (batch, n_patches, n_patches)
+            Logits as cross-entropy takes them: ``[:, n, m]`` is that of place ``n`` for patch
+            ``m``.
+        target : Tensor of int64, shape (batch, n_patches)
+            Places.
         """
         is_key = self.random_order(x) >= self.n_masked if self.n_masked else None
         logits = self.classify(self.patches(x), is_key)
@@ -102,5 +124,5 @@ class MP3(GridTask):
         return logits.mT, places
 
     def chance_loss(self) -> float:
-        """Cross-entropy of guessing any place with equal probability, log n_patches."""
+        """Cross-entropy of guessing any place with equal probability, ``log(n_patches)``."""
         return math.log(self.n_patches)

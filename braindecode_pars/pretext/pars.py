@@ -23,12 +23,14 @@ __all__ = ["PARS", "relative_shifts"]
 
 
 def relative_shifts(starts: Tensor, n_times: int) -> Tensor:
-    r"""Time shifts between all ordered pairs, :math:`(t_j - t_k) / T_s` (eq. 1).
+    r"""Time shifts between all ordered pairs of patches (section 2.2, equation 1).
+
+    .. math:: \theta_{jk} = (t_j - t_k) / T_s
 
     Parameters
     ----------
     starts : Tensor, shape (batch, n)
-        Patch starts in samples.
+        Patch starts :math:`t` in samples.
     n_times : int
         Samples of the whole signal, :math:`T_s`.
 
@@ -36,6 +38,15 @@ def relative_shifts(starts: Tensor, n_times: int) -> Tensor:
     -------
     Tensor of float32, shape (batch, n, n)
         Antisymmetric, between -1 and 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.pretext.pars import relative_shifts
+    >>> relative_shifts(torch.tensor([[0, 250, 750]]), n_times=1000)
+    tensor([[[ 0.0000, -0.2500, -0.7500],
+             [ 0.2500,  0.0000, -0.5000],
+             [ 0.7500,  0.5000,  0.0000]]])
     """
     return (starts[:, :, None] - starts[:, None]).float() / n_times
 
@@ -45,8 +56,9 @@ class PARS(PretextTask):
     """Pairwise relative shift pretraining (Sandino et al. 2025, section 2).
 
     Patches are cut at random places of one channel; most of them get a learnable mask token
-    instead of their position; a decoder predicts the time shift between every ordered pair of
-    the masked ones.
+    instead of their position (section 2.1); a decoder predicts the time shift between every
+    ordered pair of the masked ones (equations 1 and 2), with the mean squared error as loss
+    (equation 3).
 
     Parameters
     ----------
@@ -70,6 +82,9 @@ class PARS(PretextTask):
     min_gap : int
         Samples between neighbouring patches at least; needs ``overlap=False``.
     decoder : "cross_attention" | "mlp"
+        :class:`~braindecode_pars.pretext.pairwise.CrossAttentionDecoder`, or
+        :class:`~braindecode_pars.pretext.pairwise.PairwiseMLPDecoder` (the ablation of appendix
+        A.4).
     **encoder_arguments
         Passed to :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
 
@@ -80,11 +95,22 @@ class PARS(PretextTask):
     n_patches, n_masked : int
         Patches per signal, and how many of them lose their position.
 
+    Raises
+    ------
+    ValueError
+        When an argument is out of range, patches do not fit the signal, or fewer than two of them
+        are masked; the message says what would do.
+
+    References
+    ----------
+    Sandino et al. 2025, Learning the relative composition of EEG signals using pairwise relative
+    shift pretraining, arXiv:2511.11940.
+
     Examples
     --------
     >>> import torch
     >>> from braindecode_pars.pretext import PARS
-    >>> task = PARS(n_times=3000, patch_size=100, embed_dim=32, num_layers=1, num_heads=4)
+    >>> task = PARS(n_times=3000, patch_size=100, embed_dim=32, num_layers=1)
     >>> prediction, target = task(torch.randn(2, 3000))
     >>> prediction.shape, target.shape
     (torch.Size([2, 32, 32]), torch.Size([2, 32, 32]))
@@ -166,10 +192,20 @@ class PARS(PretextTask):
         device: torch.device | str | None = None,
         generator: torch.Generator | None = None,
     ) -> Tensor:
-        """Draw where the patches of a batch start, in samples: int64 (batch_size, n_patches).
+        """Draw where the patches of a batch start.
 
-        They come in random order, so the first ``n_masked`` of them are a random choice of those
-        that lose their position.
+        Parameters
+        ----------
+        batch_size : int
+            Signals.
+        device, generator
+            As in :func:`~braindecode_pars.tokens.random_starts`.
+
+        Returns
+        -------
+        Tensor of int64, shape (batch_size, n_patches)
+            First sample of each patch. They come in random order, so the first ``n_masked`` of
+            them are a random choice of those that lose their position.
         """
         size = (batch_size, self.n_patches, self.n_times, self.patch_size)
         where = dict(device=device, generator=generator)
@@ -186,12 +222,15 @@ class PARS(PretextTask):
         Parameters
         ----------
         x : Tensor, shape (batch, n_times)
+            In any unit.
         starts : Tensor of int64, shape (batch, n_patches)
+            As :meth:`sample_starts` draws them.
 
         Returns
         -------
         Tensor, shape (batch, n_masked, n_masked)
-            In units of the signal's length.
+            In units of the signal's length; entry ``[:, j, k]`` is the shift from patch ``k`` to
+            patch ``j``.
         """
         patches = extract_patches(self.normalized(x), starts, self.patch_size)
         tokens = self.encoder.tokenize(patches)  # (batch, n_patches, embed_dim)
@@ -202,13 +241,24 @@ class PARS(PretextTask):
         return self.decoder(features[:, : self.n_masked], features)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Signals (batch, n_times) -> predicted and true shifts (batch, n_masked, n_masked)."""
+        """Draw patches, and predict the shifts between those that lose their position.
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n_times)
+            In any unit.
+
+        Returns
+        -------
+        prediction, target : Tensor, shape (batch, n_masked, n_masked)
+            In units of the signal's length.
+        """
         starts = self.sample_starts(len(x), device=x.device)
         prediction = self.predict_shifts(x, starts)
         return prediction, relative_shifts(starts[:, : self.n_masked], self.n_times)
 
     def chance_loss(self) -> float:
-        r"""Mean squared shift: the loss of predicting zero, the best constant.
+        r"""Mean squared shift: the loss of predicting zero, which is the best constant.
 
         For random overlapping starts :math:`(L^2 - 1) / (6 T^2) \cdot (N_m - 1) / N_m` with
         :math:`L = T - M + 1`; for other samplings a simulation with a fixed seed.

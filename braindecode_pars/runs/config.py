@@ -37,6 +37,8 @@ _SHARES = ("drop_prob", "warmup")
 class RunConfig:
     """Everything that a pretraining run depends on besides the data; the paper's by default.
 
+    The paper's settings are those of section 2.5. It does not change once it is made.
+
     Attributes
     ----------
     task : str
@@ -44,7 +46,7 @@ class RunConfig:
     task_params : dict
         Further arguments of the task.
     window_seconds, patch_seconds : float
-        Length of the random crops and of a patch.
+        Length of the random crops and of a patch, in seconds.
     embed_dim, num_layers, num_heads, mlp_dim, drop_prob
         Of the :class:`~braindecode_pars.PatchEncoder`.
     epochs : int
@@ -147,10 +149,16 @@ class RunConfig:
         **given
             Beats the file, as the file beats the defaults; ``task_params`` one by one.
 
+        Returns
+        -------
+        RunConfig
+
         Raises
         ------
-        ValueError
-            When the file is damaged or has a key that is unknown.
+        FileNotFoundError
+            When there is no such file.
+        ValueError, TypeError
+            When the file is damaged, has a key that is unknown, or a value that no run could have.
         """
         found = _read(Path(file))
         known = [entry.name for entry in fields(cls)]

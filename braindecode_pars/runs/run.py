@@ -58,6 +58,7 @@ def pretrain(
     Parameters
     ----------
     store : SignalStore | path
+        What is pretrained on.
     out : path
         Folder for the run: ``run.json`` (configuration, store, versions), ``metrics.csv``,
         ``checkpoints/``, ``tensorboard/`` where tensorboard is installed, and at the end
@@ -73,10 +74,12 @@ def pretrain(
     Returns
     -------
     Path
-        The folder.
+        The folder ``out``.
 
     Raises
     ------
+    TypeError
+        When ``config`` is not a RunConfig.
     ValueError
         When the configuration does not fit the store, the processes or the device's memory, or
         the folder holds another run.
@@ -86,6 +89,34 @@ def pretrain(
         When another process of the run has ended; nothing up to the last checkpoint is lost.
     KeyboardInterrupt
         Training ends in good order first; the last checkpoint is kept.
+
+    Notes
+    -----
+    The method is that of section 2.5: in each step a batch of random crops of random channels,
+    AdamW, linear warm-up and a cosine to zero. An epoch is a number of steps, by default one pass
+    over the data.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.runs import RunConfig, pretrain
+    >>> from braindecode_pars.signal_store import SignalStore
+    >>> nights = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
+    >>> small = RunConfig(
+    ...     embed_dim=16,
+    ...     num_layers=1,
+    ...     epochs=2,
+    ...     steps_per_epoch=1,
+    ...     batch_size=8,
+    ...     device="cpu",
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = SignalStore.create(Path(folder, "store"), nights, verbose=0)
+    ...     run = pretrain(store, Path(folder, "run"), small, verbose=0)
+    ...     sorted(file.name for file in run.glob("encoder.*"))
+    ['encoder.json', 'encoder.safetensors']
     """
     config = RunConfig() if config is None else config
     if not isinstance(config, RunConfig):

@@ -47,9 +47,15 @@ class SignalStore:
 
     ``len(store)`` is the number of signals.
 
+    Parameters
+    ----------
+    path, index, samples, recordings
+        What :meth:`create` and :meth:`open` know of the folder; nobody else calls the constructor.
+
     Attributes
     ----------
     path : Path
+        The folder.
     sfreq : float
         Sampling rate in Hz.
     dtype : "int16" | "float16" | "float32"
@@ -63,10 +69,11 @@ class SignalStore:
     >>> import numpy as np
     >>> from braindecode_pars import datasets
     >>> from braindecode_pars.signal_store import SignalStore
-    >>> nights = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=3, sfreq=100)
+    >>> nights = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=3)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = SignalStore.create(folder, nights, verbose=0)
-    ...     crops = store.batch([0, 5, 5, 1], n_times=3000, rng=np.random.default_rng(0))
+    ...     rng = np.random.default_rng(0)
+    ...     crops = store.batch([0, 5, 5, 1], n_times=3000, rng=rng)
     >>> len(store), store.subjects, store.sfreq, crops.shape
     (6, [1, 2], 100.0, (4, 3000))
     """
@@ -148,8 +155,15 @@ class SignalStore:
         verbose : int
             1 shows a progress bar.
 
+        Returns
+        -------
+        SignalStore
+            The store, open.
+
         Raises
         ------
+        TypeError
+            When ``recordings`` is none of the above, or ``channels`` is a string.
         ValueError
             When the folder holds something else, a recording cannot be used, naming it, or
             sampling rates differ.
@@ -177,8 +191,13 @@ class SignalStore:
         Parameters
         ----------
         path : path
+            The folder.
         verbose : int
             1 shows a progress bar while much is compared.
+
+        Returns
+        -------
+        SignalStore
 
         Raises
         ------
@@ -292,7 +311,18 @@ class SignalStore:
         return checksum_of(content)
 
     def recording_of(self, signals: np.ndarray) -> np.ndarray:
-        """Rows of :attr:`recordings` that signals, shape (n_signals,), belong to."""
+        """Which recording each signal belongs to.
+
+        Parameters
+        ----------
+        signals : array-like of int, shape (n_signals,)
+            Numbers of signals.
+
+        Returns
+        -------
+        ndarray of int, shape (n_signals,)
+            Rows of :attr:`recordings`.
+        """
         return self._recording[self._checked(signals)]
 
     def batch(self, signals: np.ndarray, n_times: int, rng: np.random.Generator) -> np.ndarray:
@@ -305,6 +335,7 @@ class SignalStore:
         n_times : int
             Samples of a crop.
         rng : numpy.random.Generator
+            What the starts are drawn from.
 
         Returns
         -------
@@ -313,6 +344,8 @@ class SignalStore:
 
         Raises
         ------
+        IndexError
+            When there is no such signal.
         ValueError
             When a signal is shorter than the crop, naming the recording.
         """
@@ -327,7 +360,9 @@ class SignalStore:
         Parameters
         ----------
         signals, starts : array-like of int, shape (batch,)
+            Numbers of signals, and the first sample of each crop.
         n_times : int
+            Samples of a crop.
 
         Returns
         -------
@@ -336,6 +371,8 @@ class SignalStore:
 
         Raises
         ------
+        IndexError
+            When there is no such signal.
         ValueError
             When a crop is not within its signal, naming the recording.
         """
@@ -394,10 +431,16 @@ class SignalStore:
         exclude : iterable | None
             Whom to leave out of these.
 
+        Returns
+        -------
+        SignalStore
+            A view; this one shows what it showed before.
+
         Raises
         ------
         ValueError
-            When somebody is not in the store, or nobody is left.
+            When somebody is not in the store, nobody is left, or recordings that do not tell their
+            subject may be of somebody who is excluded.
         """
         recordings = self._recordings
         if subjects is not None:
@@ -431,9 +474,19 @@ class SignalStore:
         return asked
 
     def windows(self, n_times: int) -> StoreWindows:
-        """Windows that follow one another, as a torch Dataset; see :class:`StoreWindows`.
+        """Cut the recordings into windows that follow one another, as a torch Dataset.
 
         Recordings that are shorter than a window give none.
+
+        Parameters
+        ----------
+        n_times : int
+            Samples of a window.
+
+        Returns
+        -------
+        braindecode_pars.signal_store.windows.StoreWindows
+            Estimators take it as they take any windows; nothing is read yet.
 
         Raises
         ------

@@ -16,14 +16,15 @@ __all__ = ["StoreWindows", "StoredWindow"]
 class StoreWindows(Dataset):
     """Windows that follow one another in every recording; a rest at the end is left out.
 
+    What :meth:`SignalStore.windows <braindecode_pars.signal_store.SignalStore.windows>` returns.
     Items are float32 arrays of shape (n_chans, n_times), in volts.
 
     Parameters
     ----------
     recordings : pandas.DataFrame
-        As :attr:`SignalStore.recordings`.
+        As the store's ``recordings``.
     crops : callable
-        As :meth:`SignalStore.crops`.
+        The store's method ``crops``.
     sfreq : float
         Sampling rate in Hz.
     n_times : int
@@ -35,6 +36,19 @@ class StoreWindows(Dataset):
         Channels and samples of each window, known without reading.
     subjects : ndarray of object, shape (n_windows,)
         Whom each window is of; None where that is not known.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.signal_store import SignalStore
+    >>> nights = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=3)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = SignalStore.create(folder, nights, verbose=0)
+    ...     windows = store.windows(n_times=1000)
+    ...     window = windows[0]
+    >>> len(windows), window.shape, windows.subjects[[0, -1]].tolist()
+    (72, (3, 1000), [1, 2])
     """
 
     def __init__(
@@ -64,7 +78,19 @@ class StoreWindows(Dataset):
         return self.view(i)[:]
 
     def view(self, i: int) -> StoredWindow:
-        """Window ``i``, of which only what is indexed is read."""
+        """Look at a window, of which only what is indexed is read.
+
+        Parameters
+        ----------
+        i : int
+            Number of the window.
+
+        Returns
+        -------
+        StoredWindow
+            ``view[channels, start:stop]`` reads these samples, float32 in volts; it has a
+            ``shape``.
+        """
         if not -len(self) <= i < len(self):
             raise IndexError(f"Window {i} of {len(self)}.")
         i %= len(self)

@@ -147,7 +147,7 @@ def test_names_of_stages_are_understood(tmp_path, column):
     scoring = ("Wake", "REM", "N1", "N2", "N3", "Artefact", "W", "R")
     write(tmp_path, "001", scoring, column=column)
     (night,) = eesm17.load(tmp_path, verbose=0).datasets
-    assert night.metadata["target"].tolist() == [0, 1, 2, 3, 4, 0, 1]
+    assert night.metadata["target"].tolist() == [0, 4, 1, 2, 3, 0, 4]
 
 
 def test_stages_among_the_recordings_own_events(tmp_path):
@@ -158,14 +158,14 @@ def test_stages_among_the_recordings_own_events(tmp_path):
         "150\t30\tinvalid\n"
     )
     (night,) = eesm17.load(tmp_path, verbose=0).datasets
-    assert night.metadata["target"].tolist() == [3, 4, 4]
+    assert night.metadata["target"].tolist() == [2, 3, 3]
     assert night.metadata["i_start_in_trial"].tolist() == [12000, 18000, 24000]
 
 
 def test_windows_behind_the_end_of_the_recording_are_dropped(tmp_path):
     write(tmp_path, "001", seconds=LIGHTS_OFF + 5.5 * 30)
     (night,) = eesm17.load(tmp_path, verbose=0).datasets
-    assert night.metadata["target"].tolist() == [0, 0, 2, 3]
+    assert night.metadata["target"].tolist() == [0, 0, 1, 2]
 
 
 def test_gaps_are_bridged_and_counted(tmp_path, windows):

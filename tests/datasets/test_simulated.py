@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from braindecode_pars import as_sklearn
-from braindecode_pars.datasets import simulated
+from braindecode_pars.datasets import eesm17, simulated, ysyw
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 
 
@@ -44,6 +44,10 @@ def test_shapes_units_and_subjects(long_nights):
     assert long_nights.description["subject"].tolist() == list(range(1, 9))
     amplitude = np.median([long_nights[i][0].std() for i in range(0, len(long_nights), 50)])
     assert 5e-6 < amplitude < 60e-6  # volts
+
+
+def test_targets_mean_the_stages_that_they_mean_in_the_sleep_corpora():
+    assert simulated.STAGES == ysyw.CARD["classes"] == eesm17.CARD["classes"]
 
 
 def test_stages_have_their_rhythms(spectra):
