@@ -1,0 +1,131 @@
+"""What the documentation names exists, and what it tells to do works."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+PAGES = [*sorted((ROOT / "docs").glob("*.rst")), ROOT / "CONTRIBUTING.md", ROOT / "README.md"]
+
+
+def named_tests(page: Path) -> list[str]:
+    """Tests as ``tests/file.py::test`` or ``tests/file.py::Class::test``."""
+    return re.findall(r"`(tests/[\w/]+\.py::[\w:]+)`", page.read_text(encoding="utf-8"))
+
+
+@cache
+def functions_in(file: Path) -> set[str]:
+    found = set()
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.ClassDef):
+            found |= {f"{node.name}::{f.name}" for f in node.body if isinstance(f, ast.FunctionDef)}
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_every_test_that_a_page_names_exists(page):
+    missing = []
+    for name in named_tests(page):
+        file, _, test = name.partition("::")
+        if not (ROOT / file).is_file() or test not in functions_in(ROOT / file):
+            missing.append(name)
+    assert missing == []
+
+
+def test_the_page_about_the_paper_names_tests():
+    assert len(set(named_tests(ROOT / "docs" / "paper.rst"))) > 80
+
+
+def test_the_citation_is_of_this_version():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    setup = (ROOT / "setup.cfg").read_text(encoding="utf-8")
+    (cited,) = re.findall(r"^version: (\S+)$", citation, re.MULTILINE)
+    (ours,) = re.findall(r"^version = (\S+)$", setup, re.MULTILINE)
+    assert cited == ours
+
+
+@pytest.mark.parametrize("page", EXAMPLES, ids=[page.stem for page in EXAMPLES])
+def test_an_example_is_a_short_story_with_a_picture(page):
+    """The building of the site runs it, and fails where it does."""
+    text = page.read_text(encoding="utf-8")
+    title, underline = ast.get_docstring(ast.parse(text)).splitlines()[:2]
+    assert underline == "=" * len(title)
+    assert len(text.splitlines()) <= 180
+    assert text.count("\n# %%\n") >= 3
+    assert "plt.show()" in text
+    reads = "BRAINDECODE_PARS_EEG" in text
+    assert reads == ("``BRAINDECODE_PARS_EEG``" in ast.get_docstring(ast.parse(text)))
+
+
+def test_the_table_of_the_readme_is_the_stored_one():
+    sys.path.insert(0, str(ROOT / "docs" / "_ext"))
+    try:
+        import measured
+    finally:
+        sys.path.pop(0)
+    files = sorted((ROOT / "docs" / "measured" / "simulated_nights").glob("*.csv"))
+    stored = measured.table(measured.read_scores(files, own_people=True), over="subjects")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = [
+        f"| {method} | {row['kappa']} | {row['balanced accuracy']} | {row['kappa by seed']} |"
+        for method, row in stored.iterrows()
+    ]
+    assert [row for row in rows if row not in readme] == []
+
+
+@pytest.mark.slow
+def test_the_code_about_pretrained_encoders_runs_from_top_to_bottom(tmp_path, monkeypatch):
+    page = (ROOT / "docs" / "pretrained.rst").read_text(encoding="utf-8")
+    blocks = re.findall(r"\.\. code-block:: python\n\n((?: {3}.*\n|\n)+)", page)
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    exec("\n".join(textwrap.dedent(block) for block in blocks), names)
+    assert names["report"].complete
+    assert names["features"].shape == (8, 30, names["encoder"].embed_dim)
+    assert names["model"].n_outputs == 2
+
+
+@pytest.mark.slow
+def test_the_task_and_the_dataset_of_contributing_work(tmp_path):
+    """Its files under the names that it gives them, registered, in a copy of the repository."""
+    for folder in ("braindecode_pars", "tests"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.pyc"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    files = re.findall(r"\*\*\d\. [^*]+,\*\* `(\S+\.py)`.*?```python\n(.*?)```", text, re.DOTALL)
+    task, contract, recipe, tests = (file for file, _ in files)
+    for file, content in files:
+        (tmp_path / file).write_text(content, encoding="utf-8")
+    register = {
+        "pretext": "from braindecode_pars.pretext.halves import Halves\n",
+        "datasets": "from braindecode_pars.datasets import eyes\nRECIPES['eyes'] = eyes\n",
+    }
+    for package, lines in register.items():
+        with (tmp_path / "braindecode_pars" / package / "__init__.py").open("a") as init:
+            init.write(lines)
+    for command in (
+        ["pytest", "-q", contract, tests, "tests/test_architecture.py"],
+        ["ruff", "check", task, contract, recipe, tests],
+        ["ruff", "format", "--check", task, contract, recipe, tests],
+    ):
+        result = subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+        )
+        assert result.returncode == 0, result.stdout + result.stderr
