@@ -1,6 +1,6 @@
 """
-Folds on a cluster
-==================
+Folds on a cluster: are the scores the same?
+============================================
 
 Leaving one person out means as many fits as there are people, and none of them waits for another.
 The protocols hand their folds to joblib, so whatever joblib runs on (processes, Dask, Ray) runs
