@@ -88,6 +88,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_signature": False,
     "min_reported_time": 1,
+    "write_computation_times": False,
     "matplotlib_animations": False,
 }
 plot_html_show_formats = False
@@ -101,12 +102,18 @@ html_static_path = ["_static"]
 html_favicon = html_logo = "_static/favicon.svg"
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": "braindecode_pars"},
     "navbar_align": "left",
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    "secondary_sidebar_items": ["page-toc"],
+    # Examples need the width for their code.
+    "secondary_sidebar_items": {
+        "*": ["page-toc"],
+        "generated/*": ["page-toc"],
+        "auto_examples/*": [],
+    },
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",

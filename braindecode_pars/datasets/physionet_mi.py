@@ -160,6 +160,9 @@ def load(
     Preparation, trials and splits are those of appendix A.3; the pretraining windows are not the
     paper's, which pretrains on other corpora.
 
+    Trials begin at the cue, which stands on the left or on the right of the screen, and eyes turn
+    to it: in runs 4, 8 and 12 the first second tells the classes apart without any imagery.
+
     Examples
     --------
     >>> from braindecode_pars import datasets

@@ -6,6 +6,7 @@ with ``#`` say which command made them, when, and on what machine.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,8 @@ class Measured(SphinxDirective):
             rows = rows.fillna("")
         lines = [".. list-table::", "   :header-rows: 1", ""]
         for row in [["method", *rows.columns], *rows.reset_index().to_numpy().tolist()]:
-            lines += [f"   {'* ' if i == 0 else '  '}- {cell}" for i, cell in enumerate(row)]
+            cells = [re.sub(r" (±|=) ", "\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", x) for x in row]
+            lines += [f"   {'* ' if i == 0 else '  '}- {cell}" for i, cell in enumerate(cells)]
         n = summarize(scores, over=over)["n"].max()
         unit = "people left out" if over == "subjects" else "seeds, of the score over all windows"
         lines += ["", f"Mean ± SD over {n} {unit}.", ""]
