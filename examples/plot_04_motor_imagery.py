@@ -76,8 +76,8 @@ fig.colorbar(image, ax=axes, shrink=0.7, label="log power, right - left")
 plt.show()
 
 # %%
-# Two people have it, in the others it drowns in whatever else they did, and the third is the other
-# way round. A classifier for people it never met has to live with that.
+# Persons 1 and 2 have it, person 3 has it the other way round, and in the rest it drowns in
+# whatever else they did. A classifier for people it never met has to live with that.
 #
 # A few seconds of training
 # -------------------------
@@ -129,7 +129,7 @@ plt.show()
 # -----------------
 #
 # The cue stands on the left or on the right of the screen, and people look at it. Eyes that turn
-# move an electric field, which the frontal electrodes of the two sides see with opposite signs:
+# move an electric field, which fronto-central electrodes of the two sides see with opposite signs:
 
 difference = 1e6 * (x[:, names.index("FC5")] - x[:, names.index("FC6")])
 difference -= difference[:, :16].mean(axis=1, keepdims=True)

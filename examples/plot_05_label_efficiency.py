@@ -65,9 +65,10 @@ print(f"{len(scored)} labelled windows: {n_scored} people to train on, {n_test} 
 # One encoder a seed
 # ------------------
 #
-# A seed draws everything anew: the encoder's first weights, the order in which people are added to
-# the training set, the fine-tuning. ``scratch`` is the same model with the same fine-tuning and no
-# pretraining; band power with logistic regression is the dull baseline that needs neither.
+# A seed draws the encoder's first weights, the order in which people are added to the training set,
+# and the fine-tuning; the nights and the people to test on stay the same. ``scratch`` is the same
+# model with the same fine-tuning and no pretraining; band power with logistic regression is the
+# dull baseline that needs neither.
 
 scores = []
 for seed in seeds:
@@ -103,8 +104,8 @@ summary = summarize(scores, over="seeds").query("metric == 'kappa'")
 print(summary[["method", "n_train_subjects", "mean", "sd"]].round(2).to_string(index=False))
 
 # %%
-# What an hour gave
-# -----------------
+# What a longer run gave
+# ----------------------
 #
 # The stored scores are of 16 people without labels for 50 epochs, 2 to 16 of 24 people to fine-tune
 # on, 8 people to test on, five seeds.
@@ -125,10 +126,12 @@ gain = (wide["PARS"] - wide["scratch"]).groupby(level=0).agg(["mean", "std", "mi
 gain.round(3)
 
 # %%
-# With eight people, pretraining was ahead of training from scratch in every seed, and with it eight
-# people did what sixteen did without: so much for the good news. With two or four people it was
-# behind, where one would need it most, and band power with two labelled people beat everything
-# with sixteen. So the answer from these nights is: it saves people only when there are already
-# some, and a good feature saves more. Simulated stages *are* frequency bands, and 50 epochs of a
-# small encoder are not the paper's 1000 of a large one; what real nights would say, this page
-# cannot tell.
+# With eight people, pretraining was ahead of training from scratch in every seed, with sixteen in
+# four of five. With two or four people, where one would need it most, it was behind in four of
+# five. Scratch with eight people is no better than with four, so differences of this size are not
+# far from the noise; and all seeds test on the same eight people. Band power with two labelled
+# people beat both networks with sixteen.
+#
+# So the answer from these nights is: it may save people when there are already some, and a good
+# feature saves more. Simulated stages *are* frequency bands, and 50 epochs of a small encoder are
+# not the paper's 1000 of a large one; what real nights would say, this page cannot tell.

@@ -3,15 +3,15 @@ Your own EDF folder: from files to a store to a pretrained encoder
 ==================================================================
 
 I have a folder of EDF files and no labels. What now? So that everybody can run this page, it first
-writes such a folder, of simulated nights. With files of your own, leave the first cell out.
+writes such a folder, of simulated nights. With files of your own, point ``recordings`` at them.
 """
 
 # %%
 # A folder as folders are
 # -----------------------
 #
-# Two laboratories, eight people: three channels at 100 Hz, and five at 128 Hz. The copying of one
-# file stopped half way. Three nights were scored, as annotations that only the last section reads.
+# Two laboratories: five people with three channels at 100 Hz, three with five at 128 Hz. One file
+# is only half copied. Three nights were scored, as annotations that the last section alone reads.
 
 import tempfile
 import warnings

@@ -112,8 +112,8 @@ plt.show()
 
 # %%
 # With overlap the loss on noise is well below chance, also for shifts above a third of the window,
-# a patch's length: patches between them make a chain. Without overlap nothing is had, nor claimed.
-# ``pretext_params={"overlap": False}`` is the control to run before one believes a low loss.
+# a patch's length: patches between them make a chain. Without overlap, where only two fit and can
+# still move, nothing is had. ``pretext_params={"overlap": False}`` is the control for a low loss.
 #
 # Embeddings by stage
 # -------------------

@@ -69,13 +69,18 @@ def table(scores: pd.DataFrame, over: str) -> pd.DataFrame:
 
 
 def against(scores: pd.DataFrame, other: str) -> pd.Series:
-    """How far each method is from another in the first metric, p after Holm over these pairs."""
+    """How far each method is from another in the first metric, p after Holm over these pairs.
+
+    Of two methods with different seeds, those that both have are compared.
+    """
     metric = scores["metric"].iloc[0]
-    tests = {
-        method: paired_tests(scores[scores["method"].isin([method, other])], metric).iloc[0]
-        for method in dict.fromkeys(scores["method"])
-        if method != other
-    }
+    seeds = scores.groupby("method")["seed"].agg(set)
+    tests = {}
+    for method in dict.fromkeys(scores["method"]):
+        if method != other:
+            common = scores["seed"].isin(seeds[method] & seeds[other])
+            pair = scores[common & scores["method"].isin([method, other])]
+            tests[method] = paired_tests(pair, metric).iloc[0]
     corrected = holm([test["p"] for test in tests.values()])
     return pd.Series(
         {
