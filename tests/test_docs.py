@@ -73,11 +73,11 @@ def test_an_example_is_a_short_story_with_a_picture(page):
 def test_the_table_of_the_readme_is_the_stored_one():
     sys.path.insert(0, str(ROOT / "docs" / "_ext"))
     try:
-        import measured
+        from stored_scores import read_scores, table
     finally:
         sys.path.pop(0)
     files = sorted((ROOT / "docs" / "measured" / "simulated_nights").glob("*.csv"))
-    stored = measured.table(measured.read_scores(files, own_people=True), over="subjects")
+    stored = table(read_scores(files, own_people=True), over="subjects")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     rows = [
         f"| {method} | {row['kappa']} | {row['balanced accuracy']} | {row['kappa by seed']} |"
