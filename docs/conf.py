@@ -89,11 +89,9 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "min_reported_time": 1,
     "write_computation_times": False,
-    "matplotlib_animations": False,
 }
 plot_html_show_formats = False
 plot_html_show_source_link = False
-plot_include_source = False
 plot_formats = [("png", 150)]
 
 html_theme = "pydata_sphinx_theme"

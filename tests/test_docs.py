@@ -12,6 +12,7 @@ import textwrap
 from functools import cache
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -70,12 +71,10 @@ def test_an_example_is_a_short_story_with_a_picture(page):
     assert reads == ("``BRAINDECODE_PARS_EEG``" in ast.get_docstring(ast.parse(text)))
 
 
-def test_the_table_of_the_readme_is_the_stored_one():
-    sys.path.insert(0, str(ROOT / "docs" / "_ext"))
-    try:
-        from stored_scores import read_scores, table
-    finally:
-        sys.path.pop(0)
+def test_the_table_of_the_readme_is_the_stored_one(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    from stored_scores import read_scores, table
+
     files = sorted((ROOT / "docs" / "measured" / "simulated_nights").glob("*.csv"))
     stored = table(read_scores(files, own_people=True), over="subjects")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -84,6 +83,26 @@ def test_the_table_of_the_readme_is_the_stored_one():
         for method, row in stored.iterrows()
     ]
     assert [row for row in rows if row not in readme] == []
+
+
+def test_differences_of_stored_scores_are_of_the_seeds_that_both_methods_have(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    from stored_scores import against
+
+    values = {("scratch", 0): 0.1, ("scratch", 1): 0.9, ("one seed", 0): 0.3, ("both", 0): 0.0}
+    values["both", 1] = 0.8
+    rows = [
+        dict(method=method, seed=seed, subject=subject, value=value + subject / 100)
+        for (method, seed), value in values.items()
+        for subject in range(6)
+    ]
+    same = dict(protocol="p", dataset="d", n_train_subjects=5, metric="kappa")
+    told = against(pd.DataFrame(rows).assign(**same), "scratch")
+    # All six people agree: p = 2 / 2**6 = 0.031 for each, 0.062 after Holm's correction for two.
+    assert told.to_dict() == {
+        "one seed": "+0.200 ± 0.000, ahead in 6 of 6, p = 0.062",
+        "both": "-0.100 ± 0.000, ahead in 0 of 6, p = 0.062",
+    }
 
 
 @pytest.mark.slow

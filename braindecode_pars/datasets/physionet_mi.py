@@ -160,8 +160,9 @@ def load(
     Preparation, trials and splits are those of appendix A.3; the pretraining windows are not the
     paper's, which pretrains on other corpora.
 
-    Trials begin at the cue, which stands on the left or on the right of the screen, and eyes turn
-    to it: in runs 4, 8 and 12 the first second tells the classes apart without any imagery.
+    Trials begin at the cue, which stands on the left or on the right of the screen in runs 4, 8
+    and 12. Slow voltages of the first second, most likely of the eyes, tell these two classes
+    apart; a score above chance need not be imagery.
 
     Examples
     --------
