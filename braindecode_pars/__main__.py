@@ -1,6 +1,6 @@
 """``python -m braindecode_pars``, the same as ``braindecode-pars``."""
 
-from braindecode_pars.cli import app
+from braindecode_pars.cli import main
 
 if __name__ == "__main__":
-    app(prog_name="braindecode-pars")
+    main()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import braindecode_pars._hosts  # noqa: F401  before braindecode
+
+# isort: split
 from typing import Any
 
 import numpy as np

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from braindecode_pars.tokens import PatchEmbedding
 
-__all__ = ["MultiHeadAttention", "PatchEncoder", "TransformerBlock", "check_activation"]
+__all__ = ["MultiHeadAttention", "PatchEncoder", "TransformerBlock"]
 
 
 class MultiHeadAttention(nn.Module):

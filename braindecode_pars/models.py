@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import braindecode_pars._hosts  # noqa: F401  before braindecode
+
+# isort: split
 import inspect
 import math
 import warnings
@@ -11,14 +14,18 @@ from typing import Any, ClassVar
 
 import torch
 from braindecode.models.base import HAS_HF_HUB, EEGModuleMixin
+from braindecode.models.util import models_dict
 from braindecode.version import __version__ as braindecode_version
 from torch import Tensor, nn
 
+from braindecode_pars._sampling_rate import check_same_rate
 from braindecode_pars.electrodes import ElectrodeCode, electrode_positions
 from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder, check_activation
-from braindecode_pars.hub import model_folder
+from braindecode_pars.storage import LoadReport
+from braindecode_pars.storage._hub import model_folder
+from braindecode_pars.storage._json import read_json
+from braindecode_pars.storage._tensors import load_tensors, read_tensors, write_folder
 from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_positions
-from braindecode_pars.weights import LoadReport, load_tensors, read_json, read_tensors, write_folder
 
 __all__ = ["PARSNet", "embed_signals", "patch_size_for"]
 
@@ -328,7 +335,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
         write_folder(save_directory, **self.files())
 
     def files(self) -> dict[str, dict[str, Any]]:
-        """What :meth:`save_pretrained` writes, as arguments of ``weights.write_folder``."""
+        """What :meth:`save_pretrained` writes, as arguments of ``write_folder``."""
         activation = self.encoder.config["activation"]
         check_activation(activation)
         config = {**self.get_config(), "braindecode_version": braindecode_version}
@@ -369,7 +376,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
         Returns
         -------
         PARSNet
-            In evaluation mode, with the :class:`~braindecode_pars.weights.LoadReport` in
+            In evaluation mode, with the :class:`~braindecode_pars.storage.LoadReport` in
             ``load_report``.
 
         Raises
@@ -388,12 +395,9 @@ class PARSNet(EEGModuleMixin, nn.Module):
             if not (folder / name).is_file():
                 raise FileNotFoundError(f"{folder} holds no {cls.__name__}: it has no {name}.")
         config = read_json(folder / cls.CONFIG)
-        trained_at, asked_for = config.get("sfreq"), arguments.get("sfreq")
-        if None not in (trained_at, asked_for) and trained_at != asked_for:
-            raise ValueError(
-                f"{folder} was trained at {trained_at:g} Hz, {asked_for:g} Hz is asked for; "
-                f"resample the windows to {trained_at:g} Hz."
-            )
+        check_same_rate(
+            arguments.get("sfreq"), config.get("sfreq"), "The windows are", f"the model in {folder}"
+        )
         # An argument that is given replaces all that say the same thing in other words.
         if arguments.keys() & {"n_chans", "chs_info"}:
             config.update(n_chans=None, chs_info=None)
@@ -586,3 +590,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
                 f"{x.shape[1]}; pass pos of shape (n_chans, 3) to forward."
             )
         return positions
+
+
+# So that braindecode finds it by name, as in EEGClassifier("PARSNet").
+models_dict.setdefault(PARSNet.__name__, PARSNet)

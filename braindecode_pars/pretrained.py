@@ -11,20 +11,13 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from braindecode_pars.encoder import PatchEncoder, check_activation
-from braindecode_pars.hub import model_folder
 from braindecode_pars.models import PARSNet
-from braindecode_pars.weights import LoadReport, load_tensors, read_json, read_tensors, write_folder
+from braindecode_pars.storage import LoadReport
+from braindecode_pars.storage._hub import model_folder
+from braindecode_pars.storage._json import read_json
+from braindecode_pars.storage._tensors import load_tensors, read_tensors, write_folder
 
-__all__ = [
-    "EncoderCard",
-    "Pretrained",
-    "encoder_files",
-    "load_encoder",
-    "read_card",
-    "refuse_classifier_folder",
-    "save_encoder",
-    "unique_subjects",
-]
+__all__ = ["EncoderCard", "Pretrained", "load_encoder", "save_encoder"]
 
 WEIGHTS = "encoder.safetensors"
 CARD = "encoder.json"
@@ -158,12 +151,12 @@ def save_encoder(encoder: PatchEncoder, card: EncoderCard, folder: str | Path) -
     ...     sorted(file.name for file in folder.iterdir())
     ['encoder.json', 'encoder.safetensors']
     """
-    refuse_classifier_folder(Path(folder))
+    check_no_classifier(Path(folder))
     return write_folder(folder, **encoder_files(encoder, card))
 
 
 def encoder_files(encoder: PatchEncoder, card: EncoderCard) -> dict[str, dict[str, Any]]:
-    """What :func:`save_encoder` writes, as arguments of ``weights.write_folder``."""
+    """What :func:`save_encoder` writes, as arguments of ``write_folder``."""
     activation = encoder.config["activation"]
     check_activation(activation)
     config = {**encoder.config, "activation": activation.__name__}
@@ -173,7 +166,7 @@ def encoder_files(encoder: PatchEncoder, card: EncoderCard) -> dict[str, dict[st
     }
 
 
-def refuse_classifier_folder(folder: Path) -> None:
+def check_no_classifier(folder: Path) -> None:
     """One folder holds one encoder.
 
     Raises

@@ -1,22 +1,196 @@
-"""PretrainingNet: skorch's training loop for modules that return prediction and target."""
+"""Pretraining an encoder: one function, and the skorch net that it trains."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 from skorch import NeuralNet
-from skorch.callbacks import Callback, EarlyStopping
+from skorch.callbacks import Callback
 from skorch.dataset import get_len
+from skorch.utils import noop
 from torch import Tensor
 
-from braindecode_pars.precision import Precision
-from braindecode_pars.seeding import seeded
+from braindecode_pars._columns import RELATIVE
+from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.pretext.base import PretextTask, make_task
+from braindecode_pars.training._device import find_device
+from braindecode_pars.training._failures import NoSilentFailure
+from braindecode_pars.training._precision import Precision
+from braindecode_pars.training._progress import ProgressLine
+from braindecode_pars.training._schedule import WarmupCosine
+from braindecode_pars.training._seeding import seeded
+from braindecode_pars.training._weight_decay import NO_DECAY
+from braindecode_pars.windows import SingleChannelWindows
 
-__all__ = ["NO_DECAY", "NoSilentFailure", "PretrainingNet", "RelativeLoss"]
+__all__ = [
+    "BATCH_SIZE",
+    "EPOCHS",
+    "LEARNING_RATE",
+    "WEIGHT_DECAY",
+    "PretrainingNet",
+    "RelativeLoss",
+    "pretrain_encoder",
+]
 
-#: Weight decay is for the weights of linear layers, not for norms, biases and learned tokens.
-NO_DECAY = [(pattern, {"weight_decay": 0.0}) for pattern in ("*bias", "*norm*", "*_token")]
+log = logging.getLogger(__name__)
+
+#: The defaults of :func:`pretrain_encoder`, of the callback and of the estimators: for two cores
+#: and tens of subjects. The paper's settings are in :mod:`~braindecode_pars.paper`.
+EPOCHS = 50
+LEARNING_RATE = 4e-3
+BATCH_SIZE = 64
+WEIGHT_DECAY = 1e-4
+
+#: Losses that the progress bar shows, where the history has them.
+_SHOWN = {RELATIVE: "loss/chance", "windows_per_second": "windows/s"}
+
+
+def pretrain_encoder(
+    encoder: PatchEncoder,
+    windows: Any,
+    task: str | type[PretextTask] | PretextTask = "pars",
+    *,
+    task_params: dict[str, Any] | None = None,
+    n_times: int | None = None,
+    balance: bool = False,
+    epochs: int = EPOCHS,
+    lr: float = LEARNING_RATE,
+    batch_size: int = BATCH_SIZE,
+    weight_decay: float = WEIGHT_DECAY,
+    warmup: float = 0.1,
+    callbacks: list | None = None,
+    on_end: Callable[[PretrainingNet], None] | None = None,
+    device: str | torch.device | None = "auto",
+    precision: str = "float32",
+    compile: bool = False,  # noqa: A002 skorch's name
+    seed: int | None = None,
+    first_epoch: int = 0,
+    verbose: int = 1,
+    net: Callable[..., PretrainingNet] | None = None,
+) -> PretrainingNet:
+    """Pretrain an encoder in place, without labels (section 2).
+
+    The callback :class:`~braindecode_pars.callbacks.Pretraining`, the estimators and
+    :func:`runs.pretrain <braindecode_pars.runs.pretrain>` all pretrain by calling this.
+
+    Parameters
+    ----------
+    encoder : PatchEncoder
+        Trained in place.
+    windows : torch Dataset | SignalStore | list of these
+        As :class:`~braindecode_pars.windows.SingleChannelWindows` takes it, or one of these.
+    task : str | type[PretextTask] | PretextTask
+        A name in ``PRETEXT_TASKS``, a task class or instance.
+    task_params : dict | None
+        Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
+    n_times : int | None
+        Samples of the random crops. None takes the length of the first window of the corpus where
+        that is shortest.
+    balance : bool
+        With several corpora, draw as many examples from each.
+    epochs : int
+        One example an epoch is one random channel and crop of each window.
+    lr, batch_size, weight_decay : float, int, float
+        Of AdamW.
+    warmup : float
+        Share of all steps that warms up, see :class:`~braindecode_pars.callbacks.WarmupCosine`.
+    callbacks : list of skorch callbacks | None
+        Further ones.
+    on_end : callable | None
+        Called with the net when training ends, also after Ctrl-C.
+    device : str | torch.device | None
+        ``"auto"`` takes CUDA, then MPS, then the CPU. None means that of the encoder.
+    precision, compile
+        As in :class:`~braindecode_pars.training.Precision`.
+    seed : int | None
+        Of all random draws; the caller's random state is then left as it was. None draws from
+        torch's global generator.
+    first_epoch : int
+        Epochs that were trained before, by a run that is now resumed; the schedule and the bar
+        begin there.
+    verbose : int
+        0 is silent, 1 shows a progress bar.
+    net : callable | None
+        Makes the net from the task and the net's settings; None makes a :class:`PretrainingNet`.
+
+    Returns
+    -------
+    PretrainingNet
+        The trained net, with ``net.history`` and the task in ``net.task_``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When the task does not fit the windows or the encoder, as in
+        :func:`~braindecode_pars.pretext.make_task`; when a window holds NaN, or the loss becomes
+        NaN.
+    KeyboardInterrupt
+        After Ctrl-C; what was learned until then stays in ``encoder``.
+
+    Examples
+    --------
+    >>> from braindecode_pars import PatchEncoder, datasets
+    >>> from braindecode_pars.pretraining import pretrain_encoder
+    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
+    >>> encoder = PatchEncoder(patch_size=100, embed_dim=16, num_layers=1)
+    >>> net = pretrain_encoder(encoder, windows, "mae", epochs=2, verbose=0)
+    >>> net.task_.encoder is encoder, len(net.history)
+    (True, 2)
+    """
+    is_ready = getattr(windows, "is_single_channel", False)
+    if n_times is None:
+        n_times = (windows if is_ready else SingleChannelWindows(windows)).n_times
+    device = None if device is None else find_device(device)
+    with nullcontext() if seed is None else seeded(seed, device or "cpu"):
+        task = make_task(task, n_times=n_times, encoder=encoder, task_params=task_params)
+        examples = windows
+        if not is_ready:
+            examples = SingleChannelWindows(windows, task.n_times, balance=balance)
+
+        all_callbacks: list = [WarmupCosine(warmup, first_epoch=first_epoch), *(callbacks or [])]
+        if on_end is not None:
+            all_callbacks.append(_OnEnd(on_end))
+        if verbose:
+            title = f"pretraining ({type(task).__name__})"
+            all_callbacks.append(ProgressLine(title, _SHOWN, first_epoch))
+
+        pretraining = (net or PretrainingNet)(
+            task,
+            max_epochs=epochs,
+            lr=lr,
+            batch_size=batch_size,
+            optimizer__weight_decay=weight_decay,
+            callbacks=all_callbacks,
+            callbacks__print_log__sink=noop,
+            device=device,
+            precision=precision,
+            compile=compile,
+        )
+        try:
+            return pretraining.fit(examples)
+        except KeyboardInterrupt:
+            done = len(pretraining.history)
+            log.warning(
+                "Pretraining was interrupted in epoch %d of %d; the encoder keeps what it has "
+                "learned.",
+                done,
+                epochs,
+            )
+            raise
+
+
+class _OnEnd(Callback):
+    """Call a function with the net when training has ended."""
+
+    def __init__(self, function: Callable[[PretrainingNet], None]):
+        self.function = function
+
+    def on_train_end(self, net: PretrainingNet, **kwargs: Any) -> None:
+        self.function(net)
 
 
 class RelativeLoss(Callback):
@@ -61,7 +235,7 @@ class RelativeLoss(Callback):
             parts = self.part_losses_(*y_pred)
         size = get_len(batch[0])
         for name, loss in parts.items():
-            key = f"{'train' if training else 'valid'}_loss_relative_{name}"
+            key = f"{RELATIVE}_{name}" if training else f"valid_loss_relative_{name}"
             total = self.sums_.setdefault(key, [0.0, 0])
             total[0] += loss.detach() * size  # read at the end: a GPU is not waited for
             total[1] += size
@@ -72,65 +246,6 @@ class RelativeLoss(Callback):
         for name in ("train_loss", "valid_loss"):
             if name in net.history[-1]:
                 net.history.record(f"{name}_relative", net.history[-1, name] / self.chance_)
-
-
-class NoSilentFailure:
-    """Mixin for skorch nets: neither Ctrl-C nor a loss of NaN goes unnoticed.
-
-    skorch swallows Ctrl-C, and whoever waits for the net (a pipeline, a cross-validation) would
-    go on with half-trained weights. Here training ends in good order, and it is raised again.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        From ``fit``, after Ctrl-C; the net keeps what it has learned.
-    ValueError
-        From ``fit``, when the training loss is NaN or infinite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import torch
-    >>> from skorch import NeuralNetRegressor
-    >>> from braindecode_pars.pretraining import NoSilentFailure
-    >>> class Net(NoSilentFailure, NeuralNetRegressor):
-    ...     pass
-    >>> net = Net(torch.nn.Linear(1, 1), lr=0.1, train_split=None, verbose=0)
-    >>> net.fit(np.ones((4, 1), "float32"), np.full((4, 1), np.nan, "float32"))
-    Traceback (most recent call last):
-        ...
-    ValueError: The training loss became nan in epoch 1 of Net at learning rate 0.1; lower ...
-    """
-
-    def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
-        step = super().train_step(batch, **fit_params)
-        if not torch.isfinite(step["loss"]):
-            raise ValueError(
-                f"The training loss became {step['loss'].item()} in epoch {len(self.history)} of "
-                f"{type(self).__name__} at learning rate {self.lr:g}; lower the learning rate."
-            )
-        return step
-
-    def fit_loop(self, *args: Any, **kwargs: Any) -> Any:
-        self.interrupted_ = False
-        try:
-            return super().fit_loop(*args, **kwargs)
-        except KeyboardInterrupt:
-            self.interrupted_ = not self._stopped_early()
-            raise
-
-    def _stopped_early(self) -> bool:
-        """Whether skorch's EarlyStopping has ended training, which it does by KeyboardInterrupt."""
-        return any(
-            isinstance(callback, EarlyStopping) and callback.misses_ == callback.patience
-            for _, callback in self.callbacks_
-        )
-
-    def partial_fit(self, *args: Any, **kwargs: Any) -> Any:
-        super().partial_fit(*args, **kwargs)
-        if self.interrupted_:
-            raise KeyboardInterrupt
-        return self
 
 
 class PretrainingNet(NoSilentFailure, Precision, NeuralNet):
@@ -156,7 +271,7 @@ class PretrainingNet(NoSilentFailure, Precision, NeuralNet):
         Validation loss is computed with random draws (channel, crop, patches, masks) that start
         from this seed every time, so that epochs compare.
     precision, compile
-        As in :class:`~braindecode_pars.precision.Precision`.
+        As in :class:`~braindecode_pars.training.Precision`.
     *args, **kwargs
         As in :class:`skorch.NeuralNet`.
 
@@ -170,7 +285,7 @@ class PretrainingNet(NoSilentFailure, Precision, NeuralNet):
     Raises
     ------
     KeyboardInterrupt, ValueError
-        From ``fit``, as in :class:`NoSilentFailure`.
+        From ``fit``, as in :class:`~braindecode_pars.training.NoSilentFailure`.
 
     Examples
     --------
@@ -198,7 +313,7 @@ class PretrainingNet(NoSilentFailure, Precision, NeuralNet):
         validation_seed: int = 0,
         **kwargs: Any,
     ):
-        kwargs.setdefault("optimizer__weight_decay", 1e-4)
+        kwargs.setdefault("optimizer__weight_decay", WEIGHT_DECAY)
         kwargs.setdefault("optimizer__param_groups", NO_DECAY)
         kwargs.setdefault("iterator_train__shuffle", True)
         self.validation_seed = validation_seed

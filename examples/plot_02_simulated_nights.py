@@ -21,7 +21,7 @@ from braindecode.datasets import BaseConcatDataset
 from torch.utils.data import Subset
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn, datasets, plotting
-from braindecode_pars.contenders import contenders
+from braindecode_pars.baselines import make_methods
 from braindecode_pars.evaluation import compare, describe_differences, paired_tests, summarize
 
 STAGES = datasets.simulated.STAGES
@@ -83,7 +83,7 @@ plt.show()
 training = dict(finetune_epochs=6, finetune_batch_size=16, validation=0, verbose=0)
 methods = {
     "PARS": PARSClassifier(encoder=embedder, **training),
-    **contenders(["scratch", "band-power"], **encoder_size, **training),
+    **make_methods(["scratch", "band-power"], **encoder_size, **training),
 }
 scores = compare(methods, labelled, verbose=0)
 kappa = summarize(scores).query("metric == 'kappa'")

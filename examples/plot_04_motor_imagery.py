@@ -33,7 +33,7 @@ from sklearn.metrics import cohen_kappa_score
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, datasets, plotting
-from braindecode_pars.contenders import contenders
+from braindecode_pars.baselines import make_methods
 from braindecode_pars.evaluation import compare, summarize
 
 PEOPLE, RUNS = [1, 2, 3, 4, 5, 6], [4, 8, 12]
@@ -97,7 +97,7 @@ for recording in trials.datasets:
 fine_tuning = dict(finetune_epochs=3, electrode_position=True, verbose=0)
 methods = {
     "PARS": PARSClassifier(encoder=encoder, **fine_tuning),
-    **contenders(["scratch", "band-power"], **fine_tuning),
+    **make_methods(["scratch", "band-power"], **fine_tuning),
 }
 scores = compare(methods, BaseConcatDataset(trials.datasets[:12]), metrics=["kappa"], verbose=0)
 print(summarize(scores)[["method", "mean", "sd", "n"]].round(2).to_string(index=False))

@@ -32,7 +32,7 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, datasets, plotting
-from braindecode_pars.contenders import contenders
+from braindecode_pars.baselines import make_methods
 from braindecode_pars.evaluation import label_efficiency, summarize
 
 longer = len(sys.argv) > 1
@@ -76,7 +76,7 @@ for seed in seeds:
     fine_tuning = dict(finetune_epochs=budget["finetune_epochs"], verbose=0)
     methods = {
         "PARS": PARSClassifier(encoder=embedder.fit(unlabelled), **fine_tuning),
-        **contenders(["scratch", "band-power"], **fine_tuning),
+        **make_methods(["scratch", "band-power"], **fine_tuning),
     }
     scores.append(
         label_efficiency(

@@ -29,7 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, datasets, plotting
-from braindecode_pars.contenders import contenders
+from braindecode_pars.baselines import make_methods
 from braindecode_pars.evaluation import summarize, transfer
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.runs import RunConfig, pretrain
@@ -157,7 +157,7 @@ tuning = dict(finetune_epochs=8, validation=0, verbose=0)
 scores = transfer(
     {
         "pretrained": PARSClassifier(encoder=run, **tuning),
-        **contenders(["scratch", "band-power"], **size, **tuning),
+        **make_methods(["scratch", "band-power"], **size, **tuning),
     },
     {"nights": windows_ds},
     test_subjects={"nights": ["P03"]},

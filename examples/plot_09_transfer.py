@@ -27,7 +27,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, datasets, plotting
-from braindecode_pars.contenders import contenders
+from braindecode_pars.baselines import make_methods
 from braindecode_pars.evaluation import summarize, transfer
 
 folder = Path(os.environ["BRAINDECODE_PARS_EEG"])
@@ -60,7 +60,7 @@ plt.show()
 
 methods = {
     "PARS": PARSClassifier(encoder=embedder, finetune_epochs=6, verbose=0),
-    **contenders(["scratch", "band-power"], finetune_epochs=6),
+    **make_methods(["scratch", "band-power"], finetune_epochs=6),
 }
 scores = transfer(
     methods,

@@ -21,11 +21,11 @@ import matplotlib.pyplot as plt
 from distributed import Client, LocalCluster
 
 from braindecode_pars import datasets, plotting
-from braindecode_pars.contenders import contenders
+from braindecode_pars.baselines import make_methods
 from braindecode_pars.evaluation import compare, describe_differences, paired_tests
 
 windows_ds = datasets.simulated.sleep(n_subjects=6, hours=0.2, n_chans=2, sfreq=100, random_state=1)
-methods = contenders(["scratch", "band-power"], finetune_epochs=5)
+methods = make_methods(["scratch", "band-power"], finetune_epochs=5)
 
 # Both workers live in this process, so that the page starts at once; hence they take turns.
 cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None)

@@ -1,146 +1,76 @@
-"""Who may import whom: one way, no circles."""
+"""Who may import whom: one way, no circles, and not far."""
 
 from __future__ import annotations
 
-import ast
 from graphlib import TopologicalSorter
-from pathlib import Path
 
 import pytest
+from support.structure import MODULES, floors, imports, reach, room_of, rooms
 
-import braindecode_pars
-
-ROOT = Path(braindecode_pars.__file__).parent
-MODULES = {
-    ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): path
-    for path in ROOT.rglob("*.py")
-}
-
-
-def imports(name: str) -> set[str]:
-    """Modules of this package that a module imports, at the top or inside a function."""
-    found = set()
-    for node in ast.walk(ast.parse(MODULES[name].read_text())):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                full = f"{node.module}.{alias.name}"
-                found.add(full if full in MODULES else node.module)
-    return {module for module in found if module in MODULES and module != name}
-
-
-def of(package: str) -> list[str]:
-    return sorted(name for name in MODULES if name.startswith(f"braindecode_pars.{package}"))
-
-
-P = "braindecode_pars."
-#: Those at the top, who may import anything below.
-TOP = {
-    "braindecode_pars",
-    *(P + name for name in ("__main__", "contenders", "demo", "estimators", "pretext", "reports")),
-    *of("benchmarks"),
-    *of("cli"),
-}
-ALLOWED = {
-    P + "tokens": set(),
-    P + "encoder": {P + "tokens"},
-    P + "augmentation": set(),
-    P + "device": set(),
-    P + "files": set(),
-    P + "subjects": set(),
-    P + "electrodes": set(),
-    P + "paper": set(),
-    P + "window_set": {P + "signal_store.store", P + "signal_store.windows"},
-    P + "windows": {
-        P + name for name in ("window_set", "labels", "signal_store.store", "signal_store.windows")
+#: What each room, a folder or a file of the package, may import.
+MAY_IMPORT = {
+    "_columns": set(),
+    "_hosts": set(),
+    "_parameters": set(),
+    "_sampling_rate": set(),
+    "augmentation": {"_hosts"},
+    "electrodes": set(),
+    "paper": set(),
+    "storage": set(),
+    "tokens": set(),
+    "plotting": {"_columns"},
+    "training": {"_columns"},
+    "encoder": {"tokens"},
+    "windows": {"_hosts", "_sampling_rate"},
+    "recordings": {"_hosts", "storage"},
+    "evaluation": {"_columns", "storage", "windows"},
+    "pretext": {"encoder", "tokens"},
+    "models": {"_hosts", "_sampling_rate", "electrodes", "encoder", "storage", "tokens"},
+    "datasets": {"_hosts", "_parameters", "electrodes", "recordings"},
+    "signal_store": {"_parameters", "_sampling_rate", "recordings", "storage", "windows"},
+    "pretraining": {"_columns", "encoder", "pretext", "training", "windows"},
+    "pretrained": {"encoder", "models", "storage"},
+    "callbacks": {"encoder", "pretext", "pretraining", "training"},
+    "runs": {
+        *("_columns", "_parameters", "encoder", "paper", "pretext", "pretrained"),
+        *("pretraining", "signal_store", "storage", "training"),
     },
-    P + "precision": set(),
-    P + "pretraining": {P + "precision", P + "seeding"},
-    P + "seeding": set(),
-    P + "labels": {P + "window_set", P + "subjects"},
-    P + "hub": set(),
-    P + "weights": set(),
-    P + "models": {P + "tokens", P + "encoder", P + "electrodes", P + "hub", P + "weights"},
-    P + "pretrained": {P + "encoder", P + "models", P + "hub", P + "weights"},
-    P + "callbacks": {P + "encoder", P + "pretext.base", P + "pretraining", P + "windows"},
-    P + "pretext.base": {P + "encoder", P + "tokens"},
-    P + "pretext.grid": {P + "encoder", P + "pretext.base", P + "tokens"},
-    P + "pretext.pairwise": {P + "encoder"},
+    "estimators": {
+        *("_columns", "_hosts", "_parameters", "_sampling_rate", "electrodes", "encoder"),
+        *("models", "pretext", "pretrained", "pretraining", "storage", "training", "windows"),
+    },
+    "baselines": {"estimators", "evaluation", "pretext"},
 }
+#: At the top: they may import anything below.
+TOP = {"__main__", "benchmarks", "cli"}
 
 
-@pytest.mark.parametrize("name", sorted(ALLOWED))
-def test_each_room_has_its_doors(name):
-    assert imports(name) <= ALLOWED[name]
+@pytest.mark.parametrize("room", sorted(MAY_IMPORT))
+def test_a_room_imports_what_it_may(room):
+    assert rooms()[room] <= MAY_IMPORT[room]
 
 
-#: Rooms of pretext/ that several tasks share.
-SHARED = ("base", "grid", "pairwise")
-TASKS = [name for name in of("pretext.") if name.split(".")[-1] not in SHARED]
+def test_every_room_has_a_rule():
+    assert set(rooms()) == {*MAY_IMPORT, *TOP}
 
 
-@pytest.mark.parametrize("name", TASKS)
-def test_pretext_tasks_do_not_know_each_other(name):
-    allowed = {P + "tokens", P + "encoder", *(P + f"pretext.{name}" for name in SHARED)}
-    assert imports(name) <= allowed
+#: Modules of pretext/ that several tasks share.
+SHARED = ("_grid", "base", "grid", "pairwise")
 
 
-BELOW = (
-    {
-        P + name
-        for name in ("callbacks", "device", "electrodes", "encoder", "hub", "labels", "models")
-    }
-    | {
-        P + name
-        for name in ("precision", "pretext.base", "pretrained", "pretraining", "seeding", "weights")
-    }
-    | {P + "window_set"}
-)
+def test_pretext_tasks_do_not_import_each_other():
+    tasks = [name for name in MODULES if room_of(name) == "pretext" and name.count(".") == 2]
+    tasks = [name for name in tasks if name.rpartition(".")[2] not in SHARED]
+    assert len(tasks) >= 5
+    for task in tasks:
+        assert imports(task).isdisjoint(tasks)
 
 
-@pytest.mark.parametrize("name", of("estimators."))
-def test_estimators_know_no_data_and_no_evaluation(name):
-    assert imports(name) <= BELOW | set(of("estimators."))
-
-
-@pytest.mark.parametrize("name", of("datasets"))
-def test_datasets_know_no_model(name):
-    allowed = {P + "electrodes", P + "datasets", *of("datasets")}
-    assert imports(name) <= allowed
-
-
-@pytest.mark.parametrize("name", of("signal_store"))
-def test_a_store_knows_recordings_and_no_model(name):
-    assert imports(name) <= {
-        *(P + name for name in ("datasets.preparation", "files", "subjects")),
-        *of("signal_store"),
-    }
-
-
-@pytest.mark.parametrize("name", of("runs"))
-def test_a_run_trains_an_encoder_and_knows_no_estimator(name):
-    below = BELOW - {P + "electrodes", P + "hub", P + "labels", P + "models", P + "window_set"}
-    stores = {P + name for name in ("signal_store", "paper", "pretext", "files")}
-    assert imports(name) <= below | stores | set(of("runs"))
-
-
-@pytest.mark.parametrize("name", of("evaluation"))
-def test_evaluation_takes_any_estimator(name):
-    allowed = {P + "windows", P + "window_set", P + "subjects", P + "evaluation"}
-    allowed |= {*of("evaluation")}
-    assert imports(name) <= allowed
-
-
-@pytest.mark.parametrize("name", of("plotting"))
-def test_plotting_knows_arrays_and_tables_only(name):
-    assert imports(name) <= set(of("plotting"))
-
-
-def test_every_room_is_under_some_rule():
-    ruled = {*TOP, *ALLOWED, *TASKS, *of("estimators."), *of("datasets"), *of("evaluation")}
-    ruled |= {*of("plotting"), *of("runs"), *of("signal_store")}
-    assert set(MODULES) - ruled == set()
+def test_recipes_do_not_import_each_other():
+    recipes = [name for name in MODULES if room_of(name) == "datasets" and name.count(".") == 2]
+    assert len(recipes) >= 8
+    for recipe in recipes:
+        assert imports(recipe).isdisjoint(recipes)
 
 
 def test_there_are_no_circles():
@@ -149,6 +79,17 @@ def test_there_are_no_circles():
     assert list(TopologicalSorter(graph).static_order())
 
 
-def test_there_are_no_drawers():
-    stems = {path.stem for path in MODULES.values()}
+def test_there_are_eight_floors():
+    assert max(floors().values()) <= 8
+
+
+def test_band_power_reaches_windows_only():
+    """In particular no store: an import for isinstance would bring its writer along."""
+    reached = reach("braindecode_pars.evaluation.band_power")
+    assert {room_of(module) for module in reached} <= {"windows", "_sampling_rate"}
+    assert len(reached) <= 3
+
+
+def test_no_module_is_a_collection_of_anything():
+    stems = {path.stem.removeprefix("_") for path in MODULES.values()}
     assert stems.isdisjoint({"utils", "util", "helpers", "misc", "common", "tools"})

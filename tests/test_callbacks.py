@@ -11,8 +11,8 @@ from braindecode import EEGClassifier
 from sklearn.base import clone
 from skorch.callbacks import Callback
 from skorch.helper import predefined_split
-from test_pretraining import InterruptAt
-from test_window_set import Counting
+from support.counting import Counting
+from support.interrupts import InterruptAt
 from torch.utils.data import Subset
 
 from braindecode_pars import PARSNet
@@ -122,12 +122,12 @@ def test_a_task_instance_is_copied_and_gets_the_encoder(tiny, nights):
     assert used.encoder is net.module_.encoder
 
 
-def test_ctrl_c_keeps_what_was_trained_says_so_and_is_raised(tiny, nights, capsys):
+def test_ctrl_c_keeps_what_was_trained_says_so_and_is_raised(tiny, nights, caplog):
     pretraining = Pretraining("pars", epochs=5, verbose=0, callbacks=[InterruptAt(3)])
     net = eeg_classifier(tiny, ("pretraining", pretraining), ("snapshot", Snapshot()))
     with pytest.raises(KeyboardInterrupt):
         net.fit(nights, y=None)
-    assert "interrupted in epoch 3 of 5; the encoder keeps" in capsys.readouterr().out
+    assert "interrupted in epoch 3 of 5; the encoder keeps" in caplog.text
     before = dict(net.callbacks_)["snapshot"].before_
     pairs = zip(before, net.module_.encoder.parameters(), strict=True)
     assert any(not torch.equal(a, b) for a, b in pairs)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from skorch.callbacks import Callback
 from skorch.dataset import ValidSplit
+from support.interrupts import InterruptAt
 from torch import nn
 from torch.utils.data import TensorDataset
 
@@ -77,15 +77,6 @@ def test_weight_decay_spares_norms_biases_and_tokens(tiny):
         name for name in names.values() if name.endswith("weight") and "norm" not in name
     }
     assert all(g["weight_decay"] in (0.0, 0.3) for g in net.optimizer_.param_groups)
-
-
-class InterruptAt(Callback):
-    def __init__(self, epoch):
-        self.epoch = epoch
-
-    def on_epoch_begin(self, net, **kwargs):
-        if len(net.history) == self.epoch:
-            raise KeyboardInterrupt
 
 
 def test_ctrl_c_is_raised_again_after_training_has_ended(tiny, signals):

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from braindecode_pars.benchmarks.channel_drop import channel_drop
-from braindecode_pars.benchmarks.inference import inference
-from braindecode_pars.benchmarks.measuring import Row
-from braindecode_pars.benchmarks.pair_decoder import decoder_memory, decoder_time
-from braindecode_pars.benchmarks.pretext_steps import long_sequence, pars_step, rival_steps
-from braindecode_pars.benchmarks.reading import reading
-from braindecode_pars.benchmarks.table import as_rst, circumstances
-from braindecode_pars.benchmarks.training_loop import cuda_loop, training_loop
+from braindecode_pars.benchmarks._channel_drop import channel_drop
+from braindecode_pars.benchmarks._inference import inference
+from braindecode_pars.benchmarks._measuring import Row
+from braindecode_pars.benchmarks._pair_decoder import decoder_memory, decoder_time
+from braindecode_pars.benchmarks._pretext_steps import long_sequence, pars_step, task_steps
+from braindecode_pars.benchmarks._reading import reading
+from braindecode_pars.benchmarks._training_loop import cuda_loop, training_loop
 
-__all__ = ["BENCHMARKS", "Row", "as_rst", "circumstances"]
+__all__ = ["BENCHMARKS", "Row"]
 
 #: Every measurement by its name on the command line.
 BENCHMARKS: dict[str, Callable[[], Iterator[Row]]] = {
     "pars-step": pars_step,
-    "rival-steps": rival_steps,
+    "task-steps": task_steps,
     "decoder-time": decoder_time,
     "decoder-memory": decoder_memory,
     "long-sequence": long_sequence,

@@ -1,22 +1,52 @@
-"""The command line ``braindecode-pars``: demo, store, pretrain, evaluate, benchmark."""
+"""The command line ``braindecode-pars``.
+
+Each command imports what it needs when it begins, so that help is there at once.
+"""
 
 from __future__ import annotations
 
+import logging
+
 import typer
 
-from braindecode_pars.cli.benchmark import benchmark
-from braindecode_pars.cli.demo import demo
-from braindecode_pars.cli.evaluate import evaluate
-from braindecode_pars.cli.pretrain import pretrain
-from braindecode_pars.cli.store import store
+from braindecode_pars.cli._benchmark import benchmark
+from braindecode_pars.cli._demo import demo
+from braindecode_pars.cli._evaluate import evaluate
+from braindecode_pars.cli._pretrain import pretrain
+from braindecode_pars.cli._store import store
 
-__all__ = ["app"]
+__all__ = ["main"]
 
-app = typer.Typer(
-    help="Self-supervised pretraining for EEG.", no_args_is_help=True, add_completion=False
-)
+app = typer.Typer(no_args_is_help=True, add_completion=False)
 app.command()(demo)
 app.command()(store)
 app.command()(pretrain)
 app.add_typer(evaluate, name="evaluate")
 app.command()(benchmark)
+
+
+class _Echo(logging.Handler):
+    """Shows what the package logs: information on the output, warnings beside it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        typer.echo(self.format(record), err=record.levelno >= logging.WARNING)
+
+
+@app.callback()
+def show_log() -> None:
+    """Self-supervised pretraining for EEG."""
+    log = logging.getLogger("braindecode_pars")
+    log.setLevel(logging.INFO)
+    if not any(isinstance(handler, _Echo) for handler in log.handlers):
+        log.addHandler(_Echo())
+
+
+def main() -> None:
+    """Run the command line ``braindecode-pars``.
+
+    Examples
+    --------
+    >>> from braindecode_pars.cli import main
+    >>> main()  # doctest: +SKIP
+    """
+    app(prog_name="braindecode-pars")

@@ -1,5 +1,6 @@
 """Interchangeable sources of windows: ``load(path, ...)`` or a simulation, and a ``CARD``."""
 
+import braindecode_pars._hosts  # noqa: F401
 from braindecode_pars.datasets import (
     eegmat,
     eesm17,

@@ -13,17 +13,17 @@ from typing import Any
 
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars.datasets.corpus import Recording, choose_subjects, read_corpus
-from braindecode_pars.datasets.preparation import (
+from braindecode_pars._parameters import check_positive
+from braindecode_pars.electrodes import template_montage
+from braindecode_pars.recordings.cutting import fixed_windows
+from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
+from braindecode_pars.recordings.preparation import (
     COMMON_CHANNELS,
     SFREQ,
-    check_positive,
     filter_and_resample,
-    fixed_windows,
     pick_electrodes,
-    read_edf,
 )
-from braindecode_pars.electrodes import template_montage
+from braindecode_pars.recordings.readers import read_edf
 
 __all__ = ["CARD", "load", "recordings"]
 
@@ -113,7 +113,7 @@ def load(
     sfreq : float
         Sampling rate in Hz.
     n_jobs, cache, on_error, verbose
-        See :func:`~braindecode_pars.datasets.corpus.read_corpus`.
+        See :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
     Returns
     -------

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars.datasets.corpus import Recording, choose_subjects, read_corpus
-from braindecode_pars.datasets.preparation import (
+from braindecode_pars.recordings.cutting import event_windows
+from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
+from braindecode_pars.recordings.preparation import (
     SFREQ,
     SLEEP_STAGES,
-    event_windows,
     filter_and_resample,
     pick_electrodes,
 )
@@ -123,7 +123,7 @@ def load(
     subjects : iterable of str | None
         Among "001" to "009"; None means all that are there.
     n_jobs, cache, on_error, verbose
-        See :func:`~braindecode_pars.datasets.corpus.read_corpus`.
+        See :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
     Returns
     -------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from functools import partial
 from numbers import Integral
@@ -11,18 +12,16 @@ from typing import Any
 import mne
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars.datasets.corpus import Recording, choose_subjects, read_corpus
-from braindecode_pars.datasets.preparation import (
-    SFREQ,
-    check_positive,
-    event_windows,
-    filter_and_resample,
-    fixed_windows,
-    read_edf,
-)
+from braindecode_pars._parameters import check_positive
 from braindecode_pars.electrodes import template_montage
+from braindecode_pars.recordings.cutting import event_windows, fixed_windows
+from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
+from braindecode_pars.recordings.preparation import SFREQ, filter_and_resample
+from braindecode_pars.recordings.readers import read_edf
 
 __all__ = ["CARD", "load", "recordings"]
+
+log = logging.getLogger(__name__)
 
 #: What the corpus is, and what :func:`load` makes of it.
 CARD: dict[str, Any] = dict(
@@ -140,7 +139,7 @@ def load(
     stride_seconds : float
         From one window to the next, for pretraining.
     n_jobs, cache, on_error, verbose
-        See :func:`~braindecode_pars.datasets.corpus.read_corpus`.
+        See :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
     Returns
     -------
@@ -212,7 +211,7 @@ def _tell_absent(there: list[Recording], runs: tuple[int, ...]) -> None:
     if absent:
         shown = ", ".join(f"S{subject:03d}R{run:02d}" for subject, run in absent[:6])
         more = ", ..." if len(absent) > 6 else ""
-        print(f"{len(absent)} runs are not there and left out: {shown}{more}.")
+        log.info("%d runs are not there and left out: %s%s.", len(absent), shown, more)
 
 
 def _read(

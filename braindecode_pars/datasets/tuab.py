@@ -8,9 +8,10 @@ from typing import Any
 
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars.datasets import temple
-from braindecode_pars.datasets.corpus import Recording, choose_subjects, read_corpus
-from braindecode_pars.datasets.preparation import COMMON_CHANNELS, fixed_windows
+from braindecode_pars.recordings import _temple as temple
+from braindecode_pars.recordings.cutting import fixed_windows
+from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
+from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
 __all__ = ["CARD", "CHANNELS", "load", "recordings"]
 
@@ -83,7 +84,7 @@ def recordings(
     """
     found = temple.divide(temple.find(path, [_LAYOUT], _EXAMPLE), {"eval": "test"}, split_seed)
     chosen = choose_subjects(found, subjects, path)
-    temple.refuse_shared_subjects(chosen)
+    temple.check_no_shared_subjects(chosen)
     return chosen
 
 
@@ -104,7 +105,7 @@ def load(
     path, subjects, split_seed
         As in :func:`recordings`.
     n_jobs, cache, on_error, verbose
-        As in :func:`~braindecode_pars.datasets.corpus.read_corpus`.
+        As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
     Returns
     -------

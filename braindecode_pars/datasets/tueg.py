@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterable, Sequence
 from os import PathLike
@@ -10,11 +11,14 @@ from typing import Any
 
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars.datasets import temple
-from braindecode_pars.datasets.corpus import Recording, choose_subjects, read_corpus
-from braindecode_pars.datasets.preparation import COMMON_CHANNELS, fixed_windows
+from braindecode_pars.recordings import _temple as temple
+from braindecode_pars.recordings.cutting import fixed_windows
+from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
+from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
 __all__ = ["CARD", "leave_out", "load", "recordings"]
+
+log = logging.getLogger(__name__)
 
 #: What the corpus is, and what :func:`load` makes of it.
 CARD: dict[str, Any] = dict(
@@ -109,7 +113,7 @@ def leave_out(
     Examples
     --------
     >>> from pathlib import Path
-    >>> from braindecode_pars.datasets.corpus import Recording
+    >>> from braindecode_pars.recordings.loading import Recording
     >>> from braindecode_pars.datasets.tueg import leave_out
     >>> names = "aaaaaaaa", "aaaaaaab"
     >>> there = [Recording(Path(f"{name}.edf"), {"subject": name}) for name in names]
@@ -126,14 +130,14 @@ def leave_out(
     for item in exclude:
         is_folder = isinstance(item, str | PathLike)
         subjects = temple.subjects_in(item) if is_folder else set(item)
-        _refuse_other_naming(recordings, subjects, str(item) if is_folder else "a list in exclude")
+        _check_naming(recordings, subjects, str(item) if is_folder else "a list in exclude")
         excluded |= subjects
     kept = [recording for recording in recordings if recording.subject not in excluded]
     gone = [recording for recording in recordings if recording.subject in excluded]
     return kept, gone
 
 
-def _refuse_other_naming(recordings: list[Recording], subjects: set[str], where: str) -> None:
+def _check_naming(recordings: list[Recording], subjects: set[str], where: str) -> None:
     ours = {recording.subject.isdigit(): recording.subject for recording in recordings}
     theirs = {str(subject).isdigit(): subject for subject in subjects}
     if ours and theirs and ours.keys() != theirs.keys():
@@ -165,7 +169,7 @@ def load(
         Whose recordings are not read: folders of TUAB and TUSZ, or lists of subjects, as in
         :func:`leave_out`. Subjects that were asked for are left out too.
     n_jobs, cache, on_error, verbose
-        As in :func:`~braindecode_pars.datasets.corpus.read_corpus`. The corpus does not fit into
+        As in :func:`~braindecode_pars.recordings.loading.read_corpus`. The corpus does not fit into
         memory: name a cache. Recordings that lack one of the channels are among those that
         ``on_error="warn"`` leaves out. ``verbose=1`` also says how many subjects and
         recordings ``exclude`` left out.
@@ -174,7 +178,7 @@ def load(
     -------
     BaseConcatDataset of EEGWindowsDataset
         Volts, in the order of
-        :data:`~braindecode_pars.datasets.preparation.COMMON_CHANNELS`. The target is -1,
+        :data:`~braindecode_pars.recordings.preparation.COMMON_CHANNELS`. The target is -1,
         "without a label"; descriptions are those of :func:`recordings`.
 
     Raises
@@ -219,9 +223,12 @@ def load(
             stacklevel=2,
         )
     elif verbose:
-        print(
-            f"Excluded from {CARD['name']}: {_count(gone)} of {_count(found)}. "
-            f"Left: {_count(kept)}."
+        log.info(
+            "Excluded from %s: %s of %s. Left: %s.",
+            CARD["name"],
+            _count(gone),
+            _count(found),
+            _count(kept),
         )
     if not kept:
         raise ValueError(f"exclude leaves none of {_count(found)}.")

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars.datasets import temple
-from braindecode_pars.datasets.corpus import Recording, choose_subjects, read_corpus
-from braindecode_pars.datasets.preparation import COMMON_CHANNELS, fixed_windows
+from braindecode_pars.recordings import _temple as temple
+from braindecode_pars.recordings.cutting import fixed_windows
+from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
+from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
 __all__ = ["CARD", "MIN_OVERLAP", "load", "overlap", "read_seizures", "recordings"]
 
@@ -104,7 +105,7 @@ def recordings(
     if dev == "leave_out":
         found = [recording for recording in found if recording.description["folder"] != "dev"]
     chosen = choose_subjects(temple.divide(found, _GIVEN[dev], split_seed), subjects, path)
-    temple.refuse_shared_subjects(chosen)
+    temple.check_no_shared_subjects(chosen)
     return chosen
 
 
@@ -134,13 +135,13 @@ def load(
         Which of the files beside a recording is read: seizures of all channels together, or of
         single channels with the kind of seizure. In the latter a seizure on any channel is one.
     n_jobs, cache, on_error, verbose
-        As in :func:`~braindecode_pars.datasets.corpus.read_corpus`.
+        As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
         Volts, in the order of
-        :data:`~braindecode_pars.datasets.preparation.COMMON_CHANNELS`. The target is 1 for a
+        :data:`~braindecode_pars.recordings.preparation.COMMON_CHANNELS`. The target is 1 for a
         seizure and 0 for background, which is also what nobody annotated; descriptions are those
         of :func:`recordings`.
 

@@ -13,18 +13,17 @@ import numpy as np
 import wfdb
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars.datasets.corpus import Recording, choose_subjects, read_corpus
-from braindecode_pars.datasets.preparation import (
+from braindecode_pars.electrodes import template_montage
+from braindecode_pars.recordings.cutting import event_windows, fixed_windows
+from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
+from braindecode_pars.recordings.preparation import (
     SFREQ,
     SLEEP_STAGES,
-    VOLTS,
-    event_windows,
     filter_and_resample,
-    fixed_windows,
     pick_electrodes,
 )
-from braindecode_pars.datasets.splits import split_subjects
-from braindecode_pars.electrodes import template_montage
+from braindecode_pars.recordings.readers import read_wfdb
+from braindecode_pars.recordings.splits import split_subjects
 
 __all__ = ["CARD", "CHANNELS", "load", "recordings"]
 
@@ -135,7 +134,7 @@ def load(
     split_seed : int
         As in :func:`recordings`.
     n_jobs, cache, on_error, verbose
-        See :func:`~braindecode_pars.datasets.corpus.read_corpus`.
+        See :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
     Returns
     -------
@@ -201,7 +200,7 @@ def _of_part(chosen: list[Recording], part: str, *, asked_for: bool) -> list[Rec
 
 
 def _read(recording: Recording, *, part: str) -> EEGWindowsDataset | None:
-    raw = _read_signals(recording.file)
+    raw = read_wfdb(recording.file, lambda name: _electrode(name) in CHANNELS)
     pick_electrodes(raw, CHANNELS, _electrode)
     raw.set_montage(template_montage(), verbose="error")
     if part == "labeled":
@@ -215,25 +214,6 @@ def _read(recording: Recording, *, part: str) -> EEGWindowsDataset | None:
 
 def _electrode(name: str) -> str:
     return name.split("-")[0]
-
-
-def _read_signals(file: Path) -> mne.io.BaseRaw:
-    record = str(file.with_suffix(""))
-    try:
-        there = wfdb.rdheader(record).sig_name
-        wanted = [name for name in there if _electrode(name) in CHANNELS]
-        # Where none is there, all are read, and what they are called is said in the error.
-        read = wfdb.rdrecord(record, channel_names=wanted or there)
-    except Exception as error:
-        raise ValueError(
-            f"it is damaged or truncated ({error}); remove it and fetch it again."
-        ) from error
-    strange = sorted(set(read.units) - set(VOLTS)) if wanted else []
-    if strange:
-        raise ValueError(f"its signals are in {', '.join(strange)}, not in {', '.join(VOLTS)}.")
-    scale = [[VOLTS.get(unit, 1.0)] for unit in read.units]
-    info = mne.create_info(read.sig_name, float(read.fs), "eeg")
-    return mne.io.RawArray(read.p_signal.T * scale, info, verbose="error")
 
 
 def _stages(file: Path) -> mne.Annotations:

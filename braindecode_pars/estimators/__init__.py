@@ -1,7 +1,8 @@
 """Pretraining, then what it is for, as scikit-learn estimators."""
 
-from braindecode_pars.estimators.classifier import PARSClassifier
-from braindecode_pars.estimators.embedder import PARSEmbedder
-from braindecode_pars.estimators.network import NetworkClassifier
+import braindecode_pars._hosts  # noqa: F401
+from braindecode_pars.estimators._classifier import PARSClassifier
+from braindecode_pars.estimators._embedder import PARSEmbedder
+from braindecode_pars.estimators._network import NetworkClassifier
 
 __all__ = ["NetworkClassifier", "PARSClassifier", "PARSEmbedder"]

@@ -8,7 +8,7 @@ from braindecode_pars.evaluation.label_efficiency import label_efficiency
 from braindecode_pars.evaluation.leave_one_subject_out import leave_one_subject_out
 from braindecode_pars.evaluation.metrics import score_predictions
 from braindecode_pars.evaluation.paired_tests import describe_differences, paired_tests
-from braindecode_pars.evaluation.summary import summarize
+from braindecode_pars.evaluation.summary import score_table, summarize
 from braindecode_pars.evaluation.transfer import transfer
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "leave_one_subject_out",
     "paired_tests",
     "score_predictions",
+    "score_table",
     "summarize",
     "transfer",
 ]

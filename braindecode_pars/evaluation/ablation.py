@@ -11,13 +11,14 @@ import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from torch.utils.data import Dataset
 
-from braindecode_pars.evaluation.arguments import check_arguments
-from braindecode_pars.evaluation.corpus import Corpus
-from braindecode_pars.evaluation.folds import COLUMNS, run_folds
-from braindecode_pars.evaluation.given_split import GivenSplit, given_split_folds
+from braindecode_pars._columns import SCORES
+from braindecode_pars.evaluation._arguments import check_arguments
+from braindecode_pars.evaluation._splitting import given_split, make_folds, splitter
+from braindecode_pars.evaluation.folds import Corpus, run_folds
 from braindecode_pars.evaluation.label_efficiency import check_numbers
+from braindecode_pars.storage._json import plain
 
-__all__ = ["GRIDS", "ablation", "configured", "settings_of"]
+__all__ = ["GRIDS", "ablation"]
 
 _RATIOS = (0.2, 0.4, 0.6, 0.8, 1.0)
 
@@ -37,6 +38,7 @@ def ablation(
     windows_ds: Dataset,
     grid: Mapping[str, Any],
     *,
+    cv: Any = None,
     test_subjects: Sequence | None = None,
     n_train_subjects: int | None = None,
     seeds: Sequence[int] = range(5),
@@ -64,6 +66,9 @@ def ablation(
         40}}``, or parameters and their values, ``{"n_patches": (20, 40), "decoder": ("mlp",
         "cross_attention")}``, of which all combinations are run; :data:`GRIDS` has the paper's.
         What is no parameter of the estimator goes into its ``pretext_params``.
+    cv : int | scikit-learn cross-validator | iterable of index pairs | None
+        Divides the subjects, such as ``GroupKFold(5)``; an integer is a number of folds of whole
+        subjects. None uses ``test_subjects``.
     test_subjects : sequence | None
         None takes the recordings whose description ``split`` is ``"test"``. The paper scores
         ablations on validation subjects: name those here.
@@ -120,9 +125,10 @@ def ablation(
         check_numbers([n_train_subjects])
     estimators = {name: configured(estimator, settings) for name, settings in named.items()}
     corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
-    split = GivenSplit.of(windows_ds, corpus, test_subjects)
+    default = given_split(windows_ds, corpus, test_subjects) if cv is None else None
+    split = splitter(corpus, cv, default, test_subjects=test_subjects)
     columns = dict.fromkeys(column for settings in named.values() for column in settings)
-    folds = given_split_folds(
+    folds = make_folds(
         "ablation",
         estimators,
         corpus,
@@ -130,7 +136,7 @@ def ablation(
         seeds,
         None if n_train_subjects is None else [n_train_subjects],
         varied={
-            name: {column: _cell(settings.get(column)) for column in columns}
+            name: {column: plain(settings.get(column)) for column in columns}
             for name, settings in named.items()
         },
     )
@@ -175,7 +181,7 @@ def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     if not named:
         raise ValueError("grid holds no setting; there would be nothing to report.")
     for name in (name for settings in named.values() for name in settings):
-        if name in COLUMNS:
+        if name in SCORES:
             raise ValueError(f"{name!r} cannot be varied, it is a column of the result.")
     return named
 
@@ -205,8 +211,3 @@ def configured(estimator: BaseEstimator, settings: Mapping[str, Any]) -> BaseEst
     if own.get("pretext") == "joint" and before in ("pars", "mae") and "pretext_params" not in own:
         own["pretext_params"] = {"task_params": {before: params["pretext_params"] or {}}}
     return clone(estimator).set_params(**own)
-
-
-def _cell(value: Any) -> Any:
-    """What fits into a column."""
-    return value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)

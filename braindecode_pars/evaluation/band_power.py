@@ -9,7 +9,7 @@ from scipy.integrate import trapezoid
 from scipy.signal import welch
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from braindecode_pars.window_set import as_window_set
+from braindecode_pars.windows._window_set import as_window_set
 
 __all__ = ["BANDS", "LogBandPower"]
 

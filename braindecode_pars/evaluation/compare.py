@@ -10,10 +10,8 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from torch.utils.data import Dataset
 
-from braindecode_pars.evaluation.arguments import check_arguments
-from braindecode_pars.evaluation.corpus import Corpus
-from braindecode_pars.evaluation.folds import run_folds
-from braindecode_pars.evaluation.leave_one_subject_out import one_out_folds
+from braindecode_pars.evaluation._arguments import check_arguments
+from braindecode_pars.evaluation._subjects import score_subjects
 
 __all__ = ["compare"]
 
@@ -22,6 +20,7 @@ def compare(
     estimators: Mapping[str, BaseEstimator],
     windows_ds: Dataset,
     *,
+    cv: Any = None,
     metrics: Sequence[str] = ("kappa", "balanced_accuracy"),
     seeds: Sequence[int] = (0,),
     dataset: str = "",
@@ -31,9 +30,9 @@ def compare(
     n_jobs: int | None = None,
     verbose: int = 1,
 ) -> pd.DataFrame:
-    """Score at least two classifiers on every subject left out, to be tested in pairs.
+    """Score at least two classifiers on the same held-out subjects, to be tested in pairs.
 
-    The folds are those of :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
+    By default the folds are those of :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
     :func:`~braindecode_pars.evaluation.paired_tests` and
     :func:`~braindecode_pars.evaluation.describe_differences` say what may be read from the scores;
     the paper reports no test.
@@ -42,6 +41,9 @@ def compare(
     ----------
     estimators : dict of str to estimator
         By method name, at least two.
+    cv : int | scikit-learn cross-validator | iterable of index pairs | None
+        Divides the subjects, such as ``GroupKFold(5)``; an integer is a number of folds of whole
+        subjects. None leaves one subject out at a time.
     windows_ds, metrics, seeds, dataset, unlabeled_label, test_subjects, out, n_jobs, verbose
         As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
 
@@ -81,8 +83,17 @@ def compare(
             f"A comparison needs two classifiers; {', '.join(estimators)} is alone "
             "(leave_one_subject_out scores one)."
         )
-    corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
-    folds = one_out_folds("compare", estimators, corpus, seeds, test_subjects)
-    return run_folds(
-        folds, {dataset: corpus}, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose
-    ).scores
+    return score_subjects(
+        "compare",
+        estimators,
+        windows_ds,
+        cv=cv,
+        metrics=metrics,
+        seeds=seeds,
+        dataset=dataset,
+        unlabeled_label=unlabeled_label,
+        test_subjects=test_subjects,
+        out=out,
+        n_jobs=n_jobs,
+        verbose=verbose,
+    )

@@ -11,12 +11,11 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from torch.utils.data import Dataset
 
-from braindecode_pars.evaluation.arguments import check_arguments
-from braindecode_pars.evaluation.corpus import Corpus
-from braindecode_pars.evaluation.folds import run_folds
-from braindecode_pars.evaluation.given_split import GivenSplit, given_split_folds
+from braindecode_pars.evaluation._arguments import check_arguments
+from braindecode_pars.evaluation._splitting import given_split, make_folds, splitter
+from braindecode_pars.evaluation.folds import Corpus, run_folds
 
-__all__ = ["check_numbers", "label_efficiency"]
+__all__ = ["label_efficiency"]
 
 
 def label_efficiency(
@@ -24,6 +23,7 @@ def label_efficiency(
     windows_ds: Dataset,
     *,
     n_train_subjects: Sequence[int],
+    cv: Any = None,
     test_subjects: Sequence | None = None,
     train_subjects: Sequence | None = None,
     seeds: Sequence[int] = range(5),
@@ -51,6 +51,9 @@ def label_efficiency(
         Labelled windows with ``subject`` in the descriptions.
     n_train_subjects : sequence of int
         The paper has numbers from 10 to 657.
+    cv : int | scikit-learn cross-validator | iterable of index pairs | None
+        Divides the subjects, such as ``GroupKFold(5)``; an integer is a number of folds of whole
+        subjects. None uses ``test_subjects``.
     test_subjects : sequence | None
         None takes the recordings whose description ``split`` is ``"test"``; such are never
         trained on.
@@ -104,17 +107,16 @@ def label_efficiency(
     check_arguments(estimators, metrics, seeds, n_jobs)
     check_numbers(n_train_subjects)
     corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
-    split = GivenSplit.of(windows_ds, corpus, test_subjects, train_subjects)
-    folds = given_split_folds(
-        "label_efficiency", estimators, corpus, split, seeds, list(n_train_subjects)
+    default = None
+    if cv is None:
+        default = given_split(windows_ds, corpus, test_subjects, train_subjects)
+    split = splitter(
+        corpus, cv, default, test_subjects=test_subjects, train_subjects=train_subjects
     )
+    numbers = list(n_train_subjects)
+    folds = make_folds("label_efficiency", estimators, corpus, split, seeds, numbers)
     return run_folds(
-        folds,
-        {dataset: corpus},
-        metrics=metrics,
-        out=out,
-        n_jobs=n_jobs,
-        verbose=verbose,
+        folds, {dataset: corpus}, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose
     ).scores
 
 

@@ -10,11 +10,9 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from torch.utils.data import Dataset
 
-from braindecode_pars.evaluation.arguments import check_arguments, check_subjects
-from braindecode_pars.evaluation.corpus import Corpus
-from braindecode_pars.evaluation.folds import COLUMNS, Fold, run_folds
+from braindecode_pars.evaluation._subjects import score_subjects
 
-__all__ = ["COLUMNS", "leave_one_subject_out", "one_out_folds"]
+__all__ = ["leave_one_subject_out"]
 
 
 def leave_one_subject_out(
@@ -99,50 +97,16 @@ def leave_one_subject_out(
     >>> len(scores), scores["subject"].tolist()
     (6, [1, 1, 2, 2, 3, 3])
     """
-    check_arguments(estimators, metrics, seeds, n_jobs)
-    corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
-    folds = one_out_folds("leave_one_subject_out", estimators, corpus, seeds, test_subjects)
-    return run_folds(
-        folds, {dataset: corpus}, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose
-    ).scores
-
-
-def one_out_folds(
-    protocol: str,
-    estimators: Mapping[str, BaseEstimator],
-    corpus: Corpus,
-    seeds: Sequence[int],
-    test_subjects: Sequence | None = None,
-) -> list[Fold]:
-    """A fold for each subject left out, seed and method."""
-    subjects = corpus.subjects
-    if len(subjects) < 2:
-        raise ValueError(
-            "Leaving one subject out needs at least two subjects; all windows are of "
-            f"{subjects[0]}."
-        )
-    left_out = subjects
-    if test_subjects is not None:
-        left_out = check_subjects(test_subjects, subjects, "test_subjects")
-    folds = []
-    for subject in left_out:
-        n_train_subjects = len(set(corpus.labeled_subjects) - {subject})
-        train = corpus.windows_of(other for other in subjects if other != subject)
-        test = corpus.test_windows([subject])
-        for seed in seeds:
-            for method, estimator in estimators.items():
-                folds.append(
-                    Fold(
-                        protocol=protocol,
-                        dataset=corpus.name,
-                        method=method,
-                        subject=subject,
-                        n_train_subjects=n_train_subjects,
-                        seed=int(seed),
-                        estimator=estimator,
-                        train=train,
-                        test=test,
-                        test_subjects=[subject],
-                    )
-                )
-    return folds
+    return score_subjects(
+        "leave_one_subject_out",
+        estimators,
+        windows_ds,
+        metrics=metrics,
+        seeds=seeds,
+        dataset=dataset,
+        unlabeled_label=unlabeled_label,
+        test_subjects=test_subjects,
+        out=out,
+        n_jobs=n_jobs,
+        verbose=verbose,
+    )

@@ -11,7 +11,7 @@ from scipy.stats import wilcoxon
 
 from braindecode_pars.evaluation.summary import by_subject
 
-__all__ = ["describe_differences", "holm", "paired_tests"]
+__all__ = ["describe_differences", "paired_tests"]
 
 
 def holm(p_values: Sequence[float]) -> np.ndarray:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from braindecode_pars.evaluation.folds import POOLED
+from braindecode_pars._columns import POOLED
 
-__all__ = ["by_subject", "summarize"]
+__all__ = ["score_table", "summarize"]
 
 _GROUPS = ["protocol", "dataset", "method", "n_train_subjects", "metric"]
 
@@ -62,3 +62,52 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
         raise ValueError(f"No row of these scores is {kind}.")
     groups = units.groupby(_GROUPS, sort=False, dropna=False)["value"]
     return groups.agg(mean="mean", sd="std", n="count").reset_index()
+
+
+def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
+    """Mean ± standard deviation as text: a row for each method, a column for each metric.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Of any protocol.
+    over : "subjects" | "seeds"
+        As in :func:`summarize`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by dataset, number of training subjects and method. Only the mean is shown where
+        there is one value. ``attrs["n"]`` is the largest number of values of a mean.
+
+    Raises
+    ------
+    ValueError
+        As :func:`summarize`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from braindecode_pars.evaluation import score_table
+    >>> same = dict(protocol="compare", dataset="", n_train_subjects=1, seed=0)
+    >>> scores = pd.DataFrame([
+    ...     dict(same, method="PARS", subject="P01", metric="kappa", value=0.5),
+    ...     dict(same, method="PARS", subject="P02", metric="kappa", value=0.7),
+    ... ])
+    >>> score_table(scores)["kappa"].tolist()
+    ['0.600 ± 0.141']
+    """
+    summary = summarize(scores, over)
+    summary["score"] = [
+        f"{mean:.3f}" if pd.isna(sd) else f"{mean:.3f} ± {sd:.3f}"
+        for mean, sd in zip(summary["mean"], summary["sd"], strict=True)
+    ]
+    table = summary.pivot_table(
+        index=["dataset", "n_train_subjects", "method"],
+        columns="metric",
+        values="score",
+        aggfunc="first",
+        sort=False,
+    )
+    table.attrs["n"] = int(summary["n"].max())
+    return table

@@ -10,10 +10,9 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from torch.utils.data import Dataset
 
-from braindecode_pars.evaluation.arguments import check_arguments
-from braindecode_pars.evaluation.corpus import Corpus
-from braindecode_pars.evaluation.folds import run_folds
-from braindecode_pars.evaluation.given_split import GivenSplit, given_split_folds
+from braindecode_pars.evaluation._arguments import check_arguments
+from braindecode_pars.evaluation._splitting import given_split, make_folds, splitter
+from braindecode_pars.evaluation.folds import Corpus, run_folds
 
 __all__ = ["transfer"]
 
@@ -22,6 +21,7 @@ def transfer(
     estimators: Mapping[str, BaseEstimator],
     datasets: Mapping[str, Dataset],
     *,
+    cv: Mapping[str, Any] | None = None,
     test_subjects: Mapping[str, Sequence] | None = None,
     seeds: Sequence[int] = range(5),
     metrics: Sequence[str] = ("kappa", "balanced_accuracy"),
@@ -45,6 +45,10 @@ def transfer(
         resample all datasets to one.
     datasets : dict of str to BaseConcatDataset
         Labelled windows with ``subject`` in the descriptions.
+    cv : dict of str to cross-validator | None
+        By dataset: divides the subjects, as in
+        :func:`~braindecode_pars.evaluation.label_efficiency`. A dataset that is not named here
+        uses ``test_subjects``.
     test_subjects : dict of str to sequence | None
         By dataset. A dataset that is not named here takes the recordings whose description
         ``split`` is ``"test"``.
@@ -94,25 +98,33 @@ def transfer(
             f"{type(datasets).__name__}"
             + (" that is empty." if isinstance(datasets, Mapping) else ".")
         )
-    given = {} if test_subjects is None else test_subjects
+    cvs = _by_dataset("cv", cv, datasets)
+    tested = _by_dataset("test_subjects", test_subjects, datasets)
+    corpora, folds = {}, []
+    for name, windows_ds in datasets.items():
+        corpora[name] = corpus = Corpus.of(windows_ds, name, unlabeled_label)
+        chosen, cv_here = tested.get(name), cvs.get(name)
+        default = given_split(windows_ds, corpus, chosen) if cv_here is None else None
+        split = splitter(corpus, cv_here, default, test_subjects=chosen)
+        folds += make_folds("transfer", estimators, corpus, split, seeds)
+    return run_folds(
+        folds, corpora, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose
+    ).scores
+
+
+def _by_dataset(
+    argument: str, given: Mapping[str, Any] | None, datasets: Mapping[str, Dataset]
+) -> Mapping[str, Any]:
+    """What an argument says of each dataset; nothing where it is None."""
+    if given is None:
+        return {}
     if not isinstance(given, Mapping):
         raise TypeError(
-            f"test_subjects is a {type(given).__name__}; give a dict of dataset names and subjects."
+            f"{argument} is a {type(given).__name__}; give a dict with the names of datasets."
         )
     for name in given:
         if name not in datasets:
             raise ValueError(
-                f"test_subjects names the dataset {name!r}; there are {', '.join(datasets)}."
+                f"{argument} names the dataset {name!r}; there are {', '.join(datasets)}."
             )
-    corpora, splits = {}, {}
-    for name, windows_ds in datasets.items():
-        corpora[name] = Corpus.of(windows_ds, name, unlabeled_label)
-        splits[name] = GivenSplit.of(windows_ds, corpora[name], given.get(name))
-    folds = [
-        fold
-        for name, corpus in corpora.items()
-        for fold in given_split_folds("transfer", estimators, corpus, splits[name], seeds)
-    ]
-    return run_folds(
-        folds, corpora, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose
-    ).scores
+    return given

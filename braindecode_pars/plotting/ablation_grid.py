@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from braindecode_pars.plotting.style import axes_for
-from braindecode_pars.plotting.tidy_scores import in_order, over_seeds, per_seed, select, told
+from braindecode_pars.plotting._scores import in_order, over_seeds, per_seed, select, told
+from braindecode_pars.plotting._style import axes_for
 
 __all__ = ["ablation_grid"]
 

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from braindecode_pars.plotting.style import N_LOOKS, axes_for, look
+from braindecode_pars.plotting._style import N_LOOKS, axes_for, look
 
 __all__ = ["embedding"]
 

@@ -9,9 +9,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from braindecode_pars.plotting.style import COLORS, axes_for, bare
+from braindecode_pars.plotting._style import COLORS, axes_for, bare
 
-__all__ = ["hypnogram", "laboratory_order"]
+__all__ = ["hypnogram"]
 
 #: From top to bottom: wake, REM, then ever deeper.
 LABORATORY_ORDER = ("W", "R", "N1", "N2", "N3")

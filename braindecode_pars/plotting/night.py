@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
+from braindecode_pars.plotting._style import COLORS, axes_for, bare
 from braindecode_pars.plotting.hypnogram import hypnogram, laboratory_order
-from braindecode_pars.plotting.style import COLORS, axes_for, bare
 
 __all__ = ["night"]
 

@@ -9,8 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from braindecode_pars.plotting.style import COLORS, HATCHES, axes_for, bare
-from braindecode_pars.plotting.tidy_scores import is_pooled, select
+from braindecode_pars.plotting._scores import is_pooled, select
+from braindecode_pars.plotting._style import COLORS, HATCHES, axes_for, bare
 
 __all__ = ["paired_bars"]
 

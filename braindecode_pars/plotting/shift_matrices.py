@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
 
-from braindecode_pars.plotting.style import COLORS, axes_for, bare
+from braindecode_pars.plotting._style import COLORS, axes_for, bare
 
 __all__ = ["shift_matrices"]
 

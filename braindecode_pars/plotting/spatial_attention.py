@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from braindecode_pars.plotting.style import axes_for
+from braindecode_pars.plotting._style import axes_for
 
 __all__ = ["spatial_attention"]
 

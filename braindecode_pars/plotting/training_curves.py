@@ -10,11 +10,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from braindecode_pars.plotting.style import LINES, axes_for, bare, look
+from braindecode_pars._columns import RELATIVE, part_of
+from braindecode_pars.plotting._style import LINES, axes_for, bare, look
 
 __all__ = ["training_curves"]
 
-RELATIVE = "train_loss_relative"
 #: What tells one run of a method from another.
 RUN = ("dataset", "subject", "n_train_subjects", "seed")
 
@@ -142,14 +142,12 @@ def _check(history: pd.DataFrame) -> None:
 def _relative_lines(of_phase: pd.DataFrame) -> dict[str, tuple[str, dict[str, Any]]]:
     """Columns to draw, each with its name and line: the whole loss and that of each part."""
     parts = [
-        name
-        for name in of_phase
-        if name.startswith(RELATIVE + "_") and of_phase[name].notna().any()
+        name for name in of_phase if part_of(str(name)) is not None and of_phase[name].notna().any()
     ]
     whole = {RELATIVE: ("whole task", dict(linestyle="-", lw=1.6))}
     return whole | {
         name: (
-            name.removeprefix(RELATIVE + "_"),
+            part_of(name),
             dict(linestyle=LINES[1 + i % (len(LINES) - 1)], lw=1),
         )
         for i, name in enumerate(parts)

@@ -245,8 +245,8 @@ def make_task(
     ----------
     task : str | type[PretextTask] | PretextTask
         A name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, a class, or an instance. An
-        instance is copied, keeps its own ``n_times`` and settings, and gets ``encoder`` in place
-        of its own.
+        instance keeps its own ``n_times`` and settings; it is copied, and the copy gets
+        ``encoder`` in place of its own. One that has this encoder already is used as it is.
     n_times : int
         Samples of the windows at hand.
     encoder : PatchEncoder
@@ -308,6 +308,8 @@ def make_task(
             f"The {type(task).__name__} instance is posed on {task.n_times} samples, but the "
             f"windows have only {n_times}."
         )
+    if own is encoder:
+        return task
     task = copy.deepcopy(task)
     task.use_encoder(encoder)
     return task

@@ -12,7 +12,7 @@ from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.tokens import grid_patches, shuffled, sinusoidal_positions
 
-__all__ = ["GridTask", "number_of", "take"]
+__all__ = ["GridTask"]
 
 
 def number_of(

@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from braindecode_pars import PARSClassifier, datasets, demo
+from braindecode_pars import PARSClassifier, datasets
+from braindecode_pars.cli import _demonstration as demo
 from braindecode_pars.cli import app
 
 runner = CliRunner()
@@ -58,7 +59,7 @@ def test_demo_of_another_task(small, tmp_path, name, row):
     result = runner.invoke(app, ["demo", "--pretext", name, "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
     assert row in result.output
-    assert "Training loss in units of chance: " in result.output
+    assert "Training loss relative to chance: " in result.output
     assert {path.name for path in tmp_path.iterdir()} == {"encoder", "kappa.png", "scores.csv"}
 
 
@@ -110,7 +111,7 @@ def test_demo_on_real_recordings(eeg_folder, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--pretext", "parts"], "'parts' is no pretext task; known are"),
+        (["--pretext", "parts"], "Unknown pretext task 'parts'; known are"),
         (["--data", "nowhere"], "nowhere holds no run"),
         (["--all", "--pretext", "mae"], "--all takes every task; leave --pretext out"),
     ],

@@ -41,7 +41,7 @@ def told(output: str) -> str:
 def test_compare_on_real_recordings_goes_on_where_it_was_interrupted(
     eeg_folder, tmp_path, monkeypatch
 ):
-    """PARS, scratch, EEGNet and band power, rest against arithmetic, three people left out."""
+    """PARS, scratch, EEGNet and band power, rest against arithmetic, three held-out subjects."""
     fits = []
 
     def counted(kind):
@@ -85,13 +85,13 @@ def test_compare_on_real_recordings_goes_on_where_it_was_interrupted(
     assert set(continued["subject"]) == {"Subject00", "Subject01", "Subject02"}
     assert (continued["n_train_subjects"] == 2).all()
     assert (out / "kappa.png").read_bytes().startswith(b"\x89PNG")
-    for sentence in ("mean ± SD over 3 subjects left out", "band power", "within noise"):
+    for sentence in ("mean ± SD over 3 held-out subjects", "band power", "within noise"):
         assert sentence.lower() in told(result.output).lower()
 
 
 def test_leave_one_subject_out(tmp_path):
     output = evaluate("leave-one-subject-out", *SMALL, "--method", "band-power", "--out", tmp_path)
-    assert "mean ± SD over 4 subjects left out" in output
+    assert "mean ± SD over 4 held-out subjects" in output
     scores = pd.read_csv(tmp_path / "scores.csv")
     assert set(scores["protocol"]) == {"leave_one_subject_out"}
     mean, sd = re.search(r"band power │ +(-?[\d.]+) ± ([\d.]+)", output).groups()
@@ -151,14 +151,14 @@ def test_ablation(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--dataset", "tuhab"], "'tuhab' is no corpus; known are simulated, eegmat"),
+        (["--dataset", "tuhab"], "Unknown corpus 'tuhab'; known are simulated, eegmat"),
         (["--dataset", "tuab"], "Where is tuab? Give its folder with --data"),
         (["--dataset", "tuab", "--data", "nowhere"], "nowhere"),
         ([*SMALL, "--method", "bands"], "Unknown method 'bands'; known are pars"),
         ([*SMALL, "--set", "epochs"], "--set 'epochs' is not of the form KEY=VALUE"),
         ([*SMALL, "--set", "epochs=3"], "PARSClassifier has no 'epochs'; it has"),
         ([*SMALL, "--load", "people=3"], "simulated has no argument 'people'; it has n_subjects"),
-        ([*SMALL, "--encoder", "nowhere"], "--encoder nowhere is no folder"),
+        ([*SMALL, "--encoder", "nowhere"], "--encoder nowhere is not a folder"),
         ([*SMALL, "--metric", "auc", "--method", "band-power"], "Unknown metric 'auc'"),
     ],
 )
@@ -191,4 +191,4 @@ def test_foreign_subjects_and_grids(tmp_path):
     ).output
     assert "There is no subject 9; there are 1, 2, 3, 4." in told(output)
     output = runner.invoke(app, ["evaluate", "ablation", *SMALL, "--grid", "size"]).output
-    assert "'size' is no grid; known are masking" in told(output)
+    assert "Unknown grid 'size'; known are masking" in told(output)

@@ -9,13 +9,13 @@ import sys
 from dataclasses import fields
 
 import pytest
-from small_runs import make_store
+from support.small_runs import make_store
 from typer.testing import CliRunner
 
 from braindecode_pars.cli import app
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.runs import RunConfig
-from braindecode_pars.runs.net import RunNet
+from braindecode_pars.runs._net import RunNet
 
 runner = CliRunner()
 
@@ -85,11 +85,11 @@ def test_ctrl_c_says_how_to_go_on_and_resume_does(store, tmp_path, monkeypatch):
         patched.setattr(RunNet, "on_batch_end", interrupt)
         told = pretrain(store, "--out", out, *SMALL, code=130)
     assert "Interrupted." in told
-    assert "--resume goes on from it" in told
+    assert "use --resume" in told
     refused = pretrain(store, "--out", out, *SMALL, code=1)
     assert "holds a run already: resume it, or name another folder" in refused
     refused = pretrain(store, "--out", out, *SMALL, "--resume", "--lr", "0.5", code=1)
-    assert "lr 0.5 instead of 0.0001" in refused
+    assert "lr is 0.5, was 0.0001" in refused
     assert "2 epochs, 1 of them done" in pretrain(store, "--out", out, *SMALL, "--resume")
     assert "is finished already" in pretrain(store, "--out", out, *SMALL, "--resume")
 

@@ -9,7 +9,7 @@ from scipy.signal import welch
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import eegmat
-from braindecode_pars.datasets.preparation import COMMON_CHANNELS
+from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
 
 def test_published_recordings(eeg_folder):

@@ -272,7 +272,7 @@ def test_the_cache_gives_the_same_windows_without_the_source(corpus, tmp_path, m
         assert first.get_metadata()[name].tolist() == second.get_metadata()[name].tolist()
     settings = tmp_path / "cache" / "settings.json"
     settings.write_text(settings.read_text().replace("1.0.5", "1.0.4"))
-    with pytest.raises(ValueError, match=r"made with version '1\.0\.4' instead of '1\.0\.5'"):
+    with pytest.raises(ValueError, match=r"version is '1\.0\.5', was '1\.0\.4'"):
         eesm17.load(corpus, who, cache=tmp_path / "cache", verbose=0)
 
 

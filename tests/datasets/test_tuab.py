@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from temple_trees import level, truncate, write_recording
+from support.temple_trees import level, truncate, write_recording
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import tuab
@@ -138,10 +138,11 @@ def test_a_truncated_file_is_named(tree):
     assert set(windows.description["split"]) <= {"train", "valid"}
 
 
-def test_short_recordings_are_counted(tree, capsys):
+def test_short_recordings_are_counted(tree, caplog):
+    caplog.set_level("INFO")
     write_recording(tree / "edf/eval/abnormal/01_tcp_ar/aaaaaada_s001_t000.edf", seconds=29)
     assert len(tuab.load(tree)) == 3
-    assert "1 of 4 recordings hold no window" in capsys.readouterr().out
+    assert "1 of 4 recordings hold no window" in caplog.text
 
 
 def test_folders_and_subjects_that_are_not_there(tmp_path, tree):

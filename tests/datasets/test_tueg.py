@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from temple_trees import level, truncate, write_recording
+from support.temple_trees import level, truncate, write_recording
 
 from braindecode_pars.datasets import tueg
-from braindecode_pars.datasets.preparation import COMMON_CHANNELS
+from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
 RECORDINGS = {
     "000/aaaaaaaa/s001_2015_12_30/01_tcp_ar/aaaaaaaa_s001_t000": dict(sfreq=250),
@@ -89,13 +89,14 @@ def others(tmp_path) -> tuple[Path, Path]:
     return tuab, tusz
 
 
-def test_subjects_of_other_corpora_are_removed_and_counted(written, others, capsys):
+def test_subjects_of_other_corpora_are_removed_and_counted(written, others, caplog):
+    caplog.set_level("INFO")
     windows = tueg.load(written, exclude=others)
     assert set(windows.description["subject"]) == {"aaaaaaab"}
-    assert capsys.readouterr().out == (
+    assert caplog.messages == [
         "Excluded from TUEG: 2 subjects (3 recordings) of 3 subjects (4 recordings). "
-        "Left: 1 subject (1 recording).\n"
-    )
+        "Left: 1 subject (1 recording)."
+    ]
 
 
 def test_exclusion_by_folders_and_lists(written, others):

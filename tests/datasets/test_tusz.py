@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from temple_trees import level, truncate, write_recording
+from support.temple_trees import level, truncate, write_recording
 
 from braindecode_pars.datasets import tusz
-from braindecode_pars.datasets.preparation import COMMON_CHANNELS
+from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
 
 def annotate(file: Path, rows: list[tuple], ending: str = "csv_bi") -> None:
@@ -252,9 +252,9 @@ def test_the_cache_and_jobs_change_nothing(tree, tmp_path):
     for (x, y, _), (other, target, _) in zip(plain, again, strict=True):
         np.testing.assert_allclose(other, x, rtol=1e-5, atol=1e-10)
         assert y == target
-    with pytest.raises(ValueError, match=r"was made with min_overlap 0\.0001 instead of 2\.0"):
+    with pytest.raises(ValueError, match=r"min_overlap is 2\.0, was 0\.0001"):
         tusz.load(tree, cache=cache, min_overlap=2)
-    with pytest.raises(ValueError, match="was made with annotations 'csv_bi' instead of 'csv'"):
+    with pytest.raises(ValueError, match="annotations is 'csv', was 'csv_bi'"):
         tusz.load(tree, cache=cache, annotations="csv")
 
 

@@ -253,7 +253,7 @@ def test_the_cache_gives_the_same_windows_without_the_source(challenge, tmp_path
     plain, cached = (np.stack([x for x, _, _ in windows]) for windows in (first, second))
     np.testing.assert_array_equal(plain, cached)
     assert first.get_metadata()["target"].tolist() == second.get_metadata()["target"].tolist()
-    with pytest.raises(ValueError, match="made with part 'labeled' instead of 'pretraining'"):
+    with pytest.raises(ValueError, match="part is 'pretraining', was 'labeled'"):
         ysyw.load(challenge, part="pretraining", cache=tmp_path / "cache", verbose=0)
 
 

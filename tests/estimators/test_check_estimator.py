@@ -8,25 +8,25 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
-from braindecode_pars.window_set import WindowSet
+from braindecode_pars.windows._window_set import WindowSet
 
 
 class FlatData:
     """Makes one channel of every row: (n, f) -> (n, 1, f)."""
 
-    def _read(self, X, y=None, groups=None):
+    def fit(self, X, y=None):
         if y is None and isinstance(self, PARSClassifier):
             raise ValueError("requires y to be passed, but the target y is None")
         X = validate_data(self, X, **({} if y is None else {"y": y}))
         X, y = X if isinstance(X, tuple) else (X, None)
-        windows = super()._read(X.astype(np.float32)[:, None], y, groups)
+        super().fit(X.astype(np.float32)[:, None], y)
         self.n_features_in_ = X.shape[1]
-        return windows
+        return self
 
-    def _prediction_windows(self, X):
+    def one_channel(self, X):
         if hasattr(self, "n_features_in_") and not isinstance(X, WindowSet):
             X = validate_data(self, X, reset=False).astype(np.float32)[:, None]
-        return super()._prediction_windows(X)
+        return X
 
 
 TINY = dict(sfreq=1.0, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16, pretrain_epochs=1)
@@ -52,6 +52,9 @@ class FlatClassifier(FlatData, PARSClassifier):
         tags.classifier_tags.poor_score = True
         return tags
 
+    def _logits(self, X):
+        return super()._logits(self.one_channel(X))
+
     def score(self, X, y, sample_weight=None):
         return super().score(validate_data(self, X, reset=False)[:, None], y, sample_weight)
 
@@ -59,6 +62,9 @@ class FlatClassifier(FlatData, PARSClassifier):
 class FlatEmbedder(FlatData, PARSEmbedder):
     def __init__(self, *, random_state=None, verbose=0):
         super().__init__(**TINY, random_state=random_state, verbose=verbose)
+
+    def transform(self, X):
+        return super().transform(self.one_channel(X))
 
 
 #: Checks that cannot hold, and why.

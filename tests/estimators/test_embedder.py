@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
 from sklearn.pipeline import make_pipeline
-from small import embedder, same_weights
+from support.small_estimators import embedder, same_weights
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
 
@@ -33,7 +33,7 @@ def test_embedding_is_mean_and_spread_over_channels(nights):
     np.testing.assert_allclose(embedded[:, 16:], np.std(channels, axis=0), atol=1e-5)
     mean = embedder(pooling="mean").fit(nights).transform(nights)
     np.testing.assert_array_equal(mean, embedded[:, :16])
-    with pytest.raises(ValueError, match="'pooling' parameter of PARSEmbedder"):
+    with pytest.raises(ValueError, match="PARSEmbedder: pooling must be one of"):
         embedder(pooling="max").fit(nights)
 
 

@@ -14,7 +14,7 @@ from braindecode.augmentation import ChannelsDropout, GaussianNoise
 from braindecode.datasets import BaseConcatDataset, WindowsDataset
 from skorch.callbacks import Callback, EpochScoring
 from skorch.helper import SliceDataset
-from small import FAST, classifier, embedder, same_weights
+from support.small_estimators import FAST, classifier, embedder, same_weights
 from torch import nn
 from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
-from small import classifier
+from support.small_estimators import classifier
 
 from braindecode_pars.estimators import PARSClassifier
 

@@ -10,13 +10,14 @@ import pytest
 import torch
 from braindecode.models import ShallowFBCSPNet
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import balanced_accuracy_score
 from torch.utils.data import Subset
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.estimators.network import root_mean_square
-from braindecode_pars.window_set import as_window_set
+from braindecode_pars.estimators._network import root_mean_square
+from braindecode_pars.windows._window_set import as_window_set
 
 
 def network(**arguments) -> NetworkClassifier:
@@ -121,3 +122,22 @@ def test_windows_of_another_shape_or_rate(nights, tones):
     clf.sfreq_ = 200.0
     with pytest.raises(ValueError, match="at 100 Hz, the model at 200 Hz; resample"):
         clf.predict(nights)
+
+
+def test_a_failed_refit_leaves_nothing_of_the_old_fit(nights):
+    """Or predict would answer with the labels of one task from the net of another."""
+    clf = network().fit(nights)
+    short = np.random.default_rng(0).normal(size=(8, 3, 10))
+    with pytest.raises(ValueError, match="cannot be built for windows of 3 channels and 10"):
+        clf.fit(short, ["left", "right"] * 4)
+    assert not hasattr(clf, "classes_")
+    with pytest.raises(NotFittedError):
+        clf.predict(nights)
+
+
+def test_the_labels_of_the_caller_stay_as_they_are(nights):
+    labels = np.array(["W", "N"] * 48)
+    windows = as_window_set(nights, labels)
+    clf = network().fit(windows)
+    assert windows.y.tolist() == labels.tolist()
+    assert clf.classes_.tolist() == ["N", "W"]

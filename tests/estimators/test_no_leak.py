@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from braindecode.datasets import BaseConcatDataset
 from sklearn.model_selection import LeaveOneGroupOut
 from skorch.callbacks import Callback
-from small import classifier, embedder
+from support.small_estimators import classifier, embedder
 
 from braindecode_pars import as_sklearn
+from braindecode_pars.estimators import _pretraining
 from braindecode_pars.evaluation import leave_one_subject_out
+from braindecode_pars.pretraining import pretrain_encoder
 
 
 class Noting(BaseConcatDataset):
@@ -41,14 +45,8 @@ class Phase(Callback):
 @pytest.fixture
 def noting(nights, monkeypatch):
     dataset = Noting(nights.datasets)
-    from braindecode_pars.callbacks import Pretraining
-
-    original = Pretraining.__init__
-
-    def with_phase(self, *args, **kwargs):
-        original(self, *args, **{**kwargs, "callbacks": [Phase(dataset, "pretraining")]})
-
-    monkeypatch.setattr(Pretraining, "__init__", with_phase)
+    with_phase = partial(pretrain_encoder, callbacks=[Phase(dataset, "pretraining")])
+    monkeypatch.setattr(_pretraining, "pretrain_encoder", with_phase)
     return dataset
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from braindecode import EEGClassifier
-from small import FAST, classifier, embedder, same_weights
+from support.small_estimators import FAST, classifier, embedder, same_weights
 from torch import nn
 
 from braindecode_pars import PARSNet

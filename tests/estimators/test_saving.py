@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from small import classifier, embedder, same_weights
+from support.small_estimators import classifier, embedder, same_weights
 from torch import nn
 
-from braindecode_pars import PARSClassifier, PARSNet, as_sklearn, weights
+from braindecode_pars import PARSClassifier, PARSNet, as_sklearn
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretrained import load_encoder
 
@@ -139,9 +139,10 @@ def test_the_folder_is_a_model_and_an_encoder_too(fitted, folder, nights):
     assert same_weights(other.encoder_, fitted.encoder_)
 
 
-def test_the_load_report_is_told(folder, nights, capsys):
+def test_the_load_report_is_told(folder, nights, caplog):
+    caplog.set_level("INFO")
     clf = classifier(encoder=folder, verbose=1, finetune_epochs=1).fit(nights)
-    assert f"encoder from {folder}: {clf.load_report_}" in capsys.readouterr().out
+    assert f"Encoder from {folder}: {clf.load_report_}" in caplog.text
     assert clf.load_report_.complete
 
 
@@ -265,12 +266,12 @@ def test_a_full_disk_and_a_folder_that_is_read_only(fitted, folder, monkeypatch,
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
 
     def fail(path, content):
-        path.write_bytes(content[:10])
+        path.write_text("half")
         raise OSError(number, text)
 
-    monkeypatch.setattr(weights, "_write", fail)
+    monkeypatch.setattr(Path, "write_bytes", fail)
     with pytest.raises(
-        OSError, match=rf"cannot be written \({text}\); what it held before"
+        OSError, match=rf"cannot be written \({text}\); what was there before"
     ) as info:
         fitted.save(folder)
     assert info.value.errno == number

@@ -17,7 +17,7 @@ from sklearn.model_selection import (
     permutation_test_score,
 )
 from sklearn.pipeline import make_pipeline
-from small import classifier, embedder, same_weights
+from support.small_estimators import classifier, embedder, same_weights
 
 from braindecode_pars import PARSClassifier, as_sklearn
 from braindecode_pars.evaluation import LogBandPower

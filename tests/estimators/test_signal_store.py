@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from small import classifier, embedder
+from support.small_estimators import classifier, embedder
 
 from braindecode_pars import datasets
 from braindecode_pars.pretext import PARS
@@ -46,14 +46,14 @@ def test_pretraining_net_reads_crops(store, tiny, crops_only):
 def test_classifier_takes_it_unlabeled(nights, store, crops_only):
     clf = classifier(pretrain_batch_size=16).fit(nights, unlabeled=store)
     assert clf.encoder_card_.subjects[-2:] == ["anna", "bert"]
-    # Windows as long as the labelled ones, each read once an epoch and never looked at before.
-    assert crops_only == [(2, 3000)] * 24
+    # As long as the labelled windows, one channel of each once an epoch, nothing before.
+    assert crops_only == [(1, 3000)] * 24
     assert clf.encoder_card_.n_windows == 24 + 24 * len(set(clf.encoder_card_.subjects[:-2]))
 
 
 def test_embedder_takes_its_windows(store, crops_only):
     emb = embedder().fit(store.windows(1500))
-    assert crops_only == [(2, 1500)] * 48
+    assert crops_only == [(1, 1500)] * 48
     assert (emb.n_chans_, emb.n_times_, emb.sfreq_) == (2, 1500, 100.0)
     assert emb.encoder_card_.subjects == ["anna", "bert"]
     assert emb.transform(store.windows(1500)).shape == (48, 32)
@@ -64,7 +64,7 @@ def test_embedder_takes_its_windows(store, crops_only):
 def test_another_rate_is_refused(nights, tmp_path):
     faster = datasets.simulated.sleep(1, 0.1, n_chans=2, sfreq=128, random_state=8)
     store = SignalStore.create(tmp_path / "store", faster, verbose=0)
-    with pytest.raises(ValueError, match="sampled at 128 Hz, the model at 100 Hz; resample"):
+    with pytest.raises(ValueError, match="sampled at 128 Hz, the others at 100 Hz; resample"):
         classifier().fit(nights, unlabeled=store)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from people import Watched, with_split
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from support.subjects import Watched, with_split
 
 from braindecode_pars import PARSClassifier, PatchEncoder, paper
+from braindecode_pars._columns import SCORES
 from braindecode_pars.evaluation import GRIDS, LogBandPower, ablation
 from braindecode_pars.evaluation.ablation import configured, settings_of
-from braindecode_pars.evaluation.folds import COLUMNS
 from braindecode_pars.pretext.base import make_task
 
 SPLIT = {1: "train", 2: "train", 3: "train", 4: "test"}
@@ -78,7 +78,7 @@ def test_scores_have_a_column_for_each_setting_and_curves_for_each_fit(nights, t
         verbose=0,
         return_curves=True,
     )
-    assert scores.columns.tolist() == [*COLUMNS, "sampling", "embed_dim"]
+    assert scores.columns.tolist() == [*SCORES, "sampling", "embed_dim"]
     assert scores["method"].unique().tolist() == [
         "sampling=random, embed_dim=16",
         "sampling=grid, embed_dim=16",
@@ -121,7 +121,7 @@ def test_settings_by_name_may_differ_in_what_they_set(nights, tmp_path):
         ({"strength": "weak"}, TypeError, "strength has the value 'weak'"),
         ({"metric": ["f1"]}, ValueError, "'metric' cannot be varied"),
         ({"colour": ["red"]}, ValueError, "'colour' is no parameter of Watched"),
-        ({"strength": [3]}, ValueError, "Nobody is set apart for testing"),
+        ({"strength": [3]}, ValueError, "There are no test subjects: "),
     ],
 )
 def test_a_mistake_is_named(nights, tmp_path, grid, error, message):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sklearn.dummy import DummyClassifier
 
-from braindecode_pars.evaluation.arguments import check_arguments, check_subjects, in_order
+from braindecode_pars.evaluation._arguments import check_arguments, check_subjects, in_order
 
 DUMMY = {"A": DummyClassifier()}
 

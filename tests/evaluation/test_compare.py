@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from people import Watched
+from support.subjects import Watched
 
 from braindecode_pars.evaluation import compare, leave_one_subject_out, paired_tests
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from people import Watched, fits, with_split, with_subject
+from support.subjects import Watched, fits, with_split, with_subject
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.evaluation import label_efficiency, score_predictions
-from braindecode_pars.evaluation.given_split import draw_subjects
+from braindecode_pars.evaluation._splitting import draw_subjects
 
 SPLIT = {1: "train", 2: "valid", 3: "train", 4: "test"}
 
@@ -34,7 +34,7 @@ def test_all_methods_train_on_the_same_draws(nights, tmp_path):
 
 def test_pooled_rows_are_over_all_test_windows(nights, tmp_path):
     scores = run(nights, tmp_path, n_train_subjects=[2], test_subjects=[4, 2], metrics=["kappa"])
-    assert scores["subject"].tolist()[:3] == [4, 2, "all"]
+    assert scores["subject"].tolist()[:3] == [2, 4, "all"]
     _, y, groups = as_sklearn(nights)
     test = (groups == 2) | (groups == 4)
     for seed in (0, 1):

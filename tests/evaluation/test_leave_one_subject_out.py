@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from braindecode.datasets import BaseConcatDataset
-from people import with_subject
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline, make_union
+from support.subjects import with_subject
 from torch.utils.data import Subset
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
-from braindecode_pars.window_set import as_window_set
+from braindecode_pars.windows._window_set import as_window_set
 
 
 class Spy(ClassifierMixin, BaseEstimator):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from braindecode.datasets import BaseConcatDataset
-from people import Watched, fits, with_split
+from support.subjects import Watched, fits, with_split
 
 from braindecode_pars.evaluation import transfer
 
@@ -56,9 +56,14 @@ def test_a_dataset_may_come_in_later(nights, tmp_path):
     [
         ({}, None, TypeError, "got a dict that is empty"),
         ([1], None, TypeError, "dict of names and windows datasets, at least one, got a list"),
-        ("nights", [4], TypeError, "test_subjects is a list; give a dict of dataset names"),
+        (
+            "nights",
+            [4],
+            TypeError,
+            "test_subjects is a list; give a dict with the names",
+        ),
         ("nights", {"other": [4]}, ValueError, "names the dataset 'other'; there are nights"),
-        ("nights", None, ValueError, "Nobody of nights is set apart for testing"),
+        ("nights", None, ValueError, "There are no test subjects of nights"),
     ],
 )
 def test_a_mistake_is_named(nights, tmp_path, corpora, test_subjects, error, message):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import pytest
 
-from braindecode_pars.plotting.style import HATCHES, LINES, MARKERS, N_LOOKS, axes_for, look
+from braindecode_pars.plotting._style import HATCHES, LINES, MARKERS, N_LOOKS, axes_for, look
 
 
 def test_no_pair_of_colour_and_marker_comes_twice():

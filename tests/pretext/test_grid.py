@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from contract import SIZES
+from support.pretext_contract import SIZES
 
 from braindecode_pars.pretext import MAE, MP3, DropPos
 from braindecode_pars.pretext.grid import GridTask, number_of, take

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 import torch
-from contract import SIZES, PretextContract
+from support.pretext_contract import SIZES, PretextContract
 
 from braindecode_pars.pretext import MAE
 from braindecode_pars.pretext.grid import take

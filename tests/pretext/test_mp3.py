@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from contract import SIZES, PretextContract, event_locked
+from support.pretext_contract import SIZES, PretextContract, event_locked
 
 from braindecode_pars.pretext import MP3
 

@@ -12,10 +12,10 @@ import pytest
 import torch
 from safetensors import safe_open
 from sklearn.utils import check_random_state
-from small_runs import last_checkpoint, make_store, run
+from support.small_runs import last_checkpoint, make_store, run
 
-from braindecode_pars.runs.checkpoint import Checkpoint
-from braindecode_pars.runs.net import RunNet
+from braindecode_pars.runs._checkpoint import Checkpoint
+from braindecode_pars.runs._net import RunNet
 
 
 @pytest.fixture(scope="module")

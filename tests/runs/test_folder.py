@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from small_runs import interrupt, make_store, run
+from support.small_runs import interrupt, make_store, run
 
-from braindecode_pars.runs.folder import RunFolder
+from braindecode_pars.runs._folder import RunFolder
 
 
 @pytest.fixture(scope="module")
@@ -24,13 +24,13 @@ def test_a_run_is_not_mixed_with_another(store, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="holds a run already: resume it, or name another"):
         run(store, out)
     told = (
-        r"another configuration: task_params \{'n_patches': 5\} instead of \{\}; epochs 6 instead "
-        r"of 5; lr 0.0001 instead of 0.001. Put this back"
+        r"another configuration: task_params.n_patches is 5, was not there; epochs is 6, was 5; "
+        r"lr is 0.0001, was 0.001. Put this back"
     )
     with pytest.raises(ValueError, match=told):
         run(store, out, resume=True, lr=1e-4, epochs=6, task_params={"n_patches": 5})
     other = make_store(tmp_path / "other", seed=1)
-    with pytest.raises(ValueError, match=f"a store with the checksum {other.checksum} instead of"):
+    with pytest.raises(ValueError, match=f"the store has the checksum {other.checksum}, was"):
         run(other, out, resume=True)
     with pytest.raises(ValueError, match="holds no run to resume"):
         run(store, tmp_path / "nothing", resume=True)
@@ -67,7 +67,7 @@ def test_one_run_at_a_time_writes_in_a_folder(store, tmp_path):
     folder = RunFolder(tmp_path / "run")
     with folder.held(), pytest.raises(BlockingIOError, match="is being written by another run"):
         run(store, tmp_path / "run")
-    assert not list((tmp_path / "run").iterdir())
+    assert [file.name for file in (tmp_path / "run").iterdir()] == [".lock"]
     run(store, tmp_path / "run", epochs=1)
 
 

@@ -12,7 +12,14 @@ import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
-from small_runs import import_ahead, last_checkpoint, make_store, run, share_a_run, small_config
+from support.small_runs import (
+    import_ahead,
+    last_checkpoint,
+    make_store,
+    run,
+    share_a_run,
+    small_config,
+)
 
 import_ahead()
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from small_runs import make_store, small_config
+from support.small_runs import make_store, small_config
 
 from braindecode_pars.runs import pretrain
-from braindecode_pars.runs.records import TensorBoardCurves
+from braindecode_pars.runs._records import TensorBoardCurves
 
 
 def test_curves_go_over_steps_and_a_resumed_run_repeats_none(tmp_path, monkeypatch):
@@ -17,7 +17,7 @@ def test_curves_go_over_steps_and_a_resumed_run_repeats_none(tmp_path, monkeypat
         def die_after_the_curves(*args, **kwargs):
             raise KeyboardInterrupt
 
-        patched.setattr("braindecode_pars.runs.records.Checkpoint.write", die_after_the_curves)
+        patched.setattr("braindecode_pars.runs._records.Checkpoint.write", die_after_the_curves)
         with pytest.raises(KeyboardInterrupt):
             pretrain(store, out, small_config(), verbose=0)
     pretrain(store, out, small_config(), resume=True, verbose=0)

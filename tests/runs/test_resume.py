@@ -7,10 +7,17 @@ import signal
 import pandas as pd
 import pytest
 import torch
-from small_runs import import_ahead, last_checkpoint, make_store, run_and_die, small_config, started
+from support.small_runs import (
+    import_ahead,
+    last_checkpoint,
+    make_store,
+    run_and_die,
+    small_config,
+    started,
+)
 
 from braindecode_pars.runs import pretrain
-from braindecode_pars.runs.checkpoint import Checkpoint
+from braindecode_pars.runs._checkpoint import Checkpoint
 
 import_ahead()
 

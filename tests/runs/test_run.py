@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small_runs import interrupt, last_checkpoint, make_store, run, small_config
+from support.small_runs import interrupt, last_checkpoint, make_store, run, small_config
 from torch._subclasses import FakeTensorMode
 
 from braindecode_pars import PARSClassifier
@@ -18,8 +18,8 @@ from braindecode_pars.pretext import PARS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.runs import RunConfig, pretrain
-from braindecode_pars.runs.net import RunNet
-from braindecode_pars.runs.steps import Steps
+from braindecode_pars.runs._net import RunNet
+from braindecode_pars.runs._steps import Steps
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,8 @@ def same_encoder(one, other):
     return one == other
 
 
-def test_it_writes_an_encoder_and_how_it_came_about(store, tmp_path, nights, capsys):
+def test_it_writes_an_encoder_and_how_it_came_about(store, tmp_path, nights, caplog, capsys):
+    caplog.set_level("INFO")
     out = pretrain(store.path, tmp_path / "run", small_config(task_params={"n_patches": 5}))
     described = json.loads((out / "run.json").read_text())
     assert described["configuration"]["micro_batch_size"] == 8
@@ -53,13 +54,13 @@ def test_it_writes_an_encoder_and_how_it_came_about(store, tmp_path, nights, cap
     assert (card.sfreq, card.task, card.epochs, card.n_windows) == (100, "pars", 5, 12)
     assert card.loss_relative == table["train_loss_relative"].iloc[-1]
 
-    printed = capsys.readouterr()
-    assert "4 recordings of 4 people, 0.0 hours, 10 signals at 100 Hz; 1 too short" in printed.out
-    assert "PARS with 4,193 parameters in float32 on 1 cpu process\n" in printed.out
-    assert "5 epochs, of 3 steps of 8 windows; a pass over the data is 12 windows" in printed.out
-    assert "Training loss in units of chance: " in printed.out
-    assert "windows/s" in printed.err
-    assert "15/15" in printed.err
+    assert "4 recordings of 4 people, 0.0 hours, 10 signals at 100 Hz; 1 too short" in caplog.text
+    assert "PARS with 4,193 parameters in float32 on 1 cpu process\n" in caplog.text
+    assert "5 epochs, of 3 steps of 8 windows; a pass over the data is 12 windows" in caplog.text
+    assert "Training loss relative to chance: " in caplog.text
+    bar = capsys.readouterr().err
+    assert "windows/s" in bar
+    assert "15/15" in bar
     classifier = PARSClassifier(encoder=out, patch_seconds=0.5, finetune_epochs=1, verbose=0)
     assert classifier.fit(nights).encoder_card_.task == "pars"
 
@@ -109,8 +110,9 @@ def test_precision_and_compilation_reach_the_net(store, tmp_path, monkeypatch):
 
 
 def test_ctrl_c_keeps_the_last_checkpoint_and_the_rest_follows(
-    store, tmp_path, monkeypatch, capsys
+    store, tmp_path, monkeypatch, caplog, capsys
 ):
+    caplog.set_level("INFO")
     whole = run(store, tmp_path / "whole")
     with monkeypatch.context() as patched:
         interrupt(patched, step=8)
@@ -121,13 +123,12 @@ def test_ctrl_c_keeps_the_last_checkpoint_and_the_rest_follows(
     assert same_encoder(out, whole)
     sessions = json.loads((out / "run.json").read_text())["sessions"]
     assert [session["first_step"] for session in sessions] == [0, 6]
-    printed = capsys.readouterr()
-    assert "5 epochs, 2 of them done, of 3 steps" in printed.out
-    assert "| 6/15 " in printed.err.split("steps/s")[0]
+    assert "5 epochs, 2 of them done, of 3 steps" in caplog.text
+    assert "| 6/15 " in capsys.readouterr().err.split("steps/s")[0]
 
     again = pretrain(store, out, small_config(device="auto", num_workers=1), resume=True)
     assert again == out
-    assert "is finished already" in capsys.readouterr().out
+    assert "is finished already" in caplog.text
 
 
 def test_a_killed_data_worker_ends_the_run_with_a_sentence(store, tmp_path, monkeypatch):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from small_runs import make_store
+from support.small_runs import make_store
 from torch.utils.data import DataLoader
 
-from braindecode_pars.runs.steps import EpochLoader, Steps
+from braindecode_pars.runs._steps import EpochLoader, Steps
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_a_worker_that_dies_while_it_hands_over_is_named(store, monkeypatch):
         raise ConnectionResetError("reset by peer")
 
     monkeypatch.setattr(DataLoader, "__iter__", hang_up)
-    monkeypatch.setattr("braindecode_pars.runs.steps.time.sleep", waited.append)
+    monkeypatch.setattr("braindecode_pars.runs._steps.time.sleep", waited.append)
     with pytest.raises(ChildProcessError, match="ConnectionResetError: reset by peer"):
         list(EpochLoader(Steps(store, 300, 4), 0, 3, 3, num_workers=1))
     assert waited == [1]

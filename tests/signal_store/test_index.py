@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from braindecode_pars.signal_store.index import INDEX, Index, StoredRecording, checksum_of
+from braindecode_pars.signal_store._index import INDEX, Index, StoredRecording, checksum_of
 
 
 def index_of(n: int) -> Index:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from braindecode_pars.signal_store.samples import DTYPES, NotFiniteError, SampleFile, encode
+from braindecode_pars.signal_store._samples import DTYPES, NotFiniteError, SampleFile, encode
 
 #: Of the size that microvolts and drifting electrodes have; not what doubles can hold at most.
 MILLIONTHS = st.integers(-(10**6), 10**6).map(lambda millionths: np.float32(millionths / 1e6))

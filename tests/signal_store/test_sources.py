@@ -10,7 +10,7 @@ from braindecode.datasets import RawDataset
 from braindecode.preprocessing import create_fixed_length_windows
 from torch.utils.data import Subset, TensorDataset
 
-from braindecode_pars.signal_store.sources import Preparation, find_sources
+from braindecode_pars.signal_store._sources import Preparation, find_sources
 
 
 def test_a_tree_holds_every_format(written):

@@ -39,7 +39,7 @@ def test_montages_are_told_where_there_is_one(store):
 
 def test_a_view_reads_what_is_indexed(store, monkeypatch):
     window = store.windows(1000)[6]
-    view = store.windows(1000).view(6)
+    view = store.windows(1000).lazy_window(6)
     read = []
     crops = SignalStore._crops
 

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 from braindecode.datasets import BaseConcatDataset, RawDataset
 
-from braindecode_pars.signal_store import SignalStore, writing
-from braindecode_pars.signal_store.reading import _read
-from braindecode_pars.signal_store.sources import Preparation, Source, find_sources
+from braindecode_pars.signal_store import SignalStore, _writing
+from braindecode_pars.signal_store._reading import _read
+from braindecode_pars.signal_store._sources import Preparation, Source, find_sources
 
 
 @pytest.fixture
@@ -55,7 +55,8 @@ def test_a_tree_is_stored(written, tmp_path):
         signals = row.first_signal + np.arange(len(row.ch_names))
         values = store.crops(signals, np.zeros_like(signals), row.n_times)
         np.testing.assert_allclose(values, expected[row.name], atol=4e-8)
-    assert {file.name for file in (tmp_path / "store").iterdir()} == {"samples.bin", "store.json"}
+    files = {file.name for file in (tmp_path / "store").iterdir()}
+    assert files == {".lock", "samples.bin", "store.json"}
 
 
 def test_several_at_a_time_store_the_same(tree, recordings, tmp_path):
@@ -146,7 +147,7 @@ def killed_in_the_middle(path: Path, recordings, monkeypatch, n_stored: int) -> 
 
     with monkeypatch.context() as patch:
         patch.setattr(Source, "open", slow)
-        patch.setattr(writing, "_COMMIT_SHARE", 1)
+        patch.setattr(_writing, "_COMMIT_SHARE", 1)
         child = multiprocessing.get_context("fork").Process(
             target=SignalStore.create, args=(path, recordings), kwargs=dict(verbose=0)
         )
@@ -201,9 +202,9 @@ def test_going_on_with_something_else_is_refused(make_raw, tmp_path):
     path = tmp_path / "store"
     given = begun(path, make_raw, channels=["E0"])
     before = on_disk(path)
-    with pytest.raises(ValueError, match="begun with dtype 'int16' instead of 'float32', high N"):
+    with pytest.raises(ValueError, match="dtype is 'float32', was 'int16'; high is 30, was N"):
         SignalStore.create(path, given, channels=["E0"], dtype="float32", high=30, verbose=0)
-    with pytest.raises(ValueError, match=r"begun with channels \['E0'\] instead of None"):
+    with pytest.raises(ValueError, match=r"channels is None, was \['E0'\]"):
         SignalStore.create(path, given, verbose=0)
     others = BaseConcatDataset([RawDataset(make_raw(0, seconds=5.0), dict(subject=0))])
     with pytest.raises(ValueError, match=r"recording-0 \(subject 0\) is not what was stored"):
@@ -282,7 +283,7 @@ def test_append_wants_the_same_rate(recordings, make_raw, tmp_path):
     faster = RawDataset(make_raw(9, sfreq=128), {})
     with pytest.raises(ValueError, match=r"sampled at 128 Hz, .* at 100 Hz; pass sfreq= to resam"):
         store.append(faster, verbose=0)
-    with pytest.raises(ValueError, match=r"sfreq=128 Hz was given, .* 100 Hz; resample to 100"):
+    with pytest.raises(ValueError, match=r"at 128 Hz, the store .* at 100 Hz; resample to 100 Hz"):
         store.append(faster, sfreq=128, verbose=0)
     assert on_disk(store.path) == before
     assert store.append(faster, sfreq=100, verbose=0).recordings["n_times"].iloc[-1] == 400
@@ -338,7 +339,7 @@ def full_disk(monkeypatch):
     def open_full(descriptor, mode, buffering):
         return Full(descriptor, "r+b")
 
-    monkeypatch.setattr(writing, "open", open_full, raising=False)
+    monkeypatch.setattr(_writing, "open", open_full, raising=False)
 
     def allow(n_writes: int) -> None:
         state["left"] = n_writes + 1
@@ -403,7 +404,7 @@ def test_two_at_a_time_are_refused(recordings, others, tmp_path):
     store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
     before = on_disk(store.path)
     with (
-        writing._locked(store.path / "samples.bin"),
+        _writing._held(store.path),
         pytest.raises(BlockingIOError, match="is being written by another process; wait"),
     ):
         store.append(others, verbose=0)
@@ -414,14 +415,14 @@ def test_two_at_a_time_are_refused(recordings, others, tmp_path):
 def test_commits_take_a_small_share_of_the_time(make_raw, tmp_path, monkeypatch):
     """Where writing an index takes long, it is written seldom."""
     many = BaseConcatDataset([RawDataset(make_raw(i, 1, 0.1), {}) for i in range(40)])
-    write, written = writing.Index.write, []
+    write, written = _writing.Index.write, []
 
     def slow(self, folder):
         written.append(len(self.recordings))
         time.sleep(0.05)
         write(self, folder)
 
-    monkeypatch.setattr(writing.Index, "write", slow)
+    monkeypatch.setattr(_writing.Index, "write", slow)
     SignalStore.create(tmp_path / "store", many, verbose=0)
     assert written[0] == 0  # the folder is claimed before anything is read
     assert written[-1] == 40

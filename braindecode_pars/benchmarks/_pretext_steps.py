@@ -1,0 +1,84 @@
+"""Training steps of every pretext task, in units of the encoder alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import nn
+
+from braindecode_pars.benchmarks._measuring import Row, ratio
+from braindecode_pars.pretext import MAE, MP3, PARS, DropPos
+from braindecode_pars.tokens import extract_patches, instance_norm
+
+__all__ = ["long_sequence", "pars_step", "task_steps"]
+
+
+def step_of(task: nn.Module, x: torch.Tensor) -> Callable[[], None]:
+    """Forward and backward of the task."""
+
+    def step() -> None:
+        task.zero_grad()
+        task.criterion()(*task(x)).backward()
+
+    return step
+
+
+def encoder_of(task: PARS, x: torch.Tensor) -> Callable[[], None]:
+    """Forward and backward of the encoder alone, on as many patches."""
+
+    def step() -> None:
+        task.zero_grad()
+        patches = extract_patches(instance_norm(x), task.sample_starts(len(x)), task.patch_size)
+        task.encoder(task.encoder.tokenize(patches)).square().mean().backward()
+
+    return step
+
+
+def pars_step() -> Iterator[Row]:
+    """PARS at the paper's size, 40 patches, batch 16."""
+    torch.manual_seed(0)
+    task, x = PARS(6000), torch.randn(16, 6000)
+    step = step_of(task, x)
+
+    def literal() -> None:
+        task.decoder.method = "literal"
+        step()
+        task.decoder.method = "factorized"
+
+    yield Row(
+        "PARS step, literal / factorised decoder", ratio(literal, step, 7), aim=3.3, under=2.5
+    )
+    yield Row("PARS step / bare encoder", ratio(step, encoder_of(task, x), 9), aim=1.13, over=1.3)
+
+
+def task_steps() -> Iterator[Row]:
+    """MAE, MP3 and DropPos at the paper's size, batch 16.
+
+    In units of the encoder on the tokens that are really encoded, with the same key mask.
+    """
+    for kind in (MAE, MP3, DropPos):
+        torch.manual_seed(0)
+        task, x = kind(6000), torch.randn(16, 6000)
+        seen: list[tuple] = []
+        hook = task.encoder.register_forward_pre_hook(lambda _, args: seen.append(args))  # noqa: B023
+        task(x)
+        hook.remove()
+        n_tokens, key_mask = seen[0][0].shape[1], seen[0][1:]
+
+        def encoder_alone() -> None:
+            task.zero_grad()  # noqa: B023
+            patches = task.patches(x)[:, :n_tokens]  # noqa: B023
+            tokens = task.encoder.tokenize(patches)  # noqa: B023
+            task.encoder(tokens, *key_mask).square().mean().backward()  # noqa: B023
+
+        what = f"{kind.__name__} step / bare encoder on {n_tokens} tokens"
+        yield Row(what, ratio(step_of(task, x), encoder_alone, 9), aim=1.2, over=1.4)
+
+
+def long_sequence() -> Iterator[Row]:
+    """PARS on 240 patches, three minutes of a second each, batch 8."""
+    torch.manual_seed(0)
+    task, x = PARS(36_000, n_patches=240), torch.randn(8, 36_000)
+    value = ratio(step_of(task, x), encoder_of(task, x), 7)
+    yield Row("PARS step / bare encoder, 240 patches, batch 8", value, aim=1.35, over=1.35)

@@ -1,0 +1,224 @@
+"""The main job from data to scores, small enough for a laptop: ``braindecode-pars demo``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import torch
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from rich.console import Console
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from torch import Tensor
+
+from braindecode_pars import plotting
+from braindecode_pars._columns import RELATIVE, part_of
+from braindecode_pars.cli._scores import save_figure, show_scores
+from braindecode_pars.datasets import physionet_mi, simulated
+from braindecode_pars.estimators import PARSClassifier, PARSEmbedder
+from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
+from braindecode_pars.pretext import PARS, PRETEXT_TASKS
+from braindecode_pars.pretext.pars import relative_shifts
+from braindecode_pars.training._seeding import seeded
+from braindecode_pars.windows import SingleChannelWindows
+
+__all__ = ["run_demo"]
+
+#: Channels over the motor cortex, for imagined movements.
+MOTOR_CHANNELS = [
+    f"{row}{column}" for row in ("FC", "C", "CP") for column in ("5", "3", "1", "z", "2", "4", "6")
+]
+
+
+@dataclass
+class Scenario:
+    """What the demo pretrains on, what it scores on, and with which budget.
+
+    ``held_out`` are windows as long as the unlabelled ones, of the people who are scored.
+    """
+
+    name: str
+    unlabeled: BaseConcatDataset
+    labeled: BaseConcatDataset
+    held_out: BaseConcatDataset
+    pretrain_epochs: int
+    finetune: dict[str, Any]
+
+
+def simulated_nights(seed: int) -> Scenario:
+    """Eight people to pretrain on, six others with every fourth of their windows labelled."""
+    nights = simulated.sleep(n_subjects=14, hours=2, n_chans=3, sfreq=100, random_state=seed)
+    labeled = BaseConcatDataset([_every_fourth(night) for night in nights.datasets[8:]])
+    return Scenario(
+        "simulated sleep",
+        unlabeled=BaseConcatDataset(nights.datasets[:8]),
+        labeled=labeled,
+        held_out=labeled,
+        pretrain_epochs=25,
+        finetune=dict(finetune_epochs=15),
+    )
+
+
+def motor_imagery(folder: Path) -> Scenario:
+    """Half of the people to pretrain on in 30-second windows, the others' trials to score."""
+    runs = (4, 8, 12)  # left or right fist
+    subjects = sorted({r.subject for r in physionet_mi.recordings(folder, runs=runs)})
+    if len(subjects) < 4:
+        raise ValueError(
+            f"{folder} holds {len(subjects)} people; the demo needs at least four, two to pretrain "
+            "on and two to leave out."
+        )
+    n_labeled = min(len(subjects) // 2, 8)
+
+    def read(people: list[int], part: str) -> BaseConcatDataset:
+        return physionet_mi.load(
+            folder,
+            people,
+            part=part,
+            runs=runs,
+            picks=MOTOR_CHANNELS,
+            sfreq=160.0,
+            stride_seconds=15.0,
+            verbose=0,
+        )
+
+    return Scenario(
+        physionet_mi.CARD["name"],
+        unlabeled=read(subjects[n_labeled:], "pretraining"),
+        labeled=read(subjects[:n_labeled], "trials"),
+        held_out=read(subjects[:n_labeled], "pretraining"),
+        pretrain_epochs=150,
+        # Left and right hand differ in where, so the model must know the electrodes.
+        finetune=dict(finetune_epochs=20, electrode_position=True),
+    )
+
+
+def run_demo(
+    data: Path | None = None,
+    out: Path = Path("braindecode-pars-demo"),
+    *,
+    pretext: str | Sequence[str] = "pars",
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Pretrain without labels, fine-tune with few, score on people left out.
+
+    Parameters
+    ----------
+    data : Path | None
+        Folder in MNE's eegbci layout; None simulates nights of sleep.
+    out : Path
+        Folder for the encoder, the figures and the scores.
+    pretext : str | sequence of str
+        Pretext tasks by name. All get the same encoder size, windows, number of steps and seeds.
+    seed : int
+        Of the simulation and all training.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Tidy scores, also written to ``scores.csv``.
+    """
+    console = Console()
+    out.mkdir(parents=True, exist_ok=True)
+
+    console.rule("[bold]1  data")
+    scenario = simulated_nights(seed) if data is None else motor_imagery(data)
+    console.print(scenario.name)
+    _describe(console, scenario)
+
+    console.rule("[bold]2  pretraining without labels")
+    names = [pretext] if isinstance(pretext, str) else list(pretext)
+    folders = {
+        PRETEXT_TASKS[name].__name__: out / ("encoder" if len(names) == 1 else f"encoder-{name}")
+        for name in names
+    }
+    written = [*(f"{folder.name}/" for folder in folders.values()), "kappa.png", "scores.csv"]
+    for name, folder in zip(names, folders.values(), strict=True):
+        embedder = PARSEmbedder(
+            name, pretrain_epochs=scenario.pretrain_epochs, random_state=seed, verbose=1
+        ).fit(scenario.unlabeled)
+        embedder.save(folder)
+        _report_losses(console, embedder)
+        if isinstance(embedder.task_, PARS):
+            _draw_shifts(console, embedder.task_, scenario.held_out, out / "shifts.png", seed)
+            written.append("shifts.png")
+
+    console.rule("[bold]3  fine-tuning, leave one subject out")
+    training = dict(verbose=0, **scenario.finetune)
+    estimators = {
+        **{
+            method: PARSClassifier(encoder=folder, **training) for method, folder in folders.items()
+        },
+        "scratch": PARSClassifier(pretext=None, **training),
+        "band power": make_pipeline(
+            LogBandPower(), StandardScaler(), LogisticRegression(max_iter=1000)
+        ),
+    }
+    scores = leave_one_subject_out(
+        estimators, scenario.labeled, seeds=[seed], dataset=scenario.name
+    )
+    scores.to_csv(out / "scores.csv", index=False)
+
+    console.rule("[bold]4  scores on people never seen")
+    show_scores(console, scores, over="subjects")
+    save_figure(scores, out, plotting.paired_bars)
+    console.print(
+        f"Written to [bold]{out}[/]: {', '.join(written)}.\n"
+        f'PARSClassifier(encoder="{next(iter(folders.values()))}") goes on from here.'
+    )
+    return scores
+
+
+def _report_losses(console: Console, embedder: PARSEmbedder) -> None:
+    """The last training loss relative to chance, and that of each part of the task."""
+    last = embedder.pretraining_history_[-1]
+    parts = [f"{part} {last[name]:.2f}" for name in last if (part := part_of(name)) is not None]
+    told = f" ({', '.join(parts)})" if parts else ""
+    console.print(f"Training loss relative to chance: {last[RELATIVE]:.2f}{told}")
+
+
+def _describe(console: Console, scenario: Scenario) -> None:
+    for what, windows in (("without", scenario.unlabeled), ("with", scenario.labeled)):
+        people = windows.description["subject"].nunique()
+        n_chans, n_times = windows[0][0].shape
+        sfreq = windows.datasets[0].raw.info["sfreq"]
+        console.print(
+            f"{people} people {what} labels: {len(windows)} windows, "
+            f"{n_chans} channels x {n_times / sfreq:g} s at {sfreq:g} Hz"
+        )
+
+
+def _every_fourth(night: EEGWindowsDataset) -> EEGWindowsDataset:
+    return EEGWindowsDataset(night.raw, night.metadata.iloc[::4], dict(night.description))
+
+
+def _draw_shifts(
+    console: Console, task: PARS, windows: BaseConcatDataset, file: Path, seed: int
+) -> None:
+    """Draw the held-out window of median error, and report the loss over all of them."""
+    with seeded(seed), torch.inference_mode():
+        single = SingleChannelWindows(windows, task.n_times)
+        x = torch.stack([single[i][0] for i in range(len(single))])
+        prediction, target = _shifts_by_time(task.eval(), x)
+    errors = (prediction - target).square().mean(dim=(1, 2))
+    relative = errors.mean().item() / task.chance_loss()
+    console.print(f"Loss on people not pretrained on: {relative:.2f} of chance")
+    median = errors.argsort()[len(errors) // 2]
+    axes = plotting.shift_matrices(prediction[median].numpy(), target[median].numpy())
+    axes[0].figure.suptitle("a window of median error, of a person not pretrained on")
+    axes[0].figure.savefig(file, dpi=150)
+    plt.close(axes[0].figure)
+
+
+def _shifts_by_time(task: PARS, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Predicted and true shifts with the masked patches in chronological order."""
+    starts = task.sample_starts(len(x))
+    masked = starts[:, : task.n_masked].sort(dim=1).values
+    starts = torch.cat([masked, starts[:, task.n_masked :]], dim=1)
+    return task.predict_shifts(x, starts), relative_shifts(masked, task.n_times)

@@ -1,0 +1,175 @@
+"""What the commands of ``evaluate`` do: load, run a protocol, show and draw its scores."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from braindecode.datasets import BaseConcatDataset
+from matplotlib.axes import Axes
+from rich.console import Console
+from sklearn.base import BaseEstimator
+
+from braindecode_pars import evaluation, plotting
+from braindecode_pars.baselines import make_methods
+from braindecode_pars.cli._scores import save_figure, show_differences, show_scores
+from braindecode_pars.datasets import RECIPES, simulated
+
+__all__ = [
+    "ablation",
+    "compare",
+    "label_efficiency",
+    "leave_one_subject_out",
+    "load",
+    "methods_of",
+    "subjects_of",
+    "title",
+    "transfer",
+]
+
+Draw = Callable[..., Axes]
+
+
+def title(dataset: str) -> str:
+    """The name of a corpus in tables and figures."""
+    return RECIPES[dataset].CARD["name"] if dataset in RECIPES else dataset
+
+
+def load(dataset: str, data: Path | None, arguments: Mapping[str, Any]) -> BaseConcatDataset:
+    """Read a corpus, or simulate nights.
+
+    Raises
+    ------
+    ValueError
+        When the corpus or an argument is unknown, or the folder is missing.
+    """
+    if dataset == "simulated":
+        defaults = dict(n_subjects=6, hours=1, random_state=0)
+        return _load(simulated.sleep, dataset, **{**defaults, **arguments})
+    if dataset not in RECIPES:
+        known = ", ".join(["simulated", *sorted(RECIPES)])
+        raise ValueError(f"Unknown corpus {dataset!r}; known are {known}.")
+    if data is None:
+        raise ValueError(f"Where is {dataset}? Give its folder with --data; nothing is downloaded.")
+    return _load(RECIPES[dataset].load, dataset, data, **arguments)
+
+
+def _load(
+    loader: Callable[..., BaseConcatDataset], dataset: str, *folder: Path, **arguments: Any
+) -> BaseConcatDataset:
+    known = list(inspect.signature(loader).parameters)[len(folder) :]
+    foreign = [name for name in arguments if name not in known]
+    if foreign:
+        raise ValueError(f"{dataset} has no argument {foreign[0]!r}; it has {', '.join(known)}.")
+    return loader(*folder, **arguments)
+
+
+def methods_of(
+    names: list[str] | None, encoder: Path | None, settings: Mapping[str, Any]
+) -> dict[str, BaseEstimator]:
+    """Classifiers by method name."""
+    if encoder is not None and not encoder.is_dir():
+        raise ValueError(f"--encoder {encoder} is not a folder.")
+    names = names or ["pars", "scratch", "eegnet", "band-power"]
+    return make_methods(names, encoder=encoder, **settings)
+
+
+def subjects_of(windows: BaseConcatDataset, asked: list[str] | None) -> list | None:
+    """Subjects as the corpus writes them; None where none are asked for."""
+    if not asked:
+        return None
+    there = {str(subject): subject for subject in windows.description["subject"]}
+    absent = [name for name in asked if name not in there]
+    if absent:
+        raise ValueError(f"There is no subject {', '.join(absent)}; there are {', '.join(there)}.")
+    return [there[name] for name in asked]
+
+
+def compare(
+    methods: Mapping[str, BaseEstimator],
+    windows: BaseConcatDataset,
+    dataset: str,
+    *,
+    out: Path,
+    **arguments: Any,
+) -> None:
+    """Run the protocol of this name; show scores and what may be read from them."""
+    scores = evaluation.compare(methods, windows, dataset=dataset, out=out, **arguments)
+    _report(scores, out, "subjects", plotting.paired_bars, tests=True)
+
+
+def leave_one_subject_out(
+    methods: Mapping[str, BaseEstimator],
+    windows: BaseConcatDataset,
+    dataset: str,
+    *,
+    out: Path,
+    **arguments: Any,
+) -> None:
+    """Run the protocol of this name and show its scores."""
+    scores = evaluation.leave_one_subject_out(
+        methods, windows, dataset=dataset, out=out, **arguments
+    )
+    _report(scores, out, "subjects", plotting.paired_bars)
+
+
+def label_efficiency(
+    methods: Mapping[str, BaseEstimator],
+    windows: BaseConcatDataset,
+    dataset: str,
+    *,
+    out: Path,
+    **arguments: Any,
+) -> None:
+    """Run the protocol of this name and show its scores."""
+    scores = evaluation.label_efficiency(methods, windows, dataset=dataset, out=out, **arguments)
+    _report(scores, out, "seeds", plotting.label_efficiency)
+
+
+def transfer(
+    methods: Mapping[str, BaseEstimator],
+    windows: Mapping[str, BaseConcatDataset],
+    *,
+    out: Path,
+    **arguments: Any,
+) -> None:
+    """Run the protocol of this name and show its scores."""
+    scores = evaluation.transfer(methods, windows, out=out, **arguments)
+    _report(scores, out, "seeds", plotting.transfer)
+
+
+def ablation(
+    settings: Mapping[str, Any],
+    windows: BaseConcatDataset,
+    dataset: str,
+    grid: str,
+    *,
+    out: Path,
+    **arguments: Any,
+) -> None:
+    """Run the protocol of this name with PARS and show its scores."""
+    (estimator,) = make_methods(["pars"], **settings).values()
+    varied = evaluation.GRIDS[grid]
+    scores = evaluation.ablation(estimator, windows, varied, dataset=dataset, out=out, **arguments)
+    axes = [name for name in varied if name in scores and scores[name].nunique() > 1]
+    if len(axes) != 2:
+        _report(scores, out, "seeds", plotting.transfer)
+        return
+    rows, columns = axes
+
+    def draw(scores: pd.DataFrame, metric: str, label: str | None) -> Axes:
+        return plotting.ablation_grid(scores, rows=rows, columns=columns, metric=metric)
+
+    _report(scores, out, "seeds", draw)
+
+
+def _report(scores: pd.DataFrame, out: Path, over: str, draw: Draw, *, tests: bool = False) -> None:
+    console = Console()
+    show_scores(console, scores, over)
+    if tests:
+        show_differences(console, scores)
+    figure = save_figure(scores, out, draw)
+    console.print(f"Written to [bold]{out}[/]: scores.csv, {figure.name}, folds/.")

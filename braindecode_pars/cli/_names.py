@@ -1,0 +1,19 @@
+"""Names that help shows before anything is imported; a test compares them with the registries."""
+
+TASKS = ("pars", "mae", "mp3", "droppos", "joint")
+CORPORA = ("eegmat", "eesm17", "physionet_mi", "tuab", "tueg", "tusz", "ysyw")
+METHODS = (*TASKS, "scratch", "eegnet", "shallow", "band-power")
+METRICS = ("kappa", "balanced_accuracy", "accuracy", "f1")
+GRIDS = ("masking", "sampling", "decoder", "overlap", "joint")
+BENCHMARKS = (
+    "pars-step",
+    "task-steps",
+    "decoder-time",
+    "decoder-memory",
+    "long-sequence",
+    "channel-drop",
+    "reading",
+    "training-loop",
+    "inference",
+    "cuda",
+)

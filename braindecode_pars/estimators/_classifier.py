@@ -1,0 +1,527 @@
+"""PARSClassifier: pretraining and fine-tuning as one scikit-learn classifier."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from braindecode_pars.electrodes import electrode_positions
+from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.estimators._fine_tuning import FineTuningNet, fine_tune, fine_tuning_net
+from braindecode_pars.estimators._logits import LogitClassifier
+from braindecode_pars.estimators._parameters import check_parameters
+from braindecode_pars.estimators._pretraining import (
+    encoder_for,
+    make_checkpoint_dir,
+    patch_size_of,
+    pretrain,
+    set_load_report,
+    wants_pretraining,
+    warn_of_no_pretraining,
+)
+from braindecode_pars.estimators._reading import (
+    batches,
+    check_electrodes,
+    check_finite,
+    read_labeled,
+    read_to_predict,
+    read_unlabeled,
+)
+from braindecode_pars.estimators._saved import (
+    MALFORMED,
+    labels_from_json,
+    labels_to_json,
+    parameters_from_json,
+    parameters_to_json,
+    read_description,
+    rows_from_json,
+)
+from braindecode_pars.estimators._windows_estimator import (
+    Seeds,
+    WindowsEstimator,
+    fresh_fit,
+    seeded_fit,
+)
+from braindecode_pars.models import PARSNet
+from braindecode_pars.pretext.base import PretextTask
+from braindecode_pars.pretrained import (
+    CLASSIFIER,
+    EncoderCard,
+    Pretrained,
+    read_card,
+    unique_subjects,
+)
+from braindecode_pars.pretraining import BATCH_SIZE, EPOCHS, LEARNING_RATE, WEIGHT_DECAY
+from braindecode_pars.storage._hub import model_folder
+from braindecode_pars.storage._tensors import write_folder
+from braindecode_pars.training._device import find_device
+from braindecode_pars.training._history import history_frame, history_row
+from braindecode_pars.windows._held_out import drop_held_out, hold_out
+from braindecode_pars.windows._labels import cross_entropy_weights
+from braindecode_pars.windows._window_set import WindowSet
+
+__all__ = ["PARSClassifier"]
+
+
+class PARSClassifier(LogitClassifier, WindowsEstimator):
+    """Pretrain an encoder without labels, then fine-tune it with labels.
+
+    The whole method of the paper as one scikit-learn classifier: a pretext task on single
+    channels (section 2), then a :class:`~braindecode_pars.PARSNet` on all of them (section 2.4).
+    ``PARSClassifier(**paper.CLASSIFIER)`` has the published settings; the defaults are for a
+    laptop.
+
+    Parameters
+    ----------
+    pretext : str | type[PretextTask] | PretextTask | None
+        Pretext task by name (``"pars"``, ``"mae"``, ``"mp3"``, ``"droppos"``, ``"joint"``), class
+        or instance; None trains from scratch.
+    pretext_params : dict | None
+        Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
+    encoder : path | str | fitted estimator, net or model | None
+        An encoder that is pretrained already: no further pretraining, and its sizes win over
+        ``patch_seconds``, ``embed_dim``, ... below. It is copied, never changed. A folder, a
+        model id of the Hugging Face Hub (``"hf://owner/name"`` downloads, ``"owner/name"`` takes
+        what has been downloaded before), or an object, see
+        :func:`~braindecode_pars.pretrained.load_encoder`.
+    freeze_encoder : bool
+        Train only what comes after the encoder.
+    sfreq : float | None
+        Sampling rate in Hz, for windows that do not carry one (arrays, lists).
+    patch_seconds : float
+        Length of a patch in seconds. Where no sampling rate is known, a patch is a thirtieth of
+        the window, and a warning says so.
+    embed_dim, num_layers, num_heads, mlp_dim : int
+        Of the encoder; small by default, ``paper.CLASSIFIER`` has the published ones.
+    channel_drop_prob : float
+        Probability to drop a channel in fine-tuning.
+    electrode_position : bool
+        Let the model know where the electrodes are, see :class:`~braindecode_pars.PARSNet`.
+    pretrain_epochs, pretrain_batch_size, pretrain_lr : int, int, float
+        Of pretraining; the schedule is linear warm-up and cosine annealing.
+    finetune_epochs, finetune_batch_size, finetune_lr : int, int, float
+        Of fine-tuning, at a constant learning rate.
+    weight_decay : float
+        Of both.
+    augmentation : braindecode Transform | list of Transform | None
+        Applied to the training batches of fine-tuning.
+    class_weight : "balanced" | dict | None
+        Weights of the cross-entropy; ``"balanced"`` is n / (K n_c) of the training labels
+        (section 2.5), a dict maps labels to weights.
+    validation : float
+        Share of the subjects (of the windows, stratified by label, where subjects are unknown)
+        held out inside ``fit``: not pretrained on, not trained on. The state with the lowest
+        validation loss is restored. 0 keeps everything for training and the last state.
+    unlabeled_label : hashable
+        Windows with this label are used for pretraining only.
+    callbacks : list of skorch callbacks | None
+        For fine-tuning.
+    precision : "float32" | "bfloat16"
+        Of training; weights and predictions are float32 in both.
+    compile : bool
+        Compile the encoder for training, worth a minute where training takes hours.
+    device : str
+        ``"auto"`` takes CUDA, then MPS, then the CPU.
+    random_state : int | RandomState | None
+        With an int, fitting twice on the CPU gives the same model to the bit.
+    verbose : int
+        0 is silent, 1 shows a progress bar for each phase.
+    checkpoint_dir : path | None
+        Folder for the pretrained encoder, written before fine-tuning starts.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (n_classes,)
+        Labels in the order of ``predict_proba``'s columns.
+    net_ : skorch.NeuralNetClassifier
+        The fine-tuned net; its module is a PARSNet.
+    encoder_ : PatchEncoder
+        The fine-tuned encoder.
+    encoder_card_ : EncoderCard
+        What the encoder was pretrained on.
+    history_ : pandas.DataFrame
+        Losses, one row an epoch over both phases.
+    load_report_ : LoadReport
+        Which tensors were loaded, where the encoder or all of the model came from a folder.
+    sfreq_ : float | None
+        Sampling rate of the training windows in Hz; None where it is not known.
+    n_chans_, n_times_ : int
+        Channels and samples of a training window.
+    chs_info_ : list of dict | None
+        Channels as in ``mne.Info["chs"]``; None where the training windows do not tell them,
+        empty where recordings differ in them.
+
+    Examples
+    --------
+    >>> from braindecode_pars import PARSClassifier, datasets
+    >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
+    >>> clf = PARSClassifier(pretrain_epochs=1, finetune_epochs=1, verbose=0)
+    >>> clf.fit(windows).predict_proba(windows).shape[0] == len(windows)
+    True
+    >>> clf.encoder_card_.task, clf.encoder_card_.seen_subjects
+    ('pars', {1, 2, 3})
+    """
+
+    def __init__(
+        self,
+        pretext: str | type[PretextTask] | PretextTask | None = "pars",
+        *,
+        pretext_params: dict[str, Any] | None = None,
+        encoder: Any = None,
+        freeze_encoder: bool = False,
+        sfreq: float | None = None,
+        patch_seconds: float = 1.0,
+        embed_dim: int = 64,
+        num_layers: int = 2,
+        num_heads: int = 4,
+        mlp_dim: int = 128,
+        channel_drop_prob: float = 0.5,
+        electrode_position: bool = False,
+        pretrain_epochs: int = EPOCHS,
+        pretrain_batch_size: int = BATCH_SIZE,
+        pretrain_lr: float = LEARNING_RATE,
+        finetune_epochs: int = 30,
+        finetune_batch_size: int = 32,
+        finetune_lr: float = 1e-3,
+        weight_decay: float = WEIGHT_DECAY,
+        augmentation: Any = None,
+        class_weight: str | dict | None = "balanced",
+        validation: float = 0.2,
+        unlabeled_label: Any = -1,
+        callbacks: list | None = None,
+        precision: str = "float32",
+        compile: bool = False,  # noqa: A002 skorch's name
+        device: str = "auto",
+        random_state: Any = None,
+        verbose: int = 1,
+        checkpoint_dir: str | Path | None = None,
+    ):
+        self.pretext = pretext
+        self.pretext_params = pretext_params
+        self.encoder = encoder
+        self.freeze_encoder = freeze_encoder
+        self.sfreq = sfreq
+        self.patch_seconds = patch_seconds
+        self.embed_dim = embed_dim
+        self.num_layers = num_layers
+        self.num_heads = num_heads
+        self.mlp_dim = mlp_dim
+        self.channel_drop_prob = channel_drop_prob
+        self.electrode_position = electrode_position
+        self.pretrain_epochs = pretrain_epochs
+        self.pretrain_batch_size = pretrain_batch_size
+        self.pretrain_lr = pretrain_lr
+        self.finetune_epochs = finetune_epochs
+        self.finetune_batch_size = finetune_batch_size
+        self.finetune_lr = finetune_lr
+        self.weight_decay = weight_decay
+        self.augmentation = augmentation
+        self.class_weight = class_weight
+        self.validation = validation
+        self.unlabeled_label = unlabeled_label
+        self.callbacks = callbacks
+        self.precision = precision
+        self.compile = compile
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.checkpoint_dir = checkpoint_dir
+
+    def fit(
+        self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None
+    ) -> PARSClassifier:
+        """Pretrain on the training windows, then fine-tune on the labelled ones.
+
+        Parameters
+        ----------
+        X : windows
+            A braindecode windows dataset, ``as_sklearn``'s X, a list of windows, an mne.Epochs
+            or an array of shape (n_windows, n_chans, n_times).
+        y : array-like, shape (n_windows,) | None
+            Labels of any kind; None takes those of the dataset.
+        groups : array-like, shape (n_windows,) | None
+            Subjects, for the internal validation split; None takes those of the dataset.
+        unlabeled : windows | SignalStore | None
+            More windows to pretrain on, of any montage; a store is cut into windows as long as
+            those of ``X``.
+
+        Returns
+        -------
+        PARSClassifier
+            Itself.
+
+        Raises
+        ------
+        TypeError
+            When ``X`` is nothing of the above, holds continuous recordings, or a parameter is not
+            of its type.
+        ValueError
+            When windows are missing, malformed or hold NaN; when labels are missing, all the same,
+            or exactly -1 and +1 (-1 means "unlabelled"); when sampling rates differ from each other
+            or from the encoder's; when a window is shorter than a patch; when a loss is not finite.
+        FileNotFoundError
+            When ``encoder`` names no folder or model.
+        KeyboardInterrupt
+            After Ctrl-C; what was learned until then is kept.
+        """
+        check_parameters(self)
+        make_checkpoint_dir(self.checkpoint_dir)
+        owner, device = type(self).__name__, find_device(self.device)
+        with fresh_fit(self):
+            # Windows: labelled, without a label, and further ones to pretrain on.
+            given = read_labeled(X, y, groups, self.sfreq, self.unlabeled_label)
+            self.n_chans_, self.n_times_ = given.every.check()
+            self.chs_info_, self.classes_ = given.every.chs_info, given.classes
+            if self.electrode_position:
+                check_electrodes(self.chs_info_)
+            extra = read_unlabeled(unlabeled, self.n_times_, given.every.sfreq)
+            warn_of_no_pretraining(self, extra)
+
+            # The encoder that is brought along, if there is one.
+            sfreq, pretrained = given.every.sfreq, None
+            if self.encoder is not None:
+                pretrained = encoder_for(self.encoder, sfreq, self.n_times_, self.verbose)
+            patch_size, self.sfreq_ = patch_size_of(
+                pretrained, self.patch_seconds, sfreq, self.n_times_, owner
+            )
+
+            with seeded_fit(self.random_state, device) as seeds:
+                train, valid = hold_out(given.labeled, self.validation, seeds.split)
+                self.net_ = self._build_net(train, valid, pretrained, patch_size, seeds)
+                self._remember_pretraining(None, [], EncoderCard(sfreq=self.sfreq_))
+                if pretrained is not None:
+                    self.encoder_.load_state_dict(pretrained.encoder.state_dict())
+                    self.encoder_card_ = pretrained.card
+                    set_load_report(self, pretrained.report)
+
+                # Pretraining sees the training windows only.
+                if wants_pretraining(self):
+                    without_label = drop_held_out(given.unlabeled, train, valid)
+                    parts = [train, without_label, drop_held_out(extra, train, valid)]
+                    remember = self._remember_pretraining
+                    pretrain(self, self.encoder_, parts, seeds.pretraining, remember)
+                self.encoder_card_ = replace(
+                    self.encoder_card_,
+                    sfreq=self.sfreq_,
+                    finetune_subjects=unique_subjects(
+                        self.encoder_card_.finetune_subjects, given.labeled.groups
+                    ),
+                )
+                fine_tune(self.net_, train, valid)
+        return self
+
+    def _remember_pretraining(
+        self, task: PretextTask | None, history: list[dict[str, Any]], card: EncoderCard
+    ) -> None:
+        self.pretraining_history_, self.encoder_card_ = history, card
+
+    @property
+    def encoder_(self) -> PatchEncoder:
+        """The fine-tuned encoder."""
+        return self.net_.module_.encoder
+
+    def _build_net(
+        self,
+        train: WindowSet,
+        valid: WindowSet | None,
+        pretrained: Pretrained | None,
+        patch_size: int,
+        seeds: Seeds,
+    ) -> FineTuningNet:
+        if pretrained is not None:
+            sizes = {**pretrained.encoder.config, "patch_size": patch_size}
+        else:
+            names = ("embed_dim", "num_layers", "num_heads", "mlp_dim")
+            sizes = {"patch_size": patch_size, **{name: getattr(self, name) for name in names}}
+        return fine_tuning_net(
+            self,
+            PARSNet,
+            class_weights=cross_entropy_weights(train.y, self.classes_, self.class_weight),
+            restore_best=valid is not None,
+            augmentation_seed=seeds.augmentation,
+            n_outputs=len(self.classes_),
+            n_chans=self.n_chans_,
+            chs_info=self.chs_info_ or None,
+            n_times=self.n_times_,
+            sfreq=self.sfreq_,
+            channel_drop_prob=self.channel_drop_prob,
+            electrode_position=self.electrode_position,
+            **sizes,
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # After Ctrl-C in pretraining there is an encoder, and a head that has learned nothing.
+        return hasattr(self, "net_") and len(self.net_.history) > 0
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """Losses, one row an epoch over both phases.
+
+        Columns ``phase`` (``"pretraining"`` or ``"fine-tuning"``), ``epoch``, ``train_loss``,
+        ``valid_loss``, ``train_loss_relative`` (to chance), and ``train_loss_relative_NAME`` for
+        each part of a task that has parts; NaN where a phase has no such loss.
+        :func:`~braindecode_pars.plotting.training_curves` draws it.
+        """
+        check_is_fitted(self)
+        return history_frame(
+            {"pretraining": self.pretraining_history_, "fine-tuning": self.net_.history}
+        )
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each class.
+
+        Parameters
+        ----------
+        X : windows
+            As in :meth:`fit`. They may have other channels than those of ``fit``, and any length
+            of at least one patch. With ``electrode_position``, windows without channel names are
+            taken to have those of ``fit``.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_windows, n_classes)
+            Columns as in ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            When there are no windows, their sampling rate is not the model's, one is shorter than
+            a patch, or they hold NaN.
+        """
+        return super().predict_proba(X)
+
+    def _logits(self, X: Any) -> Tensor:
+        check_is_fitted(self)
+        windows = read_to_predict(X, self.sfreq_)
+        module = self.net_.module_.eval()
+        device = module.query_token.device
+        pos = None
+        if self.electrode_position and windows.chs_info is not None:
+            if not windows.chs_info:
+                raise ValueError(
+                    "These windows come from different montages; a model with electrode_position "
+                    "predicts one montage at a time."
+                )
+            pos = torch.from_numpy(electrode_positions(windows.chs_info))
+        patch_size = module.encoder.patch_size
+        with torch.inference_mode():
+            logits = [
+                module(batch, pos=pos).cpu() for batch in batches(windows, patch_size, device)
+            ]
+        return check_finite(torch.cat(logits))
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the fitted model into a folder, without pickle.
+
+        ``config.json`` and ``model.safetensors`` are those of
+        :meth:`PARSNet.save_pretrained <braindecode_pars.PARSNet.save_pretrained>`,
+        ``classifier.json`` has labels, parameters, history and the encoder's card. The folder
+        serves :meth:`load`, ``PARSNet.from_pretrained`` and, as a fine-tuned encoder,
+        ``PARSClassifier(encoder=...)``.
+
+        Parameters
+        ----------
+        folder : path
+            Made when it does not exist.
+
+        Returns
+        -------
+        Path
+            The folder.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before ``fit``.
+        OSError
+            When the folder cannot be written; what it held before is unchanged.
+        ValueError
+            For labels that are neither strings nor numbers.
+        """
+        check_is_fitted(self)
+        weights = self.net_.criterion_.weight
+        montage = "one" if self.chs_info_ else "several"
+        files = self.net_.module_.files()
+        files["described"][CLASSIFIER] = {
+            "estimator": "PARSClassifier",
+            "parameters": parameters_to_json(self),
+            "classes": labels_to_json(self.classes_),
+            "class_weights": None if weights is None else weights.tolist(),
+            "windows": {
+                "sfreq": self.sfreq_,
+                "montage": "unknown" if self.chs_info_ is None else montage,
+            },
+            "pretraining": asdict(self.encoder_card_),
+            "history": {
+                "pretraining": list(map(history_row, self.pretraining_history_)),
+                "fine-tuning": list(map(history_row, self.net_.history)),
+            },
+        }
+        return write_folder(folder, **files)
+
+    @classmethod
+    def load(
+        cls, folder: str | Path, *, device: str = "auto", strict: bool = True
+    ) -> PARSClassifier:
+        """Load what :meth:`save` wrote; its predictions are the same to the bit.
+
+        Parameters
+        ----------
+        folder : path | str
+            Or ``"hf://owner/name"``, to download a folder from the Hugging Face Hub.
+        device : str
+            Where to run it; that of the saved one may not be here.
+        strict : bool
+            Refuse a file that does not hold exactly the model it describes. False loads what
+            fits, and ``load_report_`` tells what that was.
+
+        Returns
+        -------
+        PARSClassifier
+            Fitted.
+
+        Raises
+        ------
+        FileNotFoundError
+            When the folder or one of its three files does not exist.
+        ValueError
+            When a file is damaged, or its tensors are not those of the model it describes.
+        """
+        folder = model_folder(folder)
+        described = read_description(folder, CLASSIFIER, "PARSClassifier")
+        module = PARSNet.from_pretrained(folder, strict=strict)
+        try:
+            loaded = parameters_from_json(cls, described["parameters"])
+            loaded.device = device
+            loaded.classes_ = labels_from_json(described["classes"])
+            loaded.sfreq_ = described["windows"]["sfreq"]
+            montages = {"one": module._chs_info, "several": [], "unknown": None}
+            loaded.chs_info_ = montages[described["windows"]["montage"]]
+            loaded.encoder_card_ = read_card(described["pretraining"])
+            loaded.pretraining_history_ = rows_from_json(described["history"]["pretraining"])
+            history = rows_from_json(described["history"]["fine-tuning"])
+            weights = described["class_weights"]
+            weights = None if weights is None else torch.tensor(weights, dtype=torch.float32)
+            if not history:
+                raise ValueError("it was never fine-tuned")
+            if len(loaded.classes_) != module.n_outputs:
+                raise ValueError(
+                    f"it names {len(loaded.classes_)} classes, the model has {module.n_outputs} "
+                    "outputs"
+                )
+        except MALFORMED as error:
+            raise ValueError(
+                f"{folder / CLASSIFIER} does not describe a PARSClassifier: {error}."
+            ) from error
+        loaded.n_chans_, loaded.n_times_ = module.n_chans, module.n_times
+        loaded.load_report_ = module.load_report
+        loaded.net_ = fine_tuning_net(loaded, module, class_weights=weights)
+        loaded.net_.history.extend(history)
+        return loaded

@@ -1,0 +1,363 @@
+"""PARSEmbedder: pretraining, then one vector a window."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.base import TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.estimators._parameters import check_parameters
+from braindecode_pars.estimators._pretraining import (
+    encoder_for,
+    make_checkpoint_dir,
+    patch_size_of,
+    pretrain,
+    set_load_report,
+    wants_pretraining,
+    warn_of_no_pretraining,
+)
+from braindecode_pars.estimators._reading import (
+    batches,
+    check_finite,
+    read_to_predict,
+    read_unlabeled,
+    read_windows,
+)
+from braindecode_pars.estimators._saved import (
+    MALFORMED,
+    parameters_from_json,
+    parameters_to_json,
+    read_description,
+    rows_from_json,
+)
+from braindecode_pars.estimators._windows_estimator import WindowsEstimator, fresh_fit, seeded_fit
+from braindecode_pars.models import embed_signals
+from braindecode_pars.pretext.base import PretextTask
+from braindecode_pars.pretrained import (
+    EncoderCard,
+    Pretrained,
+    check_no_classifier,
+    encoder_files,
+    load_encoder,
+)
+from braindecode_pars.pretraining import BATCH_SIZE, EPOCHS, LEARNING_RATE, WEIGHT_DECAY
+from braindecode_pars.storage._hub import model_folder
+from braindecode_pars.storage._tensors import write_folder
+from braindecode_pars.training._device import find_device
+from braindecode_pars.training._history import history_frame, history_row
+
+__all__ = ["PARSEmbedder"]
+
+EMBEDDER = "embedder.json"
+
+
+class PARSEmbedder(TransformerMixin, WindowsEstimator):
+    """Pretrain an encoder without labels and embed windows with it, for linear probes.
+
+    A window becomes one vector: each channel is embedded as in fine-tuning (section 2.4: grid
+    patches, encoder, mean over time), and the channels are pooled without anything that is learned.
+
+    Parameters
+    ----------
+    pooling : "mean_std" | "mean"
+        How the channels of a window become one vector: their mean and standard deviation
+        (invariant to the order of channels), or their mean.
+    pretext, pretext_params, encoder, sfreq, patch_seconds, embed_dim, num_layers, num_heads, \
+mlp_dim, pretrain_epochs, pretrain_batch_size, pretrain_lr, weight_decay, precision, compile, \
+device, random_state, verbose, checkpoint_dir
+        As in :class:`PARSClassifier`. ``pretext=None`` embeds with a random encoder, the dull
+        baseline.
+
+    Attributes
+    ----------
+    encoder_ : PatchEncoder
+        The pretrained encoder, on the CPU.
+    encoder_card_ : EncoderCard
+        What the encoder was pretrained on.
+    task_ : PretextTask
+        The pretext task with its trained decoder, where ``fit`` has pretrained.
+    load_report_ : LoadReport
+        Which tensors were loaded, where the encoder came from a folder.
+    history_ : pandas.DataFrame
+        Losses, one row an epoch of pretraining.
+    sfreq_, n_chans_, n_times_, chs_info_
+        As in :class:`PARSClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from braindecode_pars import PARSEmbedder, as_sklearn, datasets
+    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.2, n_chans=2)
+    >>> X, y, groups = as_sklearn(windows)
+    >>> embedder = PARSEmbedder(pretrain_epochs=1, random_state=0, verbose=0)
+    >>> probe = make_pipeline(embedder, LogisticRegression(max_iter=1000))
+    >>> probe.fit(X, y).predict(X).shape == y.shape
+    True
+    """
+
+    def __init__(
+        self,
+        pretext: str | type[PretextTask] | PretextTask | None = "pars",
+        *,
+        pretext_params: dict[str, Any] | None = None,
+        encoder: Any = None,
+        sfreq: float | None = None,
+        patch_seconds: float = 1.0,
+        embed_dim: int = 64,
+        num_layers: int = 2,
+        num_heads: int = 4,
+        mlp_dim: int = 128,
+        pretrain_epochs: int = EPOCHS,
+        pretrain_batch_size: int = BATCH_SIZE,
+        pretrain_lr: float = LEARNING_RATE,
+        weight_decay: float = WEIGHT_DECAY,
+        pooling: str = "mean_std",
+        precision: str = "float32",
+        compile: bool = False,  # noqa: A002 skorch's name
+        device: str = "auto",
+        random_state: Any = None,
+        verbose: int = 1,
+        checkpoint_dir: str | Path | None = None,
+    ):
+        self.pretext = pretext
+        self.pretext_params = pretext_params
+        self.encoder = encoder
+        self.sfreq = sfreq
+        self.patch_seconds = patch_seconds
+        self.embed_dim = embed_dim
+        self.num_layers = num_layers
+        self.num_heads = num_heads
+        self.mlp_dim = mlp_dim
+        self.pretrain_epochs = pretrain_epochs
+        self.pretrain_batch_size = pretrain_batch_size
+        self.pretrain_lr = pretrain_lr
+        self.weight_decay = weight_decay
+        self.pooling = pooling
+        self.precision = precision
+        self.compile = compile
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.checkpoint_dir = checkpoint_dir
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+    def fit(
+        self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None
+    ) -> PARSEmbedder:
+        """Pretrain on all windows.
+
+        Parameters
+        ----------
+        X, groups, unlabeled
+            As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
+        y
+            Not used; here because scikit-learn passes it.
+
+        Returns
+        -------
+        PARSEmbedder
+            Itself.
+
+        Raises
+        ------
+        TypeError, ValueError, FileNotFoundError, KeyboardInterrupt
+            As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`, but for labels.
+        """
+        check_parameters(self)
+        make_checkpoint_dir(self.checkpoint_dir)
+        owner, device = type(self).__name__, find_device(self.device)
+        with fresh_fit(self):
+            windows = read_windows(X, None, groups, self.sfreq)
+            self.n_chans_, self.n_times_ = windows.check()
+            self.chs_info_ = windows.chs_info
+            extra = read_unlabeled(unlabeled, self.n_times_, windows.sfreq)
+            warn_of_no_pretraining(self, extra)
+
+            pretrained = None
+            if self.encoder is not None:
+                pretrained = encoder_for(self.encoder, windows.sfreq, self.n_times_, self.verbose)
+            patch_size, self.sfreq_ = patch_size_of(
+                pretrained, self.patch_seconds, windows.sfreq, self.n_times_, owner
+            )
+
+            with seeded_fit(self.random_state, device) as seeds:
+                self.encoder_ = self._build_encoder(pretrained, patch_size)
+                self.pretraining_history_ = []
+                self.encoder_card_ = EncoderCard(sfreq=self.sfreq_)
+                if pretrained is not None:
+                    self.encoder_card_ = pretrained.card
+                    set_load_report(self, pretrained.report)
+                try:
+                    if wants_pretraining(self):
+                        remember, seed = self._remember_pretraining, seeds.pretraining
+                        pretrain(self, self.encoder_, [windows, extra], seed, remember)
+                finally:
+                    self.encoder_.cpu()  # a pickle must load where there is no GPU
+        return self
+
+    def _build_encoder(self, pretrained: Pretrained | None, patch_size: int) -> PatchEncoder:
+        if pretrained is None:
+            return PatchEncoder(
+                patch_size, self.embed_dim, self.num_layers, self.num_heads, self.mlp_dim
+            )
+        encoder = PatchEncoder(**pretrained.encoder.config)
+        encoder.load_state_dict(pretrained.encoder.state_dict())
+        return encoder
+
+    def _remember_pretraining(
+        self, task: PretextTask, history: list[dict[str, Any]], card: EncoderCard
+    ) -> None:
+        self.pretraining_history_, self.encoder_card_ = history, card
+        self.task_ = task.cpu()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "encoder_")
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Embed windows.
+
+        Parameters
+        ----------
+        X : windows
+            As in :meth:`PARSClassifier.predict_proba
+            <braindecode_pars.PARSClassifier.predict_proba>`.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_windows, 2 * embed_dim)
+            Means, then standard deviations over channels; with ``pooling="mean"`` only the means,
+            (n_windows, embed_dim).
+
+        Raises
+        ------
+        ValueError
+            As :meth:`PARSClassifier.predict_proba
+            <braindecode_pars.PARSClassifier.predict_proba>`.
+        """
+        check_is_fitted(self)
+        windows = read_to_predict(X, self.sfreq_)
+        device = find_device(self.device)
+        encoder = copy.deepcopy(self.encoder_).to(device).eval()
+        embedded = []
+        with torch.inference_mode():
+            for batch in batches(windows, encoder.patch_size, device):
+                channels = embed_signals(encoder, batch.flatten(0, 1))
+                channels = channels.unflatten(0, batch.shape[:2])  # (batch, n_chans, embed_dim)
+                pooled = [channels.mean(dim=1)]
+                if self.pooling == "mean_std":
+                    pooled.append(channels.std(dim=1, correction=0))
+                embedded.append(torch.cat(pooled, dim=1).cpu())
+        return check_finite(torch.cat(embedded)).numpy()
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """Losses, one row an epoch of pretraining.
+
+        Columns as in ``PARSClassifier.history_``.
+        """
+        check_is_fitted(self)
+        return history_frame({"pretraining": self.pretraining_history_})
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of ``transform``: ``mean0``, ``mean1``, ..., ``std0``, ...
+
+        Parameters
+        ----------
+        input_features : Any
+            Not used; here because scikit-learn passes it.
+
+        Returns
+        -------
+        ndarray of str, shape (n_features,)
+        """
+        check_is_fitted(self)
+        names = [f"mean{i}" for i in range(self.encoder_.embed_dim)]
+        if self.pooling == "mean_std":
+            names += [f"std{i}" for i in range(self.encoder_.embed_dim)]
+        return np.asarray(names, dtype=object)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write encoder, card and parameters into a folder, without pickle.
+
+        It serves :meth:`load` and ``PARSClassifier(encoder=folder)``. The pretext task's decoder
+        is not kept.
+
+        Parameters
+        ----------
+        folder : path
+            Made when it does not exist.
+
+        Returns
+        -------
+        Path
+            The folder.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before ``fit``.
+        OSError
+            When the folder cannot be written; what it held before is unchanged.
+        ValueError
+            When the folder holds a saved PARSClassifier.
+        """
+        check_is_fitted(self)
+        check_no_classifier(Path(folder))
+        files = encoder_files(self.encoder_, self.encoder_card_)
+        files["described"][EMBEDDER] = {
+            "estimator": "PARSEmbedder",
+            "parameters": parameters_to_json(self),
+            "windows": {"n_chans": self.n_chans_, "n_times": self.n_times_, "sfreq": self.sfreq_},
+            "history": list(map(history_row, self.pretraining_history_)),
+        }
+        return write_folder(folder, **files)
+
+    @classmethod
+    def load(cls, folder: str | Path, *, device: str = "auto", strict: bool = True) -> PARSEmbedder:
+        """Load what :meth:`save` wrote.
+
+        Parameters
+        ----------
+        folder, device, strict
+            As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
+
+        Returns
+        -------
+        PARSEmbedder
+            Fitted, without ``task_``.
+
+        Raises
+        ------
+        FileNotFoundError, ValueError
+            As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
+        """
+        folder = model_folder(folder)
+        described = read_description(folder, EMBEDDER, "PARSEmbedder")
+        try:
+            loaded = parameters_from_json(cls, described["parameters"])
+            seen = described["windows"]
+            loaded.n_chans_, loaded.n_times_ = seen["n_chans"], seen["n_times"]
+            loaded.sfreq_, loaded.chs_info_ = seen["sfreq"], None
+            loaded.pretraining_history_ = rows_from_json(described["history"])
+        except MALFORMED as error:
+            raise ValueError(
+                f"{folder / EMBEDDER} does not describe a PARSEmbedder: {error}."
+            ) from error
+        loaded.device = device
+        loaded.encoder_, loaded.encoder_card_, loaded.load_report_ = load_encoder(
+            folder, strict=strict
+        )
+        return loaded

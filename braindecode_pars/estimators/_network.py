@@ -1,0 +1,245 @@
+"""NetworkClassifier: any braindecode model, trained from scratch as PARSClassifier fine-tunes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import braindecode.models
+import numpy as np
+import pandas as pd
+import torch
+from braindecode.models.base import EEGModuleMixin
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from braindecode_pars.estimators._fine_tuning import fine_tune, fine_tuning_net
+from braindecode_pars.estimators._logits import LogitClassifier
+from braindecode_pars.estimators._parameters import check_parameters
+from braindecode_pars.estimators._reading import check_finite, read_labeled, read_to_predict
+from braindecode_pars.estimators._windows_estimator import WindowsEstimator, fresh_fit, seeded_fit
+from braindecode_pars.pretraining import WEIGHT_DECAY
+from braindecode_pars.training._device import find_device
+from braindecode_pars.training._history import history_frame
+from braindecode_pars.training._seeding import seeded
+from braindecode_pars.windows._held_out import hold_out
+from braindecode_pars.windows._labels import cross_entropy_weights
+from braindecode_pars.windows._window_set import WindowSet
+
+__all__ = ["NetworkClassifier"]
+
+
+class NetworkClassifier(LogitClassifier, WindowsEstimator):
+    """A braindecode model trained from scratch, with labels only.
+
+    For comparisons: optimiser, class weights, internal validation, restoring of the best state
+    and kinds of input are those of :class:`~braindecode_pars.PARSClassifier`. Signals are divided
+    by the root mean square of the training windows, one number for all of them, so that models
+    made for microvolts take volts.
+
+    Parameters
+    ----------
+    network : str | type
+        Name or class of a braindecode model, such as ``"EEGNet"`` or ``"ShallowFBCSPNet"``.
+    network_params : dict | None
+        Further arguments of the model.
+    sfreq : float | None
+        Sampling rate in Hz, for windows that do not carry one.
+    finetune_epochs, finetune_batch_size, finetune_lr, weight_decay
+        Of training, named as in PARSClassifier.
+    augmentation, class_weight, validation, unlabeled_label, callbacks, device, random_state, \
+verbose
+        As in PARSClassifier.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (n_classes,)
+        Labels in the order of ``predict_proba``'s columns.
+    net_ : skorch.NeuralNetClassifier
+        The trained net.
+    history_ : pandas.DataFrame
+        Losses, one row an epoch.
+    sfreq_, n_chans_, n_times_
+        As in PARSClassifier.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.estimators import NetworkClassifier
+    >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
+    >>> clf = NetworkClassifier("EEGNet", finetune_epochs=1, verbose=0)
+    >>> clf.fit(windows).predict(windows).shape == (len(windows),)
+    True
+    """
+
+    def __init__(
+        self,
+        network: str | type[nn.Module] = "EEGNet",
+        *,
+        network_params: dict[str, Any] | None = None,
+        sfreq: float | None = None,
+        finetune_epochs: int = 30,
+        finetune_batch_size: int = 32,
+        finetune_lr: float = 1e-3,
+        weight_decay: float = WEIGHT_DECAY,
+        augmentation: Any = None,
+        class_weight: str | dict | None = "balanced",
+        validation: float = 0.2,
+        unlabeled_label: Any = -1,
+        callbacks: list | None = None,
+        device: str = "auto",
+        random_state: Any = None,
+        verbose: int = 1,
+    ):
+        self.network = network
+        self.network_params = network_params
+        self.sfreq = sfreq
+        self.finetune_epochs = finetune_epochs
+        self.finetune_batch_size = finetune_batch_size
+        self.finetune_lr = finetune_lr
+        self.weight_decay = weight_decay
+        self.augmentation = augmentation
+        self.class_weight = class_weight
+        self.validation = validation
+        self.unlabeled_label = unlabeled_label
+        self.callbacks = callbacks
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> NetworkClassifier:
+        """Train on the labelled windows.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
+
+        Returns
+        -------
+        NetworkClassifier
+            Itself.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For windows and labels as PARSClassifier refuses them, and for a network that is none
+            of braindecode's or does not take windows of this shape.
+        KeyboardInterrupt
+            After Ctrl-C; what was learned until then is kept.
+        """
+        check_parameters(self)
+        kind = _model_class(self.network)
+        with fresh_fit(self), seeded_fit(self.random_state, find_device(self.device)) as seeds:
+            given = read_labeled(X, y, groups, self.sfreq, self.unlabeled_label)
+            self.n_chans_, self.n_times_ = given.labeled.check()
+            self.classes_, self.sfreq_ = given.classes, given.labeled.sfreq
+            train, valid = hold_out(given.labeled, self.validation, seeds.split)
+            self.net_ = fine_tuning_net(
+                self,
+                self._build(kind, root_mean_square(train)),
+                class_weights=cross_entropy_weights(train.y, self.classes_, self.class_weight),
+                restore_best=valid is not None,
+                augmentation_seed=seeds.augmentation,
+            )
+            fine_tune(self.net_, train, valid)
+        return self
+
+    def _build(self, kind: type[nn.Module], scale: float) -> ScaledNetwork:
+        arguments = dict(
+            n_outputs=len(self.classes_),
+            n_chans=self.n_chans_,
+            n_times=self.n_times_,
+            sfreq=self.sfreq_,
+            **(self.network_params or {}),
+        )
+        try:
+            return ScaledNetwork(kind, arguments, scale)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise ValueError(
+                f"{kind.__name__} cannot be built for windows of {self.n_chans_} channels and "
+                f"{self.n_times_} samples: {error}"
+            ) from error
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """Losses, one row an epoch.
+
+        Columns as in ``PARSClassifier.history_``.
+        """
+        check_is_fitted(self)
+        return history_frame({"fine-tuning": self.net_.history})
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "net_") and len(self.net_.history) > 0
+
+    def _logits(self, X: Any) -> Tensor:
+        check_is_fitted(self)
+        windows = read_to_predict(X, self.sfreq_)
+        module = self.net_.module_.eval()
+        logits = []
+        with torch.inference_mode():
+            for batch in windows.batches(64):
+                if batch.shape[1:] != (self.n_chans_, self.n_times_):
+                    raise ValueError(
+                        f"These windows have shape {batch.shape[1:]}, the model was trained on "
+                        f"({self.n_chans_}, {self.n_times_})."
+                    )
+                logits.append(module(torch.from_numpy(batch).to(module.scale.device)).cpu())
+        return check_finite(torch.cat(logits))
+
+
+class ScaledNetwork(nn.Module):
+    """A network on signals divided by a number.
+
+    Copies and pickles as its arguments and tensors, because torch refuses to pickle the
+    parametrised layers of some of braindecode's models.
+
+    Parameters
+    ----------
+    kind : type[nn.Module]
+    arguments : dict
+        Of ``kind``.
+    scale : float
+    """
+
+    def __init__(self, kind: type[nn.Module], arguments: dict[str, Any], scale: float):
+        super().__init__()
+        self.recipe = (kind, arguments, scale)
+        with warnings.catch_warnings():  # of defaults that braindecode itself retires
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self.network = kind(**arguments)
+        self.register_buffer("scale", torch.tensor(scale))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(batch, n_chans, n_times) -> logits (batch, n_outputs)."""
+        return self.network(x / self.scale)
+
+    def __reduce__(self) -> tuple:
+        return _built_again, (self.recipe, self.state_dict(), self.training)
+
+
+def _built_again(recipe: tuple, tensors: dict[str, Tensor], training: bool) -> ScaledNetwork:
+    with seeded(0):  # its first weights are thrown away; nobody else's draws change
+        network = ScaledNetwork(*recipe)
+    device = tensors["scale"].device
+    network.to(device).load_state_dict(tensors)
+    return network.train(training)
+
+
+def root_mean_square(windows: WindowSet) -> float:
+    """Of all samples of all windows; 1 where all are zero."""
+    squares = np.mean(
+        [np.mean(window.astype(float) ** 2) for batch in windows.batches(64) for window in batch]
+    )
+    return float(np.sqrt(squares)) or 1.0
+
+
+def _model_class(network: str | type) -> type[nn.Module]:
+    kind = getattr(braindecode.models, network, None) if isinstance(network, str) else network
+    if not (isinstance(kind, type) and issubclass(kind, EEGModuleMixin)):
+        raise ValueError(
+            f"network={network!r} is no braindecode model; it takes the name or class of one, "
+            "such as 'EEGNet' (see braindecode.models)."
+        )
+    return kind

@@ -1,0 +1,120 @@
+"""What each parameter of the estimators may be."""
+
+from __future__ import annotations
+
+import os
+from types import NoneType
+from typing import Any
+
+import numpy as np
+import torch
+from braindecode.augmentation import Mixup, Transform
+from sklearn.base import BaseEstimator
+from skorch.callbacks import Callback
+
+from braindecode_pars import _parameters
+from braindecode_pars._parameters import (
+    boolean,
+    choice,
+    instance,
+    integer,
+    number,
+    optional,
+    positive,
+)
+from braindecode_pars.pretext.base import PretextTask
+
+__all__ = ["check_parameters"]
+
+_SHARE = number("in [0, 1)", lambda value: 0 <= value < 1)
+_FOLDER = instance("a path, or None", str, os.PathLike, NoneType)
+
+#: By name; an estimator has some of them. What has no rule is checked where it is used.
+RULES = dict(
+    pretext=instance(
+        "the name, the class or an instance of a pretext task, or None",
+        str,
+        type,
+        PretextTask,
+        NoneType,
+    ),
+    pretext_params=instance("a dict of arguments, or None", dict, NoneType),
+    network=instance("the name or the class of a braindecode model", str, type),
+    network_params=instance("a dict of arguments, or None", dict, NoneType),
+    freeze_encoder=boolean(),
+    sfreq=optional(positive()),
+    patch_seconds=positive(),
+    embed_dim=integer(1),
+    num_layers=integer(1),
+    num_heads=integer(1),
+    mlp_dim=integer(1),
+    channel_drop_prob=_SHARE,
+    electrode_position=boolean(),
+    pretrain_epochs=integer(0),
+    pretrain_batch_size=integer(1),
+    pretrain_lr=positive(),
+    finetune_epochs=integer(1),
+    finetune_batch_size=integer(1),
+    finetune_lr=positive(),
+    weight_decay=number("of 0 or more", lambda value: value >= 0),
+    augmentation=instance(
+        "a braindecode transform, a list of transforms, or None", Transform, list, NoneType
+    ),
+    class_weight=_parameters.Rule(
+        "'balanced', a dict, or None",
+        (str, dict, NoneType),
+        lambda value: not isinstance(value, str) or value == "balanced",
+    ),
+    validation=_SHARE,
+    callbacks=instance("a list of skorch callbacks, or None", list, NoneType),
+    pooling=choice("mean_std", "mean"),
+    precision=choice("float32", "bfloat16"),
+    compile=boolean(),
+    device=instance("the name of a device, or a torch.device", str, torch.device),
+    random_state=_parameters.Rule(
+        "an integer of at least 0, a numpy.random.RandomState, or None",
+        (int, np.integer, np.random.RandomState, NoneType),
+        lambda value: not isinstance(value, (int, np.integer)) or 0 <= value < 2**32,
+    ),
+    verbose=instance("an integer", int, bool, np.integer),
+    checkpoint_dir=_FOLDER,
+)
+
+
+def check_parameters(estimator: BaseEstimator) -> None:
+    """Check the parameters of an estimator before anything is read or trained.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Naming the estimator, the parameter, what it may be and what it is.
+    """
+    values = vars(estimator)
+    _parameters.check_parameters(values, RULES, type(estimator).__name__)
+    _check_augmentation(values.get("augmentation"))
+    _check_callbacks(values.get("callbacks"))
+
+
+def _check_augmentation(augmentation: Any) -> None:
+    for transform in augmentation if isinstance(augmentation, list) else [augmentation]:
+        if not isinstance(transform, (Transform, NoneType)):
+            raise TypeError(
+                f"augmentation holds a {type(transform).__name__}; it takes braindecode transforms."
+            )
+        parts = () if transform is None else transform.modules()
+        if any(isinstance(part, Mixup) for part in parts):
+            raise TypeError(
+                "augmentation holds a Mixup, which mixes labels too; the cross-entropy here takes "
+                "one label a window."
+            )
+
+
+def _check_callbacks(callbacks: list | None) -> None:
+    for entry in callbacks or ():
+        callback = entry[1] if isinstance(entry, tuple) and len(entry) == 2 else entry
+        kind = callback if isinstance(callback, type) else type(callback)
+        if not issubclass(kind, Callback):
+            raise TypeError(
+                f"callbacks holds a {kind.__name__}; it takes skorch callbacks, alone or as "
+                "(name, callback)."
+            )

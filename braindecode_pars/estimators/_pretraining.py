@@ -1,0 +1,198 @@
+"""The encoder of an estimator: brought along, or pretrained on the windows of ``fit``."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from braindecode_pars._columns import RELATIVE
+from braindecode_pars._sampling_rate import check_same_rate
+from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.models import patch_size_for
+from braindecode_pars.pretext.base import PretextTask
+from braindecode_pars.pretrained import (
+    EncoderCard,
+    Pretrained,
+    check_no_classifier,
+    load_encoder,
+    save_encoder,
+    unique_subjects,
+)
+from braindecode_pars.pretraining import PretrainingNet, pretrain_encoder
+from braindecode_pars.storage import LoadReport
+from braindecode_pars.windows._window_set import WindowSet
+
+__all__ = [
+    "encoder_for",
+    "make_checkpoint_dir",
+    "patch_size_of",
+    "pretrain",
+    "set_load_report",
+    "wants_pretraining",
+    "warn_of_no_pretraining",
+]
+
+log = logging.getLogger(__name__)
+
+#: Arguments of pretrain_encoder, by the parameters of the estimators.
+_ARGUMENTS = dict(
+    pretext="task",
+    pretext_params="task_params",
+    pretrain_epochs="epochs",
+    pretrain_lr="lr",
+    pretrain_batch_size="batch_size",
+    weight_decay="weight_decay",
+    precision="precision",
+    compile="compile",
+    device="device",
+    verbose="verbose",
+)
+
+
+def make_checkpoint_dir(folder: str | Path | None) -> None:
+    """Make the folder for the pretrained encoder, before anything is trained.
+
+    Raises
+    ------
+    ValueError
+        When it cannot be a folder, or holds a saved classifier.
+    """
+    if folder is None:
+        return
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"checkpoint_dir={str(folder)!r} cannot be a folder: {error}.") from error
+    check_no_classifier(Path(folder))
+
+
+def encoder_for(source: Any, sfreq: float | None, n_times: int, verbose: int) -> Pretrained:
+    """Load an encoder and check that it fits the windows.
+
+    Raises
+    ------
+    ValueError
+        When its sampling rate is another, or a window is shorter than its patch.
+    """
+    pretrained = load_encoder(source)
+    if pretrained.report is not None and verbose:
+        log.info("Encoder from %s: %s.", source, pretrained.report)
+    check_same_rate(sfreq, pretrained.card.sfreq, "The windows are", "the encoder was pretrained")
+    if n_times < pretrained.encoder.patch_size:
+        raise ValueError(
+            f"A window of {n_times} samples is shorter than the encoder's patch of "
+            f"{pretrained.encoder.patch_size} samples; use longer windows."
+        )
+    return pretrained
+
+
+def patch_size_of(
+    pretrained: Pretrained | None,
+    patch_seconds: float,
+    sfreq: float | None,
+    n_times: int,
+    owner: str,
+) -> tuple[int, float | None]:
+    """Samples in a patch, and the sampling rate in Hz; warns where the rate has to be assumed."""
+    advice = f"Pass sfreq= (in Hz) to {owner}"
+    if pretrained is None:
+        patch_size = patch_size_for(patch_seconds, sfreq, n_times)
+        length = f"{patch_size} samples long, a thirtieth of the window"
+    else:
+        patch_size = pretrained.encoder.patch_size
+        length = f"{patch_size} samples long"
+        if sfreq is None and pretrained.card.sfreq is not None:
+            sfreq = pretrained.card.sfreq
+            warnings.warn(
+                f"The sampling rate of these windows is unknown; the encoder's {sfreq:g} Hz is "
+                f"assumed. {advice}.",
+                stacklevel=3,
+            )
+    if sfreq is None:
+        warnings.warn(
+            f"The sampling rate of these windows is unknown; a patch is {length}. {advice}, or fit "
+            "on as_sklearn's X.",
+            stacklevel=3,
+        )
+    return patch_size, sfreq
+
+
+def set_load_report(estimator: BaseEstimator, report: LoadReport | None) -> None:
+    """Keep what was loaded of an encoder; one that was given as an object was not loaded."""
+    if report is not None:
+        estimator.load_report_ = report
+
+
+def warn_of_no_pretraining(estimator: BaseEstimator, unlabeled: WindowSet | None) -> None:
+    """Warn where further windows were given and nothing is pretrained."""
+    if unlabeled is not None and (estimator.encoder is not None or estimator.pretext is None):
+        reason = "an encoder was given" if estimator.encoder is not None else "pretext is None"
+        warnings.warn(
+            f"The windows in unlabeled are not used: there is no pretraining, because {reason}.",
+            stacklevel=3,
+        )
+
+
+def wants_pretraining(estimator: BaseEstimator) -> bool:
+    """Whether ``fit`` pretrains; not where an encoder is given."""
+    return (
+        estimator.encoder is None
+        and estimator.pretext is not None
+        and estimator.pretrain_epochs > 0
+    )
+
+
+def pretrain(
+    estimator: BaseEstimator,
+    encoder: PatchEncoder,
+    parts: list[WindowSet | None],
+    seed: int,
+    remember: Callable[[PretextTask, list[dict[str, Any]], EncoderCard], None],
+) -> None:
+    """Pretrain an encoder in place with the parameters of an estimator.
+
+    The result is written to its ``checkpoint_dir``, after Ctrl-C too.
+
+    Parameters
+    ----------
+    estimator : PARSClassifier | PARSEmbedder
+        Has the parameters.
+    encoder : PatchEncoder
+        Trained in place.
+    parts : list of WindowSet | None
+        The windows, those of ``fit`` first.
+    seed : int
+        Of all random draws.
+    remember : callable
+        Takes the trained task, its history and the encoder's card.
+    """
+    _, *extra = parts = [part for part in parts if part is not None]
+
+    def keep(net: PretrainingNet) -> None:
+        history = [row for row in net.history if RELATIVE in row]
+        card = EncoderCard(
+            sfreq=estimator.sfreq_,
+            task=net.task_.name,
+            task_params=dict(estimator.pretext_params or {}),
+            subjects=unique_subjects(*(part.groups for part in parts)),
+            n_windows=sum(map(len, parts)),
+            epochs=len(history),
+            loss_relative=history[-1][RELATIVE] if history else None,
+        )
+        remember(net.task_, history, card)
+        if estimator.checkpoint_dir is not None:
+            save_encoder(encoder, card, estimator.checkpoint_dir)
+
+    pretrain_encoder(
+        encoder,
+        parts,
+        n_times=min([estimator.n_times_, *(part.shortest() for part in extra)]),
+        on_end=keep,
+        seed=seed,
+        **{argument: getattr(estimator, name) for name, argument in _ARGUMENTS.items()},
+    )

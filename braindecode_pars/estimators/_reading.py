@@ -1,0 +1,170 @@
+"""Windows as the estimators take them in: labelled, unlabelled, and to be predicted."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import mne
+import numpy as np
+import torch
+from sklearn.utils.multiclass import check_classification_targets
+from torch import Tensor
+
+from braindecode_pars._sampling_rate import check_same_rate
+from braindecode_pars.electrodes import electrode_positions
+from braindecode_pars.windows._labels import split_unlabeled
+from braindecode_pars.windows._window_set import WindowSet, as_window_set
+
+__all__ = [
+    "LabeledWindows",
+    "batches",
+    "check_electrodes",
+    "check_finite",
+    "read_labeled",
+    "read_to_predict",
+    "read_unlabeled",
+    "read_windows",
+]
+
+
+class LabeledWindows(NamedTuple):
+    """What ``fit`` of a classifier is given.
+
+    Attributes
+    ----------
+    every : WindowSet
+        All windows.
+    labeled : WindowSet
+        Those with a label, which is its index in ``classes``.
+    unlabeled : WindowSet | None
+        The others.
+    classes : ndarray, shape (n_classes,)
+        Labels in order.
+    """
+
+    every: WindowSet
+    labeled: WindowSet
+    unlabeled: WindowSet | None
+    classes: np.ndarray
+
+
+def read_windows(X: Any, y: Any, groups: Any, sfreq: float | None) -> WindowSet:
+    """Describe the windows of a fit; none of their channels may hold the labels."""
+    windows = as_window_set(X, y, groups, sfreq)
+    windows.check_not_empty()
+    _check_no_triggers(windows.chs_info)
+    return windows
+
+
+def read_labeled(
+    X: Any, y: Any, groups: Any, sfreq: float | None, unlabeled_label: Any
+) -> LabeledWindows:
+    """Describe the windows of a fit with labels; the caller's windows stay as they are."""
+    every = read_windows(X, y, groups, sfreq)
+    labeled, unlabeled = split_unlabeled(every, unlabeled_label)
+    classes, codes = _encode_labels(labeled.y)
+    return LabeledWindows(every, replace(labeled, y=codes), unlabeled, classes)
+
+
+def read_unlabeled(unlabeled: Any, n_times: int, sfreq: float | None) -> WindowSet | None:
+    """Describe further windows to pretrain on; None where there are none."""
+    if unlabeled is None:
+        return None
+    windows = as_window_set(unlabeled, n_times=n_times)
+    if len(windows) == 0:
+        raise ValueError("unlabeled holds no windows; leave it out.")
+    _check_no_triggers(windows.chs_info)
+    check_same_rate(windows.sfreq, sfreq, "The unlabelled windows are", "the others")
+    return windows
+
+
+def read_to_predict(X: Any, sfreq: float | None) -> WindowSet:
+    """Describe windows that a fitted model is to see."""
+    windows = as_window_set(X)
+    windows.check_not_empty()
+    check_same_rate(windows.sfreq, sfreq, "These windows are", "the model")
+    return windows
+
+
+def batches(
+    windows: WindowSet, patch_size: int, device: torch.device, batch_size: int = 64
+) -> Iterator[Tensor]:
+    """Read windows in order, as tensors (<= batch_size, n_chans, n_times) on a device."""
+    for batch in windows.batches(batch_size):
+        if batch.shape[-1] < patch_size:
+            raise ValueError(
+                f"A window of {batch.shape[-1]} samples is shorter than the model's patch of "
+                f"{patch_size} samples."
+            )
+        yield torch.from_numpy(batch).to(device)
+
+
+def check_electrodes(chs_info: list[dict] | None) -> None:
+    """Check that a model that is to know the electrodes can know them.
+
+    Raises
+    ------
+    ValueError
+        When channels have no names, or recordings come from different montages.
+
+    Warns
+    -----
+    UserWarning
+        When no channel is a known electrode.
+    """
+    if not chs_info:
+        raise ValueError(
+            "electrode_position=True needs channel names, the same in every recording and in "
+            "the same order; these windows "
+            + ("carry none." if chs_info is None else "come from different montages.")
+        )
+    if np.isnan(electrode_positions(chs_info)).all():
+        warnings.warn(
+            f"electrode_position=True has no effect: none of the channels "
+            f"({chs_info[0]['ch_name']}, ...) is an electrode of the 10-05 system or "
+            "has a location; rename them, or set a montage.",
+            stacklevel=3,
+        )
+
+
+def check_finite(output: Tensor) -> Tensor:
+    """Refuse a model's output that is not finite, since its training has diverged."""
+    if not torch.isfinite(output).all():
+        raise ValueError(
+            "The model's output is not finite, so its training has diverged; fit it again with a "
+            "lower learning rate."
+        )
+    return output
+
+
+def _encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The classes in order, and the index of every label among them."""
+    if np.issubdtype(y.dtype, np.floating):
+        check_classification_targets(y)
+    try:
+        classes, codes = np.unique(y, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            f"Labels of different types cannot be put into one order: {error}."
+        ) from error
+    if len(classes) < 2:
+        raise ValueError(
+            f"All labels are {classes.tolist()[0]!r}, which is one class; a classifier "
+            "needs at least two classes."
+        )
+    return classes, codes
+
+
+def _check_no_triggers(chs_info: list[dict] | None) -> None:
+    """Refuse stimulus channels, which often hold the label itself."""
+    kinds = [(ch["ch_name"], ch.get("kind")) for ch in chs_info or ()]
+    triggers = [name for name, kind in kinds if kind == mne.io.constants.FIFF.FIFFV_STIM_CH]
+    if triggers:
+        raise ValueError(
+            f"Channel {', '.join(triggers)} is a stimulus channel and may hold the labels; pick "
+            "the EEG channels first, for example with braindecode's Preprocessor('pick', "
+            "picks='eeg')."
+        )

@@ -1,0 +1,148 @@
+"""The windows of one dataset as the protocols see them: who they are of, and who is labelled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from skorch.helper import SliceDataset
+from torch.utils.data import Dataset
+
+from braindecode_pars._columns import POOLED
+from braindecode_pars.evaluation._arguments import in_order
+from braindecode_pars.windows import as_sklearn
+
+__all__ = ["Corpus"]
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """A windows dataset as scikit-learn takes it.
+
+    Attributes
+    ----------
+    name : str
+        For the column ``dataset``.
+    X : SliceDataset, shape (n_windows,)
+        A lazy view.
+    y, groups : ndarray, shape (n_windows,)
+        Labels and subjects.
+    labeled : ndarray of bool, shape (n_windows,)
+        Whether a window has a label.
+    unlabeled_label : hashable
+        What stands for none.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation.folds import Corpus
+    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
+    >>> corpus = Corpus.of(windows, "nights", unlabeled_label=-1)
+    >>> corpus.subjects, corpus.windows_of([2]).tolist()
+    ([1, 2], [12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23])
+    """
+
+    name: str
+    X: SliceDataset
+    y: np.ndarray
+    groups: np.ndarray
+    labeled: np.ndarray
+    unlabeled_label: Any
+
+    @classmethod
+    def of(cls, windows_ds: Dataset, name: str, unlabeled_label: Any) -> Corpus:
+        """View a windows dataset.
+
+        Parameters
+        ----------
+        windows_ds : BaseConcatDataset
+            Labelled windows with ``subject`` in the descriptions.
+        name : str
+            For the column ``dataset``.
+        unlabeled_label : hashable
+            The label of windows that have none.
+
+        Returns
+        -------
+        Corpus
+
+        Raises
+        ------
+        ValueError
+            When labels or subjects are missing, or a subject is called "all".
+        """
+        X, y, groups = as_sklearn(windows_ds)
+        if POOLED in groups.tolist():
+            raise ValueError(f"A subject is called {POOLED!r}, the name of pooled rows; rename it.")
+        labeled = np.array([label != unlabeled_label for label in y.tolist()], dtype=bool)
+        return cls(name, X, y, groups, labeled, unlabeled_label)
+
+    @property
+    def subjects(self) -> list:
+        """All subjects, sorted where they can be."""
+        return in_order(self.groups.tolist())
+
+    @property
+    def labeled_subjects(self) -> list:
+        """Those with a labelled window."""
+        return in_order(self.groups[self.labeled].tolist())
+
+    def subjects_of(self, windows: np.ndarray) -> list:
+        """Subjects of some windows, sorted where they can be.
+
+        Parameters
+        ----------
+        windows : ndarray of int
+            Indices.
+
+        Returns
+        -------
+        list
+        """
+        return in_order(self.groups[windows].tolist())
+
+    def windows_of(self, subjects: Iterable, *, labeled_only: bool = False) -> np.ndarray:
+        """Indices of these subjects' windows.
+
+        Parameters
+        ----------
+        subjects : iterable
+            Whose windows.
+        labeled_only : bool
+            Leave out those without a label.
+
+        Returns
+        -------
+        ndarray of int
+            In the order of the dataset.
+        """
+        wanted = set(subjects)
+        mask = np.array([subject in wanted for subject in self.groups.tolist()], dtype=bool)
+        return np.flatnonzero(mask & self.labeled if labeled_only else mask)
+
+    def test_windows(self, subjects: Iterable) -> np.ndarray:
+        """Indices of the labelled windows of test subjects.
+
+        Parameters
+        ----------
+        subjects : iterable
+            Whose windows.
+
+        Returns
+        -------
+        ndarray of int
+            In the order of the dataset.
+
+        Raises
+        ------
+        ValueError
+            When one of them has none.
+        """
+        subjects = list(subjects)
+        labeled = set(self.labeled_subjects)
+        for subject in subjects:
+            if subject not in labeled:
+                raise ValueError(f"Subject {subject} has no labelled window to score.")
+        return self.windows_of(subjects, labeled_only=True)

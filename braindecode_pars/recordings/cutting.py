@@ -1,0 +1,127 @@
+"""From a continuous recording to windows: of one length, or within annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import mne
+import numpy as np
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, RawDataset
+from braindecode.preprocessing import create_fixed_length_windows, create_windows_from_events
+
+__all__ = ["event_windows", "fixed_windows"]
+
+
+def fixed_windows(
+    raw: mne.io.BaseRaw,
+    seconds: float = 30.0,
+    target: Callable[[np.ndarray, np.ndarray], np.ndarray] | int = -1,
+    *,
+    stride_seconds: float | None = None,
+) -> EEGWindowsDataset | None:
+    """Cut a recording into windows of one length; a rest at the end is dropped.
+
+    Parameters
+    ----------
+    raw : Raw
+        What is cut.
+    seconds : float
+        Length of a window.
+    target : int | callable
+        Of all windows, or from their first and last times in seconds, shape (n_windows,) each, to
+        their targets. -1 is "without a label" to the estimators.
+    stride_seconds : float | None
+        From one window to the next; None lets them follow one another.
+
+    Returns
+    -------
+    EEGWindowsDataset | None
+        None where the recording is shorter than a window.
+
+    Raises
+    ------
+    ValueError
+        When ``stride_seconds`` is not positive.
+
+    Examples
+    --------
+    >>> import mne
+    >>> import numpy as np
+    >>> from braindecode_pars.recordings.cutting import fixed_windows
+    >>> info = mne.create_info(["C3"], 100.0, "eeg")
+    >>> raw = mne.io.RawArray(np.zeros((1, 7500)), info, verbose="error")
+    >>> windows = fixed_windows(raw, seconds=30, target=1)
+    >>> len(windows), windows[0][0].shape, windows[0][1]
+    (2, (1, 3000), 1)
+    """
+    length = round(seconds * raw.info["sfreq"])
+    stride = length if stride_seconds is None else round(stride_seconds * raw.info["sfreq"])
+    if stride < 1:
+        raise ValueError(f"stride_seconds must be positive, got {stride_seconds}.")
+    if raw.n_times < length:
+        return None
+    (windows,) = create_fixed_length_windows(
+        BaseConcatDataset([RawDataset(raw, {})]),
+        window_size_samples=length,
+        window_stride_samples=stride,
+        on_last_window="drop",
+        verbose="error",
+    ).datasets
+    metadata = windows.metadata.copy()
+    start = metadata["i_start_in_trial"].to_numpy() / raw.info["sfreq"]
+    metadata["target"] = target(start, start + seconds) if callable(target) else target
+    return EEGWindowsDataset(raw, metadata, {})
+
+
+def event_windows(
+    raw: mne.io.BaseRaw, mapping: Mapping[str, int], seconds: float = 30.0
+) -> EEGWindowsDataset | None:
+    """Cut annotated stretches into windows that follow one another.
+
+    Parameters
+    ----------
+    raw : Raw
+        Its annotations say where the stretches are and how long.
+    mapping : mapping of str to int
+        From an annotation to the target; stretches with other annotations are left out.
+    seconds : float
+        Length of a window.
+
+    Returns
+    -------
+    EEGWindowsDataset | None
+        None where no stretch is as long as a window.
+
+    Examples
+    --------
+    >>> import mne
+    >>> import numpy as np
+    >>> from braindecode_pars.recordings.cutting import event_windows
+    >>> info = mne.create_info(["C3"], 100.0, "eeg")
+    >>> raw = mne.io.RawArray(np.zeros((1, 9000)), info, verbose="error")
+    >>> stages = mne.Annotations([0, 60, 80], [60, 20, 10], ["N2", "N3", "none"])
+    >>> raw = raw.set_annotations(stages)
+    >>> windows = event_windows(raw, {"N2": 3, "N3": 4}, seconds=10)
+    >>> [target for _, target, _ in windows]
+    [3, 3, 3, 3, 3, 3, 4, 4]
+    """
+    length = round(seconds * raw.info["sfreq"])
+    # One that is shorter than a window would end the reading.
+    keep = [
+        i
+        for i, annotation in enumerate(raw.annotations)
+        if annotation["description"] in mapping and annotation["duration"] >= seconds - 1e-6
+    ]
+    if not keep:
+        return None
+    raw.set_annotations(raw.annotations[keep], verbose="error")
+    found = set(raw.annotations.description)
+    (windows,) = create_windows_from_events(
+        BaseConcatDataset([RawDataset(raw, {})]),
+        window_size_samples=length,
+        window_stride_samples=length,
+        on_last_window="drop",
+        mapping={name: mapping[name] for name in found},
+        verbose="error",
+    ).datasets
+    return windows

@@ -1,0 +1,130 @@
+"""The paper's common preprocessing: channels, sampling rate and filters (appendix A.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import mne
+import numpy as np
+
+__all__ = ["COMMON_CHANNELS", "SFREQ", "SLEEP_STAGES", "filter_and_resample", "pick_electrodes"]
+
+#: The channels that the corpora of Temple University share.
+COMMON_CHANNELS = (
+    *("Fp1", "Fp2", "F3", "F4", "F7", "F8", "Fz", "C3", "C4", "Cz"),
+    *("P3", "P4", "Pz", "O1", "O2", "T3", "T4", "T5", "T6"),
+)
+
+#: Sampling rate that everything is brought to, in Hz.
+SFREQ = 200.0
+
+#: Classes of the sleep corpora, in the order of the targets 0 to 4.
+SLEEP_STAGES = ("W", "N1", "N2", "N3", "R")
+
+
+def pick_electrodes(
+    raw: mne.io.BaseRaw, wanted: Sequence[str], electrode: Callable[[str], str]
+) -> mne.io.BaseRaw:
+    """Keep the wanted channels, in the wanted order and under the wanted names.
+
+    Parameters
+    ----------
+    raw : Raw
+        Changed in place.
+    wanted : sequence of str
+        Names of electrodes; capital letters do not matter.
+    electrode : callable
+        From a channel's name in the file to the electrode behind it.
+
+    Returns
+    -------
+    Raw
+        The same.
+
+    Raises
+    ------
+    ValueError
+        When electrodes are missing, or one is there twice.
+
+    Examples
+    --------
+    >>> import mne
+    >>> import numpy as np
+    >>> from braindecode_pars.recordings.preparation import pick_electrodes
+    >>> info = mne.create_info(["EEG C4-REF", "EEG C3-REF", "EKG"], 200.0, "eeg")
+    >>> raw = mne.io.RawArray(np.zeros((3, 400)), info, verbose="error")
+    >>> pick_electrodes(raw, ["C3", "C4"], lambda name: name[4:6]).ch_names
+    ['C3', 'C4']
+    """
+    found: dict[str, list[str]] = {}
+    for name in raw.ch_names:
+        found.setdefault(electrode(name).upper(), []).append(name)
+    missing = [name for name in wanted if name.upper() not in found]
+    if missing:
+        raise ValueError(
+            f"channel{'s' if len(missing) > 1 else ''} {', '.join(missing)} missing; it has "
+            f"{', '.join(raw.ch_names)}."
+        )
+    twice = [names for name in wanted if len(names := found[name.upper()]) > 1]
+    if twice:
+        raise ValueError(f"several channels are of one electrode: {', '.join(twice[0])}.")
+    chosen = {found[name.upper()][0]: name for name in wanted}
+    raw.pick(list(chosen), verbose="error").reorder_channels(list(chosen))
+    raw.rename_channels(chosen, verbose="error")
+    raw.set_channel_types(dict.fromkeys(wanted, "eeg"), verbose="error")
+    return raw
+
+
+def filter_and_resample(
+    raw: mne.io.BaseRaw,
+    *,
+    sfreq: float = SFREQ,
+    low: float | None = 0.3,
+    high: float | None = 75.0,
+    mains: float | None = 60.0,
+) -> mne.io.BaseRaw:
+    """Resample, band-pass and notch a recording in memory, in place (appendix A.3).
+
+    Parameters
+    ----------
+    raw : Raw
+        Preloaded; changed in place.
+    sfreq : float
+        Sampling rate to bring it to, in Hz.
+    low, high : float | None
+        Edges of the FIR band-pass in Hz; a high one that the sampling rate cannot hold is left
+        out.
+    mains : float | None
+        Frequency of the notch in Hz; None for none.
+
+    Returns
+    -------
+    Raw
+        The same.
+
+    Raises
+    ------
+    ValueError
+        When samples are NaN or infinite, naming the channel.
+
+    Examples
+    --------
+    >>> import mne
+    >>> import numpy as np
+    >>> from braindecode_pars.recordings.preparation import filter_and_resample
+    >>> info = mne.create_info(["C3"], 250.0, "eeg")
+    >>> raw = mne.io.RawArray(np.zeros((1, 60 * 250)), info, verbose="error")
+    >>> filter_and_resample(raw, mains=50.0).get_data().shape
+    (1, 12000)
+    """
+    bad = ~np.isfinite(raw.get_data()).all(axis=1)
+    if bad.any():
+        names = [name for name, is_bad in zip(raw.ch_names, bad, strict=True) if is_bad]
+        raise ValueError(f"channel {', '.join(names)} holds NaN or infinite samples.")
+    if raw.info["sfreq"] != sfreq:
+        raw.resample(sfreq, verbose="error")
+    nyquist = sfreq / 2
+    raw.filter(low, high if high is not None and high < nyquist else None, verbose="error")
+    if mains is not None and mains < nyquist:
+        raw.notch_filter(mains, verbose="error")
+    return raw

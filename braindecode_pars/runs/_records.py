@@ -1,0 +1,113 @@
+"""What a run writes down after each epoch: a table, curves for TensorBoard, a checkpoint."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from skorch import NeuralNet
+from skorch.callbacks import Callback
+
+from braindecode_pars.runs._checkpoint import Checkpoint
+from braindecode_pars.storage._atomic import replace_file
+
+__all__ = ["Checkpoints", "EpochRecord", "MetricsFile", "TensorBoardCurves", "metrics"]
+
+#: Columns of the table after epoch, step and the losses.
+_PACE = ("lr", "seconds", "windows_per_second")
+
+
+class EpochRecord(Callback):
+    """Complete the history's row of an epoch, and drop the rows of its batches.
+
+    Adds ``step``, ``lr``, ``seconds`` and ``windows_per_second``. A row a batch would outgrow
+    memory and checkpoints in a run of millions of steps.
+
+    Parameters
+    ----------
+    batch_size : int
+        Examples of a step, of all processes together.
+    """
+
+    def __init__(self, batch_size: int):
+        self.batch_size = batch_size
+
+    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        row = net.history[-1]
+        row["batches"] = []
+        row["step"] = row["epoch"] * net.steps_per_epoch
+        row["lr"] = net.optimizer_.param_groups[0]["lr"]
+        row["seconds"] = row["dur"]
+        row["windows_per_second"] = self.batch_size * net.steps_per_epoch / row["dur"]
+
+
+def metrics(row: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers of an epoch that are worth a column, in order."""
+    losses = [name for name in row if name.startswith("train_loss")]
+    return {name: row[name] for name in ("epoch", "step", *losses, *_PACE)}
+
+
+class MetricsFile(Callback):
+    """Write ``metrics.csv``, a row an epoch, anew after each."""
+
+    def __init__(self, file: Path):
+        self.file = file
+
+    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        replace_file(self.file, _as_csv(metrics(row) for row in net.history).encode())
+
+
+def _as_csv(rows: Iterable[Mapping[str, float]]) -> str:
+    rows = list(rows)
+    text = io.StringIO()
+    table = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    return text.getvalue()
+
+
+class TensorBoardCurves(Callback):
+    """Write losses, learning rate and pace for TensorBoard, over steps.
+
+    Parameters
+    ----------
+    folder : Path
+    first_step : int
+        What an earlier session wrote for later steps, which are done again, is hidden.
+    """
+
+    def __init__(self, folder: Path, first_step: int = 0):
+        self.folder = folder
+        self.first_step = first_step
+
+    @staticmethod
+    def is_available() -> bool:
+        return find_spec("tensorboard") is not None
+
+    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+        from torch.utils.tensorboard import SummaryWriter  # an optional dependency
+
+        self.writer_ = SummaryWriter(self.folder, purge_step=self.first_step + 1)
+
+    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        row = metrics(net.history[-1])
+        for name in row.keys() - {"epoch", "step"}:
+            self.writer_.add_scalar(name, row[name], global_step=row["step"])
+        self.writer_.flush()
+
+    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        self.writer_.close()
+
+
+class Checkpoints(Callback):
+    """Write a checkpoint after each epoch; comes after all that records something of it."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        Checkpoint.of(net, net.history[-1, "step"]).write(self.folder)

@@ -1,0 +1,107 @@
+"""What makes a skorch net fast on a device that can: bfloat16, a compiled encoder, TF32."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from accelerate.utils import convert_to_fp32
+
+__all__ = ["Precision"]
+
+
+class Precision:
+    """Mixin for skorch nets whose module has a PatchEncoder as ``encoder``.
+
+    On CUDA, AdamW is the fused one, and matrix products in float32 round their factors to TF32
+    while the net is trained; so do those of the decoder of pairs, which is never in bfloat16.
+
+    Parameters
+    ----------
+    precision : "float32" | "bfloat16"
+        Of the arithmetic (torch's autocast); weights, gradients, optimizer and losses are float32
+        in both.
+    compile : bool
+        Compile the encoder, where the time goes, in place: the weights keep their names, and
+        random draws stay outside. The first steps then take up to a minute.
+    *args, **kwargs
+        Of the skorch net.
+
+    Raises
+    ------
+    ValueError
+        From ``initialize`` and ``fit``, when ``precision`` is unknown.
+
+    Examples
+    --------
+    >>> from braindecode import EEGClassifier
+    >>> from braindecode_pars import PARSNet
+    >>> from braindecode_pars.training import Precision
+    >>> class Classifier(Precision, EEGClassifier):
+    ...     pass
+    >>> net = Classifier(PARSNet, precision="bfloat16", device="cpu")
+    >>> net.precision, net.compute_device
+    ('bfloat16', device(type='cpu'))
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        precision: str = "float32",
+        compile: bool = False,  # noqa: A002 skorch's name
+        **kwargs: Any,
+    ):
+        self.precision = precision
+        super().__init__(*args, compile=compile, **kwargs)
+
+    @property
+    def compute_device(self) -> torch.device:
+        """Where training takes place."""
+        if self.device is None:  # skorch then leaves the module where it is
+            return next(self.module_.parameters()).device
+        return torch.device(self.device)
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        if self.precision not in ("float32", "bfloat16"):
+            raise ValueError(f"precision must be 'float32' or 'bfloat16', got {self.precision!r}.")
+
+    def torch_compile(self, module: Any, name: str) -> Any:
+        if self.compile and name == "module":
+            module.encoder.compile(**self.get_params_for("compile"))
+        return module
+
+    def get_params_for_optimizer(self, *args: Any, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        args, kwargs = super().get_params_for_optimizer(*args, **kwargs)
+        if self.compute_device.type == "cuda" and issubclass(self.optimizer, torch.optim.AdamW):
+            kwargs.setdefault("fused", True)
+        return args, kwargs
+
+    def fit_loop(self, *args: Any, **kwargs: Any) -> Any:
+        with _tensor_cores(self.compute_device):
+            return super().fit_loop(*args, **kwargs)
+
+    def infer(self, *args: Any, **kwargs: Any) -> Any:
+        enabled = self.precision == "bfloat16"
+        with torch.autocast(self.compute_device.type, torch.bfloat16, enabled=enabled):
+            # Losses and scores are computed in full precision; NumPy has no bfloat16.
+            return convert_to_fp32(super().infer(*args, **kwargs))
+
+
+@contextmanager
+def _tensor_cores(device: torch.device) -> Iterator[None]:
+    """Allow TF32 on CUDA for a while; it is a setting of the whole process."""
+    try:
+        before = torch.get_float32_matmul_precision() if device.type == "cuda" else None
+    except RuntimeError:  # set in torch's newer way, which is then the user's wish
+        before = None
+    if before is None:
+        yield
+        return
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -1,0 +1,73 @@
+"""One progress bar for a whole training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skorch import NeuralNet
+from skorch.callbacks import Callback
+from torch.utils.data import Dataset
+from tqdm.auto import tqdm
+
+__all__ = ["ProgressLine"]
+
+
+class ProgressLine(Callback):
+    """One progress bar for a whole training run, with the last epoch's losses and time left.
+
+    Parameters
+    ----------
+    description : str
+        Stands before the bar.
+    show : dict of str to str
+        History entries to show behind the bar, and their short names.
+    first_epoch : int
+        How many of the net's ``max_epochs`` were trained before; the bar begins there.
+
+    Examples
+    --------
+    >>> from braindecode_pars.callbacks import ProgressLine
+    >>> from braindecode_pars.pretext import PARS
+    >>> from braindecode_pars.pretraining import PretrainingNet
+    >>> shown = {"train_loss_relative": "loss/chance"}
+    >>> bar = ProgressLine("pretraining", shown)
+    >>> net = PretrainingNet(PARS, callbacks=[bar], callbacks__print_log=None)
+    """
+
+    def __init__(
+        self,
+        description: str = "training",
+        show: dict[str, str] | None = None,
+        first_epoch: int = 0,
+    ):
+        self.description = description
+        self.show = show
+        self.first_epoch = first_epoch
+
+    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+        self.bar_ = None
+
+    def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
+        if self.bar_ is None:
+            steps = len(net.get_iterator(dataset_train, training=True))
+            self.bar_ = tqdm(
+                total=net.max_epochs * steps,
+                initial=self.first_epoch * steps,
+                desc=self.description,
+                unit=" steps",
+            )
+
+    def on_batch_end(self, net: NeuralNet, training: bool = False, **kwargs: Any) -> None:
+        if training:
+            self.bar_.update()
+
+    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        show = self.show or {"train_loss": "train", "valid_loss": "valid"}
+        row = net.history[-1]
+        losses = {short: f"{row[key]:.4g}" for key, short in show.items() if key in row}
+        self.bar_.set_postfix(losses, refresh=False)
+
+    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        if self.bar_ is not None:
+            self.bar_.close()
+        self.bar_ = None  # a bar cannot be pickled

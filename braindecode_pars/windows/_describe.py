@@ -1,0 +1,270 @@
+"""What a source says of its windows, without reading them: one short function a source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import singledispatch
+from typing import Any
+
+import mne
+import numpy as np
+import torch
+from braindecode.datasets import EEGWindowsDataset, RawDataset, WindowsDataset
+from skorch.helper import SliceDataset
+from torch.utils.data import ConcatDataset, Dataset, Subset
+
+__all__ = ["Description", "describe", "plain_array"]
+
+ACCEPTED = (
+    "a braindecode windows dataset, as_sklearn's X, a list of windows, an mne.Epochs, an array of "
+    "shape (n_windows, n_chans, n_times) or a SignalStore's windows(n_times)"
+)
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a source says of its windows; None where it does not say.
+
+    Attributes
+    ----------
+    source : Any
+        ``source[i]`` is window ``i``, or a tuple that begins with it.
+    n_windows : int
+        Length of the source.
+    y, groups : ndarray, shape (n_windows,) | None
+        Labels and subjects.
+    sfreqs : Counter of float
+        Sampling rates in Hz, with the number of recordings of each.
+    chs_info : list of dict | None
+        As in ``mne.Info["chs"]``; empty where recordings differ in channels or in their order.
+    shapes : ndarray of int, shape (n_windows, 2) | None
+        Channels and samples of each window, where all samples are known to be finite.
+    """
+
+    source: Any
+    n_windows: int
+    y: np.ndarray | None = None
+    groups: np.ndarray | None = None
+    sfreqs: Counter = field(default_factory=Counter)
+    chs_info: list[dict] | None = None
+    shapes: np.ndarray | None = None
+
+
+@singledispatch
+def describe(X: Any) -> Description:
+    """Describe a source of windows. Other sources are added with ``describe.register``.
+
+    Parameters
+    ----------
+    X : Any
+        A source of windows.
+
+    Returns
+    -------
+    Description
+
+    Raises
+    ------
+    TypeError
+        When ``X`` is not a source of windows.
+    ValueError
+        When it is a malformed one.
+    """
+    raise TypeError(f"X is a {type(X).__name__}; windows are {ACCEPTED}.")
+
+
+# str is a Sequence too.
+describe.register(str, describe.dispatch(object))
+
+
+@describe.register(np.ndarray)
+@describe.register(torch.Tensor)
+def _(X: np.ndarray | torch.Tensor) -> Description:
+    if X.ndim != 3:
+        raise ValueError(
+            f"X has shape {tuple(X.shape)}; windows have shape (n_windows, n_chans, n_times)."
+        )
+    X = plain_array(X)
+    if X.dtype.kind not in "iuf":
+        raise ValueError(f"X holds {X.dtype} values; EEG samples are real numbers.")
+    return Description(X, len(X))
+
+
+@describe.register(mne.BaseEpochs)
+def _(X: mne.BaseEpochs) -> Description:
+    if not X.preload:
+        X = X.copy().load_data()
+    has_subjects = X.metadata is not None and "subject" in X.metadata
+    return Description(
+        X.get_data(copy=False),
+        len(X),
+        y=X.events[:, 2],
+        groups=X.metadata["subject"].to_numpy() if has_subjects else None,
+        sfreqs=Counter([float(X.info["sfreq"])]),
+        chs_info=X.info["chs"],
+    )
+
+
+@describe.register(Sequence)
+def _(X: Sequence) -> Description:
+    if len(X) == 0:
+        return Description(X, 0)
+    first = X[0]
+    if isinstance(first, mne.BaseEpochs):
+        return _describe_single_epochs(X)
+    if isinstance(first, Dataset):
+        raise ValueError(
+            f"X is a list of {type(first).__name__}; make one dataset of them with braindecode's "
+            "BaseConcatDataset([...])."
+        )
+    if isinstance(first, (tuple, list)) and len(first) > 1 and np.ndim(first[0]) == 2:
+        for i, item in enumerate(X):
+            if not isinstance(item, (tuple, list)) or len(item) != len(first):
+                raise ValueError(
+                    f"Item {i} of X is a {type(item).__name__}, item 0 is a tuple of {len(first)}; "
+                    "all items must be of one kind."
+                )
+        return Description(X, len(X), y=np.asarray([item[1] for item in X]))
+    if np.ndim(first) != 2 and not (isinstance(first, tuple) and np.ndim(first[0]) == 2):
+        raise ValueError(
+            f"X is a list whose first item has shape {np.shape(first)}; its items must be windows "
+            "(n_chans, n_times) or tuples that begin with one."
+        )
+    return Description(X, len(X))
+
+
+def _describe_single_epochs(items: Sequence) -> Description:
+    """A list of mne.Epochs of one window each, which is what cross-validating an Epochs gives."""
+    for i, item in enumerate(items):
+        if not isinstance(item, mne.BaseEpochs) or len(item) != 1:
+            what = f"an Epochs of {len(item)} windows" if hasattr(item, "events") else repr(item)
+            raise ValueError(
+                f"Item {i} is {what}; a list of Epochs needs one window in each "
+                "(mne.concatenate_epochs makes one Epochs of all)."
+            )
+    return _join(items, [describe(item) for item in items])
+
+
+@describe.register(Dataset)
+def _(X: Dataset) -> Description:
+    try:
+        return Description(X, len(X))
+    except TypeError:
+        raise TypeError(
+            f"X is a {type(X).__name__} of unknown length; windows are {ACCEPTED}."
+        ) from None
+
+
+@describe.register(SliceDataset)
+def _(X: SliceDataset) -> Description:
+    return _select(X, describe(X.dataset), X.indices_)
+
+
+@describe.register(Subset)
+def _(X: Subset) -> Description:
+    return _select(X, describe(X.dataset), X.indices)
+
+
+@describe.register(ConcatDataset)
+def _(X: ConcatDataset) -> Description:
+    joined = _join(X, [describe(part) for part in X.datasets])
+    target_transform = getattr(X, "target_transform", None)
+    if target_transform is None or joined.y is None:
+        return joined
+    return replace(joined, y=np.asarray([target_transform(label) for label in joined.y]))
+
+
+@describe.register(EEGWindowsDataset)
+@describe.register(WindowsDataset)
+def _(X: EEGWindowsDataset | WindowsDataset) -> Description:
+    info = (X.raw if isinstance(X, EEGWindowsDataset) else X.windows).info
+    chs_info = info["chs"]
+    has_target_channels = X.targets_from != "metadata"
+    if has_target_channels:
+        signals = set(np.array(info["ch_names"])[mne.pick_types(info, misc=False)])
+        chs_info = [ch for ch in chs_info if ch["ch_name"] in signals]
+    subject = None if X.description is None else X.description.get("subject")
+    return Description(
+        X,
+        len(X),
+        y=None if has_target_channels else np.asarray(X.y),
+        groups=None if subject is None else np.full(len(X), subject),
+        sfreqs=Counter([float(info["sfreq"])]),
+        chs_info=chs_info,
+    )
+
+
+@describe.register(RawDataset)
+def _(X: RawDataset) -> Description:
+    raise TypeError(
+        "The dataset holds continuous recordings; cut them into windows first, for example "
+        "with braindecode.preprocessing.create_fixed_length_windows."
+    )
+
+
+def _select(source: Any, whole: Description, indices: Any) -> Description:
+    """Describe a part of a source."""
+    indices = np.asarray(indices)
+    if len(indices) and not np.issubdtype(indices.dtype, np.integer):
+        raise ValueError(
+            f"A subset is given by {indices.dtype} indices; it needs integers (of a mask, "
+            "np.flatnonzero(mask))."
+        )
+    indices = indices.astype(int)
+    return replace(
+        whole,
+        source=source,
+        n_windows=len(indices),
+        y=None if whole.y is None else whole.y[indices],
+        groups=None if whole.groups is None else whole.groups[indices],
+        shapes=None if whole.shapes is None else whole.shapes[indices],
+    )
+
+
+def _join(source: Any, parts: list[Description]) -> Description:
+    """Describe a source that consists of parts."""
+    montages = {_ch_names(part.chs_info) for part in parts}
+    shapes = [part.shapes for part in parts]
+    return Description(
+        source,
+        sum(part.n_windows for part in parts),
+        y=_join_columns(parts, "y"),
+        groups=_join_columns(parts, "groups"),
+        sfreqs=sum((part.sfreqs for part in parts), Counter()),
+        chs_info=parts[0].chs_info if len(montages) == 1 else [],
+        shapes=None if any(known is None for known in shapes) else np.concatenate(shapes),
+    )
+
+
+def _join_columns(parts: list[Description], name: str) -> np.ndarray | None:
+    """Labels or subjects of all parts; None for the windows of a part that has none."""
+    columns = [getattr(part, name) for part in parts]
+    if all(column is None for column in columns):
+        return None
+    known = [
+        np.full(part.n_windows, None, object) if column is None else column
+        for part, column in zip(parts, columns, strict=True)
+    ]
+    if len({column.dtype.kind for column in known}) > 1:
+        # NumPy would turn numbers into strings.
+        known = [column.astype(object) for column in known]
+    return np.concatenate(known)
+
+
+def _ch_names(chs_info: list[dict] | None) -> tuple[str, ...] | None:
+    return None if chs_info is None else tuple(ch["ch_name"] for ch in chs_info)
+
+
+def plain_array(values: Any) -> np.ndarray:
+    """Convert tensors, masked arrays and lists to an array; masked samples become NaN."""
+    if isinstance(values, torch.Tensor):
+        values = values.detach().cpu()
+        if values.layout is not torch.strided:
+            values = values.to_dense()
+        # NumPy has no bfloat16.
+        values = values.float() if values.is_floating_point() else values
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        values = values.astype(np.float32).filled(np.nan)
+    return np.asarray(values)

@@ -1,0 +1,34 @@
+"""Who the windows are of, and who is labelled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from braindecode.datasets import BaseConcatDataset
+from support.subjects import with_subject
+
+from braindecode_pars.evaluation.folds._corpus import Corpus
+
+
+def test_subjects_and_their_windows(nights):
+    masked = BaseConcatDataset(
+        nights.datasets, target_transform=lambda label: -1 if label == 2 else label
+    )
+    corpus = Corpus.of(masked, "nights", -1)
+    assert corpus.subjects == corpus.labeled_subjects == [1, 2, 3, 4]
+    np.testing.assert_array_equal(corpus.windows_of([2]), np.arange(24, 48))
+    scored = corpus.test_windows([2])
+    assert (corpus.y[scored] != -1).all()
+    assert len(scored) == (corpus.y[24:48] != -1).sum()
+
+
+def test_a_test_subject_without_labels_is_named(nights):
+    corpus = Corpus.of(with_subject(nights, 3, target=-1), "", -1)
+    assert corpus.labeled_subjects == [1, 2, 4]
+    with pytest.raises(ValueError, match="Subject 3 has no labelled window to score"):
+        corpus.test_windows([1, 3])
+
+
+def test_nobody_is_called_all(nights):
+    with pytest.raises(ValueError, match="A subject is called 'all'"):
+        Corpus.of(with_subject(nights, 3, subject="all"), "", -1)

@@ -1,0 +1,119 @@
+"""Descriptions change with what matters, and with nothing else."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from braindecode.augmentation import GaussianNoise
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from skorch.helper import SliceDataset
+from support.subjects import with_subject
+from torch.utils.data import Dataset
+
+from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn
+from braindecode_pars.evaluation import LogBandPower
+from braindecode_pars.evaluation.folds import Corpus
+from braindecode_pars.evaluation.folds._fingerprint import describe_corpus, describe_estimator
+from braindecode_pars.storage._settings import differences
+
+
+def test_class_and_parameters_are_told_but_not_seeds():
+    pipe = make_pipeline(LogBandPower(), LogisticRegression(C=2, random_state=1, verbose=0))
+    other = make_pipeline(LogBandPower(), LogisticRegression(C=3, random_state=2, verbose=1))
+    described = json.loads(json.dumps(describe_estimator(pipe)))
+    (found,) = differences(described, json.loads(json.dumps(describe_estimator(other))))
+    assert found == "steps[1][1].C is 3, was 2"
+    assert "LogisticRegression" in json.dumps(described)
+
+
+def test_the_difference_of_one_parameter_is_one_clause():
+    one, two = (describe_estimator(LogisticRegression(C=c)) for c in (2, 3))
+    assert list(differences(one, two)) == ["C is 3, was 2"]
+    assert list(differences({"a": 1}, {"b": [2]})) == [
+        "b is [2], was not there",
+        "a is not there, was 1",
+    ]
+
+
+def test_the_weights_of_a_given_encoder_count(tmp_path):
+    torch.manual_seed(0)
+    encoders = [PatchEncoder(100, 16, 1, 2, 32) for _ in range(2)]
+    one, two = (describe_estimator(PARSClassifier(encoder=encoder)) for encoder in encoders)
+    (found,) = differences(one, two)
+    assert found.startswith("encoder.weights is ")
+    assert one == describe_estimator(PARSClassifier(encoder=encoders[0]))
+
+
+def test_a_folder_is_known_by_its_content(nights, tmp_path):
+    tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
+    described = []
+    for seed in (0, 1):
+        embedder = PARSEmbedder(pretrain_epochs=1, random_state=seed, **tiny).fit(nights)
+        embedder.save(tmp_path / "encoder")
+        described.append(describe_estimator(PARSClassifier(encoder=tmp_path / "encoder")))
+    (found,) = differences(*described)
+    assert found.startswith("encoder.content is ")
+
+
+def test_objects_are_known_by_their_attributes():
+    def described(probability):
+        noise = [GaussianNoise(probability, std=0.1)]
+        return describe_estimator(PARSClassifier(augmentation=noise))
+
+    assert json.dumps(described(0.5)) == json.dumps(described(0.5))
+    assert described(0.5) != described(0.25)
+
+
+def test_no_place_in_memory_is_told():
+    clf = PARSClassifier(augmentation=[GaussianNoise(0.5)], encoder=PatchEncoder(100, 16, 1, 2, 32))
+    inner = describe_estimator(FunctionTransformer(lambda x: lambda: x))
+    assert " at 0x" not in json.dumps([describe_estimator(clf), inner])
+    assert inner == describe_estimator(FunctionTransformer(lambda x: lambda: x))
+    assert inner != describe_estimator(FunctionTransformer(lambda x: lambda: -x))
+
+
+@pytest.mark.parametrize("change", ["labels", "subjects", "samples"])
+def test_other_data_are_told_apart(nights, change):
+    def described(windows):
+        return json.loads(json.dumps(describe_corpus(Corpus.of(windows, "", -1))))
+
+    if change == "labels":
+        other = with_subject(nights, 2, target=0)
+    elif change == "subjects":
+        other = with_subject(nights, 2, subject=7)
+    else:
+        other = with_subject(nights, 1)
+        other.datasets[0].raw = other.datasets[0].raw.copy()
+        other.datasets[0].raw._data = np.asarray(other.datasets[0].raw._data) * 1.1
+    found, *_ = differences(described(nights), described(other))
+    assert found.startswith(f"{change}")
+    assert described(nights) == described(with_subject(nights, 1))
+
+
+def test_samples_in_another_order_are_another_corpus(nights):
+    X, y, groups = as_sklearn(nights)
+    windows = np.stack([np.asarray(X[i]) for i in range(len(y))])
+    shuffled = np.random.default_rng(0).permuted(windows, axis=-1)
+    one, two = (
+        describe_corpus(Corpus("d", SliceDataset(Listed(w)), y, groups, y >= 0, -1))
+        for w in (windows, shuffled)
+    )
+    found = list(differences(one, two))
+    assert found
+    assert all(clause.startswith("samples[") for clause in found)
+
+
+class Listed(Dataset):
+    def __init__(self, windows):
+        self.windows = windows
+
+    def __len__(self):
+        return len(self.windows)
+
+    def __getitem__(self, i):
+        return self.windows[i], 0

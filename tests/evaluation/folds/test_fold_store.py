@@ -1,0 +1,73 @@
+"""A folder of results belongs to one set of settings, and grows."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from braindecode_pars.evaluation.folds._fold_store import FoldStore
+
+SETTINGS = {"protocol": "compare", "datasets": {"d": {"n": 3}}, "methods": {"A": {"C": 1}}}
+KEY = dict(dataset="d", method="A/ä b", subject=1, n_train_subjects=2, seed=0)
+LISTS = dict(rows=[], true=[], predicted=[], subjects=[])
+RESULT = dict(key=KEY, seen={}, history=None, seconds=1, **LISTS)
+
+
+def begun(folder) -> None:
+    """A run that has finished a fold."""
+    store = FoldStore.open(folder, SETTINGS)
+    store.write(store.file_of(KEY, "content"), RESULT)
+
+
+def test_settings_without_a_fold_may_change(tmp_path):
+    FoldStore.open(tmp_path, SETTINGS)
+    FoldStore.open(tmp_path, SETTINGS | {"methods": {"A": {"C": "mistyped"}}})
+    assert "mistyped" in (tmp_path / "settings.json").read_text()
+
+
+def test_settings_grow_and_keep_what_is_not_asked_for(tmp_path):
+    begun(tmp_path)
+    FoldStore.open(tmp_path, SETTINGS | {"methods": {"B": {"C": 2}}})
+    kept = json.loads((tmp_path / "settings.json").read_text())
+    assert kept["methods"] == {"A": {"C": 1}, "B": {"C": 2}}
+    with pytest.raises(ValueError, match=r"methods\.A\.C is 5, was 1"):
+        FoldStore.open(tmp_path, SETTINGS | {"methods": {"A": {"C": 5}}})
+    with pytest.raises(ValueError, match="protocol is 'transfer', was 'compare'"):
+        FoldStore.open(tmp_path, SETTINGS | {"protocol": "transfer"})
+
+
+def test_a_key_has_a_readable_name_that_no_other_has(tmp_path):
+    store = FoldStore.open(tmp_path, SETTINGS)
+    file = store.file_of(KEY, "content")
+    assert file.parent == tmp_path / "folds"
+    assert file.name.startswith("A-ä-b_d_subject-1_n2_seed0_")
+    others = {store.file_of(KEY | {"method": "A-ä-b"}, "content"), store.file_of(KEY, "other")}
+    assert file not in others
+    assert len(others) == 2
+
+
+def test_what_is_written_is_read_and_nothing_is_left_beside_it(tmp_path):
+    store = FoldStore.open(tmp_path, SETTINGS)
+    file = store.file_of(KEY, "content")
+    assert store.read(file) is None
+    store.write(file, RESULT)
+    store.write_table("scores.csv", pd.DataFrame({"a": [1]}))
+    assert store.read(file) == RESULT
+    assert [f.name for f in file.parent.iterdir()] == [file.name]
+    assert (tmp_path / "scores.csv").read_text() == "a\n1\n"
+    for damaged in ("", '{"key": ', "[]", '{"key": 1}'):
+        file.write_text(damaged)
+        assert store.read(file) is None
+
+
+def test_damaged_settings_and_a_file_in_the_way_are_named(tmp_path):
+    begun(tmp_path)
+    for damaged in ('{"protocol"', "[]", '{"protocol": "compare"}'):
+        (tmp_path / "settings.json").write_text(damaged)
+        with pytest.raises(ValueError, match=r"settings\.json is damaged"):
+            FoldStore.open(tmp_path, SETTINGS)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match=r"out='.*file' cannot be a folder"):
+        FoldStore.open(tmp_path / "file", SETTINGS)

@@ -1,0 +1,134 @@
+"""Who is trained on and who is tested, for every way to divide subjects."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from braindecode.datasets import BaseConcatDataset
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut
+from support.subjects import with_split, with_subject
+from torch.utils.data import Subset
+
+from braindecode_pars.evaluation._splitting import (
+    Split,
+    draw_subjects,
+    given_split,
+    make_folds,
+    one_subject_out,
+    splitter,
+)
+from braindecode_pars.evaluation.folds import Corpus
+
+SPLIT = {1: "train", 2: "valid", 3: "test", 4: "test"}
+
+
+def divided(corpus: Corpus, split: Split) -> list[tuple[list, list]]:
+    """Training and test subjects of every fold."""
+    folds = make_folds("protocol", {"A": None}, corpus, split, [0])
+    return [(corpus.subjects_of(fold.train), corpus.subjects_of(fold.test)) for fold in folds]
+
+
+def given(windows, *arguments) -> list[tuple[list, list]]:
+    corpus = Corpus.of(windows, "nights", -1)
+    return divided(corpus, given_split(windows, corpus, *arguments))
+
+
+def test_the_recordings_say_who_is_tested(nights):
+    assert given(with_split(nights, SPLIT)) == [([1, 2], [3, 4])]
+    # Also inside a subset.
+    assert given(Subset(with_split(nights, SPLIT), range(72))) == [([1, 2], [3])]
+
+
+def test_test_subjects_may_be_named(nights):
+    assert given(nights, [2]) == [([1, 3, 4], [2])]
+    assert given(nights, [2], [4, 1]) == [([1, 4], [2])]
+
+
+def test_subjects_of_split_test_are_never_trained_on(nights):
+    assert given(with_split(nights, SPLIT), [2]) == [([1], [2])]
+
+
+def test_subjects_without_labels_go_along_and_are_not_counted(nights):
+    windows = with_subject(nights, 2, target=-1)
+    corpus = Corpus.of(windows, "nights", -1)
+    (fold,) = make_folds("p", {"A": None}, corpus, given_split(windows, corpus, [4]), [0])
+    assert corpus.subjects_of(fold.train) == [1, 2, 3]
+    assert fold.n_train_subjects == 2
+    assert fold.pooled
+
+
+def test_one_subject_out_is_leave_one_group_out(nights):
+    corpus = Corpus.of(nights, "nights", -1)
+    split = one_subject_out(corpus)
+    assert isinstance(split.cv, LeaveOneGroupOut)
+    others = {1: [2, 3, 4], 2: [1, 3, 4], 3: [1, 2, 4], 4: [1, 2, 3]}
+    assert divided(corpus, split) == [(others[subject], [subject]) for subject in (1, 2, 3, 4)]
+    some = divided(corpus, one_subject_out(corpus, [3, 1]))
+    assert some == [(others[3], [3]), (others[1], [1])]
+
+
+@pytest.mark.parametrize(
+    "cv", [GroupKFold(2), 2, [(np.arange(48), np.arange(48, 96)), (np.arange(48, 96), range(48))]]
+)
+def test_any_cross_validator_divides_whole_subjects(nights, cv):
+    corpus = Corpus.of(nights, "nights", -1)
+    found = divided(corpus, splitter(corpus, cv, None))
+    assert len(found) == 2
+    for train, test in found:
+        assert len(train) == len(test) == 2
+        assert {*train, *test} == {1, 2, 3, 4}
+
+
+def test_the_windows_of_a_cross_validator_are_kept(nights):
+    """Also where it leaves out some windows of a subject."""
+    corpus = Corpus.of(nights, "nights", -1)
+    (fold,) = make_folds(
+        "p", {"A": None}, corpus, splitter(corpus, [(range(5), range(24, 31))], None), [0]
+    )
+    assert fold.train.tolist() == list(range(5))
+    assert fold.test.tolist() == list(range(24, 31))
+
+
+def test_a_cross_validator_that_cannot_be_used_is_refused(nights):
+    corpus = Corpus.of(nights, "nights", -1)
+    with pytest.raises(ValueError, match=r"windows of subjects 1, .* on both sides.*GroupKFold"):
+        divided(corpus, splitter(corpus, KFold(2, shuffle=True, random_state=0), None))
+    with pytest.raises(TypeError, match="cv is a str; give a scikit-learn cross-validator"):
+        splitter(corpus, "groups", None)
+    with pytest.raises(ValueError, match="cv and test_subjects both choose the test subjects"):
+        splitter(corpus, GroupKFold(2), None, test_subjects=[1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "There are no test subjects of nights: no .* pass test_subjects"),
+        (([9],), "test_subjects has subject 9, not in the data"),
+        (([1, 2], [2, 3]), "Subject 2 would be trained on and tested"),
+        (([1, 2, 3, 4],), "No labelled subject is left to train on"),
+        (([1], []), "train_subjects is empty"),
+    ],
+)
+def test_a_split_that_cannot_be_is_refused(nights, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        given(nights, *arguments)
+
+
+def test_a_subject_on_both_sides_is_refused(nights):
+    windows = with_split(nights, SPLIT)
+    both = BaseConcatDataset(
+        [*windows.datasets, *with_subject(windows, 3, split="train").datasets[2:3]]
+    )
+    with pytest.raises(ValueError, match="subject 3 are in split 'test' and in another one"):
+        given(both)
+
+
+def test_draws_are_nested_and_new_for_every_seed():
+    subjects = list(range(30))
+    for seed in range(5):
+        orders = [draw_subjects(subjects, n, seed) for n in (3, 10, 30)]
+        assert orders[0] == orders[1][:3] == orders[2][:3]
+        assert sorted(orders[2]) == subjects
+    assert len({tuple(draw_subjects(subjects, 3, seed)) for seed in range(5)}) == 5
+    with pytest.raises(ValueError, match="31 training subjects were asked for, there are 30"):
+        draw_subjects(subjects, 31, 0)

@@ -1,0 +1,103 @@
+"""Filters, channels and windows, on signals whose content is known."""
+
+from __future__ import annotations
+
+import mne
+import numpy as np
+import pytest
+
+from braindecode_pars.recordings.cutting import event_windows, fixed_windows
+from braindecode_pars.recordings.preparation import (
+    COMMON_CHANNELS,
+    filter_and_resample,
+    pick_electrodes,
+)
+
+
+def recording(signals, sfreq=250.0, names=None):
+    signals = np.atleast_2d(signals)
+    names = names or [f"E{i}" for i in range(len(signals))]
+    return mne.io.RawArray(signals, mne.create_info(names, sfreq, "eeg"), verbose="error")
+
+
+def amplitude(signal, frequency, sfreq):
+    """Of a sine of that frequency, away from the edges."""
+    signal = signal[5 * int(sfreq) : -5 * int(sfreq)]
+    t = np.arange(len(signal)) / sfreq
+    return 2 * np.abs(np.mean(signal * np.exp(-2j * np.pi * frequency * t)))
+
+
+@pytest.mark.parametrize("sfreq", [128.0, 200.0, 256.0, 500.0])
+def test_what_passes_and_what_does_not(sfreq):
+    t = np.arange(int(60 * sfreq)) / sfreq
+    sines = {f: np.sin(2 * np.pi * f * t) for f in (0.05, 1.0, 10.0, 30.0, 50.0, 60.0)}
+    raw = filter_and_resample(recording(np.stack(list(sines.values())), sfreq), mains=60.0)
+    assert raw.info["sfreq"] == 200.0
+    kept = {f: amplitude(x, f, 200.0) for f, x in zip(sines, raw.get_data(), strict=True)}
+    for f in (1.0, 10.0, 30.0, 50.0):
+        assert kept[f] == pytest.approx(1, abs=0.02)
+    assert kept[60.0] < 0.02
+    assert kept[0.05] < 0.1
+
+
+def test_above_the_band_nothing_passes():
+    t = np.arange(60 * 500) / 500
+    raw = filter_and_resample(recording(np.sin(2 * np.pi * 96 * t), 500.0))
+    assert amplitude(raw.get_data()[0], 96.0, 200.0) < 0.01
+
+
+def test_nan_is_named():
+    signals = np.zeros((2, 1000))
+    signals[1, 10] = np.nan
+    with pytest.raises(ValueError, match="channel C4 holds NaN"):
+        filter_and_resample(recording(signals, names=["C3", "C4"]))
+
+
+def test_channels_come_in_the_order_asked_for():
+    raw = recording(
+        np.arange(3)[:, None] * np.ones((3, 500)), names=["EEG CZ-REF", "X", "EEG C3-LE"]
+    )
+    pick_electrodes(raw, ["C3", "Cz"], lambda name: name.removeprefix("EEG ").split("-")[0])
+    assert raw.ch_names == ["C3", "Cz"]
+    assert raw.get_data()[:, 0].tolist() == [2, 0]
+
+
+def test_missing_and_doubled_channels_are_named():
+    raw = recording(np.zeros((2, 500)), names=["C3-M1", "C3-M2"])
+    with pytest.raises(ValueError, match="channels C4, Pz missing; it has C3-M1, C3-M2"):
+        pick_electrodes(raw, ["C3", "C4", "Pz"], lambda name: name.split("-")[0])
+    with pytest.raises(ValueError, match="several channels are of one electrode: C3-M1, C3-M2"):
+        pick_electrodes(raw, ["C3"], lambda name: name.split("-")[0])
+
+
+def test_there_are_nineteen_common_channels():
+    assert len(set(COMMON_CHANNELS)) == 19
+
+
+def test_fixed_windows_drop_the_rest():
+    raw = recording(np.arange(1000.0), 100.0)
+    windows = fixed_windows(raw, 3.0, target=lambda start, stop: (start + stop).astype(int))
+    assert windows.metadata["i_start_in_trial"].tolist() == [0, 300, 600]
+    assert windows.metadata["target"].tolist() == [3, 9, 15]
+    assert windows[1][0][0, 0] == 300
+    assert fixed_windows(raw, 10.1) is None
+    half = fixed_windows(raw, 3.0, stride_seconds=1.5)
+    assert half.metadata["i_start_in_trial"].tolist() == [0, 150, 300, 450, 600]
+    with pytest.raises(ValueError, match="stride_seconds must be positive, got 0"):
+        fixed_windows(raw, 3.0, stride_seconds=0)
+
+
+def test_event_windows_follow_the_annotations():
+    raw = recording(np.arange(10_000.0), 100.0)
+    raw.set_annotations(
+        mne.Annotations(
+            onset=[0, 30, 45, 60, 95], duration=[30, 9, 1, 30, 5], description=list("WRW?W")
+        )
+    )
+    windows = event_windows(raw, {"W": 0, "R": 1}, 4.0)
+    # Seven in thirty seconds, two in nine, one in what is left of the recording; one second of
+    # W is too short and "?" is nobody's.
+    assert windows.metadata["target"].tolist() == [0] * 7 + [1] * 2 + [0]
+    assert windows.metadata["i_start_in_trial"].tolist()[-3:] == [3000, 3400, 9500]
+    assert event_windows(raw, {"N3": 0}, 4.0) is None
+    assert event_windows(raw, {"W": 0}, 40.0) is None

@@ -1,0 +1,119 @@
+"""Names of files and channels of Temple University, and who may be in which split."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.temple_trees import level, write_recording
+
+from braindecode_pars.recordings import _temple as temple
+from braindecode_pars.recordings.loading import Recording
+from braindecode_pars.recordings.preparation import COMMON_CHANNELS
+
+
+@pytest.mark.parametrize(
+    ("channel", "electrode"),
+    [
+        ("EEG FP1-REF", "FP1"),
+        ("EEG FP1-LE", "FP1"),
+        ("EEG Fz-Ref", "FZ"),
+        ("EEG A1-REF", "A1"),
+        ("EEG T7-REF", "T3"),
+        ("EEG T8-REF", "T4"),
+        ("EEG P7-LE", "T5"),
+        ("EEG P8-REF", "T6"),
+        ("EEG C3-REF-1", "C3"),
+        ("C3", "C3"),
+        ("EEG C3P-REF", "C3P"),
+        ("EEG C3-P3", "EEG C3-P3"),
+        ("PHOTIC-REF", "PHOTIC"),
+    ],
+)
+def test_electrodes_of_channel_names(channel, electrode):
+    assert temple.electrode(channel) == electrode
+
+
+@pytest.mark.parametrize("sfreq", [200, 250, 256, 400])
+@pytest.mark.parametrize("reference", ["REF", "LE"])
+def test_preparation(tmp_path, sfreq, reference):
+    """All rates become 200 Hz; 10 Hz stays as it was, in volts, and the mains goes."""
+    file = write_recording(tmp_path / "a.edf", sfreq=sfreq, reference=reference)
+    raw = temple.prepare(file, [*COMMON_CHANNELS, "A2"])
+    assert raw.ch_names == [*COMMON_CHANNELS, "A2"]
+    assert set(raw.get_channel_types()) == {"eeg"}
+    assert raw.info["sfreq"] == 200
+    assert raw.n_times == 62 * 200
+    middle = raw.get_data()[:, 11 * 200 : 51 * 200]  # away from the filters' ends
+    spectrum = 2 * np.abs(np.fft.rfft(middle)) / middle.shape[1]
+    hertz = np.fft.rfftfreq(middle.shape[1], 1 / 200)
+    levels = [1e-6 * level(name.upper()) for name in raw.ch_names]
+    np.testing.assert_allclose(spectrum[:, hertz == 10].ravel(), levels, rtol=0.01)
+    assert spectrum[:, hertz == 60].max() < 3e-7  # of 30 microvolts
+
+
+def test_newer_electrode_names_count(tmp_path):
+    names = {"T3": "T7", "T4": "T8", "T5": "P7", "T6": "P8"}
+    file = write_recording(tmp_path / "a.edf", names=names, seconds=20)
+    raw = temple.prepare(file, ["T6", "T3"])
+    amplitude = np.sqrt(2) * raw.get_data()[:, 1600:2400].std(axis=1)
+    np.testing.assert_allclose(amplitude, [1e-6 * level("T6"), 1e-6 * level("T3")], rtol=0.01)
+
+
+def test_an_electrode_under_two_names_is_refused(tmp_path):
+    file = write_recording(tmp_path / "a.edf", names={"T4": "T7"}, seconds=5)
+    with pytest.raises(ValueError, match=r"one electrode: EEG T3-REF, EEG T7-REF"):
+        temple.prepare(file, ["T3"])
+    file = write_recording(tmp_path / "b.edf", names={"T4": "T3"}, seconds=5)
+    with pytest.raises(ValueError, match=r"one electrode: EEG T3-REF-0, EEG T3-REF-1"):
+        temple.prepare(file, ["T3"])
+
+
+def test_subjects_below_a_folder_whatever_the_layout(tmp_path):
+    for name in (
+        "edf/train/normal/01_tcp_ar/aaaaaaaa_s001_t000.edf",
+        "edf/dev/aaaaaaab/s001_2003/02_tcp_le/aaaaaaab_s001_t003.edf",
+        "aaaaaaac_s001_t000.edf",
+        "._aaaaaaad_s001_t000.edf",  # what some file systems put beside a file
+        "aaaaaaae_s001_t000.csv",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert temple.subjects_in(tmp_path) == {"aaaaaaaa", "aaaaaaab", "aaaaaaac"}
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="empty holds no recording"):
+        temple.subjects_in(tmp_path / "empty")
+    with pytest.raises(FileNotFoundError, match="absent is not there"):
+        temple.subjects_in(tmp_path / "absent")
+
+
+def _recordings(**folders):
+    return [
+        Recording(None, {"subject": subject, "folder": folder})
+        for folder, subjects in folders.items()
+        for subject in subjects
+    ]
+
+
+def test_division_by_subject():
+    found = _recordings(train=[*"abcdefghij", *"abcdefghij"], eval="xyz")
+    divided = temple.divide(found, {"eval": "test"}, seed=0)
+    splits: dict[str, set] = {}
+    for recording in divided:
+        splits.setdefault(recording.subject, set()).add(recording.description["split"])
+    assert all(len(split) == 1 for split in splits.values())
+    assert all(splits[subject] == {"test"} for subject in "xyz")
+    of_train = [splits[subject] for subject in "abcdefghij"]
+    assert of_train.count({"train"}) == 8
+    assert of_train.count({"valid"}) == 2
+    others = [
+        [r.description["split"] for r in temple.divide(found, {"eval": "test"}, seed)]
+        for seed in range(5)
+    ]
+    assert any(other != others[0] for other in others)
+    assert "split" not in found[0].description
+
+
+def test_a_subject_in_two_splits_is_named():
+    divided = temple.divide(_recordings(train="ab", eval="bc"), {"eval": "test"}, seed=0)
+    with pytest.raises(ValueError, match=r"Subjects are in several splits: b \(test and \w+\)\."):
+        temple.check_no_shared_subjects(divided)

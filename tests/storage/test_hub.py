@@ -1,0 +1,108 @@
+"""Pretrained models on the Hugging Face Hub, without a network."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from braindecode_pars import PARSNet, PatchEncoder
+from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
+from braindecode_pars.storage._hub import model_folder
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError("went to the network")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    """A cache into which somebody/eeg has been downloaded before."""
+    constants = pytest.importorskip("huggingface_hub.constants", reason="huggingface_hub is absent")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    repository = tmp_path / "hub" / "models--somebody--eeg"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text("c0ffee")
+    return repository / "snapshots" / "c0ffee"
+
+
+def test_a_folder_is_itself(tmp_path):
+    assert model_folder(tmp_path) == tmp_path
+    assert model_folder(str(tmp_path)) == tmp_path
+
+
+def test_what_was_downloaded_before_needs_no_network(hub, no_network, tiny):
+    encoder = PatchEncoder(50, **tiny)
+    save_encoder(encoder, EncoderCard(sfreq=100.0, task="pars"), hub)
+    loaded = load_encoder("somebody/eeg")
+    assert loaded.encoder.config == encoder.config
+    assert loaded.card.task == "pars"
+
+
+def test_a_model_of_the_hub_is_an_encoder(hub, no_network, tiny):
+    net = PARSNet(2, 3, n_times=600, sfreq=100.0, **tiny)
+    net.save_pretrained(hub)
+    assert load_encoder("somebody/eeg").encoder.config == net.encoder.config
+    assert load_encoder("somebody/eeg").card.subjects is None  # nobody knows
+    loaded = PARSNet.from_pretrained("somebody/eeg", local_files_only=True)
+    assert loaded.load_report.complete
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("somebody/else", r"nor a model downloaded .* before; hf://somebody/else downloads it"),
+        ("runs/encoder/1", "there is no such folder"),
+        ("encoder", "there is no such folder"),
+        ("/nowhere/at/all", "there is no such folder"),
+        (Path("runs/encoder/1"), "there is no such folder"),
+    ],
+)
+def test_what_is_absent_is_not_looked_for_in_the_network(hub, no_network, source, message):
+    with pytest.raises(FileNotFoundError, match=message):
+        model_folder(source)
+
+
+def test_only_the_prefix_downloads(hub, monkeypatch):
+    import huggingface_hub
+
+    asked = []
+
+    def download(repo_id, **options):
+        asked.append((repo_id, options))
+        return str(hub)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    assert model_folder("hf://somebody/eeg@v1") == hub
+    model_folder("somebody/eeg")
+    files = {"allow_patterns": ["*.json", "*.safetensors"]}  # never a pickle
+    assert asked == [
+        ("somebody/eeg", {**files, "local_files_only": False, "revision": "v1"}),
+        ("somebody/eeg", {**files, "local_files_only": True}),
+    ]
+
+
+def test_a_download_that_fails_says_why(hub, monkeypatch):
+    import huggingface_hub
+
+    def download(repo_id, **options):
+        raise ConnectionError("no route to host\nand a long trace")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    with pytest.raises(FileNotFoundError, match=r"could not be downloaded: no route to host$"):
+        model_folder("hf://somebody/eeg")
+
+
+def test_without_huggingface_hub(monkeypatch):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(ImportError, match="pip install huggingface_hub"):
+        model_folder("hf://somebody/eeg")
+    with pytest.raises(FileNotFoundError, match="not the folder of a pretrained encoder"):
+        model_folder("somebody/eeg")

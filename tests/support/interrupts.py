@@ -1,0 +1,16 @@
+"""Ctrl-C in the middle of a training."""
+
+from __future__ import annotations
+
+from skorch.callbacks import Callback
+
+
+class InterruptAt(Callback):
+    """Interrupts when an epoch begins."""
+
+    def __init__(self, epoch):
+        self.epoch = epoch
+
+    def on_epoch_begin(self, net, **kwargs):
+        if len(net.history) == self.epoch:
+            raise KeyboardInterrupt

@@ -1,0 +1,198 @@
+"""The smallest runs, in this process or in others that are killed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from multiprocessing import forkserver
+from pathlib import Path
+from typing import Any
+
+import mne
+import numpy as np
+import pytest
+import torch
+from braindecode.datasets import BaseConcatDataset, RawDataset
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from braindecode_pars.pretext.base import PretextTask, register
+from braindecode_pars.runs import RunConfig, pretrain
+from braindecode_pars.runs._net import RunNet
+from braindecode_pars.signal_store import SignalStore
+
+#: Three seconds at 100 Hz, five epochs of three steps of eight.
+SMALL: dict[str, Any] = dict(
+    window_seconds=3.0,
+    patch_seconds=0.5,
+    embed_dim=16,
+    num_layers=1,
+    num_heads=2,
+    mlp_dim=16,
+    epochs=5,
+    steps_per_epoch=3,
+    batch_size=8,
+    lr=1e-3,
+    device="cpu",
+)
+
+
+def small_config(**changes: Any) -> RunConfig:
+    return RunConfig(**{**SMALL, **changes})
+
+
+def run(store: SignalStore | Path, out: Path, *, resume: bool = False, **changes: Any) -> Path:
+    """A small run in this process, without a word."""
+    return pretrain(store, out, small_config(**changes), resume=resume, verbose=0)
+
+
+def interrupt(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    """Ctrl-C in the middle of a step, counted from 1 in each session."""
+    steps = itertools.count(1)
+    get_loss = RunNet.get_loss
+
+    def interrupted(*args: Any, **kwargs: Any) -> Tensor:
+        if next(steps) == step:
+            raise KeyboardInterrupt
+        return get_loss(*args, **kwargs)
+
+    monkeypatch.setattr(RunNet, "get_loss", interrupted)
+
+
+def make_store(
+    path: Path, seconds: Sequence[float] = (20, 7, 2, 12), sfreq: float = 100.0, seed: int = 0
+) -> SignalStore:
+    """Noise of some lengths, with one channel, two, three, ..., each of another person."""
+    rng = np.random.default_rng(seed)
+    recordings = []
+    for number, length in enumerate(seconds):
+        names = [f"EEG{channel}" for channel in range(number + 1)]
+        noise = rng.normal(scale=1e-5, size=(len(names), round(length * sfreq)))
+        raw = mne.io.RawArray(noise, mne.create_info(names, sfreq, "eeg"), verbose="error")
+        recordings.append(RawDataset(raw, {"subject": f"person-{number}"}))
+    return SignalStore.create(path, BaseConcatDataset(recordings), dtype="float32", verbose=0)
+
+
+@register("smallest")
+class Reconstruct(PretextTask):
+    """A task without random draws: patches of a grid from their features."""
+
+    criterion = nn.MSELoss
+
+    def __init__(self, n_times: int, patch_size: int = 200, **arguments: Any):
+        super().__init__(n_times, patch_size, **arguments)
+        self.head = nn.Linear(self.encoder.embed_dim, patch_size)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        patches = self.normalized(x).unflatten(1, (-1, self.patch_size))
+        return self.head(self.encoder(self.encoder.tokenize(patches))), patches
+
+    def chance_loss(self) -> float:
+        return 1.0
+
+
+_context = multiprocessing.get_context("forkserver")
+# The first optimizer of a process imports torch._dynamo, which takes seconds.
+_context.set_forkserver_preload(
+    ["braindecode_pars.runs", "torch._dynamo", "torch.utils.tensorboard"]
+)
+
+
+def import_ahead() -> None:
+    """Begin with the imports of other processes, while other tests are running."""
+    forkserver.ensure_running()
+
+
+def started(function: Any, *arguments: Any, **keywords: Any) -> multiprocessing.Process:
+    """Another process, which has everything imported after the first time."""
+    process = _context.Process(target=function, args=arguments, kwargs=keywords)
+    process.start()
+    return process
+
+
+def run_and_die(store: Path, out: Path, config: RunConfig, moment: str, nth: int) -> None:
+    """Begin or resume a run, and be killed when a moment comes for the nth time."""
+    torch.set_num_threads(1)
+    owner, name, die = {
+        "in a step": (RunNet, "get_loss", _die_first),
+        "between steps": (RunNet, "on_batch_end", _die_first),
+        "half a checkpoint": (os, "replace", _die_with_half),
+        "before the rename": (os, "replace", _die_first),
+        "after the rename": (os, "replace", _die_after),
+    }[moment]
+    original, moments = getattr(owner, name), itertools.count(1)
+
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        is_moment = owner is RunNet or str(args[-1]).endswith(".safetensors")
+        if is_moment and next(moments) == nth:
+            die(original, *args, **kwargs)
+        return original(*args, **kwargs)
+
+    setattr(owner, name, watched)
+    pretrain(store, out, config, resume=(out / "run.json").exists(), verbose=0)
+
+
+def _die_first(original: Any, *args: Any, **kwargs: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _die_after(original: Any, *args: Any, **kwargs: Any) -> None:
+    original(*args, **kwargs)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _die_with_half(original: Any, aside: Path, path: Path) -> None:
+    os.truncate(aside, aside.stat().st_size // 2)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def share_a_run(store: Path, out: Path, config: RunConfig, n_processes: int) -> list:
+    """Start a run on several processes, which write what they end with beside ``out``."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return [
+        started(_one_of, store, out, config, process, n_processes, port)
+        for process in range(n_processes)
+    ]
+
+
+def _one_of(
+    store: Path, out: Path, config: RunConfig, process: int, n_processes: int, port: int
+) -> None:
+    torch.set_num_threads(1)
+    os.environ |= {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "OMP_NUM_THREADS": "1",
+        "RANK": str(process),
+        "LOCAL_RANK": str(process),
+        "WORLD_SIZE": str(n_processes),
+        "LOCAL_WORLD_SIZE": str(n_processes),
+    }
+    fit = RunNet.partial_fit
+
+    def fit_and_tell(net: RunNet, *args: Any, **kwargs: Any) -> RunNet:
+        fit(net, *args, **kwargs)
+        losses = json.dumps(net.history[:, "train_loss"])
+        file = out.with_name(f"{out.name}-{process}.safetensors")
+        save_file(dict(net.task_.named_parameters()), file, metadata={"losses": losses})
+        return net
+
+    RunNet.partial_fit = fit_and_tell
+    try:
+        pretrain(store, out, config, verbose=0)
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        out.with_name(f"{out.name}-{process}.txt").write_text(told)
+        sys.exit(1)
+
+
+def last_checkpoint(out: Path) -> dict[str, Tensor]:
+    return load_file(max((out / "checkpoints").glob("step-*")))

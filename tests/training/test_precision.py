@@ -1,0 +1,169 @@
+"""Precision: bfloat16 and compilation change the speed, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from skorch.callbacks import Callback
+
+from braindecode_pars import PARSClassifier
+from braindecode_pars.pretext import PARS, PRETEXT_TASKS
+from braindecode_pars.pretraining import PretrainingNet
+from braindecode_pars.training import _precision as precision
+
+
+@pytest.fixture
+def signals():
+    return np.random.default_rng(0).normal(size=(24, 600)).astype(np.float32)
+
+
+def make(tiny, **arguments):
+    task = PARS(600, 100, **tiny)
+    return PretrainingNet(task, **{"batch_size": 8, "max_epochs": 2, "verbose": 0, **arguments})
+
+
+def losses(net):
+    return np.array(net.history[:, "train_loss"])
+
+
+def output_types(net, part, signals):
+    """Types of what a linear layer gives in one training step."""
+    types = set()
+    layer = net.module_.get_submodule(part)
+    hook = layer.register_forward_hook(lambda layer, given, out: types.add(out.dtype))
+    net.train_step((torch.from_numpy(signals[:4]), torch.zeros(4)))
+    hook.remove()
+    return types
+
+
+def test_bfloat16_is_for_the_encoder_and_weights_stay_float32(tiny, signals):
+    net = make(tiny, precision="bfloat16").initialize()
+    assert output_types(net, "encoder.blocks.0.attention.query", signals) == {torch.bfloat16}
+    assert output_types(net, "decoder.attention.key", signals) == {torch.float32}
+    assert {p.dtype for p in net.module_.parameters()} == {torch.float32}
+    assert {p.grad.dtype for p in net.module_.parameters()} == {torch.float32}
+    full = make(tiny).initialize()
+    assert output_types(full, "encoder.blocks.0.attention.query", signals) == {torch.float32}
+
+
+@pytest.mark.parametrize("task", ["pars", "mae", "mp3", "droppos", "joint"])
+def test_bfloat16_learns_what_float32_learns(task, tiny, signals):
+    """Three digits of a product are left of a float32's seven; twelve steps keep two of a loss."""
+    results = {}
+    for kind in ("float32", "bfloat16"):
+        torch.manual_seed(0)
+        net = PretrainingNet(
+            PRETEXT_TASKS[task](600, 100, **tiny),
+            batch_size=8,
+            max_epochs=4,
+            verbose=0,
+            precision=kind,
+        )
+        results[kind] = losses(net.fit(signals))
+    assert not np.array_equal(results["bfloat16"], results["float32"])
+    np.testing.assert_allclose(results["bfloat16"], results["float32"], rtol=0.02)
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
+def test_compiled_learns_the_same_under_the_same_names(backend, tiny, signals):
+    """Code is generated in the slow test only: half a minute of a C++ compiler."""
+    results = {}
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        net = make(tiny, max_epochs=3, compile=compiled, compile__backend=backend).fit(signals)
+        results[compiled] = losses(net), list(net.module_.state_dict())
+    np.testing.assert_allclose(results[True][0], results[False][0], rtol=1e-4)
+    assert results[True][1] == results[False][1]
+
+
+def test_it_is_the_encoder_that_is_compiled(tiny):
+    net = make(tiny, compile=True).initialize()
+    assert net.module_.encoder._compiled_call_impl is not None
+    assert net.module_._compiled_call_impl is None
+    assert make(tiny).initialize().module_.encoder._compiled_call_impl is None
+
+
+def test_an_unknown_precision_is_refused(tiny, signals):
+    with pytest.raises(ValueError, match=r"precision must be 'float32' or 'bfloat16', got 'half'"):
+        make(tiny, precision="half").fit(signals)
+
+
+def test_what_cuda_has_is_used_there_and_put_back(tiny, signals, monkeypatch):
+    """TF32 while training, the fused optimizer; on the CPU neither."""
+    seen = []
+
+    class Watch(Callback):
+        def on_batch_begin(self, net, **kwargs):
+            seen.append(torch.get_float32_matmul_precision())
+
+    before = torch.get_float32_matmul_precision()
+    net = make(tiny, max_epochs=1, callbacks=[Watch()]).fit(signals)
+    assert set(seen) == {before}
+    assert not net.optimizer_.param_groups[0]["fused"]
+
+    with precision._tensor_cores(torch.device("cuda")):
+        assert torch.get_float32_matmul_precision() == "high"
+    assert torch.get_float32_matmul_precision() == before
+    monkeypatch.setattr(PretrainingNet, "compute_device", torch.device("cuda"))
+    _, arguments = net.get_params_for_optimizer("optimizer", net.module_.named_parameters())
+    assert arguments["fused"]
+
+
+def test_a_classifier_in_bfloat16_predicts_in_float32(tiny, nights):
+    """Both phases in bfloat16; what it learns is close to what float32 learns."""
+    probabilities = {}
+    for kind in ("float32", "bfloat16"):
+        clf = PARSClassifier(
+            **tiny,
+            pretrain_epochs=2,
+            finetune_epochs=2,
+            random_state=0,
+            verbose=0,
+            device="cpu",
+            precision=kind,
+        ).fit(nights)
+        probabilities[kind] = clf.predict_proba(nights)
+        assert {p.dtype for p in clf.net_.module_.parameters()} == {torch.float32}
+        assert clf.net_.precision == kind
+    assert probabilities["bfloat16"].dtype == np.float32
+    assert not np.array_equal(*probabilities.values())
+    np.testing.assert_allclose(*probabilities.values(), atol=0.02)
+
+
+@pytest.mark.slow
+def test_a_compiled_classifier_learns_the_same(tiny, nights):
+    probabilities = [
+        PARSClassifier(
+            **tiny,
+            pretrain_epochs=1,
+            finetune_epochs=1,
+            random_state=0,
+            verbose=0,
+            device="cpu",
+            compile=compiled,
+        )
+        .fit(nights)
+        .predict_proba(nights)
+        for compiled in (False, True)
+    ]
+    np.testing.assert_allclose(*probabilities, atol=1e-4)
+
+
+def test_a_setting_in_torchs_newer_way_is_left_alone(tiny, signals):
+    """torch then refuses to tell the older one."""
+    matmul = torch.backends.cuda.matmul
+    before = matmul.fp32_precision
+    matmul.fp32_precision = "tf32"
+    try:
+        with precision._tensor_cores(torch.device("cuda")):
+            assert matmul.fp32_precision == "tf32"
+        make(tiny, max_epochs=1).fit(signals)
+        assert matmul.fp32_precision == "tf32"
+    finally:
+        matmul.fp32_precision = before
+
+
+def test_without_a_device_the_module_stays_where_it_is(tiny, signals):
+    net = make(tiny, max_epochs=1, device=None).fit(signals)
+    assert net.compute_device == torch.device("cpu")

@@ -1,0 +1,184 @@
+"""Lazy views: single channels for pretraining, scikit-learn's X, y, groups."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from braindecode.datasets import BaseConcatDataset
+from support.counting import Counting
+from torch.utils.data import TensorDataset
+
+from braindecode_pars import as_sklearn, datasets
+from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.windows import SingleChannelWindows
+
+
+def test_one_random_channel_and_crop_of_each_window():
+    # Every sample tells its window, channel and time.
+    window, channel, time = np.meshgrid(np.arange(4), np.arange(3), np.arange(50), indexing="ij")
+    code = torch.from_numpy(window * 10_000 + channel * 1000 + time).float()
+    single = SingleChannelWindows(TensorDataset(code), n_times=40)
+    assert len(single) == 4
+    seen = set()
+    for _ in range(300):
+        signal, no_target = single[2]
+        assert signal.shape == (40,)
+        assert signal.dtype == torch.float32
+        assert no_target == 0
+        assert torch.equal(signal.diff(), torch.ones(39))
+        assert signal[0] // 10_000 == 2
+        seen.add((int(signal[0] % 10_000) // 1000, int(signal[0]) % 1000))
+    assert {channel for channel, _ in seen} == {0, 1, 2}
+    assert {start for _, start in seen} == set(range(11))
+
+
+def test_montages_and_lengths_may_differ(nights):
+    short = TensorDataset(torch.randn(5, 7, 2000))
+    from torch.utils.data import ConcatDataset
+
+    single = SingleChannelWindows(ConcatDataset([nights, short]), n_times=2000)
+    assert all(single[i][0].shape == (2000,) for i in (0, 95, 96, 100))
+
+
+def corpora():
+    """Two corpora, 6 and 19 channels, other lengths; every sample tells which one it is of."""
+    return [
+        TensorDataset(torch.full((90, 6, 300), 1.0)),
+        TensorDataset(torch.full((10, 19, 200), 2.0)),
+    ]
+
+
+def test_several_corpora_are_one_dataset():
+    single = SingleChannelWindows(corpora())
+    assert len(single) == 100
+    assert single.n_times == 200  # the shorter ones'
+    assert [single[i][0][0].item() for i in (0, 89, 90, 99)] == [1, 1, 2, 2]
+
+
+def test_balanced_corpora_are_drawn_equally_often():
+    single = SingleChannelWindows(corpora(), balance=True)
+    assert len(single) == 180  # the larger one's ninety, twice
+    drawn = [single[i][0] for i in range(180)]
+    assert [int(signal[0]) for signal in drawn] == [1, 2] * 90
+    assert {signal.shape for signal in drawn} == {(200,)}
+
+
+def test_balanced_examples_come_from_the_whole_corpus():
+    """Every window of the largest once, those of the others equally often."""
+    small, large = (
+        TensorDataset(torch.arange(float(n)).repeat_interleave(50).reshape(n, 1, 50))
+        for n in (5, 20)
+    )
+    single = SingleChannelWindows([small, large], balance=True)
+    taken = [int(single[i][0][0]) for i in range(len(single))]
+    assert sorted(taken[0::2]) == sorted([*range(5)] * 4)
+    assert sorted(taken[1::2]) == [*range(20)]
+    assert [int(single[i][0][0]) for i in range(len(single))] == taken  # an item is one window
+    with pytest.raises(IndexError):
+        single[40]
+
+
+def test_corpora_of_several_rates_are_refused(nights):
+    slow = datasets.simulated.sleep(2, 0.1, n_chans=2, sfreq=200, random_state=0)
+    with pytest.raises(ValueError, match="different sampling rates: 100 Hz, 200 Hz"):
+        SingleChannelWindows([nights, slow], n_times=500)
+
+
+def test_nothing_to_balance():
+    with pytest.raises(ValueError, match="balance=True is for several corpora"):
+        SingleChannelWindows(corpora()[0], balance=True)
+    with pytest.raises(ValueError, match="dataset 1 has length 0"):
+        SingleChannelWindows([corpora()[0], TensorDataset(torch.randn(0, 1, 100))])
+
+
+def test_same_seed_same_crop(nights):
+    single = SingleChannelWindows(nights, n_times=500)
+    crops = []
+    for _ in range(2):
+        torch.manual_seed(4)
+        crops.append(single[9][0])
+    assert torch.equal(*crops)
+
+
+def test_only_the_asked_window_is_read(nights):
+    counting = Counting(nights)
+    SingleChannelWindows(counting, n_times=100)[5]
+    assert counting.read == [5]
+
+
+def test_bad_samples_are_refused():
+    signals = torch.randn(3, 1, 100)
+    signals[1, 0, 50] = float("nan")
+    single = SingleChannelWindows(TensorDataset(signals))
+    with pytest.raises(ValueError, match="Window 1 holds NaN or infinite samples in channel 0"):
+        single[1]
+
+
+def test_too_short_and_too_few():
+    with pytest.raises(ValueError, match="Window 1 has 100 samples, crops of 200 were asked for"):
+        SingleChannelWindows(TensorDataset(torch.randn(2, 1, 100)), n_times=200)[1]
+    with pytest.raises(ValueError, match="There are no windows"):
+        SingleChannelWindows(TensorDataset(torch.randn(0, 1, 100)))
+
+
+def test_as_sklearn_is_lazy_and_complete(nights):
+    counting = [Counting(dataset) for dataset in nights.datasets]
+    for dataset, original in zip(counting, nights.datasets, strict=True):
+        dataset.__class__ = type("Counted", (Counting, type(original)), {})
+        dataset.__dict__.update({**original.__dict__, **dataset.__dict__})
+    X, y, groups = as_sklearn(BaseConcatDataset(counting))
+    X[np.array([1, 95])]
+    assert all(dataset.read == [] for dataset in counting)
+    assert X.shape == y.shape == groups.shape == (96,)
+    assert X[np.array([1, 95])].shape == (2,)
+    np.testing.assert_array_equal(X[95], nights[95][0])
+
+
+def test_as_sklearn_needs_subjects(nights):
+    nameless = BaseConcatDataset(
+        [type(nights.datasets[0])(nights.datasets[0].raw, nights.datasets[0].metadata)]
+    )
+    with pytest.raises(ValueError, match="no entry 'subject'"):
+        as_sklearn(nameless)
+    with pytest.raises(ValueError, match="There are no labels"):
+        as_sklearn(TensorDataset(torch.randn(2, 1, 100)))
+
+
+@pytest.fixture(scope="module")
+def store(nights, tmp_path_factory):
+    return SignalStore.create(tmp_path_factory.mktemp("store"), nights, dtype="float32", verbose=0)
+
+
+def test_a_store_is_cut_into_windows(nights, store):
+    single = SingleChannelWindows(store, n_times=3000)
+    assert len(single) == 96
+    for i in (0, 23, 24, 95):
+        signal, _ = single[i]
+        assert any(np.array_equal(signal, channel) for channel in nights[i][0])
+    with pytest.raises(ValueError, match="pass n_times, the samples of a window"):
+        SingleChannelWindows(store)
+
+
+def test_crops_lie_within_the_windows_of_a_store(nights, store):
+    """A window of 3000 samples, a crop of 2990: eleven places in each of three channels."""
+    single = SingleChannelWindows(store.windows(3000), n_times=2990)
+    found = set()
+    for _ in range(300):
+        signal, _ = single[30]
+        for channel, samples in enumerate(nights[30][0]):
+            places = np.flatnonzero(samples[:11] == signal[0].item())
+            found |= {(channel, p) for p in places if np.array_equal(samples[p : p + 2990], signal)}
+    assert found == {(channel, place) for channel in range(3) for place in range(11)}
+
+
+def test_a_store_beside_windows(nights, store):
+    single = SingleChannelWindows([nights, store, store.windows(4000)])
+    assert single.n_times == 3000
+    assert len(single) == 96 + 96 + 4 * 18
+    assert {single[i][0].shape for i in (0, 96, 192, 263)} == {(3000,)}
+    signal, _ = single[96 + 50]
+    assert any(np.array_equal(signal, channel) for channel in nights[50][0])
+    slow = datasets.simulated.sleep(2, 0.1, n_chans=2, sfreq=200, random_state=0)
+    with pytest.raises(ValueError, match="different sampling rates: 200 Hz, 100 Hz"):
+        SingleChannelWindows([slow, store])

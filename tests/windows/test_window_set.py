@@ -1,0 +1,224 @@
+"""What users call windows, described without being read."""
+
+from __future__ import annotations
+
+import mne
+import numpy as np
+import pytest
+import torch
+from braindecode.datasets import BaseConcatDataset, RawDataset
+from skorch.helper import SliceDataset
+from support.counting import Counting
+from torch.utils.data import ConcatDataset, Subset, TensorDataset
+
+from braindecode_pars import as_sklearn
+from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.windows._window_set import as_window_set
+
+
+def test_a_braindecode_dataset_says_what_it_is(nights):
+    windows = as_window_set(nights)
+    assert len(windows) == 96
+    assert windows.sfreq == 100.0
+    assert [ch["ch_name"] for ch in windows.chs_info] == ["C3", "C4", "F3"]
+    assert windows.groups.tolist() == [1] * 24 + [2] * 24 + [3] * 24 + [4] * 24
+    np.testing.assert_array_equal(windows.y, [nights[i][1] for i in range(96)])
+    np.testing.assert_array_equal(windows[50][0], nights[50][0])
+
+
+def test_views_of_views_keep_everything(nights):
+    X, y, groups = as_sklearn(nights)
+    picked = np.array([90, 3, 40])
+    for view in (
+        X[picked],
+        Subset(nights, picked.tolist()),
+        Subset(Subset(nights, range(95, -1, -1)), [5, 92, 55]),
+        SliceDataset(ConcatDataset(nights.datasets))[picked],
+    ):
+        windows = as_window_set(view)
+        assert windows.sfreq == 100.0
+        np.testing.assert_array_equal(windows.y, y[picked])
+        np.testing.assert_array_equal(windows.groups, groups[picked])
+        np.testing.assert_array_equal(windows[1][0], nights[3][0])
+
+
+def test_nothing_is_read_before_it_is_asked_for(nights):
+    counting = Counting(nights.datasets[0])
+    windows = as_window_set(counting, y=np.zeros(24)).take(np.array([7, 2]))
+    assert counting.read == []
+    windows[1]
+    assert counting.read == [2]
+
+
+def test_one_recording_alone(nights):
+    windows = as_window_set(nights.datasets[2])
+    assert set(windows.groups) == {3}
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch", "epochs", "tuples", "arrays", "epochs list"])
+def test_other_containers_hold_the_same_signals(nights, kind):
+    array = np.stack([nights[i][0] for i in range(10)])
+    info = mne.create_info(["C3", "C4", "F3"], 100.0, "eeg")
+    events = np.column_stack([np.arange(10), np.zeros(10, int), np.arange(10) % 3])
+    epochs = mne.EpochsArray(array, info, events, verbose="error")
+    X = {
+        "numpy": array,
+        "torch": torch.from_numpy(array),
+        "epochs": epochs,
+        "tuples": [nights[i] for i in range(10)],
+        "arrays": list(array),
+        "epochs list": [epochs[i] for i in range(10)],
+    }[kind]
+    windows = as_window_set(X)
+    assert len(windows) == 10
+    np.testing.assert_array_equal(windows[4][0], array[4])
+    assert windows.sfreq == (100.0 if "epochs" in kind else None)
+    if "epochs" in kind:
+        np.testing.assert_array_equal(windows.y, events[:, 2])
+    if kind == "tuples":
+        np.testing.assert_array_equal(windows.y, [nights[i][1] for i in range(10)])
+
+
+def test_given_labels_and_groups_win(nights):
+    windows = as_window_set(nights, y=["a"] * 96, groups=np.arange(96))
+    assert set(windows.y) == {"a"}
+    assert windows.groups[17] == 17
+
+
+def test_target_transform_is_obeyed(nights):
+    transformed = BaseConcatDataset(nights.datasets, target_transform=lambda label: label + 10)
+    np.testing.assert_array_equal(as_window_set(transformed).y, as_window_set(nights).y + 10)
+
+
+def test_bad_samples_are_named_by_window_and_channel(nights):
+    array = np.stack([nights[i][0] for i in range(5)])
+    array[3, 1, 17] = np.nan
+    info = mne.create_info(["C3", "C4", "F3"], 100.0, "eeg")
+    epochs = mne.EpochsArray(array, info, verbose="error")
+    with pytest.raises(ValueError, match="Window 3 holds NaN or infinite samples in channel C4"):
+        as_window_set(epochs).check()
+    array[3, 1, 17] = np.inf
+    with pytest.raises(ValueError, match="Window 3 holds NaN or infinite samples in channel 1"):
+        as_window_set(array).check()
+
+
+def test_windows_of_different_shapes_are_named():
+    ragged = [np.zeros((2, 100)), np.zeros((2, 100)), np.zeros((2, 90))]
+    with pytest.raises(ValueError, match=r"Window 2 has shape \(2, 90\), window 0 has \(2, 100\)"):
+        as_window_set(ragged).check()
+
+
+def test_mixed_sampling_rates_are_refused(nights):
+    slow = mne.io.RawArray(np.zeros((3, 8000)), mne.create_info(3, 80.0, "eeg"), verbose="error")
+    other = type(nights.datasets[0])(slow, nights.datasets[0].metadata.iloc[:2])
+    with pytest.raises(ValueError, match=r"100 Hz \(4\), 80 Hz \(1\).*Resample"):
+        as_window_set(BaseConcatDataset([*nights.datasets, other]))
+    with pytest.raises(ValueError, match="sampled at 100 Hz, the argument sfreq is at 200 Hz"):
+        as_window_set(nights, sfreq=200)
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        ("windows", TypeError, "X is a str; windows are a braindecode windows dataset"),
+        (3, TypeError, "X is a int; windows are"),
+        (np.zeros((5, 100)), ValueError, r"X has shape \(5, 100\); windows have shape"),
+        (np.zeros((5, 2, 100), complex), ValueError, "complex128 values; EEG samples are real"),
+        ([1.0, 2.0], ValueError, r"first item has shape \(\)"),
+    ],
+)
+def test_what_are_no_windows(X, error, message):
+    with pytest.raises(error, match=message):
+        as_window_set(X)
+
+
+def test_a_mask_is_no_list_of_indices(nights):
+    with pytest.raises(ValueError, match=r"given by bool indices; it needs integers"):
+        as_window_set(Subset(nights, np.ones(96, bool)))
+
+
+def test_lazy_epochs_are_loaded(nights):
+    raw = nights.datasets[0].raw
+    epochs = mne.make_fixed_length_epochs(raw, 30.0, preload=False, verbose="error")
+    windows = as_window_set(epochs)
+    assert len(windows) == 24
+    np.testing.assert_allclose(windows[3][0], nights[3][0], rtol=1e-6)
+    assert not epochs.preload
+
+
+def test_recordings_whose_labels_and_subjects_differ_in_type(nights):
+    """NumPy would make strings of the numbers, and person 1 would be somebody else."""
+    first, second = (
+        type(d)(d.raw, d.metadata, {"subject": s})
+        for d, s in zip(nights.datasets, (1, "S2"), strict=False)
+    )
+    windows = as_window_set(BaseConcatDataset([first, second]))
+    assert set(windows.groups.tolist()) == {1, "S2"}
+    second.metadata = second.metadata.assign(target="a")
+    second.y = second.metadata["target"].to_list()
+    windows = as_window_set(BaseConcatDataset([first, second]))
+    assert {type(label) for label in windows.y.tolist()} == {int, str}
+
+
+def test_nested_lists_are_windows():
+    array = np.random.default_rng(0).normal(size=(3, 2, 5)).astype(np.float32)
+    windows = as_window_set(array.tolist())
+    assert windows.check() == (2, 5)
+    np.testing.assert_array_equal(windows[1][0], array[1])
+
+
+def test_continuous_recordings_must_be_windowed_first(nights):
+    raw = BaseConcatDataset([RawDataset(nights.datasets[0].raw, {"subject": 1})])
+    with pytest.raises(TypeError, match="cut them into windows first"):
+        as_window_set(raw)
+
+
+def test_lengths_must_agree():
+    with pytest.raises(ValueError, match=r"y has shape \(4,\); 5 windows need one entry each"):
+        as_window_set(np.zeros((5, 2, 100)), y=np.zeros(4))
+    with pytest.raises(ValueError, match="There are no windows"):
+        as_window_set(np.zeros((0, 2, 100))).check()
+
+
+def test_a_dataset_without_metadata_is_read_item_by_item():
+    windows = as_window_set(TensorDataset(torch.randn(6, 2, 50)))
+    assert windows.check() == (2, 50)
+    assert windows.y is None
+    assert windows.sfreq is None
+
+
+@pytest.fixture(scope="module")
+def store(nights, tmp_path_factory):
+    return SignalStore.create(tmp_path_factory.mktemp("store"), nights, dtype="float32", verbose=0)
+
+
+def test_windows_of_a_store_are_known_without_reading(nights, store, monkeypatch):
+    read = []
+    monkeypatch.setattr(SignalStore, "_crops", lambda *arguments: read.append(arguments))
+    windows = as_window_set(store.windows(1000))
+    assert len(windows) == 4 * 72
+    assert windows.sfreq == 100.0
+    assert windows.y is None
+    assert windows.groups.tolist() == [1] * 72 + [2] * 72 + [3] * 72 + [4] * 72
+    assert [ch["ch_name"] for ch in windows.chs_info] == ["C3", "C4", "F3"]
+    assert windows.check() == windows.take([5, 9]).check() == (3, 1000)
+    several = as_window_set(ConcatDataset([store.windows(1000), Subset(store.windows(700), [3])]))
+    assert several.shortest() == 700
+    assert several.take([0, 1]).shortest() == 1000
+    with pytest.raises(ValueError, match=r"Window 288 has shape \(3, 700\), window 0 has \(3, 10"):
+        several.check()
+    assert read == []
+
+
+def test_windows_beside_those_of_a_store_are_read(nights, store):
+    both = as_window_set(ConcatDataset([store.windows(1000), nights]))
+    assert both.shapes is None
+    assert both.shortest() == 1000
+    np.testing.assert_array_equal(both[288 + 7][0], nights[7][0])
+    np.testing.assert_array_equal(both[2][0], nights[0][0][:, 2000:])
+
+
+def test_a_store_itself_has_no_windows(store):
+    with pytest.raises(ValueError, match=r"give windows of it, store\.windows\(n_times\)"):
+        as_window_set(store)
+    assert len(as_window_set(store, n_times=3000)) == 96
