@@ -5,9 +5,9 @@ from __future__ import annotations
 from graphlib import TopologicalSorter
 
 import pytest
-from support.structure import MODULES, floors, imports, reach, room_of, rooms
+from support.structure import MODULES, imports, layers, part_of, parts, reach
 
-#: What each room, a folder or a file of the package, may import.
+#: What each part of the package, a folder or a file, may import.
 MAY_IMPORT = {
     "_columns": set(),
     "_hosts": set(),
@@ -45,13 +45,13 @@ MAY_IMPORT = {
 TOP = {"__main__", "benchmarks", "cli"}
 
 
-@pytest.mark.parametrize("room", sorted(MAY_IMPORT))
-def test_a_room_imports_what_it_may(room):
-    assert rooms()[room] <= MAY_IMPORT[room]
+@pytest.mark.parametrize("part", sorted(MAY_IMPORT))
+def test_a_part_imports_what_it_may(part):
+    assert parts()[part] <= MAY_IMPORT[part]
 
 
-def test_every_room_has_a_rule():
-    assert set(rooms()) == {*MAY_IMPORT, *TOP}
+def test_every_part_has_a_rule():
+    assert set(parts()) == {*MAY_IMPORT, *TOP}
 
 
 #: Modules of pretext/ that several tasks share.
@@ -59,7 +59,7 @@ SHARED = ("_grid", "base", "grid", "pairwise")
 
 
 def test_pretext_tasks_do_not_import_each_other():
-    tasks = [name for name in MODULES if room_of(name) == "pretext" and name.count(".") == 2]
+    tasks = [name for name in MODULES if part_of(name) == "pretext" and name.count(".") == 2]
     tasks = [name for name in tasks if name.rpartition(".")[2] not in SHARED]
     assert len(tasks) >= 5
     for task in tasks:
@@ -67,7 +67,7 @@ def test_pretext_tasks_do_not_import_each_other():
 
 
 def test_recipes_do_not_import_each_other():
-    recipes = [name for name in MODULES if room_of(name) == "datasets" and name.count(".") == 2]
+    recipes = [name for name in MODULES if part_of(name) == "datasets" and name.count(".") == 2]
     assert len(recipes) >= 8
     for recipe in recipes:
         assert imports(recipe).isdisjoint(recipes)
@@ -79,14 +79,14 @@ def test_there_are_no_circles():
     assert list(TopologicalSorter(graph).static_order())
 
 
-def test_there_are_eight_floors():
-    assert max(floors().values()) <= 8
+def test_there_are_eight_layers():
+    assert max(layers().values()) <= 8
 
 
 def test_band_power_reaches_windows_only():
     """In particular no store: an import for isinstance would bring its writer along."""
     reached = reach("braindecode_pars.evaluation.band_power")
-    assert {room_of(module) for module in reached} <= {"windows", "_sampling_rate"}
+    assert {part_of(module) for module in reached} <= {"windows", "_sampling_rate"}
     assert len(reached) <= 3
 
 

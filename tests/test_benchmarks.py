@@ -9,8 +9,8 @@ import torch
 from docutils.core import publish_doctree
 
 from braindecode_pars.benchmarks import Row
-from braindecode_pars.benchmarks._table import as_rst, circumstances
 from braindecode_pars.benchmarks._measuring import peak_bytes, ratio
+from braindecode_pars.benchmarks._table import as_rst, circumstances
 from braindecode_pars.benchmarks._training_loop import flops_of_window, matmul_rate
 from braindecode_pars.pretext import PARS
 

@@ -30,7 +30,7 @@ from braindecode_pars.signal_store._writing import (
     check_not_truncated,
     create,
 )
-from braindecode_pars.windows._subjects import person
+from braindecode_pars.windows._subjects import subject_key
 
 __all__ = ["SignalStore"]
 
@@ -445,10 +445,10 @@ class SignalStore:
         recordings = self._recordings
         if subjects is not None:
             kept = self._known(subjects)
-            recordings = tuple(r for r in recordings if person(r.subject) in kept)
+            recordings = tuple(r for r in recordings if subject_key(r.subject) in kept)
         left_out = self._known(exclude or ())
         if left_out:
-            recordings = tuple(r for r in recordings if person(r.subject) not in left_out)
+            recordings = tuple(r for r in recordings if subject_key(r.subject) not in left_out)
             unknown = sum(recording.subject is None for recording in recordings)
             if unknown:
                 raise ValueError(
@@ -462,8 +462,8 @@ class SignalStore:
     def _known(self, subjects: Iterable) -> set[str]:
         if isinstance(subjects, str):
             raise TypeError(f"subjects is the string {subjects!r}; give a list of subjects.")
-        asked = {person(subject) for subject in subjects}
-        there = list(map(person, self.subjects))
+        asked = {subject_key(subject) for subject in subjects}
+        there = list(map(subject_key, self.subjects))
         absent = sorted(asked.difference(there))
         if absent:
             shown = ", ".join(there[:10]) + (", ..." if len(there) > 10 else "")

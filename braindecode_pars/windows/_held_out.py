@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
-from braindecode_pars.windows._subjects import person
+from braindecode_pars.windows._subjects import subject_key
 from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = ["drop_held_out", "hold_out"]
@@ -96,8 +96,10 @@ def drop_held_out(
     if _same_source(windows.source, valid.source):
         keep &= ~np.isin(windows.indices, valid.indices)
     if valid.groups is not None and windows.groups is not None:
-        held_out = set(map(person, valid.groups.tolist())) - set(map(person, train.groups.tolist()))
-        keep &= [person(subject) not in held_out for subject in windows.groups.tolist()]
+        held_out = set(map(subject_key, valid.groups.tolist())) - set(
+            map(subject_key, train.groups.tolist())
+        )
+        keep &= [subject_key(subject) not in held_out for subject in windows.groups.tolist()]
     elif valid.groups is not None and set(valid.groups.tolist()) - set(train.groups.tolist()):
         warnings.warn(
             "The unlabelled windows do not tell their subjects, so people who are held out for "

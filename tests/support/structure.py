@@ -1,6 +1,6 @@
 """How the modules of the package depend on each other, read from their imports.
 
-``python tests/support/structure.py [PACKAGE]`` prints the floors and the reach of some modules;
+``python tests/support/structure.py [PACKAGE]`` prints the layers and the reach of some modules;
 PACKAGE is the folder of another version of the package.
 """
 
@@ -50,38 +50,38 @@ def reach(name: str) -> set[str]:
     return reached - {name}
 
 
-def room_of(name: str) -> str:
+def part_of(name: str) -> str:
     """The folder or file at the top of the package that a module belongs to."""
     return name.split(".")[1] if "." in name else ""
 
 
-def rooms() -> dict[str, set[str]]:
-    """What every room imports of the others; the package's own names are not counted."""
+def parts() -> dict[str, set[str]]:
+    """What every part imports of the others; the package's own names are not counted."""
     found: dict[str, set[str]] = {}
     for name in MODULES:
-        if room_of(name):
-            others = {room_of(module) for module in imports(name)}
-            found.setdefault(room_of(name), set()).update(others - {room_of(name), ""})
+        if part_of(name):
+            others = {part_of(module) for module in imports(name)}
+            found.setdefault(part_of(name), set()).update(others - {part_of(name), ""})
     return found
 
 
-def floors() -> dict[str, int]:
-    """A room stands one floor above the highest room that it imports."""
-    graph = rooms()
+def layers() -> dict[str, int]:
+    """A part is one layer above the highest part that it imports."""
+    graph = parts()
 
     @cache
-    def floor(room: str) -> int:
-        return 1 + max(map(floor, graph[room]), default=0)
+    def layer(part: str) -> int:
+        return 1 + max(map(layer, graph[part]), default=0)
 
-    return {room: floor(room) for room in graph}
+    return {part: layer(part) for part in graph}
 
 
 def show(root: Path) -> None:
-    """Print floors and reach."""
+    """Print layers and reach."""
     read(root)
-    found = floors()
+    found = layers()
     for number in range(max(found.values()), 0, -1):
-        print(f"floor {number}: {', '.join(sorted(r for r in found if found[r] == number))}")
+        print(f"layer {number}: {', '.join(sorted(r for r in found if found[r] == number))}")
     for name in ("evaluation.band_power", "evaluation.compare", "windows", "callbacks"):
         full = f"braindecode_pars.{name}"
         if full in MODULES:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from braindecode_pars.windows._subjects import person
+from braindecode_pars.windows._subjects import subject_key
 
 
 @pytest.mark.parametrize("same", [7, "7", "007", np.int64(7)])
 def test_numbers_are_one_person_however_they_are_written(same):
-    assert person(same) == "7"
+    assert subject_key(same) == "7"
 
 
 def test_other_names_stay_apart():
     names = ["P07", "P7", "7a", 7, "0.7", "\u0667", None, ""]
-    assert len({person(name) for name in names}) == len(names)
+    assert len({subject_key(name) for name in names}) == len(names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from braindecode_pars.windows._subjects import person
+from braindecode_pars.windows._subjects import subject_key
 
 __all__ = ["leak_sentences", "parts_of", "seen_before"]
 
@@ -19,9 +19,9 @@ def seen_before(fitted: Any, test_subjects: Sequence) -> dict[str, Any]:
         ``subjects``, and ``unknown``: whether an encoder does not say whom it has seen.
     """
     cards = [part.encoder_card_ for part in parts_of(fitted) if hasattr(part, "encoder_card_")]
-    seen = {person(subject) for card in cards for subject in card.seen_subjects}
+    seen = {subject_key(subject) for card in cards for subject in card.seen_subjects}
     return {
-        "subjects": [subject for subject in test_subjects if person(subject) in seen],
+        "subjects": [subject for subject in test_subjects if subject_key(subject) in seen],
         "unknown": any(None in (card.subjects, card.finetune_subjects) for card in cards),
     }
 
