@@ -1,4 +1,4 @@
-"""Names of the columns in the tables of this package: scores of protocols, losses of trainings."""
+"""Names of the columns in tables of scores and of training losses."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ SCORES = [
     "metric",
     "value",
 ]
-#: The ``subject`` of scores that are computed over all test windows together.
+#: Value of ``subject`` in scores that are computed over all test windows together.
 POOLED = "all"
 
 #: Training loss relative to chance.
 RELATIVE = "train_loss_relative"
-#: Columns of losses; a task that has parts adds one for each, such as ``train_loss_relative_mae``.
+#: Columns of losses. A task with parts adds one column per part: ``train_loss_relative_mae``.
 LOSSES = ["train_loss", "valid_loss", RELATIVE]
 
 
 def part_of(column: str) -> str | None:
-    """The part of a pretext task whose loss is in a column; None for any other column."""
+    """Return the part of a pretext task whose loss is in a column; None for any other column."""
     prefix = f"{RELATIVE}_"
     return column.removeprefix(prefix) if column.startswith(prefix) else None
 
 
 def loss_columns(columns: Iterable[str]) -> list[str]:
-    """The columns of losses, then those of the parts of a task that are among ``columns``."""
+    """Return the columns of losses, followed by the columns of parts that are in ``columns``."""
     parts = sorted({str(name) for name in columns if part_of(str(name)) is not None})
     return [*LOSSES, *parts]

@@ -1,23 +1,23 @@
-"""braindecode and torchaudio, imported first: where they do not fit torch, one sentence says so.
+"""Import of braindecode and torchaudio, with a short error if torchaudio does not match torch.
 
-The packages that need braindecode import this before anything else.
+Every subpackage that needs braindecode imports this module first.
 """
 
 import warnings
 
 try:
-    import torchaudio  # noqa: F401  braindecode imports it
+    import torchaudio  # noqa: F401  braindecode imports torchaudio
 except (ImportError, OSError, RuntimeError) as error:
     import torch
 
     raise ImportError(
-        f"torch {torch.__version__} and torchaudio do not load together "
-        f"({(str(error) or type(error).__name__).splitlines()[0]}): install a pair built for "
+        f"torch {torch.__version__} and torchaudio cannot be imported together "
+        f"({(str(error) or type(error).__name__).splitlines()[0]}): install versions built for "
         "the same CUDA version, for example with: pip install --force-reinstall "
         "'torch>=2.11,<2.15' 'torchaudio>=2.11,<2.12'"
     ) from None
 
 with warnings.catch_warnings():
-    # braindecode 1.8 asks MNE for montages by names that MNE is about to retire.
+    # braindecode 1.8 uses names of montages that MNE has deprecated.
     warnings.filterwarnings("ignore", "Montage name", FutureWarning)
     import braindecode.models  # noqa: F401

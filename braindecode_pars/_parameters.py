@@ -1,4 +1,4 @@
-"""Checks of parameters: what each may be, in words that an error can show."""
+"""Rules for the values of parameters, with a text of each rule for error messages."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ _LARGEST_INTEGER = 2**63 - 1
 
 @dataclass(frozen=True)
 class Rule:
-    """What a parameter may be.
+    """Types and range of the values that a parameter accepts.
 
     Attributes
     ----------
     text : str
-        Completes "must be ...".
+        Description of the accepted values; completes "must be ...".
     kinds : tuple of type
-        A value of no such type is a TypeError. True and False are numbers only to Python, so they
-        need ``bool`` here.
+        Accepted types; any other type raises TypeError. True and False are accepted only if
+        ``bool`` is among the types, although bool is a subclass of int.
     holds : callable
-        Whether a value of these types is in range; otherwise it is a ValueError.
+        Function that returns whether a value of an accepted type is in range; any other value
+        raises ValueError.
     """
 
     text: str
@@ -46,26 +47,27 @@ class Rule:
     holds: Callable[[Any], bool] = lambda value: True
 
     def check(self, name: str, value: Any, owner: str = "") -> None:
-        """Refuse a value that is not allowed.
+        """Check that a value has an accepted type and is in range.
 
         Raises
         ------
         TypeError
-            When it is of another type.
+            When the value has another type.
         ValueError
-            When it is out of range.
+            When the value is out of range.
         """
-        told = f"{owner}: {name}" if owner else name
-        value_type = bool if str(getattr(value, "dtype", "")) == "bool" else type(value)  # NumPy's
+        full_name = f"{owner}: {name}" if owner else name
+        # NumPy's bool is not a subclass of bool.
+        value_type = bool if str(getattr(value, "dtype", "")) == "bool" else type(value)
         is_bool = value_type is bool
         if not issubclass(value_type, self.kinds) or (is_bool and bool not in self.kinds):
-            raise TypeError(f"{told} must be {self.text}, got {value!r}.")
+            raise TypeError(f"{full_name} must be {self.text}, got {value!r}.")
         if not self.holds(value):
-            raise ValueError(f"{told} must be {self.text}, got {value!r}.")
+            raise ValueError(f"{full_name} must be {self.text}, got {value!r}.")
 
 
 def integer(least: int) -> Rule:
-    """An integer of at least ``least``, of Python or NumPy."""
+    """Return a rule for an integer of Python or NumPy that is at least ``least``."""
     return Rule(
         f"an integer of at least {least}",
         (Integral,),
@@ -74,19 +76,19 @@ def integer(least: int) -> Rule:
 
 
 def number(where: str, holds: Callable[[Real], bool]) -> Rule:
-    """A finite number, with its range in words: ``number("in [0, 1)", lambda x: 0 <= x < 1)``."""
+    """Return a rule for a finite number: ``number("in [0, 1)", lambda x: 0 <= x < 1)``."""
     return Rule(f"a number {where}", (Real,), lambda value: math.isfinite(value) and holds(value))
 
 
 def positive(most: float | None = None) -> Rule:
-    """A positive number, with or without an upper bound."""
+    """Return a rule for a positive number, with or without an upper bound."""
     bound = math.inf if most is None else most
     text = "a positive number" if most is None else f"a positive number of at most {most:g}"
     return Rule(text, (Real,), lambda value: math.isfinite(value) and 0 < value <= bound)
 
 
 def choice(*values: Any) -> Rule:
-    """One of some values, of the same type."""
+    """Return a rule for one of the given values; the type must be the same."""
     return Rule(
         f"one of {', '.join(map(repr, values))}",
         (object, bool),
@@ -95,17 +97,17 @@ def choice(*values: Any) -> Rule:
 
 
 def boolean() -> Rule:
-    """True or False, of Python or NumPy."""
+    """Return a rule for True or False, of Python or NumPy."""
     return Rule("True or False", (bool,))
 
 
 def instance(text: str, *kinds: type) -> Rule:
-    """An object of some type."""
+    """Return a rule for an instance of one of the given types."""
     return Rule(text, kinds)
 
 
 def optional(rule: Rule) -> Rule:
-    """What a rule allows, or None."""
+    """Return a rule that also accepts None."""
     return Rule(
         f"{rule.text}, or None",
         (*rule.kinds, NoneType),
@@ -119,16 +121,16 @@ def check_parameters(values: Mapping[str, Any], rules: Mapping[str, Rule], owner
     Parameters
     ----------
     values : mapping of str to Any
-        Parameters by name.
+        Values by name of parameter.
     rules : mapping of str to Rule
-        Also of parameters that are not among the values.
+        Rules by name of parameter; it may contain further parameters.
     owner : str
-        What has these parameters, for the message.
+        Name of the class or function with these parameters, for the error message.
 
     Raises
     ------
     TypeError, ValueError
-        For the first that is not allowed.
+        When a value violates its rule. The message names the first such parameter.
 
     Examples
     --------
@@ -144,5 +146,5 @@ def check_parameters(values: Mapping[str, Any], rules: Mapping[str, Rule], owner
 
 
 def check_positive(**numbers: float) -> None:
-    """Check that each of some numbers is positive."""
+    """Check that all given numbers are positive."""
     check_parameters(numbers, dict.fromkeys(numbers, positive()))

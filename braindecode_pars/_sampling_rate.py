@@ -1,4 +1,4 @@
-"""The one comparison of sampling rates."""
+"""Comparison of sampling rates."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ __all__ = ["check_same_rate", "is_same_rate"]
 
 
 def is_same_rate(one: float | None, other: float | None) -> bool:
-    """Whether two sampling rates in Hz agree up to rounding; None is unknown, and agrees."""
+    """Whether two sampling rates in Hz are equal up to rounding, or one is unknown (None)."""
     return one is None or other is None or math.isclose(one, other, rel_tol=1e-5)
 
 
 def check_same_rate(
     sfreq: float | None, expected: float | None, what: str, expected_of: str
 ) -> None:
-    """Refuse signals of another sampling rate.
+    """Check that signals have the expected sampling rate.
 
     Parameters
     ----------
     sfreq, expected : float | None
-        Rates in Hz; None where one is unknown, and then nothing is compared.
+        Sampling rates in Hz; None when unknown. An unknown rate passes the check.
     what, expected_of : str
-        What has these rates, for the message: "These windows are", "the model".
+        Names of the two objects with these rates, for the error message. For example "These
+        windows are" and "the model".
 
     Raises
     ------
     ValueError
-        When both are known and differ, with both rates.
+        When both rates are known and differ. The message contains both rates.
     """
     if not is_same_rate(sfreq, expected):
         raise ValueError(

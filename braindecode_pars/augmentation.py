@@ -1,8 +1,8 @@
-"""What braindecode's augmentations lack: noise on some of the channels."""
+"""Data augmentation that braindecode does not have: noise on some of the channels."""
 
 from __future__ import annotations
 
-import braindecode_pars._hosts  # noqa: F401  before braindecode
+import braindecode_pars._hosts  # noqa: F401  must come before braindecode
 
 # isort: split
 from typing import Any
@@ -18,29 +18,32 @@ __all__ = ["ChannelNoise"]
 def add_channel_noise(
     X: Tensor, y: Tensor, channel_probability: float, std: float, rng: np.random.RandomState
 ) -> tuple[Tensor, Tensor]:
-    """Add white noise to random channels; arguments as those of :class:`ChannelNoise`."""
+    """Add white noise to random channels, with the arguments of :class:`ChannelNoise`."""
+    # NumPy draws the noise, as in braindecode; torch computes it on the device of X.
     chosen = torch.from_numpy(rng.random_sample(X.shape[:2]) < channel_probability).to(X.device)
     noise = torch.from_numpy(rng.standard_normal(X.shape)).to(X)
-    spread = std * X.std(dim=-1, keepdim=True, correction=0)
-    return X + chosen[..., None] * spread * noise, y
+    noise_std = std * X.std(dim=-1, keepdim=True, correction=0)  # (batch, n_chans, 1)
+    return X + chosen[..., None] * noise_std * noise, y
 
 
 class ChannelNoise(Transform):
-    """Gaussian noise on random channels, as loud as the channel itself (appendix A.3, EESM17).
+    """Gaussian noise on random channels, scaled to each channel (appendix A.3, EESM17).
 
-    The paper names neither the share of channels nor the level of the noise; the defaults are
-    ours. Use it as ``PARSClassifier(augmentation=ChannelNoise())``.
+    The paper specifies neither the share of channels nor the level of the noise; the defaults are
+    choices of this package. Use it as ``PARSClassifier(augmentation=ChannelNoise())``.
 
     Parameters
     ----------
     probability : float
-        Probability that a window is augmented at all.
+        Probability that a window is augmented.
     channel_probability : float
-        Probability of each channel of such a window, each on its own.
+        Probability that a channel of an augmented window receives noise. Channels are drawn
+        independently.
     std : float
-        Standard deviation of the noise, in units of the channel's in this window.
+        Standard deviation of the noise, relative to that of the channel in this window.
     random_state : int | numpy.random.RandomState | None
-        Of the draws. In PARSClassifier they follow the classifier's ``random_state`` instead.
+        Seed or generator of the random draws. PARSClassifier replaces it by its own
+        ``random_state``.
 
     Raises
     ------
@@ -75,5 +78,5 @@ class ChannelNoise(Transform):
         self.std = std
 
     def get_augmentation_params(self, *batch: Tensor) -> dict[str, Any]:
-        """Arguments of :func:`add_channel_noise`, whatever the batch."""
+        """Return the arguments of :func:`add_channel_noise`, which do not depend on the batch."""
         return dict(channel_probability=self.channel_probability, std=self.std, rng=self.rng)

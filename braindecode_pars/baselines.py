@@ -1,4 +1,4 @@
-"""Ready classifiers to compare, by name: pretext tasks, braindecode networks, band power."""
+"""Classifiers for comparisons, by name: pretext tasks, braindecode networks, band power."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["METHODS", "make_methods"]
 
 _NETWORKS = {"eegnet": "EEGNet", "shallow": "ShallowFBCSPNet"}
 
-#: Names that :func:`make_methods` knows.
+#: Method names that :func:`make_methods` accepts.
 METHODS = ("pars", "mae", "mp3", "droppos", "joint", "scratch", *_NETWORKS, "band-power")
 
 
@@ -30,31 +30,31 @@ def make_methods(
     encoder: str | Path | None = None,
     **settings: Any,
 ) -> dict[str, BaseEstimator]:
-    """Classifiers by method name, all with the same training budget, for ``evaluation.compare``.
+    """Return classifiers with the same training budget, for ``evaluation.compare``.
 
     Parameters
     ----------
     names : iterable of str
-        Of :data:`METHODS`: the pretext tasks, each pretrained in every fit on the training
-        windows; ``"scratch"``, the same model without pretraining; ``"eegnet"`` and
-        ``"shallow"`` (ShallowFBCSPNet), braindecode's networks under the same fine-tuning; and
-        ``"band-power"`` with logistic regression.
+        Method names from :data:`METHODS`. The name of a pretext task pretrains on the training
+        windows in every fit. ``"scratch"`` is the same model without pretraining. ``"eegnet"``
+        and ``"shallow"`` (ShallowFBCSPNet) are braindecode networks with the same fine-tuning.
+        ``"band-power"`` is log band power with logistic regression.
     encoder : path | str | None
-        A pretrained encoder, which becomes one more method ``"pretrained"``.
+        Pretrained encoder. It adds a method ``"pretrained"``.
     **settings
-        Arguments of :class:`~braindecode_pars.PARSClassifier`; those that
-        :class:`~braindecode_pars.estimators.NetworkClassifier` has too (``finetune_epochs``,
-        ``validation``, ...) hold for both.
+        Arguments of :class:`~braindecode_pars.PARSClassifier`. Those that
+        :class:`~braindecode_pars.estimators.NetworkClassifier` also has (``finetune_epochs``,
+        ``validation``, ...) apply to both.
 
     Returns
     -------
     dict of str to estimator
-        Unfitted, by the name that tables and figures show.
+        Unfitted classifiers. The keys are the names shown in tables and figures.
 
     Raises
     ------
     ValueError
-        For a method or a setting that is not known.
+        When a method or a setting is unknown.
 
     Examples
     --------
@@ -66,10 +66,13 @@ def make_methods(
     unknown = [name for name in names if name not in METHODS]
     if unknown:
         raise ValueError(f"Unknown method {unknown[0]!r}; known are {', '.join(METHODS)}.")
-    taken = PARSClassifier().get_params()
-    foreign = [name for name in settings if name not in taken]
-    if foreign:
-        raise ValueError(f"PARSClassifier has no {foreign[0]!r}; it has {', '.join(taken)}.")
+    accepted = PARSClassifier().get_params()
+    unknown = [name for name in settings if name not in accepted]
+    if unknown:
+        raise ValueError(
+            f"PARSClassifier has no parameter {unknown[0]!r}; its parameters are "
+            f"{', '.join(accepted)}."
+        )
     settings = {"verbose": 0, **settings}
     methods = dict(_method(name, settings) for name in names)
     if encoder is not None:

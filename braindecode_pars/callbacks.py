@@ -1,4 +1,4 @@
-"""skorch callbacks: pretraining before training, the schedule, one progress bar."""
+"""skorch callbacks: pretraining before training, learning rate schedule, progress bar."""
 
 from __future__ import annotations
 
@@ -27,53 +27,55 @@ __all__ = ["Pretraining", "ProgressLine", "WarmupCosine"]
 class Pretraining(Callback):
     """Pretrain ``module_.encoder`` in place before the first epoch of fine-tuning.
 
-    Works in any skorch net whose module has an ``encoder``, for example
-    ``EEGClassifier(PARSNet, callbacks=[Pretraining("pars", epochs=100)])``. Only the training
-    part of the internal split is seen, never the validation part. The defaults are for a laptop;
-    the paper's settings are in :mod:`~braindecode_pars.paper`.
+    This callback works in any skorch net whose module has an ``encoder``, for example
+    ``EEGClassifier(PARSNet, callbacks=[Pretraining("pars", epochs=100)])``. It pretrains on the
+    training part of the internal split only, never on the validation part. The defaults are small
+    enough for a laptop; the settings of the paper are in :mod:`~braindecode_pars.paper`.
 
     Parameters
     ----------
     task : str | type[PretextTask] | PretextTask
-        ``"pars"``, another name in ``PRETEXT_TASKS``, a task class or instance.
+        Pretext task: ``"pars"`` or another name in ``PRETEXT_TASKS``, a class or an instance.
     epochs : int
-        One example an epoch is one random channel and crop of each window. 0 skips pretraining.
+        Number of epochs. In each epoch, every window gives one example: a random crop of a random
+        channel. With 0, there is no pretraining.
     lr, batch_size, weight_decay : float, int, float
-        Of AdamW, with :class:`WarmupCosine` as schedule.
+        Learning rate, batch size and weight decay of AdamW. The learning rate follows
+        :class:`WarmupCosine`.
     task_params : dict | None
         Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
     unlabeled : torch Dataset | None
-        Windows without labels to pretrain on as well; other montages and longer windows are
-        welcome, another sampling rate is not.
+        Further windows for pretraining, without labels. They may have another montage and another
+        length, but must have the same sampling rate.
     balance : bool
-        With ``unlabeled``, take as many examples from it as from the windows of ``fit``, however
-        many there are of each; otherwise every window is one example an epoch.
+        Whether ``unlabeled`` and the windows of ``fit`` give the same number of examples per
+        epoch, whatever their sizes. With False, every window gives one example per epoch.
     callbacks : list of skorch callbacks | None
-        For the pretraining net.
+        Callbacks of the pretraining net.
     device : str | torch.device | None
-        None means that of the net being fine-tuned.
+        Device of pretraining. With None, the device of the net that is fine-tuned.
     n_times : int | None
-        Samples of the random crops. None takes the first window's, or the first unlabelled one's
-        if that is shorter.
+        Number of samples in a random crop. With None, the length of the first window or of the
+        first unlabelled window, whichever is shorter.
     precision, compile
         As in :class:`~braindecode_pars.training.Precision`.
     verbose : int
-        0 is silent, 1 shows a progress bar.
+        Verbosity: 0 prints nothing, 1 shows a progress bar.
 
     Attributes
     ----------
     net_ : PretrainingNet | None
-        After pretraining, with ``net_.history``; None before.
+        Pretraining net with its ``history``; None before pretraining.
 
     Raises
     ------
     TypeError
-        From the net's ``fit``, when its module has no PatchEncoder as ``encoder``.
+        From ``fit`` of the net, when its module has no PatchEncoder as ``encoder``.
     ValueError, TypeError
-        There too, when the task does not fit the windows, as in
+        From ``fit`` of the net, when the task does not fit the windows, as in
         :func:`~braindecode_pars.pretext.make_task`.
     KeyboardInterrupt
-        There too, after Ctrl-C; the encoder keeps what it has learned.
+        From ``fit`` of the net, after Ctrl-C. The encoder keeps the weights trained so far.
 
     Examples
     --------
@@ -141,6 +143,7 @@ class Pretraining(Callback):
         self.interrupted_ = False
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
+        # skorch passes the training part of the split here, but not to on_train_begin.
         if self.net_ is not None or self.epochs == 0:
             return
         encoder = getattr(net.module_, "encoder", None)
@@ -149,6 +152,7 @@ class Pretraining(Callback):
                 f"Pretraining needs a module with a PatchEncoder as .encoder, such as PARSNet; "
                 f"{type(net.module_).__name__} has none."
             )
+        # Pretrain in place, and remember Ctrl-C for on_train_end.
         try:
             pretrain_encoder(
                 encoder,
@@ -162,7 +166,7 @@ class Pretraining(Callback):
                 batch_size=self.batch_size,
                 weight_decay=self.weight_decay,
                 callbacks=self.callbacks,
-                on_end=self._keep,
+                on_end=self._store,
                 device=self.device or net.device,
                 precision=self.precision,
                 compile=self.compile,
@@ -172,9 +176,9 @@ class Pretraining(Callback):
             self.interrupted_ = True
             raise
 
-    def _keep(self, pretraining: PretrainingNet) -> None:
+    def _store(self, pretraining: PretrainingNet) -> None:
         self.net_ = pretraining
 
     def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
-        if self.interrupted_:  # skorch has swallowed it
+        if self.interrupted_:  # skorch catches KeyboardInterrupt without raising it again
             raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Where an electrode sits on the head: from a channel's name to a code that a network reads."""
+"""Positions of electrodes on the head, and their encoding for a neural network."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from torch import Tensor, nn
 
 __all__ = ["ElectrodeCode", "electrode_positions", "template_montage"]
 
-HEAD_RADIUS = 0.095  # metres, MNE's default sphere
+HEAD_RADIUS = 0.095  # metres, the radius of MNE's default sphere
 _EARS = {"A1", "A2", "M1", "M2"}
 _REFERENCES = {"REF", "LE", "AR", "AVG", "A1", "A2", "M1", "M2", "CAR", "LER"}
 
 
 def template_montage() -> mne.channels.DigMontage:
-    """The 10-05 system, under the name that the installed MNE has for it.
+    """Return MNE's template montage of the 10-05 system.
 
     Returns
     -------
     mne.channels.DigMontage
-        As ``raw.set_montage`` takes it.
+        Montage for ``raw.set_montage``.
 
     Examples
     --------
@@ -32,6 +32,7 @@ def template_montage() -> mne.channels.DigMontage:
     >>> {"C3", "Cz", "C4"} <= set(template_montage().ch_names)
     True
     """
+    # The name of this montage depends on the version of MNE.
     known = mne.channels.get_builtin_montages()
     return mne.channels.make_standard_montage(
         "colin27_1005" if "colin27_1005" in known else "standard_1005"
@@ -39,36 +40,38 @@ def template_montage() -> mne.channels.DigMontage:
 
 
 @functools.cache
-def _template() -> dict[str, np.ndarray]:
-    """Positions of the 10-05 system in the head frame, by upper-case name."""
+def _template_positions() -> dict[str, np.ndarray]:
+    """Return the 10-05 positions in MNE's head frame, by upper-case name."""
     montage = template_montage()
     info = mne.create_info(montage.ch_names, 1.0, "eeg").set_montage(montage)
     return {ch["ch_name"].upper(): ch["loc"][:3] for ch in info["chs"]}
 
 
 def _electrode_name(channel: str) -> str:
-    """The electrode behind names such as ``Fc5.``, ``EEG FP1-REF`` or ``C3-M2``."""
+    """Return the electrode of channel names such as ``Fc5.``, ``EEG FP1-REF`` or ``C3-M2``."""
     name = re.sub(r"^EEG\s+", "", channel.strip().upper()).rstrip(".")
     electrode, _, reference = name.partition("-")
+    # With another electrode after the dash the channel is bipolar and keeps its name.
     return electrode if reference in _REFERENCES else name
 
 
 def electrode_positions(chs_info: list[dict]) -> np.ndarray:
-    """Position of each channel's electrode on the head.
+    """Return the position of each channel's electrode on the head.
 
-    The name is looked up in the 10-05 system, so that recordings with and without digitised
-    positions agree; a name that is not in it falls back on the channel's own location.
+    The position is looked up by name in the 10-05 system, so that recordings with and without
+    digitised positions get the same positions. For a name that is not in the 10-05 system, the
+    channel's own location (``loc``) is used.
 
     Parameters
     ----------
     chs_info : list of dict
-        As in ``mne.Info["chs"]``.
+        Channel descriptions, as in ``mne.Info["chs"]``.
 
     Returns
     -------
     ndarray of float32, shape (n_chans, 3)
-        Metres in MNE's head frame; NaN for unknown electrodes, ears and mastoids, and bipolar
-        derivations.
+        Positions in metres in MNE's head frame. NaN for unknown electrodes, for ears and mastoids,
+        and for bipolar derivations.
 
     Examples
     --------
@@ -84,22 +87,24 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
         name = _electrode_name(ch["ch_name"])
         if name in _EARS:
             continue
-        known = _template().get(name)
-        if known is None:
+        position = _template_positions().get(name)
+        if position is None:
             location = ch.get("loc")
-            known = np.asarray([] if location is None else location, dtype=float)[:3]
-            if len(known) < 3 or not np.isfinite(known).all() or not known.any():
+            position = np.asarray([] if location is None else location, dtype=float)[:3]
+            # MNE uses NaN or zeros for a location that is not set.
+            if len(position) < 3 or not np.isfinite(position).all() or not position.any():
                 continue
-        row[:] = known
+        row[:] = position
     return positions
 
 
 class ElectrodeCode(nn.Module):
-    """Fourier code of 3-D electrode positions, and one learned code for unknown ones.
+    """Fourier features of 3-D electrode positions, and one learned code for unknown positions.
 
-    Sines and cosines of each coordinate, in units of the head's radius, at wavelengths of 4, 2,
-    1 and 1/2 radii, then a linear layer. It is what ``electrode_position=True`` adds to the
-    spatial tokens of :class:`~braindecode_pars.PARSNet`; the paper has none.
+    The features are sines and cosines of each coordinate at wavelengths of 4, 2, 1 and 1/2 head
+    radii. A linear layer projects them to ``embed_dim``. With ``electrode_position=True``,
+    :class:`~braindecode_pars.PARSNet` adds this code to its spatial tokens. The paper does not
+    encode positions.
 
     Parameters
     ----------
@@ -123,22 +128,26 @@ class ElectrodeCode(nn.Module):
         self.unknown_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
 
     def forward(self, positions: Tensor) -> Tensor:
-        """Encode positions.
+        """Return the codes of positions.
 
         Parameters
         ----------
         positions : Tensor, shape (..., n_chans, 3)
-            Metres in the head frame. One with a NaN in it, or at the origin, is unknown.
+            Positions in metres in the head frame. A position that contains NaN, or is the origin,
+            is unknown.
 
         Returns
         -------
         Tensor, shape (..., n_chans, embed_dim)
+            Codes of the positions.
         """
         unknown = ~(positions.isfinite().all(-1) & positions.any(-1))
         positions = positions.masked_fill(unknown[..., None], 0.0)
+
+        # Angular frequencies: a wavelength of 4 radii, halved three times.
         octaves = torch.arange(self.N_WAVELENGTHS, device=positions.device)
         positions = positions.to(self.project.weight.dtype)
         frequencies = (math.pi / 2 / HEAD_RADIUS * 2.0**octaves).to(positions.dtype)
-        angles = positions[..., None] * frequencies
+        angles = positions[..., None] * frequencies  # (..., n_chans, 3, N_WAVELENGTHS)
         code = self.project(torch.cat([angles.sin(), angles.cos()], dim=-1).flatten(-2))
         return torch.where(unknown[..., None], self.unknown_token, code)

@@ -1,4 +1,4 @@
-"""The transformer encoder that pretraining and fine-tuning share: tokens -> features."""
+"""Transformer encoder that pretraining and fine-tuning share."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["MultiHeadAttention", "PatchEncoder", "TransformerBlock"]
 
 
 class MultiHeadAttention(nn.Module):
-    """Standard multi-head attention with biases on all four projections.
+    """Multi-head attention with a bias in all four projections.
 
     Parameters
     ----------
     embed_dim : int
         Size of queries, features and output.
     num_heads : int
-        Attention heads; must divide ``embed_dim``.
+        Number of attention heads; must divide ``embed_dim``.
 
     Raises
     ------
@@ -53,25 +53,26 @@ class MultiHeadAttention(nn.Module):
         self.output = nn.Linear(embed_dim, embed_dim)
 
     def split_heads(self, x: Tensor) -> Tensor:
-        """(batch, n, embed_dim) -> (batch, num_heads, n, embed_dim / num_heads)."""
+        """Reshape (batch, n, embed_dim) to (batch, num_heads, n, embed_dim / num_heads)."""
         return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
 
     def forward(self, queries: Tensor, features: Tensor, key_mask: Tensor | None = None) -> Tensor:
-        """Let every query attend to the features.
+        """Return the output of attention for each query.
 
         Parameters
         ----------
         queries : Tensor, shape (batch, n_queries, embed_dim)
-            Who attends.
+            Vectors that attend.
         features : Tensor, shape (batch, n_features, embed_dim)
-            What is attended to.
+            Vectors that are attended to: keys and values are computed from them.
         key_mask : Tensor of bool, shape (batch, n_features) | None
-            True where a feature may be attended to. Every example needs at least one.
+            Mask that is True where a feature may be attended to. Every example needs at least one
+            True. None allows all features.
 
         Returns
         -------
         Tensor, shape (batch, n_queries, embed_dim)
-            A mixture of the features for each query.
+            Projected weighted mean of the values, for each query.
         """
         attended = F.scaled_dot_product_attention(
             self.split_heads(self.query(queries)),
@@ -79,10 +80,11 @@ class MultiHeadAttention(nn.Module):
             self.split_heads(self.value(features)),
             attn_mask=None if key_mask is None else key_mask[:, None, None, :],
         )  # (batch, num_heads, n_queries, embed_dim / num_heads)
+        # Concatenate the heads: (batch, n_queries, embed_dim).
         return self.output(attended.transpose(1, 2).flatten(-2))
 
     def weights(self, queries: Tensor, features: Tensor, key_mask: Tensor | None = None) -> Tensor:
-        """How much each query attends to each feature.
+        """Return the attention weights of each query.
 
         Parameters
         ----------
@@ -92,11 +94,12 @@ class MultiHeadAttention(nn.Module):
         Returns
         -------
         Tensor, shape (batch, num_heads, n_queries, n_features)
-            Sums to one over features.
+            Attention weights, which sum to one over the features.
         """
-        keys = self.split_heads(self.key(features)).mT
+        keys = self.split_heads(self.key(features)).mT  # (batch, num_heads, size, n_features)
         logits = self.split_heads(self.query(queries)) @ keys * keys.shape[-2] ** -0.5
         if key_mask is not None:
+            # Softmax turns -inf into a weight of zero.
             logits = logits.masked_fill(~key_mask[:, None, None, :], -torch.inf)
         return logits.softmax(dim=-1)
 
@@ -104,17 +107,17 @@ class MultiHeadAttention(nn.Module):
 class TransformerBlock(nn.Module):
     """Pre-norm transformer block (appendix A.1, equations 4 and 5).
 
-    ``x + MHSA(LN(x))``, then ``x + FF(LN(x))``: self-attention and two linear layers, each on top
-    of what came, after a layer norm.
+    The block computes ``x + MHSA(LN(x))``, then ``x + FF(LN(x))``, where LN is a layer norm, MHSA
+    is multi-head self-attention and FF is a feed-forward part of two linear layers.
 
     Parameters
     ----------
     embed_dim, num_heads, mlp_dim : int
-        Size of a token, attention heads, hidden size of the feed-forward part.
+        Size of a token, number of attention heads, and hidden size of the feed-forward part.
     drop_prob : float
-        Dropout on both residual branches.
+        Dropout probability on both residual branches.
     activation : type[nn.Module]
-        Between the two linear layers of the feed-forward part.
+        Activation between the two linear layers of the feed-forward part.
 
     Raises
     ------
@@ -148,18 +151,19 @@ class TransformerBlock(nn.Module):
         self.dropout = nn.Dropout(drop_prob)
 
     def forward(self, x: Tensor, key_mask: Tensor | None = None) -> Tensor:
-        """Attend, then feed forward; both on top of what came.
+        """Return the features of this block.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_patches, embed_dim)
-            Tokens, or the features of the block before.
+            Tokens, or the features of the previous block.
         key_mask : Tensor of bool, shape (batch, n_patches) | None
-            True where a token may be attended to.
+            Mask that is True where a token may be attended to. None allows all tokens.
 
         Returns
         -------
         Tensor, shape (batch, n_patches, embed_dim)
+            Features of the tokens.
         """
         normed = self.attention_norm(x)
         x = x + self.dropout(self.attention(normed, normed, key_mask))
@@ -167,55 +171,58 @@ class TransformerBlock(nn.Module):
 
 
 def check_activation(activation: type[nn.Module]) -> None:
-    """Refuse an activation that a file could not name.
+    """Check that an activation is a class of ``torch.nn``, so that its name can be saved.
 
     Raises
     ------
     ValueError
-        When it is not one of ``torch.nn``.
+        When the activation is not a class of ``torch.nn``.
     """
     if getattr(nn, activation.__name__, None) is not activation:
         raise ValueError(
-            f"The encoder's activation {activation!r} is not one of torch.nn, so a folder cannot "
-            "tell how to build it again; use one of torch.nn."
+            f"The encoder's activation {activation!r} is not one of torch.nn, so the encoder "
+            "cannot be rebuilt from a folder; use an activation of torch.nn."
         )
 
 
 class PatchEncoder(nn.Module):
-    """Tokenizer and transformer encoder after PatchTST (appendix A.1; Nie et al. 2023).
+    """Patch tokenizer and transformer encoder, as in PatchTST (appendix A.1; Nie et al. 2023).
 
-    The only module whose weights cross from pretraining to fine-tuning. It sees one channel
-    at a time and knows nothing of positions: whoever makes the tokens adds them.
+    Fine-tuning takes over the weights of this module, and of no other module, from pretraining.
+    The encoder processes one channel at a time and does not add positions; its caller adds them to
+    the tokens.
 
     Parameters
     ----------
     patch_size : int
-        Samples in a patch.
+        Number of samples in a patch.
     embed_dim : int
-        Size of a token; even.
+        Size of a token; must be even.
     num_layers, num_heads, mlp_dim : int
-        Transformer blocks, attention heads in each, hidden size of each feed-forward part.
+        Number of transformer blocks, number of attention heads in each block, and hidden size of
+        the feed-forward parts.
     drop_prob : float
-        Dropout on the residual branches.
+        Dropout probability on the residual branches.
     activation : type[nn.Module]
-        Of the feed-forward parts; one of ``torch.nn``, if the encoder is to be saved.
+        Activation of the feed-forward parts. To save the encoder, it must be a class of
+        ``torch.nn``.
 
     Attributes
     ----------
     config : dict
-        The constructor's arguments.
+        Arguments of the constructor.
 
     Raises
     ------
     ValueError
         When a size is not a positive integer, ``embed_dim`` is odd, or ``num_heads`` does not
-        divide it.
+        divide ``embed_dim``.
     TypeError
         When ``activation`` is not a class of modules.
 
     Notes
     -----
-    At the paper's size, which is the default, there are 12,727,808 parameters: 102,912 in the
+    The defaults are the paper's size. The encoder then has 12,727,808 parameters: 102,912 in the
     tokenizer, 1,577,984 in each block and 1,024 in the final norm.
 
     References
@@ -243,6 +250,7 @@ class PatchEncoder(nn.Module):
         activation: type[nn.Module] = nn.GELU,
     ):
         super().__init__()
+        # Check the arguments.
         for name, value in dict(
             patch_size=patch_size, embed_dim=embed_dim, num_layers=num_layers, mlp_dim=mlp_dim
         ).items():
@@ -250,13 +258,16 @@ class PatchEncoder(nn.Module):
                 raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
         if not (isinstance(activation, type) and issubclass(activation, nn.Module)):
             raise TypeError(
-                f"activation is a class such as torch.nn.GELU, not an instance or a name; got "
+                "activation must be a class such as torch.nn.GELU, not an instance or a name; got "
                 f"{activation!r}."
             )
         if embed_dim % 2:
             raise ValueError(
-                f"embed_dim must be even, a sine and a cosine for each wavelength; got {embed_dim}."
+                "embed_dim must be even, because positions are coded by pairs of a sine and a "
+                f"cosine; got {embed_dim}."
             )
+
+        # Saved with the weights, to build the same encoder again.
         self.config = dict(
             patch_size=patch_size,
             embed_dim=embed_dim,
@@ -266,6 +277,8 @@ class PatchEncoder(nn.Module):
             drop_prob=drop_prob,
             activation=activation,
         )
+
+        # Layers
         self.tokenizer = PatchEmbedding(patch_size, embed_dim)
         self.blocks = nn.ModuleList(
             TransformerBlock(embed_dim, num_heads, mlp_dim, drop_prob, activation)
@@ -275,7 +288,7 @@ class PatchEncoder(nn.Module):
 
     @property
     def patch_size(self) -> int:
-        """Samples in a patch."""
+        """Number of samples in a patch."""
         return self.tokenizer.in_features
 
     @property
@@ -284,33 +297,35 @@ class PatchEncoder(nn.Module):
         return self.tokenizer.out_features
 
     def tokenize(self, patches: Tensor) -> Tensor:
-        """Embed patches one by one, without positions.
+        """Return the tokens of patches, without positions.
 
         Parameters
         ----------
         patches : Tensor, shape (batch, n_patches, patch_size)
-            Of signals after :func:`~braindecode_pars.tokens.instance_norm`.
+            Patches of signals after :func:`~braindecode_pars.tokens.instance_norm`.
 
         Returns
         -------
         Tensor, shape (batch, n_patches, embed_dim)
+            One token per patch.
         """
         return self.tokenizer(patches)
 
     def forward(self, tokens: Tensor, key_mask: Tensor | None = None) -> Tensor:
-        """Turn tokens into features.
+        """Return the features of tokens.
 
         Parameters
         ----------
         tokens : Tensor, shape (batch, n_patches, embed_dim)
-            With whatever positions they are to carry.
+            Tokens; the caller has added their positions.
         key_mask : Tensor of bool, shape (batch, n_patches) | None
-            True where a token may be attended to, in every block.
+            Mask that is True where a token may be attended to, in every block. None allows all
+            tokens.
 
         Returns
         -------
         Tensor, shape (batch, n_patches, embed_dim)
-            After the final layer norm.
+            Features after the final layer norm.
         """
         for block in self.blocks:
             tokens = block(tokens, key_mask)

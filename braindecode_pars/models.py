@@ -1,4 +1,4 @@
-"""PARSNet: one shared encoder for every channel, one learnable query over the channels."""
+"""PARSNet: one encoder shared by all channels, then cross-attention over the channels."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_posi
 
 __all__ = ["PARSNet", "embed_signals", "patch_size_for"]
 
-#: A patch is this share of the window when nothing tells the sampling rate: 1 s of 30 s.
+#: Patches per window when the sampling rate is unknown: 1 s of the 30 s windows of the paper.
 PATCHES_PER_WINDOW = 30
 
-#: Arguments of :meth:`PARSNet.from_pretrained` that are for the download.
+#: Arguments of :meth:`PARSNet.from_pretrained` that belong to the download.
 HUB_ARGUMENTS = {"revision", "cache_dir", "force_download", "local_files_only", "token"}
 
-#: Arguments of :meth:`PARSNet.save_pretrained` beside those of ``push_to_hub``.
+#: Arguments of :meth:`PARSNet.save_pretrained`, apart from those of ``push_to_hub``.
 SAVE_ARGUMENTS = {"config", "model_card_kwargs", "push_to_hub", "repo_id"}
 
 
 def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | None) -> int:
-    """Samples in a patch.
+    """Return the number of samples in a patch.
 
     Parameters
     ----------
     patch_seconds : float
         Length of a patch in seconds.
     sfreq : float | None
-        Sampling rate in Hz. None makes a patch a thirtieth of the window, as one second is of the
-        paper's windows.
+        Sampling rate in Hz. With None, a patch is a thirtieth of the window. This is one second
+        of the 30 s windows of the paper.
     n_times : int | None
-        Samples of a window, where known.
+        Number of samples in a window; None when it is unknown.
 
     Returns
     -------
     int
-        At least 1.
+        Number of samples, at least 1.
 
     Raises
     ------
@@ -70,15 +70,18 @@ def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | Non
     """
     if not 0 < patch_seconds < float("inf"):
         raise ValueError(f"patch_seconds must be positive, got {patch_seconds}.")
+    # Unknown sampling rate: a share of the window.
     if sfreq is None:
         if n_times is None:
             raise ValueError(
-                "The length of a patch needs sfreq, or the window's n_times to take a share of; "
-                "neither is specified or can be inferred."
+                "The patch size needs sfreq, or n_times of a window; neither is specified or can "
+                "be inferred."
             )
         return max(1, round(n_times / PATCHES_PER_WINDOW))
     if not 0 < sfreq < float("inf"):
         raise ValueError(f"sfreq must be a positive number of Hz, got {sfreq}.")
+
+    # Known sampling rate: seconds to samples.
     patch_size = max(1, round(patch_seconds * sfreq))
     if n_times is not None and n_times < patch_size:
         raise ValueError(
@@ -89,7 +92,7 @@ def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | Non
 
 
 def _inferred(signal_argument: Callable[[], Any]) -> Any:
-    """One of EEGModuleMixin's signal arguments; None where it can not be inferred."""
+    """Return a signal argument of EEGModuleMixin; None when it cannot be inferred."""
     try:
         return signal_argument()
     except ValueError:
@@ -97,19 +100,21 @@ def _inferred(signal_argument: Callable[[], Any]) -> Any:
 
 
 def embed_signals(encoder: PatchEncoder, x: Tensor) -> Tensor:
-    """Embed single channels: grid patches, positions, encoder, mean over time (section 2.4).
+    """Return one vector per single-channel signal.
+
+    The steps are grid patches, positions, encoder and mean over time (section 2.4).
 
     Parameters
     ----------
     encoder : PatchEncoder
-        With or without gradients, and in the mode it is in.
+        Encoder of the patches. Its training or evaluation mode is not changed.
     x : Tensor, shape (batch, n_times)
-        At least one patch long, in any unit and of any floating type.
+        Signals of at least one patch, in any unit and of any floating-point type.
 
     Returns
     -------
     Tensor, shape (batch, embed_dim)
-        One vector for each signal.
+        One vector per signal.
 
     Examples
     --------
@@ -120,18 +125,22 @@ def embed_signals(encoder: PatchEncoder, x: Tensor) -> Tensor:
     >>> embed_signals(encoder, torch.randn(8, 3000)).shape
     torch.Size([8, 32])
     """
+    # Patches to tokens: (batch, n_times) -> (batch, n_patches, embed_dim).
     normed = instance_norm(x).to(encoder.norm.weight.dtype)
     tokens = encoder.tokenize(grid_patches(normed, encoder.patch_size))
-    dtype = torch.promote_types(tokens.dtype, torch.float32)  # for the angles
+
+    # Add positions, computed in at least float32: bfloat16 cannot represent large positions.
+    dtype = torch.promote_types(tokens.dtype, torch.float32)
     times = torch.arange(tokens.shape[1], device=x.device, dtype=dtype)
     positions = sinusoidal_positions(times, encoder.embed_dim).to(tokens.dtype)
-    return encoder(tokens + positions).mean(dim=1)
+    return encoder(tokens + positions).mean(dim=1)  # (batch, embed_dim)
 
 
 def _activation(name: str) -> type[nn.Module]:
-    """The class behind a name such as ``torch.nn.modules.activation.GELU``, of torch only.
+    """Return the activation class for a name such as ``torch.nn.modules.activation.GELU``.
 
-    braindecode would import whatever a file from somebody else names.
+    Only classes of torch are accepted. braindecode would import any module that an untrusted
+    ``config.json`` names.
     """
     if not name.startswith("torch.nn.") or not hasattr(nn, name.rpartition(".")[2]):
         raise ValueError(f"activation {name!r} is not one of torch.nn")
@@ -141,53 +150,55 @@ def _activation(name: str) -> type[nn.Module]:
 class PARSNet(EEGModuleMixin, nn.Module):
     r"""PARSNet: multi-channel fine-tuning of a single-channel encoder (Sandino et al. 2025).
 
-    Every channel is cut into adjacent patches, embedded by the pretrained encoder and averaged
-    over time; a cross-attention layer with one learnable query collapses these spatial tokens;
-    a linear layer predicts (section 2.4). No learnable shape depends on the number of channels
-    or samples, so one model serves any montage and window length.
+    The encoder embeds the patches of each channel separately, and the mean over time gives one
+    spatial token per channel. A cross-attention layer with one learnable query pools the spatial
+    tokens. A linear layer predicts the logits (section 2.4). No learnable shape depends on the
+    number of channels or samples, so one model works with any montage and window length.
 
     Parameters
     ----------
     n_outputs : int
-        Classes; so many logits come out.
+        Number of classes.
     n_chans : int | None
-        Channels. They may be others in :meth:`forward`.
+        Number of channels. :meth:`forward` accepts other numbers.
     chs_info : list of dict | None
-        As in ``mne.Info["chs"]``; names of channels are what electrode positions come from.
+        Channels as in ``mne.Info["chs"]``. Electrode positions are looked up by channel name.
     n_times : int | None
-        Samples of a window. They may be others in :meth:`forward`.
+        Number of samples in a window. :meth:`forward` accepts other numbers.
     input_window_seconds : float | None
-        Length of a window in seconds; of this, ``n_times`` and ``sfreq`` two tell the third.
+        Length of a window in seconds. Any two of ``input_window_seconds``, ``n_times`` and
+        ``sfreq`` determine the third.
     sfreq : float | None
         Sampling rate in Hz.
     patch_seconds : float
-        Length of a patch in seconds. Where ``sfreq`` is neither given nor inferable, a patch is
-        a thirtieth of the window, as one second is of the paper's windows, and a warning says so.
+        Length of a patch in seconds. When ``sfreq`` is neither passed nor inferred, a patch is a
+        thirtieth of the window (1 s of the 30 s windows of the paper), and PARSNet warns.
     patch_size : int | None
-        Length of a patch in samples, instead of ``patch_seconds``; ``sfreq`` is not needed then.
+        Length of a patch in samples. It replaces ``patch_seconds``, and ``sfreq`` is then not
+        needed.
     channel_drop_prob : float
-        Probability to drop a spatial token in training; at least one is kept. Dropped before
-        the encoder, which costs less and changes nothing.
+        Probability of dropping a spatial token in training. At least one token is always kept.
+        Channels are dropped before the encoder; the result is the same and the cost is lower.
     electrode_position : bool
-        Add a code of the electrode's 3-D position to its spatial token. Without it (the paper)
-        the model cannot tell C3 from C4. Positions come from the names in ``chs_info``, or from
-        ``pos`` in :meth:`forward`.
+        Whether a code of the 3-D electrode position is added to each spatial token. Without it,
+        as in the paper, the model cannot distinguish C3 from C4. Positions come from the channel
+        names in ``chs_info``, or from ``pos`` in :meth:`forward`.
     embed_dim, num_layers, num_heads, mlp_dim : int
-        Of the encoder, see :class:`~braindecode_pars.PatchEncoder`. The spatial attention has
-        ``num_heads`` heads too.
+        Sizes of the encoder, see :class:`~braindecode_pars.PatchEncoder`. The spatial attention
+        also has ``num_heads`` heads.
     drop_prob : float
-        Dropout of the encoder.
+        Dropout probability of the encoder.
     activation : type[nn.Module]
-        Of the encoder's feed-forward parts.
+        Activation in the feed-forward layers of the encoder.
 
     Attributes
     ----------
     encoder : PatchEncoder
-        What pretraining trains.
+        Encoder of single channels, the part that is pretrained.
     final_layer : torch.nn.Linear
-        From the pooled token to logits; nothing that is learned comes after it.
+        Last layer, from the pooled token to the logits. No learnable layer follows it.
     load_report : LoadReport | None
-        What :meth:`from_pretrained` found; None in a model that was not loaded.
+        Tensors that :meth:`from_pretrained` loaded; None in a model that was not loaded.
 
     Raises
     ------
@@ -241,7 +252,10 @@ class PARSNet(EEGModuleMixin, nn.Module):
             input_window_seconds=input_window_seconds,
             sfreq=sfreq,
         )
+        # The mixin has inferred and stored these; its properties are used from here on.
         del n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq
+
+        # Check the arguments and find the patch size.
         for name, value in (("n_outputs", self._n_outputs), ("n_times", self._n_times)):
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value}.")
@@ -256,15 +270,16 @@ class PARSNet(EEGModuleMixin, nn.Module):
         self.channel_drop_prob = channel_drop_prob
         self.electrode_position = electrode_position
 
+        # Build the layers.
         self.encoder = PatchEncoder(
             patch_size, embed_dim, num_layers, num_heads, mlp_dim, drop_prob, activation
         )
         if electrode_position:
-            known = None
+            positions = None
             if self._chs_info is not None:
-                known = torch.from_numpy(electrode_positions(self._chs_info))
-            # Not in the state_dict: weights must fit any montage.
-            self.register_buffer("positions", known, persistent=False)
+                positions = torch.from_numpy(electrode_positions(self._chs_info))
+            # Not in the state_dict: saved weights must load with any montage.
+            self.register_buffer("positions", positions, persistent=False)
             self.electrode_code = ElectrodeCode(embed_dim)
         self.query_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
         self.spatial_attention = MultiHeadAttention(embed_dim, num_heads)
@@ -273,41 +288,43 @@ class PARSNet(EEGModuleMixin, nn.Module):
     def _warn_of_unknown_rate(self, patch_size: int) -> None:
         if _inferred(lambda: self.sfreq) is None:
             warnings.warn(
-                f"PARSNet was not told the sampling rate; a patch is {patch_size} samples long, a "
-                "thirtieth of the window. Pass sfreq (in Hz); to EEGClassifier, module__sfreq.",
-                stacklevel=4,  # braindecode wraps __init__
+                f"PARSNet: sampling rate unknown; a patch is {patch_size} samples long, a "
+                "thirtieth of the window. Pass sfreq (Hz) to PARSNet, or module__sfreq to "
+                "EEGClassifier.",
+                stacklevel=4,  # the caller of PARSNet; braindecode wraps __init__
             )
 
-    #: Files of :meth:`save_pretrained`, named as the Hugging Face Hub expects them.
+    #: File names of :meth:`save_pretrained`, as the Hugging Face Hub expects them.
     CONFIG: ClassVar[str] = "config.json"
     WEIGHTS: ClassVar[str] = "model.safetensors"
 
     def save_pretrained(self, save_directory: str | Path, **hub_arguments: Any) -> Any:
         """Write ``config.json`` and ``model.safetensors`` into a folder.
 
-        Works without ``huggingface_hub``; where it is installed, a model card is written too.
+        If ``huggingface_hub`` is installed, a model card ``README.md`` is written too.
 
         Parameters
         ----------
         save_directory : path
-            The folder, made when it does not exist.
+            Folder of the model. It is created if it does not exist.
         **hub_arguments
-            As in ``huggingface_hub.PyTorchModelHubMixin.save_pretrained``, which takes them.
+            Arguments of ``huggingface_hub.PyTorchModelHubMixin.save_pretrained``.
 
         Returns
         -------
         str | None
-            The commit's address with ``push_to_hub=True``, else None.
+            URL of the commit with ``push_to_hub=True``, else None.
 
         Raises
         ------
         ImportError
-            When ``push_to_hub=True`` and ``huggingface_hub`` is not installed; the folder is
-            written first.
+            When ``push_to_hub=True`` and ``huggingface_hub`` is not installed. The folder is
+            written before this error.
         OSError
-            When the folder cannot be written; what it held before is unchanged.
+            When the folder cannot be written. Its previous content is then unchanged.
         ValueError
-            When weights are not finite, or the encoder's activation is not one of ``torch.nn``.
+            When weights are not finite, or the activation of the encoder is not one of
+            ``torch.nn``.
         """
         folder = Path(save_directory)
         self._save_pretrained(folder)
@@ -317,11 +334,12 @@ class PARSNet(EEGModuleMixin, nn.Module):
         if not HAS_HF_HUB:
             if hub_arguments.get("push_to_hub"):
                 raise ImportError(
-                    f"{folder} is written, but pushing it needs huggingface_hub; install it with: "
+                    f"{folder} is saved, but pushing it needs huggingface_hub; install it with: "
                     "pip install huggingface_hub"
                 )
             return None
-        # Not the mixin's, which deletes the old config.json before anything new is written.
+        # The mixin's save_pretrained deletes the old config.json before it writes the new files,
+        # so the model card and the upload are done here.
         card = hub_arguments.pop("model_card_kwargs", None) or {}
         if not (folder / "README.md").exists():
             self.generate_model_card(**card).save(folder / "README.md")
@@ -331,16 +349,17 @@ class PARSNet(EEGModuleMixin, nn.Module):
         return self.push_to_hub(repo_id, model_card_kwargs=card, **hub_arguments)
 
     def _save_pretrained(self, save_directory: Path) -> None:
-        # Not braindecode's, which writes a pickle beside them.
+        # This replaces braindecode's method, which also writes a pickle.
         write_folder(save_directory, **self.files())
 
     def files(self) -> dict[str, dict[str, Any]]:
-        """What :meth:`save_pretrained` writes, as arguments of ``write_folder``."""
+        """Return the files of :meth:`save_pretrained`, as arguments of ``write_folder``."""
         activation = self.encoder.config["activation"]
         check_activation(activation)
         config = {**self.get_config(), "braindecode_version": braindecode_version}
         for ch in config.get("chs_info") or ():
-            # JSON has no NaN. What follows the electrode's own three coordinates is not needed.
+            # JSON has no NaN. Only the first three values of ``loc``, the electrode position, are
+            # needed; the others are often NaN.
             location = [x if math.isfinite(x) else 0.0 for x in ch.pop("loc", None) or ()]
             if any(location[:3]):
                 ch["loc"] = location
@@ -356,49 +375,59 @@ class PARSNet(EEGModuleMixin, nn.Module):
         map_location: str | torch.device = "cpu",
         **arguments: Any,
     ) -> PARSNet:
-        """Load what :meth:`save_pretrained` wrote.
+        """Load a model that :meth:`save_pretrained` wrote.
 
         Parameters
         ----------
         pretrained_model_name_or_path : path | str
-            A folder, or a model id of the Hugging Face Hub, which is downloaded.
+            Folder of the model, or a model id of the Hugging Face Hub, which is downloaded.
         strict : bool
-            Refuse a file that does not hold exactly this model. False loads what fits.
+            Whether to raise an error when the tensors in the file differ from those of the model.
+            With False, the matching tensors are loaded.
         n_outputs : int | None
-            Another number of outputs than the saved one gives a fresh ``final_layer``.
+            Number of outputs. When it differs from the saved number, ``final_layer`` is replaced
+            by a new, untrained layer.
         map_location : str | torch.device
             Device of the model.
         **arguments
-            Other values for the constructor, such as another ``n_times`` or ``chs_info``; and
-            ``revision``, ``cache_dir``, ``force_download``, ``local_files_only`` and ``token``
-            for the download.
+            Constructor arguments that replace the saved ones, such as ``n_times`` or
+            ``chs_info``. For the download: ``revision``, ``cache_dir``, ``force_download``,
+            ``local_files_only`` and ``token``.
 
         Returns
         -------
         PARSNet
-            In evaluation mode, with the :class:`~braindecode_pars.storage.LoadReport` in
-            ``load_report``.
+            Model in evaluation mode. Its ``load_report`` is a
+            :class:`~braindecode_pars.storage.LoadReport`.
 
         Raises
         ------
         FileNotFoundError
-            When there is no such folder or model, or a file is missing in it.
+            When the folder, the model or one of its files does not exist.
         ValueError
-            When a file is damaged, the tensors do not match, or another ``sfreq`` is asked for.
+            When a file is damaged, the tensors do not match, or ``sfreq`` differs from the saved
+            sampling rate.
         """
+        # Separate the arguments of the download from those of the constructor.
         download = {name: arguments.pop(name) for name in HUB_ARGUMENTS & arguments.keys()}
         unknown = arguments.keys() - inspect.signature(cls).parameters.keys()
         if unknown:
             raise TypeError(f"from_pretrained() got an unexpected argument {min(unknown)!r}")
+
+        # Find the folder and read its configuration.
         folder = model_folder(pretrained_model_name_or_path, download=True, **download)
         for name in (cls.CONFIG, cls.WEIGHTS):
             if not (folder / name).is_file():
-                raise FileNotFoundError(f"{folder} holds no {cls.__name__}: it has no {name}.")
+                raise FileNotFoundError(
+                    f"{folder} does not contain a {cls.__name__}: it has no {name}."
+                )
         config = read_json(folder / cls.CONFIG)
         check_same_rate(
             arguments.get("sfreq"), config.get("sfreq"), "The windows are", f"the model in {folder}"
         )
-        # An argument that is given replaces all that say the same thing in other words.
+
+        # Update the configuration. An argument also replaces the saved values of its alternatives:
+        # n_chans and chs_info describe the same channels, for example.
         if arguments.keys() & {"n_chans", "chs_info"}:
             config.update(n_chans=None, chs_info=None)
         if arguments.keys() & {"n_times", "input_window_seconds"}:
@@ -406,6 +435,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
         config.update(arguments)
         if isinstance(config.get("chs_info"), list):
             config["chs_info"] = cls._deserialize_chs_info(config["chs_info"])
+
+        # Build the model and load its weights.
         try:
             if isinstance(config.get("activation"), str):
                 config["activation"] = _activation(config["activation"])
@@ -421,7 +452,10 @@ class PARSNet(EEGModuleMixin, nn.Module):
         return net.to(map_location).eval()
 
     def get_torchinfo_statistics(self, *arguments: Any, **options: Any) -> Any:
-        """As in braindecode, with a window of at least one patch where ``n_times`` is unknown."""
+        """Return the summary of braindecode.
+
+        When ``n_times`` is unknown, the summary is that of a window of at least one patch.
+        """
         n_times = self._n_times
         if _inferred(lambda: self.n_times) is None:
             self._n_times = max(200, self.encoder.patch_size)
@@ -431,12 +465,12 @@ class PARSNet(EEGModuleMixin, nn.Module):
             self._n_times = n_times
 
     def reset_head(self, n_outputs: int) -> None:
-        """Replace ``final_layer`` by a fresh one for another number of outputs.
+        """Replace ``final_layer`` by a new, untrained layer.
 
         Parameters
         ----------
         n_outputs : int
-            Classes.
+            Number of classes.
         """
         self._set_n_outputs(n_outputs)
         old = self.final_layer
@@ -449,20 +483,22 @@ class PARSNet(EEGModuleMixin, nn.Module):
         ch_mask: Tensor | None = None,
         return_features: bool = False,
     ) -> Tensor | dict[str, Tensor]:
-        """Classify windows.
+        """Return the logits of windows.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_chans, n_times)
-            In any unit; any number of channels, at least one patch long.
+            Windows of at least one patch, with any number of channels and in any unit.
         pos : Tensor, shape (n_chans, 3) or (batch, n_chans, 3) | None
-            Electrode positions in metres in the head frame, NaN where unknown; used when
-            ``electrode_position`` is on, instead of those of ``chs_info``.
+            Electrode positions in metres in the head frame; NaN for unknown positions. With
+            ``electrode_position=True``, they replace those of ``chs_info``. Otherwise they are
+            ignored.
         ch_mask : Tensor of bool, shape (batch, n_chans) | None
-            False where a channel is missing; what stands there then changes nothing.
+            Mask of the channels: False marks a missing channel, whose samples are ignored.
         return_features : bool
-            Return ``{"features": (batch, n_chans, embed_dim), "cls_token": (batch, embed_dim)}``,
-            the spatial tokens (zeros where missing) and the pooled token, instead of logits.
+            Whether to return ``{"features": (batch, n_chans, embed_dim), "cls_token": (batch,
+            embed_dim)}`` instead of logits: the spatial tokens (zeros for missing channels) and
+            the pooled token.
 
         Returns
         -------
@@ -474,8 +510,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
         TypeError
             When ``x`` is not a tensor.
         ValueError
-            When shapes do not fit, a window is shorter than a patch, every channel of a window is
-            missing, or electrode positions are needed and not there.
+            When shapes do not match, a window is shorter than a patch, every channel of a window
+            is missing, or electrode positions are needed but missing.
         """
         query, spatial, keep = self._query_and_keys(x, pos, ch_mask)
         pooled = self.spatial_attention(query, spatial, keep).squeeze(1)  # (batch, embed_dim)
@@ -489,7 +525,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
     def channel_attention(
         self, x: Tensor, pos: Tensor | None = None, ch_mask: Tensor | None = None
     ) -> Tensor:
-        """How much the classification token attends to each channel.
+        """Return the attention weights of the learnable query for each channel.
 
         Parameters
         ----------
@@ -499,8 +535,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
         Returns
         -------
         Tensor, shape (batch, num_heads, n_chans)
-            Sums to one over channels; 0 where a channel is missing. All channels take part, also
-            in training mode.
+            Weights that sum to one over channels; 0 for missing channels. No channel is dropped,
+            even in training mode.
         """
         training = self.training
         try:
@@ -512,7 +548,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
     def _query_and_keys(
         self, x: Tensor, pos: Tensor | None, ch_mask: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """The query (batch, 1, embed_dim), the spatial tokens, and which of them take part."""
+        """Return the query (batch, 1, embed_dim), the spatial tokens and the mask of channels."""
         self._check_windows(x)
         keep = self._kept_channels(x, ch_mask)
         spatial = self._spatial_tokens(x, keep)  # (batch, n_chans, embed_dim)
@@ -523,8 +559,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
     def _check_windows(self, x: Tensor) -> None:
         if not isinstance(x, Tensor):
             raise TypeError(
-                f"x is a {type(x).__name__}; PARSNet takes a torch tensor (batch, n_chans, "
-                "n_times), for example torch.from_numpy(x).float()."
+                f"x is a {type(x).__name__}; PARSNet takes a torch tensor of shape (batch, "
+                "n_chans, n_times), for example torch.from_numpy(x).float()."
             )
         if x.ndim != 3 or 0 in x.shape[:2]:
             raise ValueError(
@@ -532,7 +568,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
             )
         if not x.is_floating_point():
             raise ValueError(
-                f"x holds {x.dtype} samples; EEG samples are real numbers (integers: x.float())."
+                f"x has dtype {x.dtype}; EEG samples are real numbers. Convert integers with "
+                "x.float()."
             )
         if x.shape[-1] < self.encoder.patch_size:
             raise ValueError(
@@ -541,56 +578,64 @@ class PARSNet(EEGModuleMixin, nn.Module):
             )
 
     def _kept_channels(self, x: Tensor, ch_mask: Tensor | None) -> Tensor | None:
-        """Which channels take part, (batch, n_chans); None for all of them."""
+        """Return the mask of the channels that are used, (batch, n_chans); None for all."""
+        # Check the mask of missing channels.
         if ch_mask is not None:
             ch_mask = torch.as_tensor(ch_mask, device=x.device)
             if ch_mask.shape != x.shape[:2]:
                 raise ValueError(
-                    f"ch_mask has shape {tuple(ch_mask.shape)}, the windows need (batch, n_chans) "
-                    f"= {tuple(x.shape[:2])}."
+                    f"ch_mask has shape {tuple(ch_mask.shape)}; these windows need shape (batch, "
+                    f"n_chans) = {tuple(x.shape[:2])}."
                 )
             ch_mask = ch_mask.bool()
+            # torch.compile cannot trace a branch that depends on tensor values.
             if not torch.compiler.is_compiling() and not ch_mask.any(dim=1).all():
                 raise ValueError("ch_mask marks every channel of a window as missing.")
         if not (self.training and self.channel_drop_prob):
             return ch_mask
-        luck = torch.rand(x.shape[:2], device=x.device)
+
+        # Drop channels at random. The channel with the largest draw is always kept, so that every
+        # window keeps at least one; missing channels get a negative draw and are never the largest.
+        draw = torch.rand(x.shape[:2], device=x.device)
         if ch_mask is not None:
-            luck = luck.masked_fill(~ch_mask, -1.0)
-        # The luckiest channel always stays: an example keeps at least one.
-        keep = (luck >= self.channel_drop_prob) | (luck == luck.amax(dim=1, keepdim=True))
+            draw = draw.masked_fill(~ch_mask, -1.0)
+        keep = (draw >= self.channel_drop_prob) | (draw == draw.amax(dim=1, keepdim=True))
         return keep if ch_mask is None else keep & ch_mask
 
     def _spatial_tokens(self, x: Tensor, keep: Tensor | None) -> Tensor:
-        """One token for each channel; channels that are not kept never enter the encoder."""
+        """Return one token per channel: zeros for dropped channels, which are not encoded."""
         if keep is None:
+            # (batch, n_chans, n_times) -> (batch * n_chans, embed_dim) -> (batch, n_chans, ...)
             return embed_signals(self.encoder, x.flatten(0, 1)).unflatten(0, x.shape[:2])
         tokens = embed_signals(self.encoder, x[keep])  # (n_kept, embed_dim)
         spatial = tokens.new_zeros(*x.shape[:2], tokens.shape[-1])
         return spatial.index_put((keep,), tokens)
 
     def _positions(self, x: Tensor, pos: Tensor | None) -> Tensor:
+        # ``pos`` replaces the positions from chs_info.
         positions = self.positions
         if pos is not None:
             positions = torch.as_tensor(pos, dtype=torch.float32, device=x.device)
             batch = positions.shape[0] if positions.ndim == 3 else 1
             if positions.ndim not in (2, 3) or positions.shape[-1] != 3 or batch not in (1, len(x)):
                 raise ValueError(
-                    f"pos has shape {tuple(positions.shape)}; positions of these windows have "
-                    f"shape (n_chans, 3) or (batch, n_chans, 3), batch {len(x)}."
+                    f"pos has shape {tuple(positions.shape)}; these windows need shape "
+                    f"(n_chans, 3) or (batch, n_chans, 3), with batch = {len(x)}."
                 )
+
+        # Check that every channel has a row of coordinates.
         if positions is None:
             raise ValueError(
-                "electrode_position=True needs positions: give chs_info with channel names to the "
-                "model, or pos to forward."
+                "electrode_position=True needs positions: pass chs_info with channel names to "
+                "PARSNet, or pos to forward."
             )
         if positions.shape[-2] != x.shape[1]:
             raise ValueError(
-                f"There are positions for {positions.shape[-2]} channels, the windows have "
-                f"{x.shape[1]}; pass pos of shape (n_chans, 3) to forward."
+                f"There are positions for {positions.shape[-2]} channels, but the windows have "
+                f"{x.shape[1]} channels; pass pos of shape (n_chans, 3) to forward."
             )
         return positions
 
 
-# So that braindecode finds it by name, as in EEGClassifier("PARSNet").
+# Register the name, so that EEGClassifier("PARSNet") works.
 models_dict.setdefault(PARSNet.__name__, PARSNet)

@@ -1,8 +1,8 @@
-"""The published hyperparameters, as plain dicts (sections 2.5 and A.1).
+"""Published hyperparameters as dicts (sections 2.5 and A.1).
 
-``PARSClassifier(**paper.CLASSIFIER)`` is the paper's model and training, for 30-second windows at
+``PARSClassifier(**paper.CLASSIFIER)`` has the paper's model and training, for 30-second windows at
 200 Hz. ``PretrainingNet(PARS, module__n_times=6000, callbacks=[WarmupCosine()],
-**paper.PRETRAINING)`` is its pretraining alone.
+**paper.PRETRAINING)`` has only the paper's pretraining.
 
 >>> from braindecode_pars import PARSClassifier, PatchEncoder, paper
 >>> PARSClassifier(**paper.CLASSIFIER).pretrain_epochs
@@ -18,23 +18,24 @@ from typing import Any
 
 __all__ = ["CLASSIFIER", "ENCODER", "PARS", "PRETRAINING"]
 
-#: For :class:`~braindecode_pars.PatchEncoder`: 12.7 million parameters.
+#: Parameters of :class:`~braindecode_pars.PatchEncoder`, which then has 12.7 million weights.
 ENCODER: dict[str, Any] = dict(embed_dim=512, num_layers=8, num_heads=8, mlp_dim=512)
 
-#: For :class:`~braindecode_pars.pretext.PARS`, on 30-second windows with one-second patches.
+#: Parameters of :class:`~braindecode_pars.pretext.PARS`, for 30-second windows and one-second
+#: patches.
 PARS: dict[str, Any] = dict(n_patches=40, position_mask_ratio=0.8)
 
-#: For :class:`~braindecode_pars.pretraining.PretrainingNet`, together with the callback
-#: :class:`~braindecode_pars.callbacks.WarmupCosine`, whose defaults are the paper's.
+#: Parameters of :class:`~braindecode_pars.pretraining.PretrainingNet`. Combine them with the
+#: callback :class:`~braindecode_pars.callbacks.WarmupCosine`, whose defaults are the paper's.
 PRETRAINING: dict[str, Any] = dict(
     max_epochs=1000, lr=1e-4, batch_size=512, optimizer__weight_decay=1e-4
 )
 
-#: For :class:`~braindecode_pars.PARSClassifier`. The fine-tuning batch size is not published; 64
-#: is ours.
+#: Parameters of :class:`~braindecode_pars.PARSClassifier`. The fine-tuning batch size is not
+#: published; 64 is a choice of this package.
 CLASSIFIER: dict[str, Any] = dict(
     pretext="pars",
-    pretext_params=dict(position_mask_ratio=0.8),  # 40 patches follow from 30-s windows
+    pretext_params=dict(position_mask_ratio=0.8),  # the 40 patches are derived from 30 s
     patch_seconds=1.0,
     **ENCODER,
     channel_drop_prob=0.5,

@@ -1,4 +1,4 @@
-"""The folder of a pretrained encoder: weights, and what they were trained on."""
+"""Saving and loading a pretrained encoder, with a card that describes its training data."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ __all__ = ["EncoderCard", "Pretrained", "load_encoder", "save_encoder"]
 
 WEIGHTS = "encoder.safetensors"
 CARD = "encoder.json"
-#: What PARSClassifier.save writes beside its PARSNet.
+#: File that PARSClassifier.save writes next to its PARSNet.
 CLASSIFIER = "classifier.json"
 
 
 @dataclass
 class EncoderCard:
-    """What a pretrained encoder was trained on.
+    """Training data and pretext task of a pretrained encoder.
 
-    Evaluation warns when a test subject is on the card of an encoder, and estimators refuse
-    windows of another sampling rate.
+    Evaluation warns when a test subject is on the card. Estimators raise an error when windows
+    have another sampling rate.
 
     Attributes
     ----------
     sfreq : float | None
-        Sampling rate of its signals in Hz; None where it is not known.
+        Sampling rate of the training windows in Hz; None when it is unknown.
     task : str | None
-        Pretext task by name; None where there was none, or it is not known.
+        Name of the pretext task; None without pretraining, or when the task is unknown.
     task_params : dict
-        Arguments of the task, as they were given.
+        Arguments of the task that the user passed.
     subjects : list | None
-        People whose windows were pretrained on; None where they are not known.
+        Subjects used for pretraining; None when they are unknown.
     finetune_subjects : list | None
-        People whose labelled windows it was fine-tuned on since; None where not known.
+        Subjects used for fine-tuning afterwards; None when they are unknown.
     n_windows, epochs : int
-        Size and length of the pretraining.
+        Number of windows and of epochs of pretraining.
     loss_relative : float | None
-        Last training loss relative to chance.
+        Last training loss of pretraining, relative to chance.
     versions : dict of str to str
-        Of the packages that made it.
+        Versions of the packages that trained the encoder.
 
     Examples
     --------
@@ -75,23 +75,21 @@ class EncoderCard:
 
     @property
     def seen_subjects(self) -> set:
-        """All people known to have been seen, with or without labels."""
+        """All known training subjects, of pretraining and of fine-tuning."""
         return {*(self.subjects or ()), *(self.finetune_subjects or ())}
 
 
 class Pretrained(NamedTuple):
-    """An encoder, where it comes from, and how much of it was found there.
-
-    What :func:`load_encoder` returns; a tuple of three.
+    """An encoder, its card and its load report, as returned by :func:`load_encoder`.
 
     Attributes
     ----------
     encoder : PatchEncoder
-        A new one from a folder; the very one of an object.
+        Encoder: a new one when loaded from a folder, otherwise the encoder of the object itself.
     card : EncoderCard
-        What it was trained on.
+        Training data and pretext task of the encoder.
     report : LoadReport | None
-        Which tensors were loaded; None where there was nothing to load.
+        Tensors that were loaded; None when the source was an object.
 
     Examples
     --------
@@ -111,32 +109,35 @@ class Pretrained(NamedTuple):
 def save_encoder(encoder: PatchEncoder, card: EncoderCard, folder: str | Path) -> Path:
     """Write ``encoder.safetensors`` and ``encoder.json`` into a folder.
 
-    Each is written aside and renamed, so that a reader never sees half a file. Estimators do this
-    by themselves (``PARSEmbedder.save``, and ``checkpoint_dir``); this is for encoders that were
-    pretrained in another way.
+    Each file is written under a temporary name and then renamed, so that no reader finds an
+    incomplete file. Estimators save their encoders with ``PARSEmbedder.save`` and
+    ``checkpoint_dir``. This function is for encoders that were pretrained without an estimator.
 
     Parameters
     ----------
     encoder : PatchEncoder
-        Of any size.
+        Encoder to save.
     card : EncoderCard
-        What it was trained on. Say who its ``subjects`` are, or None for unknown: an empty list
-        says that it has seen nobody.
+        Training data and pretext task of the encoder. Set ``subjects`` to its training subjects,
+        or to None when they are unknown. An empty list means that the encoder has no training
+        subjects.
     folder : path
-        Made when it does not exist; an encoder that lies there is replaced.
+        Folder of the encoder. It is created if it does not exist. An encoder in this folder is
+        replaced.
 
     Returns
     -------
     Path
-        The folder, made when it did not exist.
+        The folder.
 
     Raises
     ------
     ValueError
-        When the encoder's activation is not one of ``torch.nn``, its weights are not finite, or
-        the folder holds a saved PARSClassifier, whose encoder would hide this one.
+        When the activation of the encoder is not one of ``torch.nn``, or its weights are not
+        finite. Also when the folder contains a saved PARSClassifier: :func:`load_encoder` would
+        load the encoder of the classifier instead.
     OSError
-        When the folder cannot be written; what it held before is unchanged.
+        When the folder cannot be written. Its previous content is then unchanged.
 
     Examples
     --------
@@ -156,7 +157,7 @@ def save_encoder(encoder: PatchEncoder, card: EncoderCard, folder: str | Path) -
 
 
 def encoder_files(encoder: PatchEncoder, card: EncoderCard) -> dict[str, dict[str, Any]]:
-    """What :func:`save_encoder` writes, as arguments of ``write_folder``."""
+    """Return the files of :func:`save_encoder`, as arguments of ``write_folder``."""
     activation = encoder.config["activation"]
     check_activation(activation)
     config = {**encoder.config, "activation": activation.__name__}
@@ -167,15 +168,17 @@ def encoder_files(encoder: PatchEncoder, card: EncoderCard) -> dict[str, dict[st
 
 
 def check_no_classifier(folder: Path) -> None:
-    """One folder holds one encoder.
+    """Check that a folder contains no classifier, whose encoder would be loaded instead.
 
     Raises
     ------
     ValueError
-        When a classifier lies there, whose encoder would hide another.
+        When the folder contains a saved PARSClassifier.
     """
     if (folder / CLASSIFIER).exists():
-        raise ValueError(f"{folder} holds a saved PARSClassifier; give its encoder another folder.")
+        raise ValueError(
+            f"{folder} contains a saved PARSClassifier; save the encoder in another folder."
+        )
 
 
 def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
@@ -184,35 +187,39 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
     Parameters
     ----------
     source : str | Path | object
-        A folder made by :func:`save_encoder`, ``PARSEmbedder.save``, ``PARSClassifier.save``,
-        ``PARSNet.save_pretrained`` or :func:`runs.pretrain <braindecode_pars.runs.pretrain>`; the
-        same on the Hugging Face Hub, ``"hf://owner/name"`` to download it and ``"owner/name"``
-        where it has been downloaded before; a PatchEncoder; or anything fitted that has one: an
-        estimator (``.encoder_``), a skorch net (``.module_.encoder``), a model (``.encoder``).
+        Source of the encoder, one of the following.
+
+        - A folder written by :func:`save_encoder`, ``PARSEmbedder.save``, ``PARSClassifier.save``,
+          ``PARSNet.save_pretrained`` or :func:`runs.pretrain <braindecode_pars.runs.pretrain>`.
+        - Such a folder on the Hugging Face Hub: ``"hf://owner/name"`` downloads it,
+          ``"owner/name"`` uses an earlier download.
+        - A PatchEncoder.
+        - A fitted object with an encoder: an estimator (``.encoder_``), a skorch net
+          (``.module_.encoder``) or a model (``.encoder``).
     strict : bool
-        Refuse an encoder of which only a part is there. False loads what fits, and the report
-        tells what that was.
+        Whether to raise an error when the tensors in the file differ from those of the encoder.
+        With False, the matching tensors are loaded and the report lists them.
 
     Returns
     -------
     encoder : PatchEncoder
-        A new one from a folder; the very one of an object.
+        Encoder: a new one when loaded from a folder, otherwise the encoder of the object itself.
     card : EncoderCard
-        With unknown subjects where the source does not tell.
+        Training data of the encoder. Its subjects are None when the source has no card.
     report : LoadReport | None
-        Which tensors were loaded; None where there was nothing to load.
+        Tensors that were loaded; None when the source is an object.
 
     Raises
     ------
     FileNotFoundError
         When the folder or one of its two files does not exist.
     ValueError
-        When a file is damaged, or its tensors are not those of the encoder it describes; the
-        message counts them.
+        When a file is damaged, or when its tensors do not match the encoder it describes. The
+        message contains the number of matching tensors.
     TypeError
-        When the source is nothing of the above.
+        When the source is of another type.
     ImportError
-        When a download is asked for and ``huggingface_hub`` is not installed.
+        When a download needs ``huggingface_hub`` and it is not installed.
 
     Examples
     --------
@@ -229,6 +236,7 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
     >>> card.subjects, str(report)
     ([1, 2], '20 of 20 tensors loaded')
     """
+    # A folder of an encoder, a classifier or a PARSNet. The files show which.
     if isinstance(source, (str, Path)):
         folder = model_folder(source)
         is_classifier = (folder / CLASSIFIER).is_file()
@@ -237,9 +245,11 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
             return _load_folder(folder, strict)
         net = PARSNet.from_pretrained(folder, strict=strict)
         if not any(name.startswith("encoder.") for name in net.load_report.loaded):
-            raise ValueError(f"{folder} holds nothing of an encoder: {net.load_report}.")
+            raise ValueError(f"{folder} contains no weights of an encoder: {net.load_report}.")
         card = _card_of_classifier(folder) if is_classifier else _unknown_card(net)
         return Pretrained(net.encoder, card, net.load_report)
+
+    # An object that has an encoder, or an encoder.
     for owner in (source, getattr(source, "module_", None)):
         for name in ("encoder_", "encoder"):
             encoder = getattr(owner, name, None)
@@ -248,11 +258,11 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
                 return Pretrained(encoder, card, None)
     if isinstance(source, PatchEncoder):
         return Pretrained(source, _unknown_card(source), None)
-    fitted = hasattr(source, "fit") and not hasattr(source, "module_")
+    maybe_unfitted = hasattr(source, "fit") and not hasattr(source, "module_")
     raise TypeError(
-        f"A {type(source).__name__} holds no pretrained encoder"
-        + (" (is it fitted?)" if fitted else "")
-        + "; give a folder, a PatchEncoder, or a fitted estimator, net or model that has one."
+        f"A {type(source).__name__} has no pretrained encoder"
+        + (" (is it fitted?)" if maybe_unfitted else "")
+        + "; pass a folder, a PatchEncoder, or a fitted estimator, net or model that has one."
     )
 
 
@@ -275,7 +285,7 @@ def _load_folder(folder: Path, strict: bool) -> Pretrained:
 
 
 def _unknown_card(owner: Any) -> EncoderCard:
-    """Of a model that knows its sampling rate at best, and not whom it has seen."""
+    """Return the card of a model without a card. A PARSNet may have a sampling rate."""
     sfreq = getattr(owner, "_sfreq", None) if isinstance(owner, PARSNet) else None
     return EncoderCard(sfreq=sfreq, subjects=None, finetune_subjects=None)
 
@@ -285,34 +295,35 @@ def _card_of_classifier(folder: Path) -> EncoderCard:
         return read_card(read_json(folder / CLASSIFIER)["pretraining"])
     except (KeyError, TypeError) as error:
         raise ValueError(
-            f"{folder / CLASSIFIER} does not tell what the encoder was trained on: {error}."
+            f"{folder / CLASSIFIER} does not describe the training of the encoder: {error}."
         ) from error
 
 
 def read_card(described: dict[str, Any]) -> EncoderCard:
-    """A card from JSON.
+    """Return a card from JSON.
 
     Raises
     ------
     TypeError
-        When an entry is unknown or not of its type.
+        When an entry is unknown or has the wrong type.
     """
     card = EncoderCard(**described)
-    number = isinstance(card.sfreq, (int, float)) and card.sfreq > 0
-    if not (card.sfreq is None or number):
+    is_positive = isinstance(card.sfreq, (int, float)) and card.sfreq > 0
+    if not (card.sfreq is None or is_positive):
         raise TypeError(f"sfreq is {card.sfreq!r}, not a positive number of Hz")
     for name in ("subjects", "finetune_subjects"):
         subjects = getattr(card, name)
         if not isinstance(subjects, (list, type(None))):
             raise TypeError(f"{name} is {subjects!r}, not a list")
-        if subjects is not None:  # JSON has no tuples
+        if subjects is not None:  # JSON stores tuples as lists
             setattr(card, name, [tuple(s) if isinstance(s, list) else s for s in subjects])
     return card
 
 
 def unique_subjects(*groups: Sequence | None) -> list | None:
-    """Sorted subjects of several sets of windows; None when one of them does not know its own."""
+    """Return the sorted subjects of several sets of windows; None when some are unknown."""
     if any(group is None for group in groups):
         return None
+    # NumPy scalars become Python values; sorting by type first allows mixed types.
     subjects = {s.item() if hasattr(s, "item") else s for group in groups for s in group}
     return sorted(subjects, key=lambda subject: (str(type(subject)), subject))

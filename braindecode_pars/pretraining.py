@@ -1,4 +1,4 @@
-"""Pretraining an encoder: one function, and the skorch net that it trains."""
+"""Pretraining of an encoder: the function that pretrains, and its skorch net."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
-#: The defaults of :func:`pretrain_encoder`, of the callback and of the estimators: for two cores
-#: and tens of subjects. The paper's settings are in :mod:`~braindecode_pars.paper`.
+#: Defaults of :func:`pretrain_encoder`, the callback and the estimators. They are made for two CPU
+#: cores and tens of subjects. The settings of the paper are in :mod:`~braindecode_pars.paper`.
 EPOCHS = 50
 LEARNING_RATE = 4e-3
 BATCH_SIZE = 64
 WEIGHT_DECAY = 1e-4
 
-#: Losses that the progress bar shows, where the history has them.
+#: History column -> name in the progress bar. Columns that the history lacks are not shown.
 _SHOWN = {RELATIVE: "loss/chance", "windows_per_second": "windows/s"}
 
 
@@ -75,47 +75,51 @@ def pretrain_encoder(
     """Pretrain an encoder in place, without labels (section 2).
 
     The callback :class:`~braindecode_pars.callbacks.Pretraining`, the estimators and
-    :func:`runs.pretrain <braindecode_pars.runs.pretrain>` all pretrain by calling this.
+    :func:`runs.pretrain <braindecode_pars.runs.pretrain>` all call this function.
 
     Parameters
     ----------
     encoder : PatchEncoder
-        Trained in place.
+        Encoder that is trained in place.
     windows : torch Dataset | SignalStore | list of these
-        As :class:`~braindecode_pars.windows.SingleChannelWindows` takes it, or one of these.
+        Windows of one or several corpora, as in
+        :class:`~braindecode_pars.windows.SingleChannelWindows`, or a SingleChannelWindows.
     task : str | type[PretextTask] | PretextTask
-        A name in ``PRETEXT_TASKS``, a task class or instance.
+        Pretext task: a name in ``PRETEXT_TASKS``, a class or an instance.
     task_params : dict | None
         Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
     n_times : int | None
-        Samples of the random crops. None takes the length of the first window of the corpus where
-        that is shortest.
+        Number of samples in a random crop. With None, the length of the first window of each
+        corpus is read, and the shortest of these is used.
     balance : bool
-        With several corpora, draw as many examples from each.
+        Whether each of several corpora gives the same number of examples.
     epochs : int
-        One example an epoch is one random channel and crop of each window.
+        Number of epochs. In each epoch, every window gives one example: a random crop of a random
+        channel.
     lr, batch_size, weight_decay : float, int, float
-        Of AdamW.
+        Learning rate, batch size and weight decay of AdamW.
     warmup : float
-        Share of all steps that warms up, see :class:`~braindecode_pars.callbacks.WarmupCosine`.
+        Share of all steps that are warm-up, see :class:`~braindecode_pars.callbacks.WarmupCosine`.
     callbacks : list of skorch callbacks | None
-        Further ones.
+        Further callbacks of the net.
     on_end : callable | None
-        Called with the net when training ends, also after Ctrl-C.
+        Function that is called with the net when training ends, also after Ctrl-C.
     device : str | torch.device | None
-        ``"auto"`` takes CUDA, then MPS, then the CPU. None means that of the encoder.
+        Device of pretraining. ``"auto"`` uses CUDA, then MPS, then the CPU. None uses the device
+        of the encoder.
     precision, compile
         As in :class:`~braindecode_pars.training.Precision`.
     seed : int | None
-        Of all random draws; the caller's random state is then left as it was. None draws from
-        torch's global generator.
+        Seed of all random draws. It leaves the random state of the caller unchanged. With None,
+        the draws come from the global generator of torch.
     first_epoch : int
-        Epochs that were trained before, by a run that is now resumed; the schedule and the bar
-        begin there.
+        Number of epochs that are already trained, when a run resumes. The schedule and the
+        progress bar continue from this epoch.
     verbose : int
-        0 is silent, 1 shows a progress bar.
+        Verbosity: 0 prints nothing, 1 shows a progress bar.
     net : callable | None
-        Makes the net from the task and the net's settings; None makes a :class:`PretrainingNet`.
+        Class or function that builds the net from the task and the settings. None builds a
+        :class:`PretrainingNet`.
 
     Returns
     -------
@@ -126,10 +130,10 @@ def pretrain_encoder(
     ------
     TypeError, ValueError
         When the task does not fit the windows or the encoder, as in
-        :func:`~braindecode_pars.pretext.make_task`; when a window holds NaN, or the loss becomes
-        NaN.
+        :func:`~braindecode_pars.pretext.make_task`; when a window contains NaN, or the loss
+        becomes NaN.
     KeyboardInterrupt
-        After Ctrl-C; what was learned until then stays in ``encoder``.
+        After Ctrl-C. ``encoder`` keeps the weights trained so far.
 
     Examples
     --------
@@ -146,11 +150,13 @@ def pretrain_encoder(
         n_times = (windows if is_ready else SingleChannelWindows(windows)).n_times
     device = None if device is None else find_device(device)
     with nullcontext() if seed is None else seeded(seed, device or "cpu"):
+        # Build the task and the examples. The task may use shorter crops than ``n_times``.
         task = make_task(task, n_times=n_times, encoder=encoder, task_params=task_params)
         examples = windows
         if not is_ready:
             examples = SingleChannelWindows(windows, task.n_times, balance=balance)
 
+        # Collect the callbacks.
         all_callbacks: list = [WarmupCosine(warmup, first_epoch=first_epoch), *(callbacks or [])]
         if on_end is not None:
             all_callbacks.append(_OnEnd(on_end))
@@ -158,6 +164,7 @@ def pretrain_encoder(
             title = f"pretraining ({type(task).__name__})"
             all_callbacks.append(ProgressLine(title, _SHOWN, first_epoch))
 
+        # Train.
         pretraining = (net or PretrainingNet)(
             task,
             max_epochs=epochs,
@@ -165,7 +172,7 @@ def pretrain_encoder(
             batch_size=batch_size,
             optimizer__weight_decay=weight_decay,
             callbacks=all_callbacks,
-            callbacks__print_log__sink=noop,
+            callbacks__print_log__sink=noop,  # the progress bar replaces the printed table
             device=device,
             precision=precision,
             compile=compile,
@@ -175,8 +182,8 @@ def pretrain_encoder(
         except KeyboardInterrupt:
             done = len(pretraining.history)
             log.warning(
-                "Pretraining was interrupted in epoch %d of %d; the encoder keeps what it has "
-                "learned.",
+                "Pretraining was interrupted in epoch %d of %d; the encoder keeps the weights "
+                "trained so far.",
                 done,
                 epochs,
             )
@@ -184,7 +191,7 @@ def pretrain_encoder(
 
 
 class _OnEnd(Callback):
-    """Call a function with the net when training has ended."""
+    """Call a function with the net at the end of training."""
 
     def __init__(self, function: Callable[[PretrainingNet], None]):
         self.function = function
@@ -194,19 +201,20 @@ class _OnEnd(Callback):
 
 
 class RelativeLoss(Callback):
-    """Record the loss relative to chance: 1 is a blind guesser.
+    """Record the loss relative to chance: 1 is the chance level.
 
-    Raw losses of different tasks and settings do not compare; these do. Chance is what the task's
-    :meth:`~braindecode_pars.pretext.PretextTask.chance_loss` says. Adds ``train_loss_relative``
-    and ``valid_loss_relative`` to the history of a :class:`PretrainingNet`, which has this
-    callback already; and for a task with
-    :meth:`~braindecode_pars.pretext.PretextTask.part_losses` one of these a part, such as
-    ``train_loss_relative_mae``.
+    Raw losses of different tasks and settings cannot be compared; relative losses can. The loss
+    at chance is :meth:`~braindecode_pars.pretext.PretextTask.chance_loss` of the task.
+
+    This callback adds ``train_loss_relative`` and ``valid_loss_relative`` to the history of a
+    :class:`PretrainingNet`, which always has this callback. If the task has
+    :meth:`~braindecode_pars.pretext.PretextTask.part_losses`, it also adds one column per part,
+    such as ``train_loss_relative_mae``.
 
     Attributes
     ----------
     chance_ : float
-        The task's loss at chance.
+        Loss of the task at chance.
 
     Examples
     --------
@@ -223,7 +231,7 @@ class RelativeLoss(Callback):
         self.part_losses_ = getattr(net.task_, "part_losses", lambda *_: {})
 
     def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
-        del self.part_losses_  # a reference to the module does not belong into a pickle
+        del self.part_losses_  # otherwise a pickle of the callback would contain the module
 
     def on_epoch_begin(self, net: NeuralNet, **kwargs: Any) -> None:
         self.sums_: dict[str, list[Any]] = {}
@@ -237,7 +245,7 @@ class RelativeLoss(Callback):
         for name, loss in parts.items():
             key = f"{RELATIVE}_{name}" if training else f"valid_loss_relative_{name}"
             total = self.sums_.setdefault(key, [0.0, 0])
-            total[0] += loss.detach() * size  # read at the end: a GPU is not waited for
+            total[0] += loss.detach() * size  # stays on the device; float() would wait for a GPU
             total[1] += size
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
@@ -251,25 +259,26 @@ class RelativeLoss(Callback):
 class PretrainingNet(NoSilentFailure, Precision, NeuralNet):
     """A skorch net for pretext tasks.
 
-    The module's ``forward(x)`` returns ``(prediction, target)``, and these two go to the
-    criterion; its ``chance_loss()`` is what losses are reported relative to. Everything else is
-    skorch's. The learning rate is constant unless a schedule such as
-    :class:`~braindecode_pars.callbacks.WarmupCosine` is among the callbacks.
+    ``forward(x)`` of the module returns ``(prediction, target)``, the two arguments of the
+    criterion. ``chance_loss()`` of the module is the reference of the relative losses. Everything
+    else is as in skorch. The learning rate is constant, unless the callbacks contain a schedule
+    such as :class:`~braindecode_pars.callbacks.WarmupCosine`.
 
     Parameters
     ----------
     module : PretextTask (class or instance)
-        An instance is trained in place.
+        Pretext task. An instance is trained in place.
     criterion : type[nn.Module] | None
-        None means the task's own.
+        Loss function. None uses the criterion of the task.
     optimizer : type[Optimizer]
-        AdamW with the paper's betas (0.9, 0.999), and weight decay on linear weights only.
+        Class of the optimiser. The default is AdamW with the betas of the paper (0.9, 0.999) and
+        weight decay on linear weights only.
     lr, max_epochs, batch_size, train_split
-        As in skorch. The paper's rate, epochs and batch are the default (section 2.5), and so is
-        ``train_split=None``, no internal validation.
+        As in skorch. The default learning rate, number of epochs and batch size are those of the
+        paper (section 2.5). The default ``train_split=None`` means no internal validation.
     validation_seed : int
-        Validation loss is computed with random draws (channel, crop, patches, masks) that start
-        from this seed every time, so that epochs compare.
+        Seed of the random draws of validation (channel, crop, patches, masks). Every epoch uses
+        the same draws, so that validation losses can be compared between epochs.
     precision, compile
         As in :class:`~braindecode_pars.training.Precision`.
     *args, **kwargs
@@ -278,9 +287,9 @@ class PretrainingNet(NoSilentFailure, Precision, NeuralNet):
     Attributes
     ----------
     history : skorch.history.History
-        One row an epoch: what skorch records, and what :class:`RelativeLoss` adds.
+        One row per epoch, with the columns of skorch and of :class:`RelativeLoss`.
     module_ : PretextTask
-        The trained task; its ``encoder`` is what crosses to fine-tuning.
+        Trained task. Its ``encoder`` is used for fine-tuning.
 
     Raises
     ------
@@ -331,11 +340,12 @@ class PretrainingNet(NoSilentFailure, Precision, NeuralNet):
 
     @property
     def task_(self) -> Any:
-        """The pretext task, also while it is trained inside a wrapper."""
+        """The pretext task. Subclasses that train it inside a wrapper override this property."""
         return self.module_
 
     @property
     def _default_callbacks(self) -> list[tuple[str, Callback]]:
+        # RelativeLoss needs the losses that skorch records, and print_log prints its columns.
         *recorders, print_log = super()._default_callbacks
         return [*recorders, ("relative_loss", RelativeLoss()), print_log]
 
@@ -352,5 +362,6 @@ class PretrainingNet(NoSilentFailure, Precision, NeuralNet):
     def run_single_epoch(self, iterator: Any, training: bool, *args: Any, **kwargs: Any) -> None:
         if training:
             return super().run_single_epoch(iterator, training, *args, **kwargs)
+        # Validation: the same random draws in every epoch.
         with seeded(self.validation_seed, self.compute_device):
             return super().run_single_epoch(iterator, training, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""From one channel of EEG to tokens: normalise, cut patches, embed, add positions."""
+"""From one EEG channel to tokens: normalise, cut into patches, embed, encode positions."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ __all__ = [
 
 
 def instance_norm(x: Tensor, eps: float = 1e-20) -> Tensor:
-    r"""Normalise every signal to zero mean and unit variance.
+    r"""Return signals normalised to zero mean and unit variance.
 
-    :math:`(x - \bar x) / \sqrt{\operatorname{Var}(x) + \epsilon}` over the last axis, with
-    the biased variance and no learnable parameter (appendix A.1).
+    Each signal becomes :math:`(x - \bar x) / \sqrt{\operatorname{Var}(x) + \epsilon}`, with mean
+    and biased variance over the last axis, and without learnable parameters (appendix A.1).
 
     Parameters
     ----------
     x : Tensor, shape (..., n_times)
-        Signals in any unit. Signals in volts and in microvolts give the same result: ``eps``
-        is the square of a tenth of a nanovolt, far below any EEG.
+        Signals in any unit. Signals in volts and in microvolts give the same result, because the
+        default ``eps`` is the square of a tenth of a nanovolt, far below the amplitude of EEG.
     eps : float
-        Added to the variance, inside the root, in the squared unit of ``x``.
+        Constant added to the variance, inside the root, in the squared unit of ``x``.
 
     Returns
     -------
     Tensor, shape (..., n_times)
-        Of the floating type of ``x``. A constant signal becomes zeros.
+        Normalised signals, in the floating-point type of ``x``. A constant signal becomes zeros.
 
     Examples
     --------
@@ -46,30 +46,30 @@ def instance_norm(x: Tensor, eps: float = 1e-20) -> Tensor:
             [ 0.,  0.]])
     """
     dtype = x.dtype if x.is_floating_point() else torch.float32
-    # Half precision cannot hold a variance in squared volts.
+    # Half precision cannot represent a variance in squared volts.
     x = x.to(torch.promote_types(dtype, torch.float32))
-    # Relative to its first sample a constant signal is exactly zero, whatever its offset.
+    # Without its first sample, a constant signal is exactly zero for every offset.
     x = x - x[..., :1]
     variance, mean = torch.var_mean(x, dim=-1, correction=0, keepdim=True)
     return ((x - mean) * torch.rsqrt(variance + eps)).to(dtype)
 
 
 def grid_patches(x: Tensor, patch_size: int) -> Tensor:
-    """Cut signals into adjacent patches; a tail shorter than a patch is dropped.
+    """Return adjacent patches; samples after the last whole patch are dropped.
 
-    So are patches taken in fine-tuning (section 2.5) and by the rivals of PARS (appendix A.2).
+    Fine-tuning (section 2.5) and the baselines of PARS (appendix A.2) use these patches.
 
     Parameters
     ----------
     x : Tensor, shape (batch, n_times)
         Signals, at least one patch long.
     patch_size : int
-        Samples in a patch.
+        Number of samples in a patch.
 
     Returns
     -------
     Tensor, shape (batch, n_times // patch_size, patch_size)
-        A view of ``x``. Patch ``n`` starts at sample ``n * patch_size``.
+        Patches, as a view of ``x``. Patch ``n`` starts at sample ``n * patch_size``.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def grid_patches(x: Tensor, patch_size: int) -> Tensor:
 
 
 def extract_patches(x: Tensor, starts: Tensor, patch_size: int) -> Tensor:
-    """Cut the patches that start at the given samples.
+    """Return the patches that start at the given samples.
 
     Parameters
     ----------
@@ -92,12 +92,12 @@ def extract_patches(x: Tensor, starts: Tensor, patch_size: int) -> Tensor:
     starts : Tensor of int64, shape (batch, n_patches)
         First sample of each patch, between 0 and ``n_times - patch_size``.
     patch_size : int
-        Samples in a patch.
+        Number of samples in a patch.
 
     Returns
     -------
     Tensor, shape (batch, n_patches, patch_size)
-        In the order of ``starts``.
+        Patches in the order of ``starts``.
 
     Examples
     --------
@@ -110,6 +110,7 @@ def extract_patches(x: Tensor, starts: Tensor, patch_size: int) -> Tensor:
              [2, 3]]])
     """
     examples = torch.arange(len(x), device=x.device)[:, None]
+    # unfold gives a view of all patches, (batch, n_starts, patch_size), without copying them.
     return x.unfold(-1, patch_size, 1)[examples, starts]
 
 
@@ -122,21 +123,21 @@ def random_starts(
     device: torch.device | str | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Draw independent patch starts, all equally likely (section 2.1).
+    """Draw independent patch starts from a uniform distribution (section 2.1).
 
-    Starts are from 0 to ``n_times - patch_size``. Patches may overlap: forty one-second patches
-    do not fit thirty seconds otherwise.
+    Starts lie between 0 and ``n_times - patch_size``. Patches may overlap; otherwise forty
+    one-second patches would not fit into thirty seconds.
 
     Parameters
     ----------
     batch_size, n_patches : int
-        Signals, and patches of each.
+        Number of signals, and number of patches per signal.
     n_times, patch_size : int
-        Samples of a signal and of a patch.
+        Number of samples in a signal, and in a patch.
     device : torch.device | str | None
-        Where the starts are drawn; None means torch's default.
+        Device of the draws. None means torch's default device.
     generator : torch.Generator | None
-        What they are drawn from; None means torch's global generator.
+        Random number generator of the draws. None means torch's global generator.
 
     Returns
     -------
@@ -164,18 +165,18 @@ def nonoverlapping_starts(
     device: torch.device | str | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Draw patch starts so that no two patches of an example share a sample.
+    """Draw starts of patches that do not overlap within an example.
 
-    Every arrangement of ``n_patches`` patches with at least ``min_gap`` samples between
-    neighbours is equally likely, and the patches come in random order. The paper draws patches
-    that may overlap; these are for seeing what common samples are worth.
+    All arrangements of ``n_patches`` patches with at least ``min_gap`` samples between neighbours
+    are equally likely. The patches are in random order. The paper draws patches that may overlap;
+    these patches serve to measure the effect of shared samples.
 
     Parameters
     ----------
     batch_size, n_patches, n_times, patch_size, device, generator
         As in :func:`random_starts`.
     min_gap : int
-        Samples between neighbouring patches, at least.
+        Smallest number of samples between neighbouring patches.
 
     Returns
     -------
@@ -185,14 +186,15 @@ def nonoverlapping_starts(
     Raises
     ------
     ValueError
-        When the patches and their gaps do not fit the signal; the message says how many would.
+        When the patches and their gaps do not fit into the signal. The message contains the
+        largest number of patches that fits.
 
     Examples
     --------
     >>> from braindecode_pars.tokens import nonoverlapping_starts
     >>> sizes = dict(n_times=320, patch_size=100, min_gap=10)
     >>> starts = nonoverlapping_starts(1, 3, **sizes)
-    >>> starts.sort().values.tolist()  # there is but one way
+    >>> starts.sort().values.tolist()  # the only possible arrangement
     [[0, 110, 220]]
     """
     stride = patch_size + min_gap
@@ -200,19 +202,22 @@ def nonoverlapping_starts(
     if slack < 0:
         raise ValueError(
             f"{n_patches} patches of {patch_size} samples, at least {min_gap} samples apart, do "
-            f"not fit {n_times} samples without overlap; at most "
-            f"{(n_times + min_gap) // stride} do. Lower n_patches or min_gap, or allow overlap."
+            f"not fit into {n_times} samples; at most {(n_times + min_gap) // stride} do. Lower "
+            "n_patches or min_gap, or allow overlap."
         )
-    # Arrangements are the multisets of n_patches values in 0..slack, and those are the subsets
-    # of n_patches values in 0..slack + n_patches - 1 with the rank of each value subtracted.
+    # Without the samples that patches and gaps occupy, an arrangement is a multiset of n_patches
+    # values in 0..slack. Each multiset is a subset of n_patches values in
+    # 0..slack + n_patches - 1, sorted, with the rank of each value subtracted. The n_patches
+    # largest of independent uniform keys are such a subset, with all subsets equally likely.
     ranks = torch.arange(n_patches, device=device)
     keys = torch.rand(batch_size, slack + n_patches, device=device, generator=generator)
+    # Multiplying the rank by the stride puts the occupied samples back in.
     ordered = keys.topk(n_patches, dim=-1).indices.sort(dim=-1).values - ranks + ranks * stride
     return shuffled(ordered, generator=generator)
 
 
 def shuffled(values: Tensor, *, generator: torch.Generator | None = None) -> Tensor:
-    """Permute every row of ``values``, shape (batch, n), on its own."""
+    """Return ``values``, shape (batch, n), with each row permuted independently."""
     order = torch.rand(values.shape, device=values.device, generator=generator).argsort(dim=-1)
     return values.gather(-1, order)
 
@@ -220,18 +225,18 @@ def shuffled(values: Tensor, *, generator: torch.Generator | None = None) -> Ten
 def sinusoidal_positions(times: Tensor, embed_dim: int, *, base: float = 10_000.0) -> Tensor:
     r"""Sinusoidal code of real-valued times (section 2.1; Vaswani et al. 2017).
 
-    Of a time :math:`t` and a size :math:`F`, entry :math:`2i` is
-    :math:`\sin(t \cdot 10000^{-2i/F})` and entry :math:`2i + 1` the cosine of the same angle.
+    For a time :math:`t` and a code of size :math:`F`, entry :math:`2i` is
+    :math:`\sin(t \cdot 10000^{-2i/F})`, and entry :math:`2i + 1` is the cosine of the same angle.
 
     Parameters
     ----------
     times : Tensor, shape (...)
-        Start of each patch in units of a patch (``start / patch_size``), so that the integer
-        positions 0, 1, 2, ... of fine-tuning lie on the same curve as random starts.
+        Start of each patch in units of patches (``start / patch_size``). The adjacent patches of
+        fine-tuning then have the positions 0, 1, 2, ..., on the same scale as random starts.
     embed_dim : int
-        Even size of the code.
+        Size of the code; must be even.
     base : float
-        The longest wavelength is ``2 * pi * base`` patches.
+        Longest wavelength divided by ``2 * pi``, in patches.
 
     Returns
     -------
@@ -240,7 +245,7 @@ def sinusoidal_positions(times: Tensor, embed_dim: int, *, base: float = 10_000.
 
     Notes
     -----
-    The paper does not say in which unit its times are.
+    The paper does not specify the unit of its times.
 
     References
     ----------
@@ -267,7 +272,7 @@ class PatchEmbedding(nn.Linear):
     Parameters
     ----------
     patch_size : int
-        Samples in a patch.
+        Number of samples in a patch.
     embed_dim : int
         Size of a token.
 

@@ -2,18 +2,19 @@
 Does pretraining help on simulated nights?
 ==========================================
 
-Five people slept without labels, six others with a few. Is a sleep stager that was pretrained on
-the five better on people it has never met? This page asks it in seconds: it pretrains, fine-tunes,
-leaves one person out at a time, and reads the result with care. All nights are simulated, so
-nothing is downloaded.
+Does pretraining on five unlabelled nights improve sleep staging of held-out subjects? After the
+seconds of training on this page, no gain is visible: the loss stays at chance level, and the
+difference from training from scratch is within noise. The page pretrains, fine-tunes with one
+subject held out at a time, and tests the differences. All nights are simulated. Nothing is
+downloaded.
 """
 
 # %%
-# One person, one night
-# ---------------------
+# One subject, one night
+# ----------------------
 #
-# :func:`~braindecode_pars.datasets.simulated.sleep` returns an ordinary braindecode dataset of
-# 30-second windows, with the person in the description and the sleep stage as target.
+# :func:`~braindecode_pars.datasets.simulated.sleep` returns a braindecode dataset of 30-second
+# windows. The description contains the subject, and the target is the sleep stage.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,30 +32,31 @@ plotting.night(np.asarray(X), y, STAGES, sfreq=100.0)
 plt.show()
 
 # %%
-# The hypnogram walks through cycles of about 90 minutes, with deep sleep early and REM sleep late.
-# Below it, one window of each stage: alpha in wake, theta in REM and N1, spindles or a K-complex in
-# N2, and in N3 slow waves too large for the frame. It is no model of the brain. But rhythms wax and
-# wane over tens of seconds, as in real nights, and that slow order within a window is what a task
-# about time can learn from.
+# The simulated hypnogram has cycles of about 90 minutes, with deep sleep early and REM sleep late.
+# Below it is one window of each stage: alpha in wake, theta in REM and N1, spindles or a K-complex
+# in N2, and slow waves in N3, which exceed the axis. The simulation is not a model of the brain.
+# However, the amplitude of its rhythms changes over tens of seconds, as in real nights. A pretext
+# task about time can learn from such slow changes within a window.
 #
-# Who is who
-# ----------
+# Pretraining subjects and labelled subjects
+# ------------------------------------------
 #
-# Eleven more people sleep for an hour. The first five are for pretraining, and their labels are
-# never looked at. Of the other six a fifth of the windows is kept, as if labelling were dear.
+# Eleven more subjects have one hour each. The first five are for pretraining, and their labels are
+# not used. The other six are for fine-tuning and testing. Only every fifth of their windows is
+# kept, so that the labelled set is small.
 
 nights = datasets.simulated.sleep(n_subjects=11, hours=1, n_chans=2, random_state=0)
 unlabelled = BaseConcatDataset(nights.datasets[:5])
-others = BaseConcatDataset(nights.datasets[5:])
-labelled = Subset(others, range(0, len(others), 5))
-print(f"{len(unlabelled)} windows without labels, {len(labelled)} with")
+staged = BaseConcatDataset(nights.datasets[5:])
+labelled = Subset(staged, range(0, len(staged), 5))
+print(f"{len(unlabelled)} unlabelled windows, {len(labelled)} labelled windows")
 
 # %%
 # Pretrain
 # --------
 #
-# One example is one channel of one window. The loss is told relative to that of a blind guesser.
-# Four passes over 600 windows are very few; the paper's encoder had 1000 over 1.5 million.
+# One example is one channel of one window. The curve is the loss relative to chance. Four epochs
+# over 600 windows are very few; the encoder of the paper had 1000 epochs over 1.5 million windows.
 
 encoder_size = dict(embed_dim=64, num_layers=2, num_heads=2)
 embedder = PARSEmbedder(
@@ -70,15 +72,16 @@ plotting.training_curves(embedder.history_)
 plt.show()
 
 # %%
-# The line hardly leaves chance. Whatever comes next, this encoder has not learned to tell time yet,
-# so there is little that fine-tuning could inherit. The loss is the first thing to look at.
+# The loss stays at chance level. This encoder has not learned to predict time shifts yet, so
+# fine-tuning has little to gain from it. Check the loss before you read any score.
 #
-# Fine-tune, one person left out
-# ------------------------------
+# Fine-tune with one subject held out
+# -----------------------------------
 #
-# Both networks are the same model with the same fine-tuning. One starts from the encoder above, the
-# other from scratch. The third method is dull: power in five frequency bands, then logistic
-# regression. The person left out was never seen before, by the pretraining either.
+# ``compare`` holds out one labelled subject at a time. Two methods are the same network with the
+# same fine-tuning: "PARS" starts from the encoder above, "scratch" from random weights. The third
+# method is a baseline: logistic regression on the power in five frequency bands. The held-out
+# subject is in neither the pretraining nor the fine-tuning data.
 
 training = dict(finetune_epochs=6, finetune_batch_size=16, validation=0, verbose=0)
 methods = {
@@ -92,35 +95,36 @@ plotting.paired_bars(scores, "kappa", "Cohen's kappa")
 plt.show()
 
 # %%
-# What may be said
-# ----------------
+# Are the differences significant?
+# --------------------------------
 #
-# Each person is their own control, so the test looks at the six differences between two methods.
+# All methods are scored on the same subjects. The paired test therefore uses the six differences
+# between two methods, one for each subject.
 
 print(*describe_differences(paired_tests(scores)).split(". "), sep=".\n")
 
 # %%
-# Pretrained and scratch lie within each other's spread. Whichever leads, remember the curve above:
-# an encoder at chance deserves neither credit nor blame before other seeds show the same. Band
-# power is ahead of both, for everybody: simulated stages are made of frequency bands. And six
-# people are too few for any of it to count, as the sentence says by itself. The spread is over
-# people, all from one seed; another seed moves both networks.
+# The difference between PARS and scratch is smaller than the spread over subjects. With the loss at
+# chance level, a difference of this size says nothing about pretraining unless other seeds show the
+# same. Band power is ahead of both in all six subjects, because the simulated stages are made of
+# frequency bands. No difference is significant: with six subjects and three pairs, the correction
+# makes significance impossible, as the printed text states. All scores are from one seed, and the
+# scores of both networks change with the seed.
 
 # %%
 # One more night
 # --------------
 #
-# A score is a number; a hypnogram shows what goes wrong. The pretrained model, fine-tuned on all
-# six people, stages the night of the first picture, of a person it has never met.
+# A hypnogram shows which errors a model makes. The pretrained model is fine-tuned on all six
+# subjects. It then stages the night of the first figure, which is of a new subject.
 
 classifier = PARSClassifier(encoder=embedder, random_state=0, **training).fit(labelled)
 plotting.hypnogram(y, classifier.predict(night), STAGES)
 plt.show()
 
 # %%
-# The outline of the night can be recognised, many single windows are wrong, and the prediction
-# jumps about, for the model sees one window at a time.
+# The prediction follows the outline of the night, but many windows are wrong. It changes often,
+# because the model classifies each window on its own.
 #
-# So, does pretraining help? Not after seconds of it, as far as six people can tell. That is a
-# statement about this budget, not about the method. Longer runs, with more people and several
-# seeds, are in :doc:`/results`.
+# So seconds of pretraining give no measurable gain on these six subjects. This result is about the
+# short training, not about the method. :doc:`/results` has longer runs with several seeds.

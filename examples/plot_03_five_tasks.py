@@ -2,19 +2,19 @@
 Five pretraining tasks side by side
 ===================================
 
-PARS has rivals: what does each of them ask of the encoder, and which encoder is worth most when it
-is frozen afterwards? Here four tasks and the sum of two of them get the same encoder, the same
-windows, as many steps and the same seeds, and are then probed on people they have never met. It
-takes seconds, on simulated nights: enough to see how a fair comparison is made, far too little to
-name a winner.
+What does each pretraining task predict, and which task gives the best frozen encoder? This page
+compares PARS, MAE, MP3, DropPos, and the sum of PARS and MAE, all with the same encoder, windows,
+number of steps and seeds. A linear probe on held-out subjects does not separate the tasks: their
+scores overlap, and band power is far ahead of all. The nights are simulated and the training takes
+seconds. This is enough to show a fair comparison and far too little to rank the tasks.
 """
 
 # %%
-# What is asked
-# -------------
+# What each task predicts
+# -----------------------
 #
-# Four questions about one window, a row each. Blue patches come with their position, orange ones
-# have lost it, and grey is what the encoder never gets.
+# The figure shows four tasks on one window, one row for each. The encoder gets blue patches with
+# their position and orange patches without it. It does not get the grey parts.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,27 +35,27 @@ from braindecode_pars.pretext import MAE, MP3, PARS, DropPos, Joint
 
 nights = datasets.simulated.sleep(n_subjects=9, hours=1, n_chans=2, sfreq=100, random_state=0)
 unlabelled = BaseConcatDataset(nights.datasets[:3])
-others = BaseConcatDataset(nights.datasets[3:])
-labelled = Subset(others, range(0, len(others), 3))
+staged = BaseConcatDataset(nights.datasets[3:])
+labelled = Subset(staged, range(0, len(staged), 3))
 
 patch = 100  # samples: one second
 size = dict(embed_dim=32, num_layers=2, num_heads=2, mlp_dim=64)
 tasks = {task.__name__: task(3000, patch, **size) for task in (PARS, MAE, MP3, DropPos, Joint)}
 KNOWN, LOST, REMOVED = COLORS[0], COLORS[6], "0.85"
-order = np.random.default_rng(0).permutation(30) * patch  # the grid, in random order
+order = np.random.default_rng(0).permutation(30) * patch  # grid positions in random order
 starts = tasks["PARS"].sample_starts(1, generator=torch.Generator().manual_seed(0))[0].numpy()
-n_hidden, drop = tasks["MAE"].n_masked, tasks["DropPos"]
+n_removed, drop = tasks["MAE"].n_masked, tasks["DropPos"]
 rows = {
-    "PARS: how far apart\nare the orange ones?": [
+    "PARS: time shifts between\norange patches": [
         (starts, LOST),
         (starts[tasks["PARS"].n_masked :], KNOWN),
     ],
-    "MAE: what was there\nwhere it is grey?": [
-        (order[:n_hidden], REMOVED),
-        (order[n_hidden:], KNOWN),
+    "MAE: samples of\nall patches": [
+        (order[:n_removed], REMOVED),
+        (order[n_removed:], KNOWN),
     ],
-    "MP3: where does\neach belong?": [(order, LOST)],
-    "DropPos: where do the\norange ones belong?": [
+    "MP3: position of\nevery patch": [(order, LOST)],
+    "DropPos: position of\norange patches": [
         (order[: drop.n_dropped], LOST),
         (order[drop.n_dropped : drop.n_visible], KNOWN),
         (order[drop.n_visible :], REMOVED),
@@ -63,30 +63,32 @@ rows = {
 }
 signal = unlabelled[40][0][0] * 1e6
 fig, axes = plt.subplots(4, 1, figsize=(10, 5.6), sharex=True, sharey=True, layout="constrained")
-for ax, (question, parts) in zip(axes, rows.items(), strict=True):
+for ax, (label, parts) in zip(axes, rows.items(), strict=True):
     ax.plot(np.arange(3000) / 100, signal, color="0.85", lw=0.5)
-    for begins, color in parts:
-        for begin in begins:
-            span = np.arange(begin, begin + patch)
+    for part_starts, color in parts:
+        for start in part_starts:
+            span = np.arange(start, start + patch)
             ax.plot(span / 100, signal[span], color=color, lw=0.8)
-            ax.axvspan(begin / 100, begin / 100 + 0.96, ymax=0.05, color=color, lw=0)
-    ax.set_ylabel(question, rotation=0, ha="right", va="center")
+            ax.axvspan(start / 100, start / 100 + 0.96, ymax=0.05, color=color, lw=0)
+    ax.set_ylabel(label, rotation=0, ha="right", va="center")
     ax.set(yticks=[], xlim=(0, 30))
     ax.spines[["top", "right", "left"]].set_visible(False)
 axes[-1].set_xlabel("seconds")
 plt.show()
 
 # %%
-# * :class:`~braindecode_pars.pretext.PARS` asks for the time between any two patches that lost
-#   their position. Chance is to say zero always.
-# * :class:`~braindecode_pars.pretext.MAE` asks for the samples of all patches and shows half of
-#   them. Chance is a flat line: the variance of a normalised signal, one.
-# * :class:`~braindecode_pars.pretext.MP3` gives no position at all and lets patches attend to only
-#   half of the others. Chance is the logarithm of 30 places.
-# * :class:`~braindecode_pars.pretext.DropPos` removes half and hides most positions of the rest.
-#   Chance is the logarithm of the places that are not shown.
-# * :class:`~braindecode_pars.pretext.Joint` is here PARS and MAE, each in units of its chance, so
-#   that chance is two.
+# Each task has a chance loss, which a prediction without the signal reaches:
+#
+# * :class:`~braindecode_pars.pretext.PARS` predicts the time shift between any two patches without
+#   a position. Chance is the mean squared error of predicting zero.
+# * :class:`~braindecode_pars.pretext.MAE` removes half of the patches and predicts the samples of
+#   all. Chance is the error of predicting zero: the variance of a normalised signal, one.
+# * :class:`~braindecode_pars.pretext.MP3` gets no positions and predicts the position of every
+#   patch. Patches attend to only half of the patches. Chance is log 30, for 30 positions.
+# * :class:`~braindecode_pars.pretext.DropPos` removes half of the patches and predicts the position
+#   of most of the others. Chance is log 26: 30 positions without the 4 that are shown.
+# * :class:`~braindecode_pars.pretext.Joint` is PARS plus MAE here, each relative to its chance.
+#   Chance is two.
 
 print({name: round(task.chance_loss(), 3) for name, task in tasks.items()})
 
@@ -94,8 +96,8 @@ print({name: round(task.chance_loss(), 3) for name, task in tasks.items()})
 # Training, relative to chance
 # ----------------------------
 #
-# Losses in different units compare only when each is divided by its chance. Three seeds, a line
-# each. A seed gives every task the same first weights.
+# The losses have different units, so each is divided by its chance loss. Each line is one seed. All
+# tasks start from the same encoder weights for the same seed.
 
 embedders, histories = {}, []
 for seed in range(3):
@@ -116,17 +118,17 @@ plotting.training_curves(history[[*columns, "method", "seed"]])
 plt.show()
 
 # %%
-# Only MAE falls clearly, and the sum of PARS and MAE with it. But the dashed line, MAE on the
-# patches it did not see, stays near chance: so far it copies what it was shown. PARS and MP3 have
-# barely begun. DropPos sits near 1.04, which is log 30 / log 26: it has not noticed yet that the
-# four places that are shown are taken.
+# Only the losses of MAE and of the sum of PARS and MAE fall clearly. However, the dashed line, the
+# loss of MAE on removed patches, stays near chance. So far MAE only copies the patches it gets.
+# PARS and MP3 are close to chance. DropPos is near 1.04, which is log 30 / log 26. This is the loss
+# of a uniform guess over all 30 positions, including the four that are shown.
 #
-# A linear probe, people left out
-# -------------------------------
+# A linear probe on held-out subjects
+# -----------------------------------
 #
-# Each encoder is frozen. Logistic regression on its features learns the stages of five people and
-# names those of the sixth, in turn; nobody of the six was pretrained on. Kappa is over all windows.
-# An untrained encoder and band power stand beside.
+# Each encoder is frozen. Logistic regression on its features is trained on five subjects and
+# predicts the stages of the sixth, for each of the six. None of the six was used in pretraining.
+# Kappa is over all windows. The baselines are an untrained encoder and band power.
 
 X, y, groups = as_sklearn(labelled)
 
@@ -138,12 +140,12 @@ def kappa(features):
     )
 
 
-found = {key: kappa(embedder.transform(X)) for key, embedder in embedders.items()}
-found["band power", 0] = kappa(LogBandPower().transform(X))
+kappas = {key: kappa(embedder.transform(X)) for key, embedder in embedders.items()}
+kappas["band power", 0] = kappa(LogBandPower().transform(X))
 scores = pd.DataFrame(
     [
         dict(dataset="", method=name, subject="all", seed=seed, metric="kappa", value=value)
-        for (name, seed), value in found.items()
+        for (name, seed), value in kappas.items()
     ]
 )
 print(scores.groupby("method", sort=False)["value"].agg(["mean", "std", "count"]).round(2))
@@ -151,11 +153,10 @@ plotting.transfer(scores, "kappa", "Cohen's kappa")
 plt.show()
 
 # %%
-# Which encoder is worth most? This page cannot say. On average the trained ones lie a little above
-# the untrained one, but the spread is over three seeds with the same six people, the ranges of the
-# tasks overlap, and where they do there is no order to read. The loss does not decide it either: a
-# task can be ahead by copying. Band power is far ahead of all: the stages were simulated as
-# frequency bands, and no encoder has had time to find them.
+# This page cannot name a best task. On average the pretrained encoders are a little above the
+# untrained one. However, the ranges of the tasks overlap, and the spread is over three seeds on the
+# same six subjects. The loss does not rank the tasks either: a task can lower it by copying. Band
+# power is far ahead of all, because the stages are simulated as frequency bands. The encoders were
+# trained too briefly to represent them.
 #
-# The same comparison with more people, longer training and fine-tuning is measured in
-# :doc:`/results`.
+# :doc:`/results` has the same comparison with more subjects, longer training and fine-tuning.

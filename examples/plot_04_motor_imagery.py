@@ -2,23 +2,25 @@
 Can two cores learn motor imagery?
 ==================================
 
-Somebody imagines to move the left or the right fist. Which one, in a person whom the model has
-never met? It is the task of the paper with the least signal in a trial. This page looks at real
-recordings, trains what can be trained in seconds, shows what minutes on two cores gave, and then
-asks what the best of the scores is made of.
+Can PARS learn imagined left against right fist in held-out subjects, with minutes of training on
+two cores? Not here: PARSNet stays at chance level, with and without pretraining. EEGNet reaches a
+kappa of about two thirds, but much of this score may come from eye movements towards the cue. This
+page looks at real trials, trains for seconds, shows stored scores of longer runs, and examines what
+EEGNet can use.
 
-It reads the PhysioNet EEG Motor Movement/Imagery Dataset (Schalk et al. 2004; Goldberger et al.
-2000; ODC-BY 1.0): 64 channels, 160 Hz, runs 4, 8 and 12 of six people. They come from the folder in
-the environment variable ``BRAINDECODE_PARS_EEG``, which holds ``MNE-eegbci-data`` as
-``mne.datasets.eegbci`` lays it out, or else from PhysioNet.
+The recordings are runs 4, 8 and 12 of six subjects of the PhysioNet EEG Motor Movement/Imagery
+Dataset (Schalk et al. 2004; Goldberger et al. 2000; ODC-BY 1.0), with 64 channels at 160 Hz. The
+page reads them from the folder in the environment variable ``BRAINDECODE_PARS_EEG``, which contains
+``MNE-eegbci-data`` in the layout of ``mne.datasets.eegbci``. Without that variable it downloads
+them once from PhysioNet.
 """
 
 # %%
-# Trials of six people
-# --------------------
+# Trials of six subjects
+# ----------------------
 #
-# ``load`` prepares the recordings as the paper does (high-pass at 0.3 Hz, notch, average reference)
-# and cuts four seconds from each cue.
+# ``load`` prepares the recordings as in the paper (high-pass at 0.3 Hz, notch filter, average
+# reference). Each trial is the four seconds after a cue.
 
 import os
 from pathlib import Path
@@ -36,55 +38,59 @@ from braindecode_pars import PARSClassifier, PARSEmbedder, datasets, plotting
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.evaluation import compare, summarize
 
-PEOPLE, RUNS = [1, 2, 3, 4, 5, 6], [4, 8, 12]
+SUBJECTS, RUNS = [1, 2, 3, 4, 5, 6], [4, 8, 12]
 
 if "BRAINDECODE_PARS_EEG" in os.environ:
     folder = Path(os.environ["BRAINDECODE_PARS_EEG"])
-else:  # from PhysioNet, once, into your home folder
+else:  # download once from PhysioNet into the home folder
     folder = Path.home() / "mne_data"
     folder.mkdir(exist_ok=True)
-    mne.datasets.eegbci.load_data(PEOPLE, RUNS, path=folder, update_path=False)
+    mne.datasets.eegbci.load_data(SUBJECTS, RUNS, path=folder, update_path=False)
 
-trials = datasets.physionet_mi.load(folder, PEOPLE, runs=RUNS, sfreq=160, verbose=0)
+trials = datasets.physionet_mi.load(folder, SUBJECTS, runs=RUNS, sfreq=160, verbose=0)
 n_chans, n_times = trials[0][0].shape
-print(f"{len(trials)} trials of {len(PEOPLE)} people, {n_chans} channels x {n_times / 160:g} s")
+print(f"{len(trials)} trials of {len(SUBJECTS)} subjects, {n_chans} channels x {n_times / 160:g} s")
 
 # %%
-# Is there anything to learn?
-# ---------------------------
+# Do left and right differ?
+# -------------------------
 #
-# Imagining a movement quiets the rhythm of 8 to 13 Hz over the *other* side of the head. The maps
-# show the difference of log power, right fist minus left, seen from above: blue on the left and red
-# on the right is what the textbook has.
+# Imagining a hand movement reduces the power between 8 and 13 Hz over the *opposite* hemisphere.
+# The maps show the log power of right fist minus left fist, seen from above. The expected pattern
+# is blue on the left and red on the right.
 
 raw = trials.datasets[0].raw
 names = list(raw.ch_names)
 x = np.stack([window for window, _, _ in trials])
 y = np.array([target for _, target, _ in trials])
-who = np.repeat(trials.description["subject"], [len(d) for d in trials.datasets]).to_numpy()
+groups = np.repeat(trials.description["subject"], [len(d) for d in trials.datasets]).to_numpy()
 spectrum, freqs = mne.time_frequency.psd_array_welch(x, 160.0, 8, 13, n_fft=160, verbose=False)
 power = np.log(spectrum.mean(axis=-1))
-maps = [power[(who == p) & (y == 1)].mean(0) - power[(who == p) & (y == 0)].mean(0) for p in PEOPLE]
+maps = [
+    power[(groups == s) & (y == 1)].mean(0) - power[(groups == s) & (y == 0)].mean(0)
+    for s in SUBJECTS
+]
 
-fig, axes = plt.subplots(1, len(PEOPLE) + 1, figsize=(11, 2.2))
-for ax, values, name in zip(axes, [np.mean(maps, 0), *maps], ["mean", *PEOPLE], strict=True):
+fig, axes = plt.subplots(1, len(SUBJECTS) + 1, figsize=(11, 2.2))
+for ax, values, name in zip(axes, [np.mean(maps, 0), *maps], ["mean", *SUBJECTS], strict=True):
     image, _ = mne.viz.plot_topomap(
         values, raw.info, axes=ax, vlim=(-0.5, 0.5), contours=0, sensors=False, show=False
     )
-    ax.set_title(name if name == "mean" else f"person {name}", fontsize=10)
+    ax.set_title(name if name == "mean" else f"subject {name}", fontsize=10)
 fig.colorbar(image, ax=axes, shrink=0.7, label="log power, right - left")
 plt.show()
 
 # %%
-# Persons 1 and 2 have it, person 3 has it the other way round, and in the rest it drowns in
-# whatever else they did. A classifier for people it never met has to live with that.
+# Subjects 1 and 2 show this pattern, and subject 3 shows the opposite. The maps of the other three
+# have no clear pattern. This variation between subjects makes the task hard on held-out subjects.
 #
-# A few seconds of training
-# -------------------------
+# Seconds of training
+# -------------------
 #
-# An encoder is pretrained on 30-second windows of two of the people, and fine-tuned and scored on
-# the other four, one left out at a time. Left and right differ in *where*, and a model that is
-# blind to the order of its channels cannot tell C3 from C4, hence ``electrode_position=True``.
+# The encoder is pretrained on 30-second windows of subjects 5 and 6. The methods are fine-tuned and
+# scored on subjects 1 to 4, one held out at a time. Left and right differ in the *location* of the
+# effect. By default the model is invariant to the order of its channels and cannot distinguish C3
+# from C4. Therefore ``electrode_position=True`` adds the electrode positions.
 
 motor = [f"{row}{column}" for row in ("FC", "C", "CP") for column in ("3", "1", "z", "2", "4")]
 unlabelled = datasets.physionet_mi.load(
@@ -103,15 +109,15 @@ scores = compare(methods, BaseConcatDataset(trials.datasets[:12]), metrics=["kap
 print(summarize(scores)[["method", "mean", "sd", "n"]].round(2).to_string(index=False))
 
 # %%
-# Four people, one seed, kappa: nothing here can be told from chance.
+# These are kappas of four subjects and one seed, too few to distinguish any method from chance.
 #
-# Minutes of training, measured
-# -----------------------------
+# Minutes of training
+# -------------------
 #
-# The scores stored with this page are of longer runs: nine people to pretrain on for 150 epochs,
-# eight others left out one at a time, 20 epochs of fine-tuning, three seeds. Each file names the
-# command that made it, the day and the machine; this is the last. EEGNet is braindecode's, with the
-# same fine-tuning.
+# Scores of longer runs are stored with this page: 150 epochs of pretraining on nine subjects, 20
+# epochs of fine-tuning, eight other subjects held out one at a time, three seeds. Each file states
+# its command, date and machine. The code prints those of the last file. EEGNet is the model of
+# braindecode with the same fine-tuning.
 
 files = sorted(Path("../docs/measured/motor_imagery").glob("*.csv"))
 print("".join(line for line in files[-1].open() if line.startswith("#")))
@@ -122,14 +128,14 @@ plotting.paired_bars(stored, "kappa", "Cohen's kappa")
 plt.show()
 
 # %%
-# Pretrained or not, our model stays at chance; band power is a little above it; and EEGNet, with
-# seven people to train on, is near two thirds of the way to perfect. Is that imagined movement?
+# PARSNet stays at chance level, with and without pretraining. Band power is above chance. EEGNet,
+# trained on seven subjects, has a mean kappa of about two thirds. Is that imagined movement?
 #
-# What EEGNet hears
-# -----------------
+# What can EEGNet use?
+# --------------------
 #
-# The cue stands on the left or on the right of the screen, and people look at it. Eyes that turn
-# move an electric field, which fronto-central electrodes of the two sides see with opposite signs:
+# The cue is on the left or right side of the screen, and subjects tend to look at it. A horizontal
+# eye movement gives voltages of opposite sign at left and right fronto-central electrodes:
 
 difference = 1e6 * (x[:, names.index("FC5")] - x[:, names.index("FC6")])
 difference -= difference[:, :16].mean(axis=1, keepdims=True)
@@ -143,21 +149,22 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# A linear classifier of nothing but the mean voltages in steps of a quarter of a second, people
-# left out, before and after the first second:
+# A linear classifier gets only the mean voltage of each quarter of a second. It is scored on
+# held-out subjects, once with the first second of the trials and once with the rest:
 
 steps = x.reshape(len(x), len(names), 16, -1).mean(axis=-1)
 lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-for what, part in {"0 to 1 s": steps[:, :, :4], "1 to 4 s": steps[:, :, 4:]}.items():
-    guess = cross_val_predict(lda, part.reshape(len(x), -1), y, groups=who, cv=LeaveOneGroupOut())
-    print(f"{what}: kappa {cohen_kappa_score(y, guess):.2f}")
+for name, part in {"0 to 1 s": steps[:, :, :4], "1 to 4 s": steps[:, :, 4:]}.items():
+    features = part.reshape(len(x), -1)
+    predicted = cross_val_predict(lda, features, y, groups=groups, cv=LeaveOneGroupOut())
+    print(f"{name}: kappa {cohen_kappa_score(y, predicted):.2f}")
 
 # %%
-# So the first second gives it away, and most likely it is the eyes. The paper's four seconds begin
-# at the cue, as those of many others do, and so do ours, so that numbers can be compared. That
-# PARSNet made nothing of it is no virtue: with more training it may well find it too.
+# Most of the information is in the first second, and eye movements are the most likely source. The
+# trials start at the cue, as in the paper and many other studies, so that scores are comparable.
+# PARSNet does not use this information here. With more training it may learn to use it as well.
 #
-# Can two cores learn motor imagery, then? Not by pretraining for minutes on nine people. And a
-# score above chance needs a look at what it is made of.
+# So minutes of pretraining on nine subjects do not teach PARSNet motor imagery. If a score is above
+# chance, check which part of the signal it comes from.
 
 # sphinx_gallery_thumbnail_number = 2

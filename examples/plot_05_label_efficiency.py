@@ -1,28 +1,29 @@
 """
-How many labelled people does pretraining save?
-===============================================
+How many labelled subjects does pretraining save?
+=================================================
 
-Recordings are plenty, scorers are not. So the question that matters is asked in people: with an
-encoder that has heard many nights without labels, how many labelled nights fewer do I need for the
-same score? The protocol is that of figure 3 of the paper: train on few and on many people, always
-score on the same others.
+With a pretrained encoder, how many fewer labelled subjects are needed for the same score? On these
+simulated nights there is no consistent saving. Pretraining is ahead of training from scratch with
+8 or 16 labelled subjects and behind with 2 or 4. Band power with 2 labelled subjects is ahead of
+both with 16. The protocol is that of figure 3 of the paper: the number of training subjects varies,
+and the test subjects stay the same.
 
-The nights are simulated (:func:`~braindecode_pars.datasets.simulated.sleep`), so that everybody can
-run this page. It runs twice: here for some seconds, to show every step, and once for longer, as
+The nights come from :func:`~braindecode_pars.datasets.simulated.sleep`, so nothing is downloaded.
+The page trains for seconds to show every step. It then draws stored scores of a longer run of the
+same code:
 
 .. code-block:: sh
 
    cd examples && python plot_05_label_efficiency.py ../docs/measured/label_efficiency.csv
-
-whose scores are stored with this page and drawn at its end.
 """
 
 # %%
-# Three groups of people
-# ----------------------
+# Three groups of subjects
+# ------------------------
 #
-# People without labels, to pretrain on; people of whom every fourth window was scored, to draw
-# training people from; and people to test on. Nobody is in two groups.
+# The first group has no labels and is for pretraining. The training subjects are drawn from the
+# second group. The third group has the test subjects. In the last two groups, every fourth window
+# is kept with its label. No subject is in two groups.
 
 import sys
 from pathlib import Path
@@ -35,8 +36,8 @@ from braindecode_pars import PARSClassifier, PARSEmbedder, datasets, plotting
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.evaluation import label_efficiency, summarize
 
-longer = len(sys.argv) > 1
-if longer:
+long_run = len(sys.argv) > 1
+if long_run:
     n_unlabelled, n_scored, n_test, hours = 16, 24, 8, 2
     n_train = [2, 4, 8, 16]
     budget = dict(pretrain_epochs=50, finetune_epochs=15)
@@ -47,28 +48,28 @@ else:
     budget = dict(pretrain_epochs=10, finetune_epochs=5)
     seeds = range(2)
 
-people = datasets.simulated.sleep(
+nights = datasets.simulated.sleep(
     n_unlabelled + n_scored + n_test, hours, n_chans=3, sfreq=100, random_state=2026
 ).datasets
-unlabelled = BaseConcatDataset(people[:n_unlabelled])
+unlabelled = BaseConcatDataset(nights[:n_unlabelled])
 scored = BaseConcatDataset(
     [
         EEGWindowsDataset(night.raw, night.metadata.iloc[::4], dict(night.description))
-        for night in people[n_unlabelled:]
+        for night in nights[n_unlabelled:]
     ]
 )
-test_people = list(scored.description["subject"])[-n_test:]
-print(f"{len(unlabelled)} windows of {n_unlabelled} people without labels")
-print(f"{len(scored)} labelled windows: {n_scored} people to train on, {n_test} to test on")
+test_subjects = list(scored.description["subject"])[-n_test:]
+print(f"{len(unlabelled)} unlabelled windows of {n_unlabelled} subjects")
+print(f"{len(scored)} labelled windows: {n_scored} training subjects, {n_test} test subjects")
 
 # %%
-# One encoder a seed
-# ------------------
+# One encoder for each seed
+# -------------------------
 #
-# A seed draws the encoder's first weights, the order in which people are added to the training set,
-# and the fine-tuning; the nights and the people to test on stay the same. ``scratch`` is the same
-# model with the same fine-tuning and no pretraining; band power with logistic regression is the
-# dull baseline that needs neither.
+# The seed determines the initial weights, the order in which training subjects are added, and the
+# random draws of training. The nights and the test subjects do not change. ``scratch`` is the same
+# model with the same fine-tuning and without pretraining. The baseline is logistic regression on
+# band power.
 
 scores = []
 for seed in seeds:
@@ -83,32 +84,32 @@ for seed in seeds:
             methods,
             scored,
             n_train_subjects=n_train,
-            test_subjects=test_people,
+            test_subjects=test_subjects,
             seeds=[seed],
             metrics=["kappa", "balanced_accuracy"],
             dataset="simulated sleep",
-            verbose=int(longer),
+            verbose=int(long_run),
         )
     )
 scores = pd.concat(scores, ignore_index=True)
-if longer:
+if long_run:
     Path(sys.argv[1]).write_text(scores.to_csv(index=False))
 
 # %%
-# What a few seconds give
-# -----------------------
+# Scores after seconds of training
+# --------------------------------
 #
-# With so little of everything, this table says that the steps go together and nothing else.
+# This run is too small for conclusions. It only shows that all steps work together.
 
 summary = summarize(scores, over="seeds").query("metric == 'kappa'")
 print(summary[["method", "n_train_subjects", "mean", "sd"]].round(2).to_string(index=False))
 
 # %%
-# What a longer run gave
-# ----------------------
+# Scores of the longer run
+# ------------------------
 #
-# The stored scores are of 16 people without labels for 50 epochs, 2 to 16 of 24 people to fine-tune
-# on, 8 people to test on, five seeds.
+# The longer run pretrains for 50 epochs on 16 subjects. It fine-tunes on 2 to 16 of 24 other
+# subjects and tests on 8 more, with five seeds.
 
 stored = Path("../docs/measured/label_efficiency.csv")
 print("".join(line for line in stored.open() if line.startswith("#")))
@@ -117,8 +118,8 @@ plotting.label_efficiency(scores, "kappa", "Cohen's kappa")
 plt.show()
 
 # %%
-# Each seed has its own draw of people, the same for all methods, so methods can be compared seed by
-# seed:
+# Within one seed, all methods have the same training subjects. The table shows the difference in
+# kappa between PARS and scratch over the five seeds:
 
 pooled = scores[(scores["subject"] == "all") & (scores["metric"] == "kappa")]
 wide = pooled.pivot(index=["n_train_subjects", "seed"], columns="method", values="value")
@@ -126,12 +127,11 @@ gain = (wide["PARS"] - wide["scratch"]).groupby(level=0).agg(["mean", "std", "mi
 gain.round(3)
 
 # %%
-# With eight people, pretraining was ahead of training from scratch in every seed, with sixteen in
-# four of five. With two or four people, where one would need it most, it was behind in four of
-# five. Scratch with eight people is no better than with four, so differences of this size are not
-# far from the noise; and all seeds test on the same eight people. Band power with two labelled
-# people beat both networks with sixteen.
+# With 8 training subjects, PARS is ahead of scratch in all five seeds, with 16 in four of five.
+# With 2 or 4 training subjects, it is behind in four of five. The differences are not far from the
+# noise: scratch is no better with 8 subjects than with 4, and all seeds have the same 8 test
+# subjects. Band power with 2 training subjects is ahead of both networks with 16.
 #
-# So the answer from these nights is: it may save people when there are already some, and a good
-# feature saves more. Simulated stages *are* frequency bands, and 50 epochs of a small encoder are
-# not the paper's 1000 of a large one; what real nights would say, this page cannot tell.
+# So on these nights pretraining may help once several subjects are labelled, and a good feature
+# helps more. This says little about real nights: the simulated stages *are* frequency bands, and
+# this small encoder has 50 epochs where the large encoder of the paper has 1000.

@@ -2,16 +2,18 @@
 Your own EDF folder: from files to a store to a pretrained encoder
 ==================================================================
 
-I have a folder of EDF files and no labels. What now? So that everybody can run this page, it first
-writes such a folder, of simulated nights. With files of your own, point ``recordings`` at them.
+What can you do with a folder of EDF files without labels? This page converts the folder to a signal
+store, pretrains an encoder on it, and uses the encoder to look at an unlabelled night. With a few
+labels it fine-tunes a classifier; on one test night it is not better than training from scratch.
+The page first writes a folder of simulated nights. For your own files, change ``recordings``.
 """
 
 # %%
-# A folder as folders are
-# -----------------------
+# A folder of EDF files
+# ---------------------
 #
-# Two laboratories: five people with three channels at 100 Hz, three with five at 128 Hz. One file
-# is only half copied. Three nights were scored, as annotations that the last section alone reads.
+# The nights are from two laboratories: five subjects with three channels at 100 Hz, and three with
+# five channels at 128 Hz. One file is truncated. Three nights have annotated sleep stages.
 
 import tempfile
 import warnings
@@ -37,8 +39,8 @@ from braindecode_pars.signal_store import SignalStore
 
 STAGES = datasets.simulated.STAGES
 temporary = tempfile.TemporaryDirectory()
-home = Path(temporary.name)
-recordings = home / "recordings"
+root = Path(temporary.name)
+recordings = root / "recordings"
 
 first = datasets.simulated.sleep(n_subjects=5, hours=1, n_chans=3, sfreq=100, random_state=1)
 second = datasets.simulated.sleep(n_subjects=3, hours=1, n_chans=5, sfreq=128, random_state=2)
@@ -53,63 +55,64 @@ for number, night in enumerate([*first.datasets, *second.datasets], start=1):
 
 damaged = recordings / "P05" / "night.edf"
 damaged.write_bytes(damaged.read_bytes()[:500_000])
-print(*sorted(file.relative_to(home).as_posix() for file in recordings.rglob("*.edf")))
+print(*sorted(file.relative_to(root).as_posix() for file in recordings.rglob("*.edf")))
 
 # %%
 # From files to a store
 # ---------------------
 #
-# A store brings all recordings to one sampling rate and one band, and keeps them in one file that
-# is read without loading it. On the command line:
+# A signal store keeps all recordings at one sampling rate and in one frequency band. Windows are
+# read from disk when they are needed. On the command line:
 #
 # .. code-block:: sh
 #
 #    braindecode-pars store recordings store --sfreq 100 --low 0.3 --high 35 --on-error warn
 #
-# In Python it is the call below. A file that cannot be read ends it, by name; with
-# ``on_error="warn"`` it is left out with a warning, and ``store.skipped`` remembers why.
+# The call below does the same in Python. By default, a file that cannot be read raises an error
+# with its name. With ``on_error="warn"`` it is skipped, and ``store.skipped`` has the reason.
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # it says what store.skipped says
+    warnings.simplefilter("ignore")  # store.skipped has the same message
     store = SignalStore.create(
-        home / "store", recordings, sfreq=100, low=0.3, high=35, on_error="warn", verbose=0
+        root / "store", recordings, sfreq=100, low=0.3, high=35, on_error="warn", verbose=0
     )
 print(f"{len(store.recordings)} recordings, {len(store)} signals, {store.n_bytes / 1e6:.0f} MB")
-print("people:", *store.subjects)
-print("left out:", {name: why.split(" (")[0] for name, why in store.skipped.items()})
+print("subjects:", *store.subjects)
+print("skipped:", {name: reason.split(" (")[0] for name, reason in store.skipped.items()})
 store.recordings[["subject", "ch_names", "n_times"]]
 
 # %%
-# Montages differ, and may. Look at the people, since on them depends what a leak is: here they are
-# the first folder; with ``subject=`` (on the command line ``--subject``) whatever your paths say.
+# Recordings may have different montages. Check the subjects: wrong names can leak test data into
+# training. Here the subject is the first folder in the path of a file. For other paths, use
+# ``subject=`` (on the command line ``--subject``).
 #
-# Pretrain on everybody but one
-# -----------------------------
+# Pretrain on all subjects but one
+# --------------------------------
 #
-# ``braindecode-pars pretrain store --out run --exclude-subject P03`` has the paper's size and
-# length. The settings below are for seconds on one core: one layer, patches of two seconds, and
-# half of the patches keep their position. P03 is left out, to be looked at as a stranger.
+# ``braindecode-pars pretrain store --out run --exclude-subject P03`` uses the model size and the
+# training length of the paper. The settings below take seconds on one core: one layer, patches of
+# two seconds, and half of the patches keep their position. P03 is held out for the next sections.
 
 size = dict(patch_seconds=2, embed_dim=64, num_layers=1, num_heads=4, mlp_dim=128)
 training = dict(epochs=7, steps_per_epoch=40, batch_size=64, lr=3e-3, warmup=0.3)
 task = dict(task="pars", task_params={"position_mask_ratio": 0.5})
 config = RunConfig(**task, **size, **training, exclude_subjects=("P03",))
-run = pretrain(store, home / "run", config, verbose=0)
+run = pretrain(store, root / "run", config, verbose=0)
 losses = pd.read_csv(run / "metrics.csv")["train_loss_relative"]
 card = load_encoder(run).card
-print("loss in units of chance:", *losses.round(2))
+print("loss relative to chance:", *losses.round(2))
 print(card.task, f"at {card.sfreq:g} Hz, {card.n_windows} windows of", *card.subjects)
 
 # %%
-# A loss of 1 is that of a guesser who hears nothing. The folder ``run`` now holds the encoder and
-# its card, with everybody it has seen.
+# A relative loss of 1 is chance level. The folder ``run`` now contains the encoder and its card,
+# which lists the pretraining subjects.
 #
-# Look without labels
-# -------------------
+# Look at a night without labels
+# ------------------------------
 #
-# An encoder makes one vector of each window. How alike are any two windows of P03's night? Beside
-# it the same with an encoder that learned nothing. Vectors are averaged over two and a half
-# minutes, which is why each matrix is bright along its diagonal.
+# The encoder gives one vector for each window. The matrices show the correlation of every two
+# windows of P03, with the pretrained and with an untrained encoder. Vectors are averaged over two
+# and a half minutes, which makes each matrix bright along its diagonal.
 
 night = store.select(["P03"]).windows(3000)
 embedders = {
@@ -119,35 +122,35 @@ embedders = {
 hypnogram = first.datasets[2].metadata["target"].to_numpy()
 
 fig, axes = plt.subplots(2, 2, height_ratios=[1, 3], figsize=(9, 6.2), layout="constrained")
-for (above, below), (name, embedder) in zip(axes.T, embedders.items(), strict=True):
-    view = make_pipeline(embedder, StandardScaler(), PCA(8))
-    vectors = uniform_filter1d(view.fit_transform(night), 5, axis=0)
-    plotting.hypnogram(hypnogram, stage_names=STAGES, ax=above)
-    above.set(title=name, xlabel="", xticklabels=[])
-    image = below.imshow(np.corrcoef(vectors), cmap="cividis", vmin=-1, extent=(0, 1, 1, 0))
-    below.set(xlabel="hours", ylabel="hours", aspect="auto")
+for (top, bottom), (name, embedder) in zip(axes.T, embedders.items(), strict=True):
+    pipeline = make_pipeline(embedder, StandardScaler(), PCA(8))
+    vectors = uniform_filter1d(pipeline.fit_transform(night), 5, axis=0)
+    plotting.hypnogram(hypnogram, stage_names=STAGES, ax=top)
+    top.set(title=name, xlabel="", xticklabels=[])
+    image = bottom.imshow(np.corrcoef(vectors), cmap="cividis", vmin=-1, extent=(0, 1, 1, 0))
+    bottom.set(xlabel="hours", ylabel="hours", aspect="auto")
 fig.colorbar(image, ax=axes[1], label="correlation")
 plt.show()
 
 # %%
-# Left, windows of wake tend to be alike wherever they are in the night, and unlike those of deeper
-# sleep; nobody told the encoder of stages. Right there is less of that. The blocks are blurred, and
-# this is one encoder of one seed: others show more of them, or hardly any.
+# Left: windows of wake tend to be similar to each other and different from deeper sleep, although
+# the encoder was trained without stages. Right: this pattern is weaker. The blocks are blurred, and
+# this is one encoder of one seed. With other seeds the blocks are clearer or almost absent.
 #
-# When somebody has scored a few nights
-# -------------------------------------
+# Fine-tune on a few labelled nights
+# ----------------------------------
 #
-# The encoder is fine-tuned on P01 and P02 and stages P03. Their files need the store's band; its
-# sampling rate they have.
+# The encoder is fine-tuned on P01 and P02 and tested on P03. The three files are filtered to the
+# band of the store. They already have its sampling rate.
 
 
-def scored(person):
-    raw = mne.io.read_raw_edf(recordings / person / "night.edf", preload=True, verbose="error")
-    return RawDataset(raw.filter(0.3, 35, verbose="error"), {"subject": person})
+def read_night(subject):
+    raw = mne.io.read_raw_edf(recordings / subject / "night.edf", preload=True, verbose="error")
+    return RawDataset(raw.filter(0.3, 35, verbose="error"), {"subject": subject})
 
 
 windows_ds = create_windows_from_events(
-    BaseConcatDataset([scored(person) for person in ("P01", "P02", "P03")]),
+    BaseConcatDataset([read_night(subject) for subject in ("P01", "P02", "P03")]),
     window_size_samples=3000,
     window_stride_samples=3000,
     mapping={f"Sleep stage {name}": target for target, name in enumerate(STAGES)},
@@ -168,12 +171,10 @@ scores = transfer(
 print(summarize(scores, over="seeds")[["method", "mean", "sd", "n"]].round(2))
 
 # %%
-# One night cannot say which method is better; seeds are not people. Band power is hard to beat
-# here, because the simulated stages are made of frequency bands. What pretraining is worth is asked
-# in :ref:`sphx_glr_auto_examples_plot_05_label_efficiency.py`.
+# One test night cannot rank the methods: the spread is over seeds, not over subjects. Band power is
+# a strong baseline here, because the simulated stages are made of frequency bands. See
+# :ref:`sphx_glr_auto_examples_plot_05_label_efficiency.py` for a comparison on more subjects.
 #
-# So, without labels: a folder becomes a store, a store an encoder, and the encoder a first look at
-# nights that nobody has scored. With a few labels, a classifier begins there. Next: :doc:`/scale`
-# for larger stores and longer runs, :doc:`/pretrained` for the use of the folder ``run``.
+# Next: :doc:`/scale` for larger stores and longer runs, :doc:`/pretrained` for uses of ``run``.
 
 temporary.cleanup()

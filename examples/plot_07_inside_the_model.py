@@ -1,17 +1,18 @@
 """
-Inside the model: what was learned, and what only seems to be
-=============================================================
+Inside the model: what does a loss below chance show?
+=====================================================
 
-A pretraining loss below chance says that something was learned. What did the encoder learn, and
-what did it only seem to learn? All here is simulated and small, so that right answers are known.
+What has an encoder learned when its loss is below chance? On these simulated nights it learned the
+slow drift of the signal and hardly anything about sleep stages. On white noise, overlapping patches
+alone bring the loss below chance. All signals are simulated, so their content is known.
 """
 
 # %%
-# Shifts of a stranger
-# --------------------
+# Predicted shifts on held-out subjects
+# -------------------------------------
 #
-# Five people are pretrained on, three others are looked at. Patches of two seconds, half of which
-# keep their position, make a task that is learned in seconds.
+# Five subjects are for pretraining, and three are held out. Patches last two seconds and half of
+# them keep their position, so that the loss falls within seconds of training.
 
 import matplotlib.pyplot as plt
 import mne
@@ -30,22 +31,22 @@ from braindecode_pars.evaluation import LogBandPower
 from braindecode_pars.pretext import PARS
 
 nights = datasets.simulated.sleep(n_subjects=8, hours=1, n_chans=2, sfreq=100, random_state=0)
-people, strangers = nights.datasets[:5], nights.datasets[5:]
+training, held_out = nights.datasets[:5], nights.datasets[5:]
 size = dict(patch_seconds=2, num_layers=1, random_state=0, verbose=0)
 size["pretext_params"] = {"position_mask_ratio": 0.5}
 embedder = PARSEmbedder(pretrain_epochs=8, pretrain_batch_size=32, **size)
-task = embedder.fit(BaseConcatDataset(people)).task_.eval()
+task = embedder.fit(BaseConcatDataset(training)).task_.eval()
 
 
 def signals(nights, low=None, high=None):
-    """The first channel of every window, in a band if asked for."""
+    """Return the first channel of every window, filtered if limits are given."""
     filtered = [night.raw.copy().filter(low, high, verbose="error") for night in nights]
     windows = map(EEGWindowsDataset, filtered, [night.metadata for night in nights])
     return torch.tensor(np.stack([window[0] for night in windows for window, *_ in night]))
 
 
-def ask(task, x):
-    """Predicted and true shifts, and the error of each window in units of chance."""
+def predict(task, x):
+    """Return predicted and true shifts, and the error of each window relative to chance."""
     torch.manual_seed(0)
     with torch.no_grad():
         prediction, target = task(x)
@@ -53,9 +54,9 @@ def ask(task, x):
 
 
 # %%
-# The window of median error, its patches in order of time: predictions stay close to zero.
+# The window with the median error, patches sorted by time. The predictions stay close to zero.
 
-prediction, target, error = ask(task, signals(strangers))
+prediction, target, error = predict(task, signals(held_out))
 window = error.argsort()[len(error) // 2]
 order = target[window, :, 0].argsort()
 by_time = np.ix_(order, order)
@@ -63,25 +64,24 @@ plotting.shift_matrices(prediction[window].numpy()[by_time], target[window].nump
 plt.show()
 
 # %%
-# Read from what?
-# ---------------
+# Which part of the signal is used?
+# ---------------------------------
 #
-# The simulated recordings drift slowly, as recordings do before a high-pass. Ask the same encoder
-# once without what is slower than 0.3 Hz, which the paper filters out, and once with nothing else.
+# The simulated recordings drift slowly, as real ones do before a high-pass filter. The encoder is
+# tested without frequencies below 0.3 Hz, which the paper filters out, and with only these.
 
 for name, band in {"all": (None, None), "without drift": (0.3, None), "drift": (None, 0.3)}.items():
-    print(f"{name}: {ask(task, signals(strangers, *band))[2].mean():.2f} of chance")
+    print(f"{name}: {predict(task, signals(held_out, *band))[2].mean():.2f} of chance")
 
 # %%
-# Without the drift hardly anything is left; with the drift alone nothing is missing. The encoder
-# seemed to learn sleep and learned how electrodes settle. So filter before pretraining, as the
-# recipes of the corpora do, and ``braindecode-pars store --low 0.3``.
+# With only drift, the error is as low as with the full signal; without drift it is near chance. So
+# filter before pretraining, as the corpus loaders and ``braindecode-pars store --low 0.3`` do.
 #
 # The overlap shortcut
 # --------------------
 #
-# White noise holds nothing to learn. But patches that overlap share samples, and whoever finds the
-# same samples in two knows their shift. Without overlap, two patches fit and can still move.
+# White noise has no temporal structure, but overlapping patches share samples, which reveals their
+# shift. The control has two patches that cannot overlap.
 
 
 def train_on_noise(n_steps=250, **sampling):
@@ -99,11 +99,11 @@ def train_on_noise(n_steps=250, **sampling):
 fig, axes = plt.subplots(1, 2, figsize=(8, 4), sharey=True, layout="constrained")
 samplings = {"overlap": dict(n_patches=12), "no overlap": dict(n_patches=2, overlap=False)}
 for ax, (name, sampling) in zip(axes, samplings.items(), strict=True):
-    prediction, target, error = ask(train_on_noise(**sampling), torch.randn(2000, 24))
-    shifts, place = torch.unique(target, return_inverse=True)
-    told = [prediction[place == i] for i in range(len(shifts))]
+    prediction, target, error = predict(train_on_noise(**sampling), torch.randn(2000, 24))
+    shifts, index = torch.unique(target, return_inverse=True)
+    predicted = [prediction[index == i] for i in range(len(shifts))]
     ax.plot([-0.7, 0.7], [-0.7, 0.7], color="0.6", lw=1, label="truth")
-    mean, sd = zip(*[(values.mean(), values.std()) for values in told], strict=True)
+    mean, sd = zip(*[(values.mean(), values.std()) for values in predicted], strict=True)
     ax.errorbar(shifts, mean, sd, fmt="o", label="mean ± SD")
     ax.set(title=f"{name}: {error.mean():.2f} of chance", xlabel="true shift / T")
 axes[0].set_ylabel("predicted shift / T")
@@ -111,41 +111,42 @@ axes[0].legend()
 plt.show()
 
 # %%
-# With overlap the loss on noise is well below chance, also for shifts above a third of the window,
-# a patch's length: patches between them make a chain. Without overlap, where only two fit and can
-# still move, nothing is had. ``pretext_params={"overlap": False}`` is the control for a low loss.
+# With overlap, the loss on noise is well below chance. Shifts longer than a patch (a third of the
+# window) are predicted in part: patches in between can connect two that do not overlap. Without
+# overlap, the loss is at chance. As a control, pretrain with ``pretext_params={"overlap": False}``.
 #
 # Embeddings by stage
 # -------------------
 #
-# Windows of the strangers by stage, by person, and by stage with an encoder that was not trained;
-# and how well a linear probe tells the five stages of one of them, fitted on the other two.
+# The figure shows windows of the held-out subjects by stage, by subject, and by stage for an
+# untrained encoder. A linear probe trained on two subjects then predicts the stages of the third.
 
-X, y, groups = as_sklearn(BaseConcatDataset(strangers))
+X, y, groups = as_sklearn(BaseConcatDataset(held_out))
 stages = np.array(datasets.simulated.STAGES)[y]
 untrained = PARSEmbedder(None, **size).fit(X)
+encoders = {"pretrained": embedder, "untrained": untrained, "band power": LogBandPower()}
 _, axes = plt.subplots(1, 3, figsize=(14, 4), layout="constrained")
-views = [("pretrained", embedder, stages), ("pretrained", embedder, groups)]
-for ax, (name, view, of) in zip(axes, [*views, ("untrained", untrained, stages)], strict=True):
-    points = make_pipeline(StandardScaler(), PCA(2)).fit_transform(view.transform(X))
-    plotting.embedding(points, of, ax=ax).set(title=name)
+panels = [("pretrained", stages), ("pretrained", groups), ("untrained", stages)]
+for ax, (name, labels) in zip(axes, panels, strict=True):
+    points = make_pipeline(StandardScaler(), PCA(2)).fit_transform(encoders[name].transform(X))
+    plotting.embedding(points, labels, ax=ax).set(title=name)
 plt.show()
 
-for name, view in {"pretrained": embedder, "untrained": untrained, "bands": LogBandPower()}.items():
+for name, encoder in encoders.items():
     probe = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    held_out = dict(groups=groups, cv=LeaveOneGroupOut(), scoring="balanced_accuracy")
-    scores = cross_val_score(probe, view.transform(X), y, **held_out)
+    by_subject = dict(groups=groups, cv=LeaveOneGroupOut(), scoring="balanced_accuracy")
+    scores = cross_val_score(probe, encoder.transform(X), y, **by_subject)
     print(f"{name}: balanced accuracy {scores.mean():.2f} ± {scores.std():.2f}")
 
 # %%
-# No clusters, and a probe close to chance (0.20) and to the untrained encoder's, where band power
-# does well. That fits: this encoder has learned about drift, and drift knows little of sleep.
+# There are no clusters. The pretrained encoder is close to chance (0.20) and to the untrained one,
+# while band power is far above. The encoder learned the drift, which is hardly related to stages.
 #
 # Attention on the scalp
 # ----------------------
 #
-# A classifier's query attends to channels. Here the right answer is known: closed eyes differ by a
-# 10 Hz rhythm at the back, in six of sixteen channels. Three seeds, trained from scratch.
+# A query of the classifier attends to channels. Here, closed eyes add a 10 Hz rhythm in six
+# posterior channels of sixteen. The code trains from scratch with three seeds.
 
 montage = mne.channels.make_standard_montage("biosemi16")
 info = mne.create_info(montage.ch_names, 100, "eeg").set_montage(montage)
@@ -161,20 +162,19 @@ for seed in range(3):
     clf = PARSClassifier(None, sfreq=100, finetune_epochs=12, random_state=seed, verbose=0)
     net = clf.fit(X[:160], eyes[:160]).net_.module_
     attention = net.channel_attention(torch.tensor(X[160:], dtype=torch.float32)).mean(dim=1)
-    seen = np.stack([attention[eyes[160:] == state].mean(dim=0) for state in ("closed", "open")])
-    shares = seen[:, posterior].sum(axis=1)
-    print(f"attention at the back: eyes closed {shares[0]:.2f}, open {shares[1]:.2f}")
-    weights += seen / 3
+    means = np.stack([attention[eyes[160:] == state].mean(dim=0) for state in ("closed", "open")])
+    shares = means[:, posterior].sum(axis=1)
+    print(f"posterior attention: eyes closed {shares[0]:.2f}, open {shares[1]:.2f}")
+    weights += means / 3
 
 for ax, state in zip(plotting.spatial_attention(weights, info), ("closed", "open"), strict=True):
     ax.set_title(f"eyes {state}")
 plt.show()
 
 # %%
-# Even attention would be 6/16 = 0.38. With closed eyes the query finds the channels that hold the
-# rhythm, by what they record: this model is not told where electrodes are.
+# Uniform attention would give 6/16 = 0.38. With closed eyes, most attention is on the channels with
+# the rhythm. This model gets no electrode positions, so it finds the channels by their signal.
 #
-# So: the loss fell, and what was learned was drift and, in noise, overlap. The loss alone would not
-# have told; signals whose content is known did.
+# So a loss below chance does not show what was learned. Here it was drift and, in noise, overlap.
 
 # sphinx_gallery_thumbnail_number = 4

@@ -1,18 +1,19 @@
 """
-The estimator in the scikit-learn world
-=======================================
+The estimators in scikit-learn
+==============================
 
-I know scikit-learn; what of it still works when one ``fit`` pretrains and fine-tunes a transformer?
-Cross-validation over people, pipelines, linear probes, grid search, skorch's callbacks: this page
-tries them one after the other on simulated nights, with a budget of seconds.
+Which tools of scikit-learn work when one ``fit`` pretrains and fine-tunes a transformer? On this
+page, cross-validation over subjects, pipelines, linear probes, grid search and the callbacks of
+skorch all work as usual. The page runs each of them on simulated nights, with seconds of training.
+The scores are therefore low, and they are not a result.
 """
 
 # %%
 # Windows as X, y and groups
 # --------------------------
 #
-# ``as_sklearn`` gives lazy views of a braindecode dataset: nothing is copied, and the groups are
-# the people, so that any splitter of scikit-learn can hold people out.
+# ``as_sklearn`` returns lazy views of a braindecode dataset and does not copy the windows. The
+# groups are the subjects, so any group splitter of scikit-learn can hold out subjects.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,30 +28,32 @@ from braindecode_pars.evaluation import LogBandPower
 
 windows_ds = datasets.simulated.sleep(n_subjects=4, hours=0.5, n_chans=2, sfreq=100, random_state=8)
 X, y, groups = as_sklearn(windows_ds)
-print(f"X {X.shape}, y {y.shape}, people {np.unique(groups)}")
+print(f"X {X.shape}, y {y.shape}, subjects {np.unique(groups)}")
 
 # %%
-# Cross-validation over people
-# ----------------------------
+# Cross-validation over subjects
+# ------------------------------
 #
-# Each fold pretrains anew on its own training people: nothing of the person left out is heard, not
-# even without labels. To pretrain once and use the encoder in every fold, see
-# :doc:`/pretrained`.
+# Each fold pretrains a new encoder on its training subjects only. The held-out subject is not used
+# in training, not even without labels. :doc:`/pretrained` shows how to pretrain once and use the
+# encoder in every fold.
 
 kappa = make_scorer(cohen_kappa_score)
-people = dict(groups=groups, cv=LeaveOneGroupOut(), scoring=kappa)
+by_subject = dict(groups=groups, cv=LeaveOneGroupOut(), scoring=kappa)
 
 clf = PARSClassifier(pretrain_epochs=3, finetune_epochs=3, random_state=0, verbose=0)
-print("kappa of each person left out:", *cross_val_score(clf, X, y, **people).round(2))
+print("kappa of each held-out subject:", *cross_val_score(clf, X, y, **by_subject).round(2))
 
 # %%
+# The scores are near zero, which is chance level: three epochs are too few.
+#
 # Pipelines and linear probes
 # ---------------------------
 #
-# :class:`~braindecode_pars.PARSEmbedder` is a transformer in scikit-learn's sense: ``fit``
-# pretrains, ``transform`` makes one vector of each window. What follows is ordinary. The rows of
-# the figure differ in the first step only: pretrained features, those of the same encoder
-# untrained, and band power.
+# :class:`~braindecode_pars.PARSEmbedder` is a transformer in the sense of scikit-learn. ``fit``
+# pretrains, and ``transform`` returns one vector for each window. The rows of the figure differ
+# only in the first step of the pipeline: a pretrained encoder, the same encoder without training,
+# and band power.
 
 embedders = {
     "pretrained": PARSEmbedder(pretrain_epochs=10, random_state=0, verbose=0),
@@ -58,33 +61,32 @@ embedders = {
     "band power": LogBandPower(),
 }
 probes = {
-    name: make_pipeline(first, StandardScaler(), LogisticRegression(max_iter=1000))
-    for name, first in embedders.items()
+    name: make_pipeline(embedder, StandardScaler(), LogisticRegression(max_iter=1000))
+    for name, embedder in embedders.items()
 }
-probed = {name: cross_val_score(probe, X, y, **people) for name, probe in probes.items()}
+probe_scores = {name: cross_val_score(probe, X, y, **by_subject) for name, probe in probes.items()}
 
 fig, ax = plt.subplots(figsize=(6, 2.4), layout="constrained")
-for row, scores in enumerate(probed.values()):
+for row, scores in enumerate(probe_scores.values()):
     ax.plot(scores, np.full(len(scores), row), "o", color="C0", alpha=0.5)
     ax.plot(scores.mean(), row, "|", color="k", markersize=22)
-ax.set(xlabel="Cohen's kappa of each person left out (line: mean)", ylim=(2.5, -0.5))
-ax.set_yticks(range(3), probed)
+ax.set(xlabel="Cohen's kappa of each held-out subject (line: mean)", ylim=(2.5, -0.5))
+ax.set_yticks(range(3), probe_scores)
 plt.show()
 
 # %%
-# With four people and one seed, the pretrained features are a little above those of chance weights,
-# and far below band power, of which the simulated stages are made.
+# With four subjects and one seed, the pretrained encoder is a little above the untrained one. Both
+# are far below band power, because the simulated stages are made of frequency bands.
 #
 # Grid search
 # -----------
 #
-# Parameters of the steps are reached with two underscores. Here the strength of the regularisation
-# and the way in which channels are pooled are searched together, with people held out in the inner
-# folds too. A fitted encoder is handed in, pretrained on other people, so that the search does not
-# pretrain.
+# Two underscores address the parameters of a step, as usual. This search covers the strength of the
+# regularisation and the pooling of channels, with subjects held out in its folds. The encoder is
+# already pretrained on other subjects, so the search does not pretrain.
 
-others = datasets.simulated.sleep(n_subjects=2, hours=1, n_chans=2, sfreq=100, random_state=88)
-encoder = PARSEmbedder(pretrain_epochs=10, random_state=0, verbose=0).fit(others)
+nights = datasets.simulated.sleep(n_subjects=2, hours=1, n_chans=2, sfreq=100, random_state=88)
+encoder = PARSEmbedder(pretrain_epochs=10, random_state=0, verbose=0).fit(nights)
 pipeline = make_pipeline(
     PARSEmbedder(encoder=encoder, verbose=0), StandardScaler(), LogisticRegression(max_iter=1000)
 )
@@ -101,9 +103,9 @@ print("best of the grid:", search.best_params_)
 # Callbacks of skorch
 # -------------------
 #
-# Fine-tuning is a skorch net, and takes skorch's callbacks: here it stops when the loss on the
-# people held out inside ``fit`` has not fallen for two epochs. ``history_`` has a row an epoch of
-# both phases.
+# Fine-tuning uses a skorch net, which accepts the callbacks of skorch. This one stops the training
+# when the validation loss has not fallen for two epochs. ``fit`` holds out the validation subjects.
+# ``history_`` has one row for each epoch of pretraining and fine-tuning.
 
 from skorch.callbacks import EarlyStopping
 
@@ -118,9 +120,8 @@ print(f"stopped after {len(stopped.net_.history)} of 30 epochs")
 stopped.history_.tail(3).round(3)
 
 # %%
-# The other way round, pretraining is a callback for a net that you build yourself, for instance
-# with braindecode's ``EEGClassifier``. It runs once, before the first epoch, on the training
-# windows of that net:
+# Pretraining is also available as a callback for your own net, for example the ``EEGClassifier`` of
+# braindecode. It runs once, before the first epoch, on the training windows of the net:
 
 from braindecode import EEGClassifier
 from skorch.dataset import ValidSplit
@@ -144,9 +145,8 @@ net = EEGClassifier(
     verbose=0,
 )
 net.fit(windows_ds, y=None)
-print("train loss of the net:", *np.round(net.history[:, "train_loss"], 2))
+print("training loss of the net:", *np.round(net.history[:, "train_loss"], 2))
 
 # %%
-# So all of it works as it does for a logistic regression, at the price of training time. Whether
-# pretraining pays for that price is another question, which seconds of it do not settle: see
-# :doc:`/results`.
+# So these tools work as they do for a logistic regression, but ``fit`` takes longer. This page does
+# not show whether pretraining improves scores. See :doc:`/results`.

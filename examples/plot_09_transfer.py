@@ -1,25 +1,26 @@
 """
-Can an encoder go from one laboratory to another?
-=================================================
+Can an encoder be used on data from another laboratory?
+=======================================================
 
-PARS learns one channel at a time, so an encoder goes wherever there are channels. Here it is
-pretrained without labels on PhysioNet's motor imagery (64 channels, 160 Hz, Albany) and
-fine-tuned to tell rest from mental arithmetic on other people (19 channels, 500 Hz, Kyiv). Both are
-brought to 200 Hz when they are read.
+Can an encoder be pretrained on one corpus and fine-tuned on another with a different montage? Yes,
+because PARS encodes one channel at a time. Whether it helps is another question: on this page it is
+no better than training from scratch. The encoder is pretrained without labels on the motor imagery
+corpus of PhysioNet (64 channels, 160 Hz, Albany). It is then fine-tuned to classify rest against
+mental arithmetic in other subjects (19 channels, 500 Hz, Kyiv). Both are resampled to 200 Hz.
 
-The recordings come from the folder in the environment variable ``BRAINDECODE_PARS_EEG``. It holds
-``MNE-eegbci-data``, as ``mne.datasets.eegbci`` lays it out, and ``eegmat``, the files of
-`physionet.org/content/eegmat <https://physionet.org/content/eegmat/1.0.0/>`_ (Zyma et al. 2019;
-both ODC-BY 1.0). MNE knows no download of the second, so this page does not offer one.
+The page reads the recordings from the folder in the environment variable ``BRAINDECODE_PARS_EEG``.
+The folder contains ``MNE-eegbci-data`` in the layout of ``mne.datasets.eegbci``, and ``eegmat``,
+the files of `physionet.org/content/eegmat <https://physionet.org/content/eegmat/1.0.0/>`_ (Zyma et
+al. 2019; both ODC-BY 1.0). MNE cannot download the second corpus, so this page downloads nothing.
 """
 
 # %%
 # Two corpora, one sampling rate
 # ------------------------------
 #
-# For pretraining, 30-second windows without labels; for fine-tuning, 10-second windows with two
-# classes. Three people of the second corpus are for testing, five for training: far too few for a
-# result, enough to see every step.
+# Pretraining uses unlabelled windows of 30 seconds. Fine-tuning uses windows of 10 seconds with two
+# classes, from five training subjects and three test subjects. This is enough to show every step,
+# and far too few subjects for a result.
 
 import os
 from pathlib import Path
@@ -34,8 +35,8 @@ folder = Path(os.environ["BRAINDECODE_PARS_EEG"])
 motor = datasets.physionet_mi.load(
     folder, subjects=[1, 2], part="pretraining", stride_seconds=15, verbose=0
 )
-people = [f"Subject0{number}" for number in range(8)]
-arithmetic = datasets.eegmat.load(folder / "eegmat", people, verbose=0)
+subjects = [f"Subject0{number}" for number in range(8)]
+arithmetic = datasets.eegmat.load(folder / "eegmat", subjects, verbose=0)
 for name, windows in (("pretraining", motor), ("fine-tuning", arithmetic)):
     n_chans, n_times = windows[0][0].shape
     print(f"{name}: {len(windows)} windows, {n_chans} channels x {n_times / 200:g} s")
@@ -44,19 +45,21 @@ for name, windows in (("pretraining", motor), ("fine-tuning", arithmetic)):
 # Pretrain once
 # -------------
 #
-# Each step takes a random channel of each window, so the number of channels does not matter. The
-# loss is told relative to that of the best guesser who hears nothing.
+# Each epoch uses one random channel of each window, so the number of channels does not matter. The
+# curve is the loss relative to chance.
 
 embedder = PARSEmbedder(pretrain_epochs=25, random_state=0, verbose=0).fit(motor)
 plotting.training_curves(embedder.history_)
 plt.show()
 
 # %%
+# The loss ends at chance level, so this encoder has learned little.
+#
 # Fine-tune on the other corpus
 # -----------------------------
 #
-# ``transfer`` trains every method on the same people and scores it on the same others, once for
-# each seed. A fitted embedder is an encoder, as a folder written by ``embedder.save`` would be.
+# ``transfer`` trains every method on the same subjects and scores it on the same test subjects,
+# once for each seed. ``encoder=`` takes a fitted embedder, or a folder from ``embedder.save``.
 
 methods = {
     "PARS": PARSClassifier(encoder=embedder, finetune_epochs=6, verbose=0),
@@ -72,10 +75,10 @@ scores = transfer(
 print(summarize(scores, over="seeds").round(2).to_string(index=False))
 
 # %%
-# Each small dot is one seed, over all windows of the people tested. The encoder went from 64
-# channels to 19 without a change, both at 200 Hz by then, so it can. That it was worth it, this
-# page does not show: it is no better than scratch here, and band power is ahead of both. Seeds are
-# not people, and three people to test on are too few to tell methods apart.
+# Each small dot is one seed, with the kappa over all windows of the test subjects. The same encoder
+# works with 64 and with 19 channels, at one sampling rate. PARS is no better than scratch here, and
+# band power is ahead of both. The spread is over seeds, not over subjects, and three test subjects
+# are too few to rank the methods.
 
 ax = plotting.transfer(scores, "kappa", "Cohen's kappa")
 ax.axvline(0, color="0.7", lw=0.8)

@@ -2,19 +2,19 @@
 Folds on a cluster: are the scores the same?
 ============================================
 
-Leaving one person out means as many fits as there are people, and none of them waits for another.
-The protocols hand their folds to joblib, so whatever joblib runs on (processes, Dask, Ray) runs
-them. Here it is a local Dask cluster; ``Client("tcp://scheduler:8786")`` would be one of many
-machines.
+Are the scores the same when the folds run on a cluster? On this page they are equal. Leaving one
+subject out needs one fit for each subject, and the fits are independent. The protocols run their
+folds with joblib, so any backend of joblib works (processes, Dask, Ray). This page uses a local
+Dask cluster. For a cluster of several machines, use ``Client("tcp://scheduler:8786")``.
 """
 
 # %%
-# The same call, here and on a cluster
-# ------------------------------------
+# The same call with and without a cluster
+# ----------------------------------------
 #
-# ``joblib.parallel_config`` names where; ``n_jobs`` is left to it. With ``out=``, every finished
-# fold is kept in a folder, so that an interrupted run goes on where it was. A real cluster wants
-# ``threads_per_worker=1``: folds that meet in one process take turns.
+# ``joblib.parallel_config`` selects the backend, which also sets ``n_jobs``. With ``out=``, every
+# finished fold is stored in a folder, and an interrupted run resumes from it. On a real cluster,
+# use ``threads_per_worker=1``: folds in the same process run one after another.
 
 import joblib
 import matplotlib.pyplot as plt
@@ -27,19 +27,19 @@ from braindecode_pars.evaluation import compare, describe_differences, paired_te
 windows_ds = datasets.simulated.sleep(n_subjects=6, hours=0.2, n_chans=2, sfreq=100, random_state=1)
 methods = make_methods(["scratch", "band-power"], finetune_epochs=5)
 
-# Both workers live in this process, so that the page starts at once; hence they take turns.
+# Both workers are threads of this process, which starts fast but runs the folds one after another.
 cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None)
 with cluster, Client(cluster), joblib.parallel_config("dask"):
     on_dask = compare(methods, windows_ds, verbose=0)
 
 # %%
-# Every fold has seeds of its own, so where it ran does not change what came out.
+# Every fold has its own seeds, so its scores do not depend on where it runs.
 
-here = compare(methods, windows_ds, verbose=0)
-print("the same scores:", on_dask["value"].equals(here["value"]))
+local = compare(methods, windows_ds, verbose=0)
+print("same scores:", on_dask["value"].equals(local["value"]))
 
 # %%
-# Six people, and what may be said of the difference between the two methods.
+# With six subjects, the difference between the two methods is not significant:
 
 print(describe_differences(paired_tests(on_dask)))
 plotting.paired_bars(on_dask, "kappa", "Cohen's kappa")

@@ -17,8 +17,8 @@ matplotlib.use("Agg")
 
 @pytest.fixture(autouse=True)
 def seeded():
-    """Every test starts from the same global random state and leaves it as it was."""
-    rng = check_random_state(None)  # NumPy's global one
+    """Start every test from the same global random state, and restore the state afterwards."""
+    rng = check_random_state(None)  # the global state of NumPy
     state = rng.get_state()
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -29,20 +29,20 @@ def seeded():
 
 @pytest.fixture(scope="session")
 def nights():
-    """Four simulated people, twelve minutes each, three channels: 96 windows at 100 Hz."""
+    """Four simulated subjects, twelve minutes and three channels each: 96 windows at 100 Hz."""
     return datasets.simulated.sleep(n_subjects=4, hours=0.2, n_chans=3, sfreq=100, random_state=3)
 
 
 @pytest.fixture(scope="session")
 def eeg_folder() -> Path:
-    """Real recordings, from the folder in the environment variable BRAINDECODE_PARS_EEG."""
+    """Folder of real recordings: the environment variable BRAINDECODE_PARS_EEG."""
     folder = os.environ.get("BRAINDECODE_PARS_EEG")
     if not folder:
         pytest.skip("real recordings: the environment variable BRAINDECODE_PARS_EEG is not set")
     return Path(folder)
 
 
-#: The smallest encoder that is still a transformer.
+#: Sizes of a very small transformer encoder.
 TINY = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
 
 

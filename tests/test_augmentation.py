@@ -1,4 +1,4 @@
-"""Noise on random channels: how many, how loud, and inside a classifier."""
+"""Noise on random channels: number of channels, amplitude, and use in a classifier."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from braindecode_pars.augmentation import ChannelNoise
 
 @pytest.fixture
 def batch():
-    """Channels of three volumes, one of them silent."""
-    volumes = torch.tensor([1e-5, 1e-4, 0.0])
-    return volumes[:, None] * torch.randn(400, 3, 500), torch.arange(400)
+    """Channels of three amplitudes; the last channel is flat."""
+    amplitudes = torch.tensor([1e-5, 1e-4, 0.0])
+    return amplitudes[:, None] * torch.randn(400, 3, 500), torch.arange(400)
 
 
-def test_a_fifth_of_the_channels_get_noise_as_loud_as_they_are(batch):
+def test_a_fifth_of_the_channels_receive_noise_of_their_amplitude(batch):
     X, y = batch
     noisy, labels = ChannelNoise(random_state=0)(X, y)
     assert torch.equal(labels, y)
     added = noisy - X
     changed = added.abs().amax(-1) > 0
     assert changed[:, :2].float().mean(0) == pytest.approx([0.2, 0.2], abs=0.05)
-    assert not changed[:, 2].any()  # noise of a silent channel is silent
-    loud = (added.std(-1, correction=0) / X.std(-1, correction=0))[changed]
-    assert loud.mean() == pytest.approx(1, abs=0.01)
-    # Channels are drawn each on their own.
+    assert not changed[:, 2].any()  # the noise of a flat channel is zero
+    ratio = (added.std(-1, correction=0) / X.std(-1, correction=0))[changed]
+    assert ratio.mean() == pytest.approx(1, abs=0.01)
+    # Channels are drawn independently.
     both = (changed[:, 0] & changed[:, 1]).float().mean()
     assert both == pytest.approx(0.04, abs=0.03)
 
 
-def test_its_arguments(batch):
+def test_probabilities_and_std_of_the_noise(batch):
     X, y = batch
     noisy, _ = ChannelNoise(channel_probability=1.0, std=3.0, random_state=0)(X, y)
     ratio = (noisy - X)[:, :2].std(-1, correction=0) / X[:, :2].std(-1, correction=0)
@@ -47,7 +47,7 @@ def test_its_arguments(batch):
         ChannelNoise(std=-1)
 
 
-def test_in_a_classifier(nights, tiny):
+def test_noise_in_a_classifier_follows_its_random_state(nights, tiny):
     def fitted(augmentation):
         clf = PARSClassifier(
             None, augmentation=augmentation, finetune_epochs=1, random_state=0, verbose=0, **tiny

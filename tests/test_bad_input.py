@@ -1,4 +1,4 @@
-"""The obvious mistakes, one line each: what comes of them is a sentence that helps."""
+"""Common mistakes, one case each: every mistake raises an error with a helpful message."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ class OneWindow(TensorDataset):
         return "not a window", 0
 
 
-#: What is done, the error, what its sentence says.
+#: Name of the case -> (action, type of the error, pattern of its message).
 WINDOWS = {
-    "a string": (lambda: fit("windows"), TypeError, "X is a str; windows are a braindecode"),
-    "a number": (lambda: fit(3), TypeError, "X is a int; windows are"),
-    "nothing": (lambda: fit(None), TypeError, "X is a NoneType; windows are"),
+    "a string": (lambda: fit("windows"), TypeError, "X is a str; it must be a braindecode"),
+    "a number": (lambda: fit(3), TypeError, "X is a int; it must be"),
+    "nothing": (lambda: fit(None), TypeError, "X is a NoneType; it must be"),
     "a DataFrame": (lambda: fit(pd.DataFrame(ARRAY[0])), TypeError, "X is a DataFrame"),
     "a sparse matrix": (
         lambda: fit(scipy.sparse.csr_matrix(ARRAY[0])),
@@ -85,64 +85,68 @@ WINDOWS = {
     "a raw recording": (
         lambda: fit(mne.io.RawArray(ARRAY[0], epochs().info, verbose="error")),
         TypeError,
-        "X is a RawArray; windows are",
+        "X is a RawArray; it must be",
     ),
     "continuous recordings": (
         lambda: fit(BaseConcatDataset([RawDataset(mne.io.RawArray(ARRAY[0], epochs().info))])),
         TypeError,
         "continuous recordings; cut them into windows first",
     ),
-    "an endless dataset": (lambda: fit(Endless()), TypeError, "of unknown length"),
+    "an endless dataset": (lambda: fit(Endless()), TypeError, "without a length"),
     "two dimensions": (lambda: fit(ARRAY[0]), ValueError, r"X has shape \(2, 600\); windows have"),
     "four dimensions": (lambda: fit(ARRAY[None]), ValueError, r"X has shape \(1, 8, 2, 600\)"),
     "no windows": (lambda: fit(ARRAY[:0], []), ValueError, "dataset has length 0"),
     "an empty list": (lambda: fit([], []), ValueError, "dataset has length 0"),
-    "no channels": (lambda: fit(ARRAY[:, :0]), ValueError, r"shape \(0, 600\); they hold no"),
-    "no samples": (lambda: fit(ARRAY[:, :, :0]), ValueError, r"shape \(2, 0\); they hold no"),
-    "complex samples": (lambda: fit(ARRAY * 1j), ValueError, "complex64 values; EEG samples are"),
-    "complex tensor": (lambda: fit(torch.tensor(ARRAY * 1j)), ValueError, "complex64 values"),
-    "objects": (lambda: fit(ARRAY.astype(object)), ValueError, "object values; EEG samples are"),
-    "strings": (lambda: fit(ARRAY[:, :, :3].astype(str)), ValueError, "values; EEG samples are"),
-    "booleans": (lambda: fit(ARRAY > 0), ValueError, "bool values; EEG samples are real"),
+    "no channels": (lambda: fit(ARRAY[:, :0]), ValueError, r"shape \(0, 600\), so they have no"),
+    "no samples": (lambda: fit(ARRAY[:, :, :0]), ValueError, r"shape \(2, 0\), so they have no"),
+    "complex samples": (
+        lambda: fit(ARRAY * 1j),
+        ValueError,
+        "dtype complex64; EEG samples must be",
+    ),
+    "complex tensor": (lambda: fit(torch.tensor(ARRAY * 1j)), ValueError, "X has dtype complex64"),
+    "objects": (lambda: fit(ARRAY.astype(object)), ValueError, "dtype object; EEG samples must be"),
+    "strings": (lambda: fit(ARRAY[:, :, :3].astype(str)), ValueError, "EEG samples must be"),
+    "booleans": (lambda: fit(ARRAY > 0), ValueError, "dtype bool; EEG samples must be real"),
     "complex in a list": (
         lambda: fit([window * 1j for window in ARRAY]),
         ValueError,
-        "Window 0 holds complex64 values",
+        "Window 0 has dtype complex64",
     ),
     "strings in a dataset": (
         lambda: fit(OneWindow(torch.zeros(8))),
         ValueError,
-        "Window 0 holds .* values; EEG samples are real numbers",
+        "Window 0 has dtype .*; EEG samples must be real numbers",
     ),
     "NaN": (
         lambda: fit(changed((3, 1, 17), np.nan)),
         ValueError,
-        "Window 3 holds NaN or infinite samples in channel 1; drop or repair",
+        "Window 3 contains NaN or infinite samples in channel 1; remove or repair",
     ),
     "infinity": (
         lambda: fit(changed((5, 0, 17), -np.inf)),
         ValueError,
-        "Window 5 holds NaN or infinite samples in channel 0",
+        "Window 5 contains NaN or infinite samples in channel 0",
     ),
     "beyond float32": (
         lambda: fit(changed((5, 0, 17), 1).astype(float) * 1e300),
         ValueError,
-        "Window 0 holds NaN or infinite samples in channels 0, 1",
+        "Window 0 contains NaN or infinite samples in channels 0, 1",
     ),
     "NaN in a named channel": (
         lambda: fit(epochs(changed((2, 1, 0), np.nan))),
         ValueError,
-        "Window 2 holds NaN or infinite samples in channel C4",
+        "Window 2 contains NaN or infinite samples in channel C4",
     ),
     "masked samples": (
         lambda: fit(np.ma.masked_where(ARRAY > 3, ARRAY)),
         ValueError,
-        "holds NaN or infinite samples",
+        "contains NaN or infinite samples",
     ),
     "NaN among the unlabelled": (
         lambda: fit(unlabeled=changed((4, 1, 3), np.nan)),
         ValueError,
-        "Window 4 holds NaN or infinite samples in channel 1",
+        "Window 4 contains NaN or infinite samples in channel 1",
     ),
     "ragged windows": (
         lambda: fit([*ARRAY[:7], ARRAY[7, :, :500]]),
@@ -152,22 +156,22 @@ WINDOWS = {
     "windows of other channels": (
         lambda: fit([*ARRAY[:7], ARRAY[7, :1]]),
         ValueError,
-        r"Window 7 has shape \(1, 600\), window 0 has \(2, 600\); all windows need the same",
+        r"Window 7 has shape \(1, 600\), window 0 has \(2, 600\); all windows must have the same",
     ),
     "items of two kinds": (
         lambda: fit([(ARRAY[0], 0), *ARRAY[1:]]),
         ValueError,
-        "Item 1 of X is a ndarray, item 0 is a tuple of 2; all items must be of one kind",
+        "Item 1 of X is a ndarray, item 0 is a tuple of 2; all items must have the same type",
     ),
     "no unlabelled windows": (
         lambda: fit(unlabeled=ARRAY[:0]),
         ValueError,
-        "unlabeled holds no windows; leave it out",
+        "unlabeled contains no windows; pass None instead",
     ),
     "unlabelled windows without channels": (
         lambda: fit(unlabeled=ARRAY[:, :0]),
         ValueError,
-        r"Window 0 has shape \(0, 600\); it holds no samples",
+        r"Window 0 has shape \(0, 600\), so it has no samples",
     ),
     "unlabelled windows with a stimulus channel": (
         lambda: fit(unlabeled=epochs(names=["C3", "STI"], kinds=["eeg", "stim"])),
@@ -178,12 +182,12 @@ WINDOWS = {
     "a list of datasets": (
         lambda: fit([recording(), recording()]),
         ValueError,
-        r"X is a list of BaseConcatDataset; make one dataset .* BaseConcatDataset\(\[",
+        r"X is a list of BaseConcatDataset; join them with .* BaseConcatDataset\(\[",
     ),
     "Epochs of several windows": (
         lambda: fit([epochs(), epochs()]),
         ValueError,
-        "Item 0 is an Epochs of 8 windows; a list of Epochs needs one window in each",
+        "Item 0 is an Epochs of 8 windows; each Epochs in a list must have one window",
     ),
     "two sampling rates": (
         lambda: fit(BaseConcatDataset([recording(), recording(200.0)])),
@@ -208,12 +212,12 @@ WINDOWS = {
     "a mask as indices": (
         lambda: fit(Subset(TensorDataset(torch.from_numpy(ARRAY)), LABELS == 0)),
         ValueError,
-        "given by bool indices; it needs integers",
+        "has bool indices; they must be integers",
     ),
     "a stimulus channel": (
         lambda: fit(epochs(names=["C3", "STI"], kinds=["eeg", "stim"])),
         ValueError,
-        "STI is a stimulus channel and may hold the labels",
+        "STI is a stimulus channel and may contain the labels",
     ),
     "windows shorter than a patch": (
         lambda: fit(ARRAY[:, :, :99]),
@@ -223,21 +227,25 @@ WINDOWS = {
     "windows of a single patch": (
         lambda: fit(ARRAY[:, :, :100]),
         ValueError,
-        "holds one patch only, so all shifts are zero; use longer windows",
+        "has only one patch, so all shifts are zero; use longer windows",
     ),
 }
 
 LABEL_MISTAKES = {
     "no labels": (lambda: fit(y=None), ValueError, "There are no labels: pass y, .*PARSEmbedder"),
-    "too few labels": (lambda: fit(y=[0, 1]), ValueError, r"y has shape \(2,\); 8 windows need"),
-    "one number": (lambda: fit(y=1), ValueError, "y is 1; 8 windows need one entry each"),
+    "too few labels": (lambda: fit(y=[0, 1]), ValueError, r"y has shape \(2,\); it must have one"),
+    "one number": (lambda: fit(y=1), ValueError, "y is 1; it must have one entry for each"),
     "several targets": (lambda: fit(y=np.eye(8)), ValueError, r"y has shape \(8, 8\)"),
     "some labels missing": (
         lambda: fit(y=[0, 1, None, 1] * 2),
         ValueError,
-        "y holds None or NaN; give every window an entry, or mark unlabelled ones",
+        "y contains None or NaN; every window needs an entry. Mark unlabelled windows",
     ),
-    "NaN among labels": (lambda: fit(y=[0, 1, np.nan, 1] * 2), ValueError, "y holds None or NaN"),
+    "NaN among labels": (
+        lambda: fit(y=[0, 1, np.nan, 1] * 2),
+        ValueError,
+        "y contains None or NaN",
+    ),
     "a continuous target": (lambda: fit(y=np.linspace(0, 1, 8)), ValueError, "continuous"),
     "labels of two types": (lambda: fit(y=["a", 1] * 4), ValueError, "Labels of different types"),
     "all unlabelled": (
@@ -255,13 +263,17 @@ LABEL_MISTAKES = {
     "groups of another length": (
         lambda: fit(groups=[1, 2]),
         ValueError,
-        r"groups has shape \(2,\); 8 windows need one entry each",
+        r"groups has shape \(2,\); it must have one entry for each",
     ),
-    "groups with gaps": (lambda: fit(groups=[1, None] * 4), ValueError, "groups holds None or NaN"),
+    "groups with gaps": (
+        lambda: fit(groups=[1, None] * 4),
+        ValueError,
+        "groups contains None or NaN",
+    ),
     "a weight for no class": (
         lambda: fit(class_weight={"N3": 2.0}),
         ValueError,
-        "class_weight names 'N3', which is no label; the labels are 0, 1",
+        "class_weight contains 'N3', which is not a label; the labels are 0, 1",
     ),
 }
 
@@ -293,7 +305,7 @@ PARAMETERS = {
         ("num_layers", 0, "PARSClassifier: num_layers must be"),
         ("channel_drop_prob", 1.0, "PARSClassifier: channel_drop_prob must be"),
         ("electrode_position", "yes", "PARSClassifier: electrode_position must be"),
-        ("electrode_position", True, "needs channel names.*these windows carry none"),
+        ("electrode_position", True, "needs channel names.*these windows have no channel names"),
         ("pretrain_epochs", -1, "PARSClassifier: pretrain_epochs must be an integer of at least"),
         ("pretrain_batch_size", 0, "PARSClassifier: pretrain_batch_size must be"),
         ("pretrain_lr", 0, "PARSClassifier: pretrain_lr must be"),
@@ -302,26 +314,30 @@ PARAMETERS = {
         ("finetune_lr", -1, "finetune_lr must be a positive number, got -1"),
         ("weight_decay", -0.1, "PARSClassifier: weight_decay must be"),
         ("augmentation", "noise", "PARSClassifier: augmentation must be"),
-        ("augmentation", ["noise"], "augmentation holds a str; it takes braindecode transforms"),
-        ("augmentation", Mixup(1.0), "augmentation holds a Mixup, which mixes labels too"),
+        (
+            "augmentation",
+            ["noise"],
+            "augmentation contains an object of type str; pass braindecode",
+        ),
+        ("augmentation", Mixup(1.0), "augmentation contains Mixup, which also mixes labels"),
         ("class_weight", {0: -5.0}, "class_weight of 0 must be a positive number, got -5.0"),
         ("class_weight", {1: "x"}, "class_weight of 1 must be a positive number, got 'x'"),
         ("device", "meta", "device='meta' cannot be used here"),
         ("class_weight", "even", "PARSClassifier: class_weight must be"),
         ("validation", 1.0, "PARSClassifier: validation must be"),
         ("callbacks", WarmupCosine(), "PARSClassifier: callbacks must be"),
-        ("callbacks", ["stop"], "callbacks holds a str; it takes skorch callbacks"),
-        ("callbacks", [("stop", 3)], "callbacks holds a int; it takes skorch callbacks"),
+        ("callbacks", ["stop"], "callbacks contains an object of type str; pass skorch"),
+        ("callbacks", [("stop", 3)], "callbacks contains an object of type int; pass skorch"),
         ("device", "abacus", "device='abacus' cannot be used here"),
         ("device", "cuda:77", "device='cuda:77' cannot be used here"),
         ("random_state", "zero", "PARSClassifier: random_state must be"),
         ("random_state", np.random.default_rng(0), "PARSClassifier: random_state must be"),
-        ("checkpoint_dir", __file__, "checkpoint_dir=.* cannot be a folder"),
+        ("checkpoint_dir", __file__, "checkpoint_dir=.* is not a folder"),
         ("encoder", "nowhere", "nowhere is not the folder of a pretrained encoder"),
-        ("encoder", __file__, "is a file; give the folder it lies in"),
+        ("encoder", __file__, "is a file; pass the folder that contains it"),
         ("encoder", str(Path(__file__).parent), r"it has no encoder\.safetensors"),
-        ("encoder", nn.Linear(2, 2), "A Linear holds no pretrained encoder; give a folder"),
-        ("encoder", PARSEmbedder(), r"PARSEmbedder holds no pretrained encoder \(is it fitted\?\)"),
+        ("encoder", nn.Linear(2, 2), "A Linear has no pretrained encoder; pass a folder"),
+        ("encoder", PARSEmbedder(), r"PARSEmbedder has no pretrained encoder \(is it fitted\?\)"),
         ("encoder", PatchEncoder(700, **SIZES), "600 samples is shorter than the encoder's patch"),
     ]
 }
@@ -359,7 +375,7 @@ PREDICTION = {
     "NaN at predict": (
         lambda: fit().predict(changed((7, 0, 0), np.nan)),
         ValueError,
-        "Window 7 holds NaN",
+        "Window 7 contains NaN",
     ),
     "ragged at predict": (
         lambda: fit().predict([ARRAY[0], ARRAY[1, :, :500]]),
@@ -374,7 +390,7 @@ PREDICTION = {
     "gaps to score against": (
         lambda: fit().score(ARRAY, [None] * 8),
         ValueError,
-        "y holds None or NaN",
+        "y contains None or NaN",
     ),
     "unfitted embedder": (
         lambda: PARSEmbedder().transform(ARRAY),
@@ -400,7 +416,7 @@ MODULES = {
     "integers into PARSNet": (
         lambda: PARSNet(**NET)(torch.zeros(1, 2, 600, dtype=torch.int64)),
         ValueError,
-        "x holds torch.int64 samples; EEG samples are real numbers",
+        "x has dtype torch.int64; EEG samples are real numbers",
     ),
     "short windows into PARSNet": (
         lambda: PARSNet(**NET)(torch.zeros(1, 2, 60)),
@@ -410,7 +426,7 @@ MODULES = {
     "flat positions": (
         lambda: PARSNet(**NET, electrode_position=True)(torch.zeros(1, 2, 600), pos=np.zeros(6)),
         ValueError,
-        r"pos has shape \(6,\); positions of these windows have shape \(n_chans, 3\)",
+        r"pos has shape \(6,\); these windows need shape \(n_chans, 3\)",
     ),
     "PARS on longer signals": (
         lambda: PARS(600, 100, **SIZES)(torch.zeros(2, 700)),
@@ -426,7 +442,7 @@ MODULES = {
     "crops longer than windows": (
         lambda: SingleChannelWindows(TensorDataset(torch.zeros(3, 2, 600)), 700)[0],
         ValueError,
-        "Window 0 has 600 samples, crops of 700 were asked for",
+        "Window 0 has 600 samples, but a crop has 700",
     ),
     "crops of no samples": (
         lambda: SingleChannelWindows(TensorDataset(torch.zeros(3, 2, 600)), 0),
@@ -441,9 +457,9 @@ MODULES = {
     "as_sklearn without subjects": (
         lambda: as_sklearn(recording()),
         ValueError,
-        "no entry 'subject'; add it with",
+        "no entry 'subject', which is needed to hold out subjects",
     ),
-    "an encoder of nothing": (lambda: load_encoder(None), TypeError, "A NoneType holds no"),
+    "an encoder of nothing": (lambda: load_encoder(None), TypeError, "A NoneType has no"),
 }
 
 EVALUATION = {
@@ -490,7 +506,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_mistake_is_explained(case):
+def test_a_mistake_raises_a_helpful_error(case):
     mistake, error, message = CASES[case]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -498,7 +514,7 @@ def test_a_mistake_is_explained(case):
             mistake()
 
 
-def test_there_are_enough_of_them():
+def test_there_are_at_least_sixty_cases():
     assert len(CASES) >= 60
 
 
@@ -510,13 +526,13 @@ WARNINGS = {
     ),
     "a class with one window": (
         lambda: fit(y=[0] * 7 + [1], validation=0.2),
-        "cannot be held out of 8 without taking one of the 2 classes away",
+        "cannot be held out of 8 windows without taking one of the 2 classes out",
     ),
     "a label first seen at score": (
         lambda: fit().score(ARRAY, [0, 1, 2, 3] * 2),
-        "Labels 2, 3 did not occur in fit; windows that have it count as wrong",
+        "Labels 2, 3 did not occur in fit; windows with these labels count as wrong",
     ),
-    "unlabelled windows for nothing": (
+    "unlabelled windows without pretraining": (
         lambda: fit(pretext=None, unlabeled=ARRAY),
         "are not used.*pretext is None",
     ),
@@ -524,21 +540,22 @@ WARNINGS = {
         lambda: fit(encoder=PatchEncoder(100, **SIZES), unlabeled=ARRAY),
         "are not used.*an encoder was given",
     ),
-    "electrodes nobody knows": (
+    "unknown electrodes": (
         lambda: fit(epochs(names=["E1", "E2"]), electrode_position=True, pretext=None),
         r"none of the channels \(E1, \.\.\.\) is an electrode",
     ),
     "a list of tuples": (
         lambda: fit([(window, 0, (0, 0, 600)) for window in ARRAY], validation=0.5),
-        "list of tuples tells neither subjects nor .* as_sklearn",
+        "list of tuples carries neither subjects nor .* as_sklearn",
     ),
 }
 
 
 @pytest.mark.parametrize("case", WARNINGS)
-def test_what_works_but_should_be_known_is_warned_of(case):
+def test_a_doubtful_input_raises_a_warning(case):
     action, message = WARNINGS[case]
     with pytest.warns(UserWarning, match=message) as caught:
         action()
-    ours = [w for w in caught if "braindecode_pars" in str(w.filename)]
-    assert ours == []  # warnings point at the caller's line, not at ours
+    # Warnings point to the line of the caller, not to a line of this package.
+    in_package = [w for w in caught if "braindecode_pars" in str(w.filename)]
+    assert in_package == []

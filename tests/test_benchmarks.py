@@ -1,4 +1,4 @@
-"""The measuring itself: rows, ratios, memory, arithmetic, and the table."""
+"""The functions behind the benchmarks: rows, ratios, memory, operations, and the table."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ ROWS = [
 ]
 
 
-def test_a_row_says_when_it_fails():
+def test_a_row_fails_beyond_its_bound():
     assert [row.failed for row in ROWS] == [False, True, False]
     assert str(ROWS[0]) == "slow / fast: 2.35 (aim 3, fails under 2)"
     assert str(ROWS[1]) == "step / bare step: 1.5 (aim 1.1, fails over 1.2)"
     assert str(ROWS[2]) == "reading: 12,346 windows/s"
 
 
-def test_the_table_is_one_in_restructuredtext():
+def test_the_table_is_valid_restructuredtext():
     document = publish_doctree(as_rst(ROWS, "Measured somewhere."))
     cells = [entry.astext() for entry in document.findall() if entry.tagname == "entry"]
     assert cells[:8] == ["what", "measured", "aim", "fails", "slow / fast", "2.35", "3", "under 2"]
     assert cells[-4:] == ["reading", "12,346 windows/s", "", ""]
 
 
-def test_the_circumstances_tell_date_machine_and_versions():
-    told = circumstances(date(2026, 11, 21))
-    assert told.startswith("Measured on 2026-11-21, ")
-    assert f"torch {torch.__version__.partition('+')[0]}" in told
-    assert f"{torch.get_num_threads()} threads" in told
+def test_the_circumstances_have_date_machine_and_versions():
+    message = circumstances(date(2026, 11, 21))
+    assert message.startswith("Measured on 2026-11-21, ")
+    assert f"torch {torch.__version__.partition('+')[0]}" in message
+    assert f"{torch.get_num_threads()} threads" in message
 
 
 def test_a_ratio_is_that_of_the_fastest_rounds(monkeypatch):
-    """A clock that only the two things move, and a neighbour who disturbs the first round."""
+    """A simulated clock; other programs slow down the first round."""
     now = [0.0]
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
     costs = {"slow": iter([9, 9, 9, 6, 9, 6]), "fast": iter([8, 8, 2, 2, 2, 2])}
@@ -57,7 +57,7 @@ def test_a_ratio_is_that_of_the_fastest_rounds(monkeypatch):
     assert ratio(run("slow"), run("fast"), rounds=3) == 3
 
 
-def test_peak_memory_is_what_was_held_at_once():
+def test_peak_memory_counts_simultaneous_tensors():
     def one_after_another():
         for _ in range(3):
             torch.zeros(1 << 20)  # 4 MiB
@@ -69,18 +69,18 @@ def test_peak_memory_is_what_was_held_at_once():
     assert 12 * 2**20 <= peak_bytes(together) < 14 * 2**20
 
 
-def test_arithmetic_is_counted_forward_and_backward():
-    """Two operations a product; the encoder's linear layers and attention, by hand."""
+def test_operations_are_counted_forward_and_backward():
+    """Two operations per product, for the encoder's linear layers and attention."""
     n, width, layers = 40, 64, 2
     task = PARS(6000, embed_dim=width, num_layers=layers, num_heads=4, mlp_dim=width)
     tokenizer = n * 200 * width
     blocks = layers * (6 * n * width**2 + 2 * n**2 * width)
-    encoder = 2 * (2 * tokenizer + 3 * blocks)  # no gradient of the signals
+    encoder = 2 * (2 * tokenizer + 3 * blocks)  # the signals have no gradient
     assert encoder < flops_of_window(task) < 1.7 * encoder
     assert flops_of_window(task, batch_size=8) == pytest.approx(flops_of_window(task), rel=0.15)
 
 
-def test_the_rate_of_matrix_products_is_that_of_the_clock(monkeypatch):
+def test_the_rate_of_matrix_products(monkeypatch):
     ticks = iter(range(1000))
     monkeypatch.setattr("time.perf_counter", lambda: next(ticks))  # every product takes a second
     assert matmul_rate("cpu", size=16, dtype=torch.float32) == 2 * 16**3

@@ -1,4 +1,4 @@
-"""What braindecode asks of its own models, asked of PARSNet."""
+"""PARSNet meets the requirements that braindecode has for its own models."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from braindecode_pars import PARSNet
 from braindecode_pars.electrodes import template_montage
 
 SIZES = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=24)
-#: braindecode's own signal: three channels, 4 s at 250 Hz, two outputs.
+#: Signal of braindecode's own tests: three channels, 4 s at 250 Hz, two outputs.
 SIGNAL = _get_signal_params(None)
 INFO = mne.create_info(["C3", "C4", "Cz"], 100.0, "eeg")
 CHS_INFO = INFO.set_montage(template_montage())["chs"]
@@ -45,11 +45,11 @@ COMBINATIONS = _get_possible_signal_params(SIGNAL, ["n_outputs"])
 
 
 @pytest.mark.parametrize("number", range(len(COMBINATIONS)))
-def test_every_legal_combination_of_signal_arguments(number):
-    """One of sfreq and n_times must be known or follow from the others: it makes the patch."""
+def test_every_valid_combination_of_signal_arguments(number):
+    """The patch size needs sfreq or n_times, passed or inferred from the other arguments."""
     arguments = COMBINATIONS[number]
-    of_time = ("n_times", "input_window_seconds", "sfreq")
-    known = [name for name in of_time if arguments[name] is not None]
+    names = ("n_times", "input_window_seconds", "sfreq")
+    known = [name for name in names if arguments[name] is not None]
     if known in ([], ["input_window_seconds"]):
         with pytest.raises(ValueError, match="neither is specified or can be inferred"):
             PARSNet(**arguments, **SIZES)
@@ -73,7 +73,7 @@ def test_every_legal_combination_of_signal_arguments(number):
         (dict(n_outputs=None), "n_outputs not specified"),
     ],
 )
-def test_contradictions_are_refused(arguments, message):
+def test_contradicting_arguments_raise(arguments, message):
     with pytest.raises(ValueError, match=message):
         make(**arguments)
 
@@ -92,9 +92,9 @@ def test_nothing_learnable_comes_after_the_final_layer():
     assert "final_layer" in children[-2:]
     after = children[children.index("final_layer") + 1 :]
     assert not [p for name in after for p in getattr(net, name).parameters()]
-    seen = []
-    net.final_layer.register_forward_hook(lambda *args: seen.append(args[-1]))
-    assert net.eval()(torch.randn(2, 3, 600)) is seen[0]
+    outputs = []
+    net.final_layer.register_forward_hook(lambda *args: outputs.append(args[-1]))
+    assert net.eval()(torch.randn(2, 3, 600)) is outputs[0]
 
 
 def test_activation_and_drop_prob_reach_the_encoder():
@@ -152,9 +152,9 @@ def test_string_form():
 def test_pickle_and_copy():
     net = make(electrode_position=True, chs_info=CHS_INFO, activation=nn.ELU).eval()
     x = torch.randn(2, 3, 600)
-    for twin in (pickle.loads(pickle.dumps(net)), copy.deepcopy(net)):
-        assert torch.equal(twin(x), net(x))
-        assert json.dumps(twin.get_config()) == json.dumps(net.get_config())
+    for copied in (pickle.loads(pickle.dumps(net)), copy.deepcopy(net)):
+        assert torch.equal(copied(x), net(x))
+        assert json.dumps(copied.get_config()) == json.dumps(net.get_config())
 
 
 CONFIGS = {
@@ -192,7 +192,7 @@ def test_save_and_load(config, tmp_path):
     assert torch.equal(again(x), net.eval()(x))
     config = json.loads((tmp_path / "config.json").read_text())
     assert config["braindecode_version"] == braindecode.__version__
-    # braindecode would write a pickle beside them.
+    # braindecode's own save_pretrained also writes a pickle.
     assert not list(tmp_path.glob("*.bin"))
     assert load_file(tmp_path / "model.safetensors").keys() == net.state_dict().keys()
 
@@ -229,8 +229,8 @@ net.eval().save_pretrained(sys.argv[1])
 x = torch.randn(2, 3, 600)
 again = PARSNet.from_config(net.get_config())
 again.load_state_dict(net.state_dict())
-for twin in (again.eval(), PARSNet.from_pretrained(sys.argv[1])):
-    assert torch.equal(twin(x), net(x)), "another model"
+for loaded in (again.eval(), PARSNet.from_pretrained(sys.argv[1])):
+    assert torch.equal(loaded(x), net(x)), "another model"
 assert PARSNet.from_pretrained(sys.argv[1], n_outputs=5)(x).shape == (2, 5)
 for attempt in (
     lambda: PARSNet.from_pretrained("hf://owner/name"),
@@ -250,7 +250,8 @@ def test_without_huggingface_hub(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("pip install huggingface_hub") == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
-    assert PARSNet.from_pretrained(tmp_path).load_report.complete  # and here with it
+    # The folder also loads in this process, with huggingface_hub.
+    assert PARSNet.from_pretrained(tmp_path).load_report.complete
 
 
 @torch.no_grad()
@@ -265,7 +266,7 @@ def test_compile_and_export_with_and_without_a_mask(mask):
     torch.testing.assert_close(exported.module()(x, **arguments), expected)
 
 
-def test_by_name():
+def test_eeg_classifier_accepts_the_name():
     assert models_dict["PARSNet"] is PARSNet
     assert "EEGNet" in models_dict
     net = EEGClassifier(
@@ -282,20 +283,21 @@ def test_by_name():
     assert net.module_.n_chans == 3
 
 
-def test_a_failed_save_leaves_what_was_there(tmp_path):
+def test_a_failed_save_keeps_the_old_files(tmp_path):
     make().save_pretrained(tmp_path)
-    spoiled = make()
-    nn.init.constant_(spoiled.final_layer.bias, float("nan"))
-    with pytest.raises(ValueError, match=r"final_layer.bias has weights that are not finite"):
-        spoiled.save_pretrained(tmp_path)
+    invalid = make()
+    nn.init.constant_(invalid.final_layer.bias, float("nan"))
+    with pytest.raises(ValueError, match=r"final_layer.bias contains NaN or infinite values"):
+        invalid.save_pretrained(tmp_path)
     assert PARSNet.from_pretrained(tmp_path).load_report.complete
 
 
-def test_unknown_locations_are_no_nan_in_json(tmp_path):
-    partly = mne.create_info(["E1", "C3", "E3"], 100.0, "eeg")
+def test_unknown_locations_are_not_nan_in_json(tmp_path):
+    # E1 has no position, C3 a standard position and E3 a digitised one.
+    info = mne.create_info(["E1", "C3", "E3"], 100.0, "eeg")
     digitised = mne.channels.make_dig_montage({"E3": (0.01, 0.02, 0.09)}, coord_frame="head")
-    partly.set_montage(digitised, on_missing="ignore")
-    net = make(chs_info=partly["chs"], electrode_position=True).eval()
+    info.set_montage(digitised, on_missing="ignore")
+    net = make(chs_info=info["chs"], electrode_position=True).eval()
     assert net.positions.isfinite().all(dim=1).tolist() == [False, True, True]
     net.save_pretrained(tmp_path)
     assert "NaN" not in (tmp_path / "config.json").read_text()
@@ -305,7 +307,7 @@ def test_unknown_locations_are_no_nan_in_json(tmp_path):
     assert torch.equal(again(x), net(x))
 
 
-def test_an_activation_of_ones_own_cannot_be_saved(tmp_path):
+def test_a_custom_activation_cannot_be_saved(tmp_path):
     class Odd(nn.GELU):
         pass
 
@@ -314,7 +316,7 @@ def test_an_activation_of_ones_own_cannot_be_saved(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_cannot_make_us_import_anything(tmp_path):
+def test_loading_a_folder_imports_no_other_module(tmp_path):
     make().save_pretrained(tmp_path)
     path = tmp_path / "config.json"
     for name in ("antigravity.fly", "os.system", "torch.nn.functional.gelu", "torch.hub.load"):
@@ -326,7 +328,7 @@ def test_a_folder_cannot_make_us_import_anything(tmp_path):
 
 
 @torch.no_grad()
-def test_windows_of_another_precision_are_read():
+def test_windows_of_other_float_types_are_accepted():
     net = make().eval()
     x = torch.randn(2, 3, 600)
     for dtype, tolerance in ((torch.float64, 1e-5), (torch.float16, 2e-2)):
@@ -352,8 +354,8 @@ def test_export_with_any_batch_and_any_number_of_channels():
         (dict(n_outputs=0), "n_outputs must be at least 1, got 0"),
         (dict(n_times=-5), "n_times must be at least 1, got -5"),
         (dict(embed_dim=16.0), "embed_dim must be an integer of at least 1, got 16.0"),
-        (dict(activation="GELU"), "activation is a class such as torch.nn.GELU"),
-        (dict(activation=nn.GELU()), "activation is a class such as torch.nn.GELU"),
+        (dict(activation="GELU"), "activation must be a class such as torch.nn.GELU"),
+        (dict(activation=nn.GELU()), "activation must be a class such as torch.nn.GELU"),
     ],
 )
 def test_wrong_arguments(arguments, message):

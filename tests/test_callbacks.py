@@ -1,4 +1,4 @@
-"""Pretraining inside any skorch net, the schedule, the bar."""
+"""The callbacks Pretraining, WarmupCosine and ProgressLine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def eeg_classifier(tiny, *callbacks, **arguments):
 
 
 class Snapshot(Callback):
-    """Keeps the encoder's weights as fine-tuning finds them."""
+    """Store the encoder's weights before pretraining and before the first fine-tuning step."""
 
     def on_train_begin(self, net, **kwargs):
         self.before_ = [p.detach().clone() for p in net.module_.encoder.parameters()]
@@ -49,7 +49,7 @@ class Snapshot(Callback):
             self.after_ = [p.detach().clone() for p in net.module_.encoder.parameters()]
 
 
-def test_it_pretrains_in_place_before_the_first_step(tiny, nights):
+def test_pretraining_happens_in_place_before_the_first_step(tiny, nights):
     pretraining = ("pretraining", Pretraining("pars", epochs=2, verbose=0))
     snapshot = ("snapshot", Snapshot())
     net = eeg_classifier(tiny, pretraining, snapshot)
@@ -61,28 +61,29 @@ def test_it_pretrains_in_place_before_the_first_step(tiny, nights):
     assert any(not torch.equal(before, after) for before, after in pairs)
 
 
-def test_it_sees_the_training_part_only(tiny, nights):
+def test_pretraining_reads_the_training_part_only(tiny, nights):
     train = Counting(Subset(nights, range(60)))
     valid = Counting(Subset(nights, range(60, 96)))
 
-    class NothingAfterPretraining(Callback):
+    class StoreReads(Callback):
+        """Store which windows were read before the first epoch of fine-tuning."""
+
         def on_epoch_begin(self, net, **kwargs):
             self.reads_ = set(train.read), list(valid.read)
 
-    watch = NothingAfterPretraining()
     net = eeg_classifier(
         tiny,
         ("pretraining", Pretraining("pars", epochs=1, verbose=0)),
-        ("watch", watch),
+        ("reads", StoreReads()),
         train_split=predefined_split(valid),
     )
     net.fit(train, y=None)
-    read_train, read_valid = dict(net.callbacks_)["watch"].reads_
+    read_train, read_valid = dict(net.callbacks_)["reads"].reads_
     assert read_train == set(range(60))
     assert read_valid == []
 
 
-def test_it_happens_once_for_each_initialisation(tiny, nights):
+def test_pretraining_runs_once_per_initialisation(tiny, nights):
     net = eeg_classifier(tiny, ("pretraining", Pretraining("pars", epochs=1, verbose=0)))
     net.fit(nights, y=None)
     first = dict(net.callbacks_)["pretraining"].net_
@@ -92,7 +93,7 @@ def test_it_happens_once_for_each_initialisation(tiny, nights):
     assert dict(net.callbacks_)["pretraining"].net_ is not first
 
 
-def test_unlabelled_windows_of_another_montage_take_part(tiny, nights):
+def test_unlabelled_windows_of_another_montage_are_pretrained_on(tiny, nights):
     extra = Counting(torch.utils.data.TensorDataset(torch.randn(7, 5, 2500)))
     pretraining = Pretraining(
         "pars", epochs=1, verbose=0, unlabeled=extra, task_params={"position_mask_ratio": 1.0}
@@ -104,11 +105,11 @@ def test_unlabelled_windows_of_another_montage_take_part(tiny, nights):
     assert fitted.net_.module_.n_masked == fitted.net_.module_.n_patches
 
 
-def test_balance_draws_as_much_from_both(tiny, nights):
+def test_balance_draws_the_same_number_from_both(tiny, nights):
     extra = Counting(torch.utils.data.TensorDataset(torch.randn(7, 5, 2500)))
     pretraining = Pretraining("pars", epochs=2, verbose=0, unlabeled=extra, balance=True)
     eeg_classifier(tiny, ("pretraining", pretraining)).fit(nights, y=None)
-    assert len(extra.read) - 1 == 2 * 96  # the length of the crops is looked up once
+    assert len(extra.read) - 1 == 2 * 96  # one read finds the length of the crops
     assert set(extra.read) == set(range(7))
 
 
@@ -122,7 +123,7 @@ def test_a_task_instance_is_copied_and_gets_the_encoder(tiny, nights):
     assert used.encoder is net.module_.encoder
 
 
-def test_ctrl_c_keeps_what_was_trained_says_so_and_is_raised(tiny, nights, caplog):
+def test_ctrl_c_keeps_the_encoder_logs_a_warning_and_is_raised(tiny, nights, caplog):
     pretraining = Pretraining("pars", epochs=5, verbose=0, callbacks=[InterruptAt(3)])
     net = eeg_classifier(tiny, ("pretraining", pretraining), ("snapshot", Snapshot()))
     with pytest.raises(KeyboardInterrupt):
@@ -133,7 +134,7 @@ def test_ctrl_c_keeps_what_was_trained_says_so_and_is_raised(tiny, nights, caplo
     assert any(not torch.equal(a, b) for a, b in pairs)
 
 
-def test_training_may_go_on_after_ctrl_c(tiny, nights):
+def test_training_can_resume_after_ctrl_c(tiny, nights):
     pretraining = Pretraining("pars", epochs=5, verbose=0, callbacks=[InterruptAt(3)])
     net = eeg_classifier(tiny, ("pretraining", pretraining))
     with pytest.raises(KeyboardInterrupt):
@@ -156,7 +157,9 @@ def test_mistakes_are_explained(tiny, nights):
         fit("pars", task_params={"mask_ratio": 0.5})
     with pytest.raises(ValueError, match="build the instance with the same sizes"):
         fit(PARS(3000, 100, **{**tiny, "embed_dim": 32}))
-    with pytest.raises(ValueError, match="posed on 6000 samples, but the windows have only 3000"):
+    with pytest.raises(
+        ValueError, match="takes signals of 6000 samples, but the windows have only"
+    ):
         fit(PARS(6000, 100, **tiny))
     with pytest.raises(TypeError, match="is an instance already"):
         fit(PARS(3000, 100, **tiny), task_params={"overlap": False})
@@ -171,12 +174,14 @@ def test_mistakes_are_explained(tiny, nights):
         net.fit(np.zeros((4, 3000), dtype=np.float32), np.array([0, 1, 0, 1]))
 
 
-def test_it_can_be_cloned():
+def test_pretraining_can_be_cloned():
     pretraining = Pretraining("pars", epochs=3, task_params={"overlap": False})
     assert clone(pretraining).get_params() == pretraining.get_params()
 
 
 class Rates(Callback):
+    """Store the learning rates of every training step."""
+
     def on_train_begin(self, net, **kwargs):
         self.rates_ = []
 
@@ -186,7 +191,7 @@ class Rates(Callback):
 
 
 def test_warmup_and_cosine_in_closed_form(tiny):
-    """Ten epochs of three batches: a tenth of the steps warms up from a tenth of the rate."""
+    """Ten epochs of three batches: a tenth of the steps is warm-up, from a tenth of the rate."""
     signals = np.zeros((12, 600), dtype=np.float32)
     net = PretrainingNet(
         PARS(600, 100, **tiny),
@@ -215,7 +220,7 @@ def test_warmup_and_cosine_in_closed_form(tiny):
         )
 
 
-def test_the_bar_counts_every_step(tiny, nights, capsys):
+def test_the_progress_bar_counts_every_step(tiny, nights, capsys):
     net = eeg_classifier(tiny, ("pretraining", Pretraining("pars", epochs=2, batch_size=32)))
     net.fit(nights, y=None)
     err = capsys.readouterr().err

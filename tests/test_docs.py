@@ -17,7 +17,12 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
-PAGES = [*sorted((ROOT / "docs").glob("*.rst")), ROOT / "CONTRIBUTING.md", ROOT / "README.md"]
+PAGES = [
+    *sorted((ROOT / "docs").glob("*.rst")),
+    ROOT / "docs" / "extending.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "README.md",
+]
 
 
 def named_tests(page: Path) -> list[str]:
@@ -76,7 +81,7 @@ def test_the_table_of_the_readme_is_the_stored_one(monkeypatch):
     from stored_scores import read_scores, table
 
     files = sorted((ROOT / "docs" / "measured" / "simulated_nights").glob("*.csv"))
-    stored = table(read_scores(files, own_people=True), over="subjects")
+    stored = table(read_scores(files, own_subjects=True), over="subjects")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     rows = [
         f"| {method} | {row['kappa']} | {row['balanced accuracy']} | {row['kappa by seed']} |"
@@ -98,7 +103,7 @@ def test_differences_of_stored_scores_are_of_the_seeds_that_both_methods_have(mo
     ]
     same = dict(protocol="p", dataset="d", n_train_subjects=5, metric="kappa")
     told = against(pd.DataFrame(rows).assign(**same), "scratch")
-    # All six people agree: p = 2 / 2**6 = 0.031 for each, 0.062 after Holm's correction for two.
+    # All six subjects agree: p = 2 / 2**6 = 0.031 for each, 0.062 after Holm's correction for two.
     assert told.to_dict() == {
         "one seed": "+0.200 ± 0.000, ahead in 6 of 6, p = 0.062",
         "both": "-0.100 ± 0.000, ahead in 0 of 6, p = 0.062",
@@ -118,12 +123,12 @@ def test_the_code_about_pretrained_encoders_runs_from_top_to_bottom(tmp_path, mo
 
 
 @pytest.mark.slow
-def test_the_task_and_the_dataset_of_contributing_work(tmp_path):
+def test_the_task_and_the_dataset_of_the_page_on_extending_work(tmp_path):
     """Its files under the names that it gives them, registered, in a copy of the repository."""
     for folder in ("braindecode_pars", "tests"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.pyc"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
     files = re.findall(r"\*\*\d\. [^*]+,\*\* `(\S+\.py)`.*?```python\n(.*?)```", text, re.DOTALL)
     task, contract, recipe, tests = (file for file, _ in files)
     for file, content in files:

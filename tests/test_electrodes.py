@@ -1,4 +1,4 @@
-"""From channel names to positions, and their code."""
+"""Positions of electrodes and their code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def positions(*names: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", ["C3", "c3", "C3.", "EEG C3-REF", "EEG C3-LE", "C3-M2", "C3-A2"])
-def test_one_electrode_by_its_many_names(name):
+def test_all_names_of_an_electrode_give_the_same_position(name):
     np.testing.assert_array_equal(positions(name), positions("C3"))
 
 
@@ -33,7 +33,7 @@ def test_bipolar_ear_and_unknown_channels_have_no_position(name):
     assert np.isnan(positions(name)).all()
 
 
-def test_a_digitised_location_serves_where_the_name_does_not():
+def test_unknown_names_use_the_digitised_location():
     info = mne.create_info(["E17", "C3"], 100.0, "eeg")
     for ch in info["chs"]:
         ch["loc"][:3] = [0.01, 0.02, 0.09]
@@ -45,23 +45,24 @@ def test_a_digitised_location_serves_where_the_name_does_not():
 @torch.no_grad()
 def test_code_is_sines_and_cosines_then_a_linear_layer():
     code = ElectrodeCode(8)
-    where = torch.tensor([[-0.05, 0.01, 0.08]])
+    position = torch.tensor([[-0.05, 0.01, 0.08]])
+    # All sines of a coordinate come before its cosines.
     waves = [
         [
             f(v / HEAD_RADIUS * math.pi / 2 * 2**octave)
             for f in (math.sin, math.cos)
             for octave in range(4)
         ]
-        for v in where[0].tolist()
+        for v in position[0].tolist()
     ]
     expected = code.project(torch.tensor(waves).flatten()[None])
-    torch.testing.assert_close(code(where), expected)
+    torch.testing.assert_close(code(position), expected)
 
 
 def test_other_precisions():
-    where = torch.tensor([[-0.05, 0.01, 0.08]])
+    position = torch.tensor([[-0.05, 0.01, 0.08]])
     for dtype in (torch.bfloat16, torch.float64):
-        assert ElectrodeCode(8).to(dtype)(where).dtype == dtype
+        assert ElectrodeCode(8).to(dtype)(position).dtype == dtype
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""The encoder against a plain re-computation, and its published size."""
+"""The encoder, compared with a plain reference computation and its published size."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_parameter_counts_of_the_paper():
 
 
 def plain_attention(attention: MultiHeadAttention, queries, features, mask=None):
-    """Softmax attention, head by head and query by query."""
+    """Return softmax attention, computed with loops over heads and queries."""
     heads, size = attention.num_heads, queries.shape[-1] // attention.num_heads
     q, k, v = attention.query(queries), attention.key(features), attention.value(features)
     out = torch.zeros_like(q)
@@ -60,7 +60,7 @@ def test_attention_and_its_mask_against_loops():
 
 
 @torch.no_grad()
-def test_encoder_is_the_update_rule_of_the_appendix():
+def test_encoder_follows_the_update_rule_of_the_appendix():
     encoder = PatchEncoder(10, 8, 2, 2, 12).double()
     patches = torch.randn(2, 4, 10, dtype=torch.float64)
 
@@ -69,7 +69,9 @@ def test_encoder_is_the_update_rule_of_the_appendix():
         var = (x - mean).square().mean(-1, keepdim=True)
         return (x - mean) / (var + norm.eps).sqrt() * norm.weight + norm.bias
 
+    # Tokenizer
     x = patches @ encoder.tokenizer.weight.T + encoder.tokenizer.bias
+    # Blocks: attention, then the feed-forward part, each with a residual connection
     for block in encoder.blocks:
         normed = layer_norm(x, block.attention_norm)
         x = x + plain_attention(block.attention, normed, normed)
@@ -82,7 +84,7 @@ def test_encoder_is_the_update_rule_of_the_appendix():
 
 
 @torch.no_grad()
-def test_masked_tokens_influence_no_other_token():
+def test_masked_tokens_do_not_affect_other_tokens():
     encoder = PatchEncoder(10, 8, 3, 2, 12)
     tokens = torch.randn(2, 5, 8)
     mask = torch.tensor([True, True, False, True, False]).expand(2, -1)
@@ -93,7 +95,7 @@ def test_masked_tokens_influence_no_other_token():
     assert not torch.allclose(before[:, 2], after[:, 2])
 
 
-def test_encoder_is_blind_to_the_order_of_tokens():
+def test_encoder_permutes_with_its_tokens():
     encoder = PatchEncoder(10, 8, 2, 2, 12)
     tokens = torch.randn(2, 6, 8)
     order = torch.randperm(6)
@@ -108,12 +110,12 @@ def test_dropout_acts_in_training_only():
     assert torch.equal(block(x), block(x))
 
 
-def test_config_builds_the_same_encoder_again():
+def test_config_rebuilds_the_same_encoder():
     encoder = PatchEncoder(20, 16, 1, 4, 24, activation=nn.ReLU)
-    again = PatchEncoder(**encoder.config)
-    again.load_state_dict(encoder.state_dict())
+    rebuilt = PatchEncoder(**encoder.config)
+    rebuilt.load_state_dict(encoder.state_dict())
     tokens = torch.randn(1, 3, 16)
-    assert torch.equal(encoder(tokens), again(tokens))
+    assert torch.equal(encoder(tokens), rebuilt(tokens))
 
 
 @pytest.mark.parametrize(
@@ -125,6 +127,6 @@ def test_config_builds_the_same_encoder_again():
         (dict(num_layers=0), "num_layers must be an integer of at least 1, got 0"),
     ],
 )
-def test_impossible_sizes_are_refused(arguments, message):
+def test_invalid_sizes_raise(arguments, message):
     with pytest.raises(ValueError, match=message):
         PatchEncoder(**arguments)

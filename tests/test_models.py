@@ -1,4 +1,4 @@
-"""PARSNet: what it computes, what it ignores, and what braindecode expects of it."""
+"""PARSNet: forward pass, channel dropping, masks, electrode positions and patch size."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_forward_against_a_plain_recomputation():
 
 
 def test_dropping_before_the_encoder_equals_dropping_after_it():
-    """Same draws, same mathematics: outputs and gradients, down to the encoder's."""
+    """With the same random draws, outputs and all gradients are equal."""
     net = make(n_chans=7, channel_drop_prob=0.5).train()
     x = torch.randn(6, 7, 600)
     torch.manual_seed(11)
@@ -49,36 +49,38 @@ def test_dropping_before_the_encoder_equals_dropping_after_it():
     torch.manual_seed(11)
     before = net(x)
 
-    twin = copy.deepcopy(net)
-    spatial = embed_signals(twin.encoder, x.flatten(0, 1)).unflatten(0, (6, 7))
-    query = twin.query_token.expand(6, 1, -1)
-    after = twin.final_layer(twin.spatial_attention(query, spatial, kept).squeeze(1))
+    # Recompute with all channels in the encoder, and drop channels after it.
+    copied = copy.deepcopy(net)
+    spatial = embed_signals(copied.encoder, x.flatten(0, 1)).unflatten(0, (6, 7))
+    query = copied.query_token.expand(6, 1, -1)
+    after = copied.final_layer(copied.spatial_attention(query, spatial, kept).squeeze(1))
 
     torch.testing.assert_close(before, after)
     for output in (before, after):
         output.square().sum().backward()
-    for (name, one), two in zip(net.named_parameters(), twin.parameters(), strict=True):
+    for (name, one), two in zip(net.named_parameters(), copied.parameters(), strict=True):
         torch.testing.assert_close(one.grad, two.grad, atol=1e-5, rtol=1e-4, msg=name)
 
 
 def test_dropped_channels_never_enter_the_encoder():
     net = make(n_chans=7).train()
-    seen = []
-    net.encoder.register_forward_pre_hook(lambda _, args: seen.append(len(args[0])))
+    encoded = []
+    net.encoder.register_forward_pre_hook(lambda _, args: encoded.append(len(args[0])))
     x = torch.randn(6, 7, 600)
     torch.manual_seed(11)
     kept = int(net._kept_channels(x, None).sum())
     torch.manual_seed(11)
     net(x)
-    assert seen == [kept]
+    assert encoded == [kept]
 
 
-def test_channels_are_dropped_at_the_stated_rate_and_one_always_stays():
+def test_channels_are_dropped_with_the_given_probability_and_one_is_always_kept():
     net = make(n_chans=4, channel_drop_prob=0.5).train()
     kept = net._kept_channels(torch.zeros(20_000, 4, 1), None)
     assert kept.any(dim=1).all()
-    # One of sixteen examples would lose all four and keeps one instead.
+    # One window in sixteen would lose all four channels; it keeps one channel of its four.
     assert kept.float().mean().item() == pytest.approx(0.5 + 1 / 16 / 4, abs=0.01)
+    # With missing channels, at least one of the others is kept.
     mask = torch.tensor([True, False, False, True]).expand(500, -1)
     kept = net._kept_channels(torch.zeros(500, 4, 1), mask)
     assert kept.any(dim=1).all()
@@ -86,16 +88,16 @@ def test_channels_are_dropped_at_the_stated_rate_and_one_always_stays():
     assert net.eval()._kept_channels(torch.zeros(2, 4, 1), None) is None
 
 
-@pytest.mark.parametrize("garbage", [1e30, float("nan"), float("inf")])
+@pytest.mark.parametrize("value", [1e30, float("nan"), float("inf")])
 @pytest.mark.parametrize("training", [False, True])
-def test_garbage_in_a_masked_channel_changes_nothing(garbage, training):
+def test_samples_of_masked_channels_change_neither_output_nor_gradients(value, training):
     net = make(channel_drop_prob=0.3).train(training)
     x = torch.randn(3, 5, 600)
     mask = torch.ones(3, 5, dtype=torch.bool)
     mask[:, 2] = False
     mask[1, 4] = False
     bad = x.clone()
-    bad[~mask] = garbage
+    bad[~mask] = value
     outputs, gradients = [], []
     for signals in (x, bad):
         net.zero_grad()
@@ -110,7 +112,7 @@ def test_garbage_in_a_masked_channel_changes_nothing(garbage, training):
 
 
 @torch.no_grad()
-def test_a_masked_channel_is_a_missing_channel():
+def test_masking_a_channel_equals_removing_it():
     net = make().eval()
     x = torch.randn(2, 5, 600)
     mask = torch.tensor([True, True, False, True, True]).expand(2, -1)
@@ -118,14 +120,14 @@ def test_a_masked_channel_is_a_missing_channel():
 
 
 @torch.no_grad()
-def test_without_positions_the_model_cannot_tell_c3_from_c4():
+def test_without_positions_the_model_ignores_the_channel_order():
     x = torch.randn(2, 3, 600)
     swapped = x[:, [1, 0, 2]]
     names = chs_info("C3", "C4", "Cz")
-    blind = make(None, chs_info=names).eval()
-    torch.testing.assert_close(blind(x), blind(swapped), atol=1e-6, rtol=1e-5)
-    sighted = make(None, chs_info=names, electrode_position=True).eval()
-    assert (sighted(x) - sighted(swapped)).abs().max() > 1e-4
+    without = make(None, chs_info=names).eval()
+    torch.testing.assert_close(without(x), without(swapped), atol=1e-6, rtol=1e-5)
+    with_positions = make(None, chs_info=names, electrode_position=True).eval()
+    assert (with_positions(x) - with_positions(swapped)).abs().max() > 1e-4
 
 
 @torch.no_grad()
@@ -164,7 +166,7 @@ def test_no_learnable_shape_depends_on_channels_or_samples():
 
 
 @torch.no_grad()
-def test_one_model_takes_any_channels_and_lengths():
+def test_one_model_accepts_any_number_of_channels_and_samples():
     net = make().eval()
     for n_chans, n_times in ((1, 100), (64, 250), (2, 3000)):
         assert net(torch.randn(2, n_chans, n_times)).shape == (2, 3)
@@ -215,11 +217,11 @@ def test_mistakes_are_explained():
         make()(x, ch_mask=torch.zeros(2, 5))
     with pytest.raises(ValueError, match="electrode_position=True needs positions"):
         make(electrode_position=True)(x)
-    with pytest.raises(ValueError, match="positions for 2 channels, the windows have 5"):
+    with pytest.raises(ValueError, match="positions for 2 channels, but the windows have 5"):
         make(electrode_position=True)(x, pos=torch.rand(2, 3))
 
 
-def test_channel_attention_is_what_forward_weighs_with(tiny):
+def test_channel_attention_returns_the_weights_of_forward(tiny):
     torch.manual_seed(1)
     net = PARSNet(n_outputs=3, n_times=400, sfreq=100.0, electrode_position=True, **tiny).eval()
     x, pos = torch.randn(2, 5, 400), 0.1 * torch.rand(5, 3)
@@ -228,7 +230,7 @@ def test_channel_attention_is_what_forward_weighs_with(tiny):
     assert weights.shape == (2, 2, 5)
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, 2))
     assert (weights[1, :, [2, 4]] == 0).all()
-    # The pooled token, again, from the weights and values.
+    # Recompute the pooled token from the weights and the values.
     with torch.no_grad():
         features = net(x, pos, mask, return_features=True)
     attention = net.spatial_attention
@@ -237,7 +239,7 @@ def test_channel_attention_is_what_forward_weighs_with(tiny):
     torch.testing.assert_close(pooled.detach().squeeze(1), features["cls_token"])
 
 
-def test_channel_attention_drops_nobody_and_leaves_the_mode(tiny):
+def test_channel_attention_drops_no_channel_and_keeps_the_mode(tiny):
     net = PARSNet(n_outputs=3, n_chans=6, n_times=400, sfreq=100.0, channel_drop_prob=0.9, **tiny)
     assert (net.train().channel_attention(torch.randn(4, 6, 400)) > 0).all()
     assert net.training

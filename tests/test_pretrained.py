@@ -1,4 +1,4 @@
-"""The folder of a pretrained encoder."""
+"""Saving and loading a pretrained encoder."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_round_trip(encoder, folder):
     assert set(card.versions) == {"braindecode_pars", "braindecode", "torch"}
 
 
-def test_only_the_two_files_are_left(folder):
+def test_the_folder_contains_two_files_only(folder):
     assert sorted(p.name for p in folder.iterdir()) == ["encoder.json", "encoder.safetensors"]
 
 
@@ -54,12 +54,12 @@ def test_saving_again_replaces_the_old_one(encoder, folder):
     assert card.task is None
 
 
-def test_whatever_has_an_encoder(tiny):
+def test_load_from_objects_with_an_encoder(tiny):
     net = PARSNet(2, 3, n_times=600, sfreq=100, **tiny)
     task = PARS(600, 100, encoder=net.encoder)
     for owner in (net, task, net.encoder):
         assert load_encoder(owner)[0] is net.encoder
-    with pytest.raises(TypeError, match="A Linear holds no pretrained encoder"):
+    with pytest.raises(TypeError, match="A Linear has no pretrained encoder"):
         load_encoder(nn.Linear(2, 2))
 
 
@@ -71,11 +71,11 @@ def test_a_missing_folder(tmp_path):
 def test_a_truncated_file(folder):
     path = folder / "encoder.safetensors"
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(ValueError, match="damaged or no safetensors file"):
+    with pytest.raises(ValueError, match="damaged or not a safetensors file"):
         load_encoder(folder)
 
 
-def test_a_foreign_file_says_how_many_tensors_matched(folder):
+def test_the_error_for_a_foreign_file_counts_matching_tensors(folder):
     path = folder / "encoder.safetensors"
     weights = load_file(path)
     total = len(weights)
@@ -94,7 +94,7 @@ def test_a_foreign_file_says_how_many_tensors_matched(folder):
 @pytest.mark.parametrize(
     "text", ["[]", '{"encoder": {}}', '{"encoder": {"activation": "system"}, "pretraining": {}}']
 )
-def test_a_card_that_is_none(folder, text):
+def test_an_invalid_card_raises(folder, text):
     (folder / "encoder.json").write_text(text)
     with pytest.raises(ValueError, match=r"does not describe an encoder|not a JSON object"):
         load_encoder(folder)
@@ -106,7 +106,7 @@ def test_no_pickle_is_ever_written(folder):
     assert b"PK" not in (folder / "encoder.safetensors").read_bytes()[:2]
 
 
-def test_an_activation_of_ones_own_cannot_be_saved(tiny, tmp_path):
+def test_a_custom_activation_cannot_be_saved(tiny, tmp_path):
     class Odd(nn.GELU):
         pass
 

@@ -1,4 +1,4 @@
-"""PretrainingNet: prediction against target, fixed draws in validation, Ctrl-C."""
+"""PretrainingNet: loss, history, random draws of validation, weight decay and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_an_instance_is_trained_in_place(tiny, signals):
     assert any(changed)
 
 
-def test_history_tells_the_loss_relative_to_chance(tiny, signals):
+def test_history_has_the_loss_relative_to_chance(tiny, signals):
     net = make(tiny, train_split=ValidSplit(3)).fit(signals)
     chance = net.module_.chance_loss()
     for row in net.history:
@@ -56,7 +56,7 @@ def test_history_tells_the_loss_relative_to_chance(tiny, signals):
 
 
 def test_validation_draws_are_the_same_in_every_epoch(tiny, signals):
-    """With a learning rate of zero, only the draws could make epochs differ."""
+    """With a learning rate of zero, only the random draws can differ between epochs."""
     net = make(tiny, train_split=ValidSplit(3), lr=0.0, max_epochs=4).fit(signals)
     assert len(set(net.history[:, "valid_loss"])) == 1
     assert len(set(net.history[:, "train_loss"])) == 4
@@ -64,7 +64,7 @@ def test_validation_draws_are_the_same_in_every_epoch(tiny, signals):
     assert other.history[-1, "valid_loss"] != net.history[-1, "valid_loss"]
 
 
-def test_weight_decay_spares_norms_biases_and_tokens(tiny):
+def test_weight_decay_excludes_norms_biases_and_tokens(tiny):
     net = make(tiny, optimizer__weight_decay=0.3).initialize()
     names = {id(p): name for name, p in net.module_.named_parameters()}
     decayed = {
@@ -89,7 +89,7 @@ def test_ctrl_c_is_raised_again_after_training_has_ended(tiny, signals):
 
 
 def test_several_corpora_at_once(tiny):
-    """Six channels and nineteen, windows of other lengths, as much of each."""
+    """Corpora with 6 and 19 channels and other window lengths give the same number of examples."""
     six = TensorDataset(torch.randn(20, 6, 900))
     nineteen = TensorDataset(torch.randn(4, 19, 700))
     net = make(tiny, max_epochs=1).fit(SingleChannelWindows([six, nineteen], 600, balance=True))

@@ -1,4 +1,4 @@
-"""Whatever is thrown at fit and predict: a result of the right shape, or a sentence of ours."""
+"""fit and predict on random inputs: a result of the right shape, or a helpful error message."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from sklearn.exceptions import NotFittedError
 import braindecode_pars
 from braindecode_pars import PARSClassifier, PARSEmbedder
 
-OURS = str(Path(braindecode_pars.__file__).parent)
-#: Whoever else explains a wrong parameter or label in a sentence.
-EXPLAINERS = (OURS, "sklearn/utils/_param_validation.py", "sklearn/utils/multiclass.py")
+PACKAGE = str(Path(braindecode_pars.__file__).parent)
+#: Files whose error messages are helpful: this package, and two modules of scikit-learn.
+EXPLAINERS = (PACKAGE, "sklearn/utils/_param_validation.py", "sklearn/utils/multiclass.py")
 
 DTYPES = ["float32", "float64", "float16", "int16", "int64", "uint8", "bool", "complex64", "object"]
 SPECIAL = [0.0, 1e-30, 1e-6, 1.0, 1e6, 1e30, 3e38, np.nan, np.inf]
@@ -40,13 +40,14 @@ LABELS = [
 
 @st.composite
 def windows(draw, min_windows=0):
-    """Windows of odd shapes, types and sizes; usually something that could be EEG."""
+    """Draw windows: usually plausible EEG, sometimes with odd shapes, types or values."""
     odd = draw(st.integers(0, 3)) == 0
     shape = (
         draw(st.integers(min_windows if odd else 6, 12)),
         draw(st.integers(0 if odd else 1, 4)),
         draw(st.sampled_from([0, 1, 2, 9, 10] if odd else [11, 30, 64, 100])),
     )
+    # Samples: noise of some scale, sometimes with one special value or a constant channel.
     seed = draw(st.integers(0, 99))
     array = np.random.default_rng(seed).normal(size=shape)
     array *= draw(st.sampled_from(SPECIAL[1:7]))
@@ -56,6 +57,7 @@ def windows(draw, min_windows=0):
         array[:, 0] = draw(st.sampled_from(SPECIAL[:7]))
     with np.errstate(all="ignore"):
         array = array.astype(draw(st.sampled_from(["float32"] * 30 + DTYPES)))
+    # Container: array, tensor, list, or an array that torch cannot use directly.
     kind = draw(st.sampled_from(["numpy"] * 4 + ["tensor", "list", "tuples", "reversed", "flat"]))
     if kind == "tensor" and array.dtype != object:
         return torch.from_numpy(array)
@@ -95,7 +97,7 @@ ODD = {
 
 @st.composite
 def parameters(draw):
-    """Sensible values; in one of four examples one that is not."""
+    """Draw valid parameters; in one example of four, one of them is invalid."""
     values = {name: draw(st.sampled_from(choices)) for name, choices in SENSIBLE.items()}
     if draw(st.integers(0, 3)) == 0:
         name = draw(st.sampled_from(sorted(ODD)))
@@ -121,13 +123,13 @@ def tuning(draw):
 
 
 def explained(error: Exception) -> bool:
-    """Whether somebody meant to raise it: the innermost frame is ours, or scikit-learn's checks."""
+    """Return whether the error was raised on purpose, with a message: see EXPLAINERS."""
     innermost = traceback.extract_tb(error.__traceback__)[-1].filename
     return any(place in innermost for place in EXPLAINERS) and len(str(error)) > 20
 
 
 def attempt(action):
-    """The result, or None where the refusal was a proper one."""
+    """Return the result, or None after an error with a helpful message."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -139,20 +141,20 @@ def attempt(action):
 
 
 @pytest.fixture(autouse=True)
-def never_a_hang():
-    """Give up after five minutes; the whole file takes about one."""
+def time_limit():
+    """Stop a test after five minutes; the whole file takes about one."""
 
-    def give_up(*_):
-        raise TimeoutError("a fit or predict does not come back")
+    def stop(*_):
+        raise TimeoutError("fit or predict did not finish in five minutes")
 
-    before = signal.signal(signal.SIGALRM, give_up)
+    before = signal.signal(signal.SIGALRM, stop)
     signal.alarm(300)
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
 
 
-thrown = settings(
+many_examples = settings(
     max_examples=500,
     deadline=None,
     derandomize=True,  # the same examples in every run
@@ -160,7 +162,7 @@ thrown = settings(
 )
 
 
-@thrown
+@many_examples
 @given(
     windows(),
     parameters(),
@@ -177,18 +179,19 @@ def test_classifier(X, shared, tuned, labels, other, with_groups):
     if attempt(lambda: clf.fit(X, y, groups=groups)) is None:
         return
     proba = attempt(lambda: clf.predict_proba(X))
-    if proba is None:  # the training has diverged
+    if proba is None:  # the training diverged
         return
     assert proba.shape == (n, len(clf.classes_))
     np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-4)
     assert set(clf.predict(X).tolist()) <= set(labels)
+    # Other windows may have other channels and lengths.
     predicted = attempt(lambda: clf.predict_proba(other))
     if predicted is not None:
         assert predicted.shape == (len(other), len(clf.classes_))
         assert np.isfinite(predicted).all()
 
 
-@thrown
+@many_examples
 @given(windows(), parameters(), windows(1))
 def test_embedder(X, shared, other):
     emb = PARSEmbedder(**shared, random_state=0, verbose=0, device="cpu")

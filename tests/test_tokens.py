@@ -1,4 +1,4 @@
-"""Instance norm, patches, positions: each against a slow re-computation."""
+"""Instance norm, patches and positions, compared with slow reference computations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from braindecode_pars.tokens import (
 )
 
 
-def test_instance_norm_is_the_formula():
+def test_instance_norm_follows_the_formula():
     x = torch.randn(3, 4, 500, dtype=torch.float64) * 7 + 2
     expected = np.empty(x.shape)
     for i in range(3):
@@ -38,12 +38,12 @@ def test_instance_norm_of_a_flat_channel_is_zero(offset):
     assert torch.equal(instance_norm(flat), torch.zeros(2, 3000))
 
 
-def test_instance_norm_does_not_know_the_unit():
+def test_instance_norm_does_not_depend_on_the_unit():
     volts = torch.randn(5, 3000) * 20e-6 + 3e-4
     torch.testing.assert_close(instance_norm(volts), instance_norm(volts * 1e6), rtol=0, atol=2e-5)
 
 
-def test_instance_norm_survives_half_precision():
+def test_instance_norm_works_in_half_precision():
     microvolts = (torch.randn(2, 3000) * 20e-6).bfloat16()
     normed = instance_norm(microvolts)
     assert normed.dtype == torch.bfloat16
@@ -57,7 +57,7 @@ def test_grid_patches_drop_the_tail():
     assert patches[0, 3].tolist() == [15, 16, 17, 18, 19]
 
 
-def test_extract_patches_cuts_where_it_is_told():
+def test_extract_patches_cuts_at_the_given_starts():
     x = torch.randn(3, 100)
     starts = torch.tensor([[0, 90, 7], [3, 3, 50], [89, 1, 0]])
     patches = extract_patches(x, starts, 10)
@@ -76,13 +76,13 @@ def test_random_starts_are_uniform_and_reach_both_ends():
 
 
 @pytest.mark.parametrize(("n_patches", "min_gap"), [(1, 0), (4, 0), (6, 0), (4, 3), (5, 2)])
-def test_nonoverlapping_starts_keep_their_distance(n_patches, min_gap):
+def test_nonoverlapping_starts_keep_the_minimum_gap(n_patches, min_gap):
     starts = nonoverlapping_starts(500, n_patches, 60, 10, min_gap=min_gap)
     ordered = starts.sort(dim=1).values
     assert ordered.min() >= 0
     assert ordered.max() <= 50
     assert n_patches == 1 or (ordered.diff(dim=1) >= 10 + min_gap).all()
-    assert n_patches == 1 or not torch.equal(starts, ordered)  # they come in random order
+    assert n_patches == 1 or not torch.equal(starts, ordered)  # the order is random
 
 
 def test_nonoverlapping_starts_are_uniform_over_arrangements():
@@ -93,21 +93,21 @@ def test_nonoverlapping_starts_are_uniform_over_arrangements():
     assert (counts - 1000).abs().max() < 5 * math.sqrt(1000)
 
 
-def test_nonoverlapping_starts_that_do_not_fit_say_how_many_would():
+def test_patches_that_do_not_fit_raise_with_the_largest_number():
     with pytest.raises(ValueError, match="at most 30 do"):
         nonoverlapping_starts(2, 40, 6000, 200)
     with pytest.raises(ValueError, match="at most 20 do"):
         nonoverlapping_starts(2, 21, 6000, 200, min_gap=100)
 
 
-def test_shuffled_permutes_every_row_on_its_own():
+def test_shuffled_permutes_every_row_independently():
     rows = torch.arange(50).expand(20, -1)
     mixed = shuffled(rows)
     assert torch.equal(mixed.sort(dim=1).values, rows)
     assert len(mixed.unique(dim=0)) == 20
 
 
-def test_sinusoidal_positions_are_the_formula_at_real_times():
+def test_sinusoidal_positions_follow_the_formula_at_real_times():
     times = torch.tensor([0.0, 1.0, 2.5, 28.995])
     code = sinusoidal_positions(times, 8)
     for row, time in zip(code, times.tolist(), strict=True):
@@ -117,7 +117,7 @@ def test_sinusoidal_positions_are_the_formula_at_real_times():
             assert row[2 * i + 1].item() == pytest.approx(math.cos(angle), abs=1e-5)
 
 
-def test_integer_positions_lie_on_the_curve_of_real_times():
+def test_integer_positions_agree_with_real_times():
     starts = torch.tensor([0, 200, 400])
     assert torch.equal(
         sinusoidal_positions(starts / 200, 32), sinusoidal_positions(torch.arange(3), 32)

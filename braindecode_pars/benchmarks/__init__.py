@@ -1,4 +1,4 @@
-"""What a step, a read and a prediction cost, as ratios of two things measured in one run."""
+"""Measure training steps, reading and predictions, mostly as ratios of two times of one run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from braindecode_pars.benchmarks._training_loop import cuda_loop, training_loop
 
 __all__ = ["BENCHMARKS", "Row"]
 
-#: Every measurement by its name on the command line.
+#: The benchmarks by their names on the command line.
 BENCHMARKS: dict[str, Callable[[], Iterator[Row]]] = {
     "pars-step": pars_step,
     "task-steps": task_steps,

@@ -1,4 +1,4 @@
-"""Fine-tuning with channels dropped before the encoder, not after it."""
+"""Time of fine-tuning when channels are dropped before the encoder, not after it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["channel_drop"]
 
 
 def channel_drop() -> Iterator[Row]:
-    """Forward and backward of PARSNet, four layers, batch 4."""
+    """Time forward and backward passes of PARSNet with four layers and batch size 4."""
     torch.manual_seed(0)
     net = PARSNet(n_outputs=5, n_chans=16, n_times=6000, sfreq=200.0, num_layers=4).train()
     x = torch.randn(4, 16, 6000)
@@ -23,9 +23,11 @@ def channel_drop() -> Iterator[Row]:
         net(x).square().mean().backward()
 
     def after() -> None:
+        # The forward pass of PARSNet, but it encodes all channels.
         net.zero_grad()
         keep = net._kept_channels(x, None)
         spatial = embed_signals(net.encoder, x.flatten(0, 1)).unflatten(0, x.shape[:2])
+        # spatial: (batch, n_chans, embed_dim)
         query = net.query_token.expand(len(x), 1, -1)
         pooled = net.spatial_attention(query, spatial, keep).squeeze(1)
         net.final_layer(pooled).square().mean().backward()

@@ -1,4 +1,4 @@
-"""Ratios of two things measured side by side, and what is to be said of them."""
+"""Measure times, ratios of times and memory, and describe the results."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ __all__ = ["Row", "fastest", "peak_bytes", "ratio"]
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table.
+    """One row in the table of results.
 
     Parameters
     ----------
     what : str
-        What was measured; of a ratio, ``"this / that"``.
+        Name of the measured quantity; ``"this / that"`` for a ratio.
     value : float
-        What came out.
+        Measured value.
     unit : str
-        Of the value; nothing for a ratio.
+        Unit of the value; an empty string for a ratio.
     aim : float | None
-        What was hoped for.
+        Target value.
     over, under : float | None
-        A value beyond is a failure; so far from the aim that noise alone does not reach it.
+        Upper and lower bound; a value beyond a bound fails. Bounds are so far from the target that
+        noise alone does not reach them.
 
     Examples
     --------
@@ -44,21 +45,21 @@ class Row:
 
     @property
     def failed(self) -> bool:
-        """Whether a bound is broken."""
+        """Whether the value is beyond a bound."""
         return (self.over is not None and self.value > self.over) or (
             self.under is not None and self.value < self.under
         )
 
     @property
     def bound(self) -> str:
-        """When it fails, in words."""
+        """The bound in words, such as "over 1.25"; empty without a bound."""
         if self.over is not None:
             return f"over {self.over:g}"
         return "" if self.under is None else f"under {self.under:g}"
 
     @property
     def measured(self) -> str:
-        """The value with three digits and its unit."""
+        """The value with three digits or more, and its unit."""
         number = f"{self.value:,.0f}" if abs(self.value) >= 100 else f"{self.value:.3g}"
         return f"{number} {self.unit}".strip()
 
@@ -69,13 +70,14 @@ class Row:
 
 
 def fastest(*runs: Callable[[], object], rounds: int) -> list[float]:
-    """Seconds of the fastest of some rounds of each, side by side.
+    """Return the shortest time of each function in seconds.
 
-    Neighbours on a shared machine only ever add time. Each runs once unmeasured before it is
-    timed: the memory that the other has just given back would be fetched again at its expense.
+    The functions alternate, so that all are measured under the same load. The shortest time is the
+    best estimate, because other programs on the machine can only add time.
     """
 
     def seconds(run: Callable[[], object]) -> float:
+        # Warm-up: otherwise this function would pay for memory that the previous one released.
         run()
         wait_for_device()
         start = time.perf_counter()
@@ -88,25 +90,27 @@ def fastest(*runs: Callable[[], object], rounds: int) -> list[float]:
 
 
 def ratio(slow: Callable[[], object], fast: Callable[[], object], rounds: int) -> float:
-    """Fastest of some rounds of ``slow`` in units of the fastest of ``fast``."""
-    of_slow, of_fast = fastest(slow, fast, rounds=rounds)
-    return of_slow / of_fast
+    """Return the shortest time of ``slow`` divided by the shortest time of ``fast``."""
+    slow_seconds, fast_seconds = fastest(slow, fast, rounds=rounds)
+    return slow_seconds / fast_seconds
 
 
 def wait_for_device() -> None:
-    """Until everything that was sent to CUDA is computed."""
+    """Wait until CUDA has finished all operations, which run asynchronously."""
     if torch.cuda.is_initialized():
         torch.cuda.synchronize()
 
 
 def peak_bytes(run: Callable[[], object]) -> int:
-    """Most memory that tensors held at once during a run, from the allocator's own events."""
-    run()
+    """Return the peak memory of tensors during a run, in bytes."""
+    run()  # warm-up
     with torch.profiler.profile(profile_memory=True) as profile:
         run()
-    held = peak = 0
+
+    # Sum the events of the allocator; memory that is released has a negative size.
+    allocated = peak = 0
     for event in profile.profiler.kineto_results.events():
         if event.name() == "[memory]":
-            held += event.nbytes()
-            peak = max(peak, held)
+            allocated += event.nbytes()
+            peak = max(peak, allocated)
     return peak

@@ -1,4 +1,4 @@
-"""The decoder of pairs on its own: time, and the memory that used to limit the patches."""
+"""Time and memory of the decoder of PARS, without the encoder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["decoder_memory", "decoder_time"]
 
 
 def decoder_step(method: str, n_patches: int = 40, batch_size: int = 16) -> Callable[[], None]:
-    """Forward and backward at the paper's size, four fifths of the patches masked."""
+    """Return a forward and backward pass at the paper's size, with 80 % of the patches masked."""
     torch.manual_seed(0)
     decoder = CrossAttentionDecoder(512, 8, method=method)
     features = torch.randn(batch_size, n_patches, 512, requires_grad=True)
@@ -28,13 +28,16 @@ def decoder_step(method: str, n_patches: int = 40, batch_size: int = 16) -> Call
 
 
 def decoder_time() -> Iterator[Row]:
-    """Forward and backward at the paper's size, batch 16."""
+    """Time forward and backward passes at the paper's size and batch size 16."""
     value = ratio(decoder_step("literal"), decoder_step("factorized"), 7)
     yield Row("decoder alone, literal / factorised", value, aim=20, under=10)
 
 
 def decoder_memory() -> Iterator[Row]:
-    """Peak memory of forward and backward; the literal one only where it fits a laptop."""
+    """Measure the peak memory of a forward and backward pass.
+
+    The literal decoder is measured only with numbers of patches that fit into a laptop's memory.
+    """
     factorized = {n: peak_bytes(decoder_step("factorized", n)) for n in (40, 80, 160, 240)}
     literal = {n: peak_bytes(decoder_step("literal", n)) for n in (40, 80)}
     value = factorized[40] / literal[40]

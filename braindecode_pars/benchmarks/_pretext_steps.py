@@ -1,4 +1,4 @@
-"""Training steps of every pretext task, in units of the encoder alone."""
+"""Time of a training step of each pretext task, relative to the encoder alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["long_sequence", "pars_step", "task_steps"]
 
 
 def step_of(task: nn.Module, x: torch.Tensor) -> Callable[[], None]:
-    """Forward and backward of the task."""
+    """Return a forward and backward pass of the task."""
 
     def step() -> None:
         task.zero_grad()
@@ -25,7 +25,7 @@ def step_of(task: nn.Module, x: torch.Tensor) -> Callable[[], None]:
 
 
 def encoder_of(task: PARS, x: torch.Tensor) -> Callable[[], None]:
-    """Forward and backward of the encoder alone, on as many patches."""
+    """Return a forward and backward pass of the encoder alone, on the same number of patches."""
 
     def step() -> None:
         task.zero_grad()
@@ -36,7 +36,7 @@ def encoder_of(task: PARS, x: torch.Tensor) -> Callable[[], None]:
 
 
 def pars_step() -> Iterator[Row]:
-    """PARS at the paper's size, 40 patches, batch 16."""
+    """Time steps of PARS at the paper's size, with 40 patches and batch size 16."""
     torch.manual_seed(0)
     task, x = PARS(6000), torch.randn(16, 6000)
     step = step_of(task, x)
@@ -53,18 +53,20 @@ def pars_step() -> Iterator[Row]:
 
 
 def task_steps() -> Iterator[Row]:
-    """MAE, MP3 and DropPos at the paper's size, batch 16.
+    """Time steps of MAE, MP3 and DropPos at the paper's size and batch size 16.
 
-    In units of the encoder on the tokens that are really encoded, with the same key mask.
+    The reference is the encoder on the tokens that the task encodes, with the same key mask.
     """
     for kind in (MAE, MP3, DropPos):
         torch.manual_seed(0)
         task, x = kind(6000), torch.randn(16, 6000)
-        seen: list[tuple] = []
-        hook = task.encoder.register_forward_pre_hook(lambda _, args: seen.append(args))  # noqa: B023
+
+        # Record the arguments of the encoder in one step of the task.
+        calls: list[tuple] = []
+        hook = task.encoder.register_forward_pre_hook(lambda _, args: calls.append(args))  # noqa: B023
         task(x)
         hook.remove()
-        n_tokens, key_mask = seen[0][0].shape[1], seen[0][1:]
+        n_tokens, key_mask = calls[0][0].shape[1], calls[0][1:]
 
         def encoder_alone() -> None:
             task.zero_grad()  # noqa: B023
@@ -77,7 +79,7 @@ def task_steps() -> Iterator[Row]:
 
 
 def long_sequence() -> Iterator[Row]:
-    """PARS on 240 patches, three minutes of a second each, batch 8."""
+    """Time steps of PARS on 240 one-second patches from three minutes, with batch size 8."""
     torch.manual_seed(0)
     task, x = PARS(36_000, n_patches=240), torch.randn(8, 36_000)
     value = ratio(step_of(task, x), encoder_of(task, x), 7)

@@ -1,4 +1,4 @@
-"""Reading 30-s crops of one channel, 512 at a time."""
+"""Speed of reading batches of 512 single-channel crops of 30 s."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ BATCH, N_BATCHES = 512, 20
 
 
 def reading() -> Iterator[Row]:
-    """A store beside lazily read braindecode windows, and beside copies within memory."""
+    """Compare a SignalStore with lazily read braindecode windows, and with copies in memory."""
     with TemporaryDirectory(prefix="braindecode-pars-benchmark-") as folder:
+        # The same recordings as lazy windows and as stores.
         recordings = fif_recordings(Path(folder), n_recordings=16)
         lazy = create_fixed_length_windows(
             recordings,
@@ -35,24 +36,30 @@ def reading() -> Iterator[Row]:
             dtype: SignalStore.create(Path(folder) / dtype, recordings, dtype=dtype, verbose=0)
             for dtype in ("int16", "float32")
         }
-        loader = DataLoader(SingleChannelWindows(lazy, N_TIMES), batch_size=BATCH, shuffle=True)
-        of_loader = fastest(lambda: list(loader), rounds=3)[0] / len(loader.dataset)
 
+        # Seconds per window of a DataLoader over the lazy windows.
+        loader = DataLoader(SingleChannelWindows(lazy, N_TIMES), batch_size=BATCH, shuffle=True)
+        loader_seconds = fastest(lambda: list(loader), rounds=3)[0] / len(loader.dataset)
+
+        # Seconds per window of the stores, and of plain copies from one array in memory.
         store = stores["float32"]
-        whole = store.recordings["n_times"].min()
-        array = store.crops(range(len(store)), [0] * len(store), whole).ravel()
+        n_times = store.recordings["n_times"].min()
+        array = store.crops(range(len(store)), [0] * len(store), n_times).ravel()
         runs = [_batches(store) for store in stores.values()]
         times = fastest(*runs, _copies(array), rounds=5)
-        of_int16, of_float32, of_copy = (seconds / (BATCH * N_BATCHES) for seconds in times)
-    yield Row("reading, SignalStore of int16", 1 / of_int16, "windows/s")
-    yield Row("reading, DataLoader over lazy windows of FIF", 1 / of_loader, "windows/s")
-    yield Row("reading, SignalStore / lazy windows", of_loader / of_int16, aim=15, under=15)
-    for dtype, seconds in (("int16", of_int16), ("float32", of_float32)):
+        int16_seconds, float32_seconds, copy_seconds = (t / (BATCH * N_BATCHES) for t in times)
+
+    yield Row("reading, SignalStore of int16", 1 / int16_seconds, "windows/s")
+    yield Row("reading, DataLoader over lazy windows of FIF", 1 / loader_seconds, "windows/s")
+    value = loader_seconds / int16_seconds
+    yield Row("reading, SignalStore / lazy windows", value, aim=15, under=15)
+    for dtype, seconds in (("int16", int16_seconds), ("float32", float32_seconds)):
         what = f"reading, SignalStore of {dtype} / copies within memory"
-        yield Row(what, of_copy / seconds, aim=0.5, under=0.5)
+        yield Row(what, copy_seconds / seconds, aim=0.5, under=0.5)
 
 
 def _batches(store: SignalStore) -> Callable[[], None]:
+    """Return a function that reads random batches from a store."""
     rng = np.random.default_rng(0)
 
     def run() -> None:
@@ -63,7 +70,7 @@ def _batches(store: SignalStore) -> Callable[[], None]:
 
 
 def _copies(array: np.ndarray) -> Callable[[], None]:
-    """As many windows of float32 out of one array, one plain copy each."""
+    """Return a function that copies the same number of float32 windows from one array."""
     rng = np.random.default_rng(0)
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""Recordings to read: noise, since time does not depend on what the samples are."""
+"""Synthetic recordings to read; noise is enough, because speed does not depend on the values."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from braindecode.datasets import BaseConcatDataset, RawDataset
 
 from braindecode_pars.signal_store import SignalStore
 
-__all__ = ["N_TIMES", "fif_recordings", "made_up_store"]
+__all__ = ["N_TIMES", "fif_recordings", "synthetic_store"]
 
 N_CHANS, SFREQ, SECONDS = 6, 200, 1800
-#: Samples of a window of 30 s.
+#: Number of samples in a window of 30 s.
 N_TIMES = 30 * SFREQ
 
 
 def fif_recordings(folder: Path, n_recordings: int) -> BaseConcatDataset:
-    """Half an hour each, written as FIF and read when asked for."""
+    """Write recordings of half an hour as FIF, and return them without loading their samples."""
     info = mne.create_info(N_CHANS, SFREQ, "eeg")
     rng = np.random.default_rng(0)
     datasets = []
@@ -35,8 +35,8 @@ def fif_recordings(folder: Path, n_recordings: int) -> BaseConcatDataset:
 
 
 @contextmanager
-def made_up_store(n_recordings: int = 4) -> Iterator[SignalStore]:
-    """A store in a folder that is removed afterwards."""
+def synthetic_store(n_recordings: int = 4) -> Iterator[SignalStore]:
+    """Make a store in a temporary folder."""
     with TemporaryDirectory(prefix="braindecode-pars-benchmark-") as folder:
         recordings = fif_recordings(Path(folder), n_recordings)
         yield SignalStore.create(Path(folder) / "store", recordings, verbose=0)

@@ -1,4 +1,4 @@
-"""The rows as a table for the documentation, with where and when they were measured."""
+"""The results as a table for the documentation, with date, machine and versions."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ __all__ = ["as_rst", "circumstances"]
 
 
 def circumstances(day: date | None = None) -> str:
-    """Date, machine and versions, as one sentence.
+    """Return date, machine and versions as one sentence.
 
     Parameters
     ----------
     day : datetime.date | None
-        None means today.
+        Date of the measurement. None means today.
 
     Returns
     -------
     str
+        Sentence for the documentation.
 
     Examples
     --------
@@ -46,18 +47,19 @@ def circumstances(day: date | None = None) -> str:
 
 
 def as_rst(rows: Iterable[Row], where: str) -> str:
-    """A list-table in reStructuredText, below a sentence on the circumstances.
+    """Return the results as a list-table in reStructuredText.
 
     Parameters
     ----------
     rows : iterable of Row
-        What was measured.
+        Results.
     where : str
-        The sentence, such as that of :func:`circumstances`.
+        Sentence above the table, such as the output of :func:`circumstances`.
 
     Returns
     -------
     str
+        Sentence and table.
 
     Examples
     --------
@@ -93,11 +95,8 @@ def _number(value: float | None) -> str:
 
 
 def _processor() -> str:
-    """The processor's name where the system tells it, else its architecture."""
-    told = Path("/proc/cpuinfo")
-    names = (
-        [line for line in told.read_text().splitlines() if line.startswith("model name")]
-        if (told.exists())
-        else []
-    )
+    """Return the processor's name on Linux, else its architecture."""
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text().splitlines() if file.exists() else []
+    names = [line for line in lines if line.startswith("model name")]
     return names[0].partition(":")[2].strip() if names else platform.processor()

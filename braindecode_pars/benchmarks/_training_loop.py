@@ -1,4 +1,4 @@
-"""The whole training loop, from a store on the disk, beside what it cannot do without."""
+"""Time of the whole training loop on a store on disk, relative to bare training steps."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from braindecode_pars.benchmarks._measuring import Row, fastest, ratio
 from braindecode_pars.benchmarks._pretext_steps import step_of
-from braindecode_pars.benchmarks._synthetic import N_TIMES, made_up_store
+from braindecode_pars.benchmarks._synthetic import N_TIMES, synthetic_store
 from braindecode_pars.pretext import PARS
 from braindecode_pars.runs import RunConfig, pretrain
 from braindecode_pars.signal_store import SignalStore
 
 __all__ = ["cuda_loop", "training_loop"]
 
-#: The paper's corpus and training: windows of an epoch, epochs.
+#: Number of windows in the paper's pretraining corpus, and number of its epochs.
 PAPER_WINDOWS, PAPER_EPOCHS = 1_500_000, 1000
 
 
 def training_loop(batch_size: int = 32, n_steps: int = 5, rounds: int = 3) -> Iterator[Row]:
-    """At the paper's size on the CPU, beside bare steps on one tensor in memory."""
+    """Compare the loop with bare steps on one tensor in memory, at the paper's size on the CPU."""
+    # Bare steps: forward, backward and the optimizer.
     torch.manual_seed(0)
     task, x = PARS(N_TIMES), torch.randn(batch_size, N_TIMES)
     optimizer = torch.optim.AdamW(task.parameters(), lr=1e-4, weight_decay=1e-4)
@@ -36,9 +37,9 @@ def training_loop(batch_size: int = 32, n_steps: int = 5, rounds: int = 3) -> It
             step()
             optimizer.step()
 
+    # The whole loop; its first epoch is a warm-up. Loop and bare steps alternate, as in ``ratio``.
     config = RunConfig(batch_size=batch_size, epochs=2, steps_per_epoch=n_steps, device="cpu")
-    with made_up_store() as store:
-        # One beside the other, as in ``ratio``; the first epoch of a run is not timed.
+    with synthetic_store() as store:
         pairs = [(last_epoch(store, config), fastest(bare, rounds=1)[0]) for _ in range(rounds)]
     loop, steps = (min(column) for column in zip(*pairs, strict=True))
     what = f"whole training loop from a store / bare steps, paper size, batch {batch_size}"
@@ -46,27 +47,34 @@ def training_loop(batch_size: int = 32, n_steps: int = 5, rounds: int = 3) -> It
 
 
 def cuda_loop(batch_size: int = 512, n_steps: int = 50) -> Iterator[Row]:
-    """On CUDA, where there is one: bfloat16, compiled, and what the paper's schedule would take."""
+    """Measure the loop on CUDA, and estimate the time of the paper's pretraining.
+
+    Without CUDA there are no rows.
+    """
     if not torch.cuda.is_available():
         return
+
+    # Windows per second in bfloat16 with compilation, and in float32 without.
     config = RunConfig(
         batch_size=batch_size,
-        epochs=3,  # the first compiles
+        epochs=3,  # the first epoch compiles
         steps_per_epoch=n_steps,
         precision="bfloat16",
         compile=True,
         device="cuda",
     )
-    with made_up_store(n_recordings=16) as store:
+    with synthetic_store(n_recordings=16) as store:
         rate = batch_size * n_steps / last_epoch(store, config)
         plain = replace(config, precision="float32", compile=False)
         plain_rate = batch_size * n_steps / last_epoch(store, plain)
     yield Row("training loop on CUDA, bfloat16, compiled", rate, "windows/s")
     yield Row("training loop on CUDA, float32 with TF32", plain_rate, "windows/s")
 
+    # Share of the fastest possible rate of operations.
     share = rate * flops_of_window(PARS(N_TIMES).cuda()) / matmul_rate("cuda")
     yield Row("its share of the rate of bfloat16 matrix products", share, aim=0.4)
 
+    # The two decoders.
     task, x = PARS(N_TIMES).cuda(), torch.randn(64, N_TIMES, device="cuda")
     step = step_of(task, x)
 
@@ -81,7 +89,7 @@ def cuda_loop(batch_size: int = 512, n_steps: int = 50) -> Iterator[Row]:
 
 
 def last_epoch(store: SignalStore, config: RunConfig) -> float:
-    """Seconds of the last epoch of a run, without the checkpoint behind it."""
+    """Return the seconds of the last epoch of a run, without the time for its checkpoint."""
     with TemporaryDirectory(prefix="braindecode-pars-benchmark-") as folder:
         pretrain(store, Path(folder) / "run", config, verbose=0)
         metrics = pd.read_csv(Path(folder) / "run" / "metrics.csv")
@@ -89,7 +97,10 @@ def last_epoch(store: SignalStore, config: RunConfig) -> float:
 
 
 def flops_of_window(task: PARS, batch_size: int = 4) -> float:
-    """Floating-point operations of the matrix products of a training step, for one window."""
+    """Return the floating-point operations per window of a training step.
+
+    Only matrix products are counted.
+    """
     x = torch.randn(batch_size, task.n_times, device=task.mask_token.device)
     with FlopCounterMode(display=False) as counter:
         step_of(task, x)()
@@ -97,7 +108,7 @@ def flops_of_window(task: PARS, batch_size: int = 4) -> float:
 
 
 def matmul_rate(device: str, size: int = 8192, dtype: torch.dtype = torch.bfloat16) -> float:
-    """Floating-point operations a second of a square matrix product."""
+    """Return the floating-point operations per second of a square matrix product."""
     a = torch.randn(size, size, device=device, dtype=dtype)
     (seconds,) = fastest(lambda: a @ a, rounds=20)
     return 2 * size**3 / seconds

@@ -1,6 +1,6 @@
 """The command line ``braindecode-pars``.
 
-Each command imports what it needs when it begins, so that help is there at once.
+Each command imports torch and other slow packages only when it runs, so that ``--help`` is fast.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ app.command()(benchmark)
 
 
 class _Echo(logging.Handler):
-    """Shows what the package logs: information on the output, warnings beside it."""
+    """Print the package's log: information on the standard output, warnings on standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
         typer.echo(self.format(record), err=record.levelno >= logging.WARNING)

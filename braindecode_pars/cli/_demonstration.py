@@ -1,4 +1,4 @@
-"""The main job from data to scores, small enough for a laptop: ``braindecode-pars demo``."""
+"""The demo: data, pretraining, fine-tuning and scores, small enough for a laptop."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from braindecode_pars.windows import SingleChannelWindows
 
 __all__ = ["run_demo"]
 
-#: Channels over the motor cortex, for imagined movements.
+#: Channels over the motor cortex, for motor imagery.
 MOTOR_CHANNELS = [
     f"{row}{column}" for row in ("FC", "C", "CP") for column in ("5", "3", "1", "z", "2", "4", "6")
 ]
@@ -38,9 +38,11 @@ MOTOR_CHANNELS = [
 
 @dataclass
 class Scenario:
-    """What the demo pretrains on, what it scores on, and with which budget.
+    """Data and training settings of the demo.
 
-    ``held_out`` are windows as long as the unlabelled ones, of the people who are scored.
+    ``unlabeled`` are the windows for pretraining, ``labeled`` those for fine-tuning and scores.
+    ``held_out`` are windows of the subjects in ``labeled``, with the length of the unlabelled
+    windows.
     """
 
     name: str
@@ -52,7 +54,7 @@ class Scenario:
 
 
 def simulated_nights(seed: int) -> Scenario:
-    """Eight people to pretrain on, six others with every fourth of their windows labelled."""
+    """Simulate eight subjects for pretraining and six others with a quarter of windows labelled."""
     nights = simulated.sleep(n_subjects=14, hours=2, n_chans=3, sfreq=100, random_state=seed)
     labeled = BaseConcatDataset([_every_fourth(night) for night in nights.datasets[8:]])
     return Scenario(
@@ -66,20 +68,21 @@ def simulated_nights(seed: int) -> Scenario:
 
 
 def motor_imagery(folder: Path) -> Scenario:
-    """Half of the people to pretrain on in 30-second windows, the others' trials to score."""
+    """Read 30-second windows of some subjects for pretraining, and trials of the others."""
     runs = (4, 8, 12)  # left or right fist
     subjects = sorted({r.subject for r in physionet_mi.recordings(folder, runs=runs)})
     if len(subjects) < 4:
         raise ValueError(
-            f"{folder} holds {len(subjects)} people; the demo needs at least four, two to pretrain "
-            "on and two to leave out."
+            f"{folder} has {len(subjects)} subjects; the demo needs at least four, two for "
+            "pretraining and two for scores."
         )
+    # At most eight subjects have labels, so that cross-validation takes minutes.
     n_labeled = min(len(subjects) // 2, 8)
 
-    def read(people: list[int], part: str) -> BaseConcatDataset:
+    def read(chosen: list[int], part: str) -> BaseConcatDataset:
         return physionet_mi.load(
             folder,
-            people,
+            chosen,
             part=part,
             runs=runs,
             picks=MOTOR_CHANNELS,
@@ -94,7 +97,7 @@ def motor_imagery(folder: Path) -> Scenario:
         labeled=read(subjects[:n_labeled], "trials"),
         held_out=read(subjects[:n_labeled], "pretraining"),
         pretrain_epochs=150,
-        # Left and right hand differ in where, so the model must know the electrodes.
+        # Left and right hand differ in topography, so the model needs the electrode positions.
         finetune=dict(finetune_epochs=20, electrode_position=True),
     )
 
@@ -106,18 +109,18 @@ def run_demo(
     pretext: str | Sequence[str] = "pars",
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Pretrain without labels, fine-tune with few, score on people left out.
+    """Pretrain without labels, fine-tune with few labels, and score on held-out subjects.
 
     Parameters
     ----------
     data : Path | None
-        Folder in MNE's eegbci layout; None simulates nights of sleep.
+        Folder in MNE's eegbci layout. None simulates nights of sleep.
     out : Path
         Folder for the encoder, the figures and the scores.
     pretext : str | sequence of str
         Pretext tasks by name. All get the same encoder size, windows, number of steps and seeds.
     seed : int
-        Of the simulation and all training.
+        Seed of the simulation and of all training.
 
     Returns
     -------
@@ -127,6 +130,7 @@ def run_demo(
     console = Console()
     out.mkdir(parents=True, exist_ok=True)
 
+    # The headings below are the comments of the stages.
     console.rule("[bold]1  data")
     scenario = simulated_nights(seed) if data is None else motor_imagery(data)
     console.print(scenario.name)
@@ -149,7 +153,7 @@ def run_demo(
             _draw_shifts(console, embedder.task_, scenario.held_out, out / "shifts.png", seed)
             written.append("shifts.png")
 
-    console.rule("[bold]3  fine-tuning, leave one subject out")
+    console.rule("[bold]3  fine-tuning, one subject held out at a time")
     training = dict(verbose=0, **scenario.finetune)
     estimators = {
         **{
@@ -165,31 +169,31 @@ def run_demo(
     )
     scores.to_csv(out / "scores.csv", index=False)
 
-    console.rule("[bold]4  scores on people never seen")
+    console.rule("[bold]4  scores on held-out subjects")
     show_scores(console, scores, over="subjects")
     save_figure(scores, out, plotting.paired_bars)
     console.print(
         f"Written to [bold]{out}[/]: {', '.join(written)}.\n"
-        f'PARSClassifier(encoder="{next(iter(folders.values()))}") goes on from here.'
+        f'Fine-tune an encoder with PARSClassifier(encoder="{next(iter(folders.values()))}").'
     )
     return scores
 
 
 def _report_losses(console: Console, embedder: PARSEmbedder) -> None:
-    """The last training loss relative to chance, and that of each part of the task."""
+    """Print the last training loss relative to chance, for the task and for each of its parts."""
     last = embedder.pretraining_history_[-1]
     parts = [f"{part} {last[name]:.2f}" for name in last if (part := part_of(name)) is not None]
-    told = f" ({', '.join(parts)})" if parts else ""
-    console.print(f"Training loss relative to chance: {last[RELATIVE]:.2f}{told}")
+    details = f" ({', '.join(parts)})" if parts else ""
+    console.print(f"Training loss relative to chance: {last[RELATIVE]:.2f}{details}")
 
 
 def _describe(console: Console, scenario: Scenario) -> None:
     for what, windows in (("without", scenario.unlabeled), ("with", scenario.labeled)):
-        people = windows.description["subject"].nunique()
+        n_subjects = windows.description["subject"].nunique()
         n_chans, n_times = windows[0][0].shape
         sfreq = windows.datasets[0].raw.info["sfreq"]
         console.print(
-            f"{people} people {what} labels: {len(windows)} windows, "
+            f"{n_subjects} subjects {what} labels: {len(windows)} windows, "
             f"{n_chans} channels x {n_times / sfreq:g} s at {sfreq:g} Hz"
         )
 
@@ -201,23 +205,26 @@ def _every_fourth(night: EEGWindowsDataset) -> EEGWindowsDataset:
 def _draw_shifts(
     console: Console, task: PARS, windows: BaseConcatDataset, file: Path, seed: int
 ) -> None:
-    """Draw the held-out window of median error, and report the loss over all of them."""
+    """Report the loss over all held-out windows, and draw the window with the median error."""
+    # Predict all held-out windows.
     with seeded(seed), torch.inference_mode():
         single = SingleChannelWindows(windows, task.n_times)
-        x = torch.stack([single[i][0] for i in range(len(single))])
-        prediction, target = _shifts_by_time(task.eval(), x)
+        x = torch.stack([single[i][0] for i in range(len(single))])  # (n_windows, n_times)
+        prediction, target = _shifts_by_time(task.eval(), x)  # (n_windows, n_masked, n_masked)
     errors = (prediction - target).square().mean(dim=(1, 2))
     relative = errors.mean().item() / task.chance_loss()
-    console.print(f"Loss on people not pretrained on: {relative:.2f} of chance")
+    console.print(f"Loss relative to chance on held-out subjects: {relative:.2f}")
+
+    # Draw the window with the median error.
     median = errors.argsort()[len(errors) // 2]
     axes = plotting.shift_matrices(prediction[median].numpy(), target[median].numpy())
-    axes[0].figure.suptitle("a window of median error, of a person not pretrained on")
+    axes[0].figure.suptitle("window with the median error, from a held-out subject")
     axes[0].figure.savefig(file, dpi=150)
     plt.close(axes[0].figure)
 
 
 def _shifts_by_time(task: PARS, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Predicted and true shifts with the masked patches in chronological order."""
+    """Return predicted and true shifts with the masked patches in chronological order."""
     starts = task.sample_starts(len(x))
     masked = starts[:, : task.n_masked].sort(dim=1).values
     starts = torch.cat([masked, starts[:, task.n_masked :]], dim=1)

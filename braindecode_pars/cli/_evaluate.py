@@ -1,4 +1,4 @@
-"""``braindecode-pars evaluate``: the paper's protocols from data to table and figure."""
+"""``braindecode-pars evaluate``: the paper's protocols, with a table and a figure of scores."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import Annotated
 
 import typer
 
-from braindecode_pars.cli._failures import failures_told
+from braindecode_pars.cli._failures import report_failures
 from braindecode_pars.cli._names import CORPORA, GRIDS, METHODS, METRICS
 from braindecode_pars.cli._values import pairs, values
 
 __all__ = ["evaluate"]
 
 evaluate = typer.Typer(
-    help="Score classifiers on held-out subjects. Finished fits are kept in --out, so that the "
-    "same command resumes after an interruption.",
+    help="Score classifiers on held-out subjects. Finished fits are kept in --out: after an "
+    "interruption, the same command resumes.",
     no_args_is_help=True,
 )
 
+# Options that several commands share.
 Dataset = Annotated[
     str,
     typer.Option(
@@ -26,31 +27,32 @@ Dataset = Annotated[
         metavar="NAME",
     ),
 ]
-Data = Annotated[Path | None, typer.Option(help="Folder that holds the corpus.")]
+Data = Annotated[Path | None, typer.Option(help="Folder of the corpus; simulated data need none.")]
 Load = Annotated[
     list[str] | None,
     typer.Option(
-        help="Argument of the corpus' load, such as window_seconds=10; may be repeated.",
+        help="Argument of the corpus' load function, such as window_seconds=10. May be repeated.",
         metavar="KEY=VALUE",
     ),
 ]
+_METHOD_HELP = f"Method: {', '.join(METHODS)}. May be repeated. Default: "
 Methods = Annotated[
     list[str] | None,
     typer.Option(
         "--method",
-        help=f"One of {', '.join(METHODS)}; may be repeated. Without it: pars, scratch, eegnet "
-        "and band-power.",
+        help=f"{_METHOD_HELP}pars, scratch, eegnet and band-power.",
         metavar="NAME",
     ),
 ]
 Encoder = Annotated[
-    Path | None, typer.Option(help="Pretrained encoder to fine-tune as one more method.")
+    Path | None,
+    typer.Option(help="Folder of a pretrained encoder to fine-tune as an additional method."),
 ]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
-        help="Argument of PARSClassifier, such as pretrain_epochs=100; may be repeated.",
+        help="Argument of PARSClassifier, such as pretrain_epochs=100. May be repeated.",
         metavar="KEY=VALUE",
     ),
 ]
@@ -58,19 +60,22 @@ Metrics = Annotated[
     list[str] | None,
     typer.Option(
         "--metric",
-        help=f"One of {', '.join(METRICS)}; may be repeated. The first one is drawn and tested.",
+        help=f"Metric: {', '.join(METRICS)}. May be repeated. The figure and the tests use the "
+        "first one.",
         metavar="NAME",
     ),
 ]
 TestSubjects = Annotated[
     list[str] | None,
     typer.Option(
-        "--test-subject", help="Instead of the corpus' own split; may be repeated.", metavar="ID"
+        "--test-subject",
+        help="Test subject. May be repeated. Default: the corpus' own split.",
+        metavar="ID",
     ),
 ]
-Seeds = Annotated[int, typer.Option(help="Number of seeds: 0, 1, ...", min=1)]
-Jobs = Annotated[int | None, typer.Option(help="Fits at a time; 1 if not given.")]
-Out = Annotated[Path, typer.Option(help="Folder to write to, and to resume from.")]
+Seeds = Annotated[int, typer.Option(help="Number of seeds; seeds are 0, 1, ...", min=1)]
+Jobs = Annotated[int | None, typer.Option(help="Number of parallel fits. Default: 1.")]
+Out = Annotated[Path, typer.Option(help="Folder for the results, and to resume from.")]
 OUT = Path("braindecode-pars-evaluation")
 KAPPA = ("kappa", "balanced_accuracy")
 
@@ -88,8 +93,8 @@ def compare(
     n_jobs: Jobs = None,
     out: Out = OUT,
 ) -> None:
-    """Hold out one subject at a time for several methods, with paired tests over subjects."""
-    with failures_told(_kept(out)):
+    """Compare methods with one subject held out at a time, and test the paired differences."""
+    with report_failures(_what_is_kept(out)):
         from braindecode_pars.cli import _evaluation
 
         _evaluation.compare(
@@ -116,8 +121,8 @@ def leave_one_subject_out(
     n_jobs: Jobs = None,
     out: Out = OUT,
 ) -> None:
-    """Train on all subjects but one, score on that one."""
-    with failures_told(_kept(out)):
+    """Score methods with one subject held out at a time."""
+    with report_failures(_what_is_kept(out)):
         from braindecode_pars.cli import _evaluation
 
         _evaluation.leave_one_subject_out(
@@ -135,7 +140,7 @@ def leave_one_subject_out(
 def label_efficiency(
     dataset: Dataset,
     n: Annotated[
-        list[int], typer.Option(help="Number of training subjects; may be repeated.", min=1)
+        list[int], typer.Option(help="Number of training subjects. May be repeated.", min=1)
     ],
     data: Data = None,
     load: Load = None,
@@ -148,8 +153,8 @@ def label_efficiency(
     n_jobs: Jobs = None,
     out: Out = OUT,
 ) -> None:
-    """Train on few and on many subjects, score on the same others."""
-    with failures_told(_kept(out)):
+    """Vary the number of training subjects, and score on fixed test subjects."""
+    with report_failures(_what_is_kept(out)):
         from braindecode_pars.cli import _evaluation
 
         windows = _evaluation.load(dataset, data, values(load, "--load"))
@@ -168,27 +173,33 @@ def label_efficiency(
 
 @evaluate.command()
 def transfer(
-    encoder: Annotated[Path, typer.Option(help="Pretrained encoder.")],
+    encoder: Annotated[Path, typer.Option(help="Folder of the pretrained encoder.")],
     dataset: Annotated[
         list[str],
         typer.Option(
-            help="Corpus and its folder, NAME=FOLDER; may be repeated.", metavar="NAME=FOLDER"
+            help="Corpus and its folder, such as eegmat=data/eegmat. May be repeated.",
+            metavar="NAME=FOLDER",
         ),
     ],
     load: Annotated[
         list[str] | None,
         typer.Option(
-            help="Argument of a corpus' load, such as eegmat.window_seconds=10; may be repeated.",
+            help="Argument of a corpus' load function, such as eegmat.window_seconds=10. May be "
+            "repeated.",
             metavar="NAME.KEY=VALUE",
         ),
     ] = None,
-    method: Methods = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help=f"{_METHOD_HELP}scratch and band-power.", metavar="NAME"),
+    ] = None,
     settings: Settings = None,
     metric: Metrics = None,
     test_subject: Annotated[
         list[str] | None,
         typer.Option(
-            help="Instead of the corpus' own split, such as eegmat=Subject07; may be repeated.",
+            help="Test subject of a corpus, such as eegmat=Subject07. May be repeated. Default: "
+            "the corpus' own split.",
             metavar="NAME=ID",
         ),
     ] = None,
@@ -196,22 +207,27 @@ def transfer(
     n_jobs: Jobs = None,
     out: Out = OUT,
 ) -> None:
-    """Fine-tune one pretrained encoder on several corpora with fixed test subjects."""
-    with failures_told(_kept(out)):
+    """Fine-tune one pretrained encoder on several corpora, and score on fixed test subjects."""
+    with report_failures(_what_is_kept(out)):
         from braindecode_pars.cli import _evaluation
 
+        # Options by corpus.
         folders = pairs(dataset, "--dataset", "NAME=FOLDER")
         names = [name for name, _ in folders]
         if len(set(names)) < len(names):
             raise ValueError(f"--dataset names a corpus twice: {', '.join(names)}.")
         arguments = _by_corpus(pairs(load, "--load", "NAME.KEY=VALUE"), names, ".")
-        asked = _by_corpus(pairs(test_subject, "--test-subject", "NAME=ID"), names)
+        subjects = _by_corpus(pairs(test_subject, "--test-subject", "NAME=ID"), names)
+
+        # Load the corpora.
         windows, test_subjects = {}, {}
         for name, folder in folders:
             title = _evaluation.title(name)
             windows[title] = _evaluation.load(name, Path(folder), values(arguments[name], "--load"))
-            if asked[name]:
-                test_subjects[title] = _evaluation.subjects_of(windows[title], asked[name])
+            if subjects[name]:
+                test_subjects[title] = _evaluation.subjects_of(windows[title], subjects[name])
+
+        # Run the protocol.
         methods = method or ["scratch", "band-power"]
         _evaluation.transfer(
             _evaluation.methods_of(methods, encoder, values(settings, "--set")),
@@ -227,21 +243,25 @@ def transfer(
 @evaluate.command()
 def ablation(
     dataset: Dataset,
-    grid: Annotated[str, typer.Option(help=f"One of {', '.join(GRIDS)}.", metavar="NAME")],
+    grid: Annotated[
+        str, typer.Option(help=f"Settings to vary: {', '.join(GRIDS)}.", metavar="NAME")
+    ],
     data: Data = None,
     load: Load = None,
     settings: Settings = None,
     metric: Metrics = None,
     test_subject: TestSubjects = None,
-    n: Annotated[int | None, typer.Option(help="Number of training subjects.", min=1)] = None,
+    n: Annotated[
+        int | None, typer.Option(help="Number of training subjects. Default: all.", min=1)
+    ] = None,
     seeds: Seeds = 5,
     n_jobs: Jobs = None,
     out: Out = OUT,
 ) -> None:
-    """Vary a choice in pretraining, and score each setting."""
+    """Vary one or two settings of pretraining with PARS, and score each combination."""
     if grid not in GRIDS:
         raise typer.BadParameter(f"Unknown grid {grid!r}; known are {', '.join(GRIDS)}.")
-    with failures_told(_kept(out)):
+    with report_failures(_what_is_kept(out)):
         from braindecode_pars.cli import _evaluation
 
         windows = _evaluation.load(dataset, data, values(load, "--load"))
@@ -259,18 +279,23 @@ def ablation(
         )
 
 
-def _kept(out: Path) -> str:
-    return f"Finished fits are kept in {out}; the same command resumes from there."
+def _what_is_kept(out: Path) -> str:
+    return f"Finished fits are kept in {out}; run the same command to resume."
 
 
 def _by_corpus(
     pairs: list[tuple[str, str]], names: list[str], separator: str = ""
 ) -> dict[str, list[str]]:
-    """What was given for each corpus: of NAME=TEXT the TEXT, of NAME.KEY=VALUE the KEY=VALUE."""
-    said: dict[str, list[str]] = {name: [] for name in names}
+    """Group option values by corpus.
+
+    NAME=TEXT gives TEXT; with a separator, NAME.KEY=VALUE gives KEY=VALUE.
+    """
+    found: dict[str, list[str]] = {name: [] for name in names}
     for key, value in pairs:
         name, _, inner = key.partition(separator) if separator else (key, "", "")
-        if name not in said:
-            raise ValueError(f"{key}={value} is for no --dataset; there are {', '.join(names)}.")
-        said[name].append(f"{inner}={value}" if separator else value)
-    return said
+        if name not in found:
+            raise ValueError(
+                f"{key}={value} matches no --dataset; begin it with one of {', '.join(names)}."
+            )
+        found[name].append(f"{inner}={value}" if separator else value)
+    return found

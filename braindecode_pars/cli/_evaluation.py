@@ -1,4 +1,4 @@
-"""What the commands of ``evaluate`` do: load, run a protocol, show and draw its scores."""
+"""The functions behind ``evaluate``: load data, run a protocol, print and draw its scores."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ Draw = Callable[..., Axes]
 
 
 def title(dataset: str) -> str:
-    """The name of a corpus in tables and figures."""
+    """Return the name of a corpus in tables and figures."""
     return RECIPES[dataset].CARD["name"] if dataset in RECIPES else dataset
 
 
 def load(dataset: str, data: Path | None, arguments: Mapping[str, Any]) -> BaseConcatDataset:
-    """Read a corpus, or simulate nights.
+    """Read a corpus, or simulate nights of sleep.
 
     Raises
     ------
@@ -53,39 +53,40 @@ def load(dataset: str, data: Path | None, arguments: Mapping[str, Any]) -> BaseC
         known = ", ".join(["simulated", *sorted(RECIPES)])
         raise ValueError(f"Unknown corpus {dataset!r}; known are {known}.")
     if data is None:
-        raise ValueError(f"Where is {dataset}? Give its folder with --data; nothing is downloaded.")
+        raise ValueError(f"{dataset} needs --data, the folder of its files; there is no download.")
     return _load(RECIPES[dataset].load, dataset, data, **arguments)
 
 
 def _load(
     loader: Callable[..., BaseConcatDataset], dataset: str, *folder: Path, **arguments: Any
 ) -> BaseConcatDataset:
+    # Checked here, because the loader's own TypeError does not list the known arguments.
     known = list(inspect.signature(loader).parameters)[len(folder) :]
-    foreign = [name for name in arguments if name not in known]
-    if foreign:
-        raise ValueError(f"{dataset} has no argument {foreign[0]!r}; it has {', '.join(known)}.")
+    unknown = [name for name in arguments if name not in known]
+    if unknown:
+        raise ValueError(f"{dataset} has no argument {unknown[0]!r}; it has {', '.join(known)}.")
     return loader(*folder, **arguments)
 
 
 def methods_of(
     names: list[str] | None, encoder: Path | None, settings: Mapping[str, Any]
 ) -> dict[str, BaseEstimator]:
-    """Classifiers by method name."""
+    """Return classifiers by method name."""
     if encoder is not None and not encoder.is_dir():
         raise ValueError(f"--encoder {encoder} is not a folder.")
     names = names or ["pars", "scratch", "eegnet", "band-power"]
     return make_methods(names, encoder=encoder, **settings)
 
 
-def subjects_of(windows: BaseConcatDataset, asked: list[str] | None) -> list | None:
-    """Subjects as the corpus writes them; None where none are asked for."""
-    if not asked:
+def subjects_of(windows: BaseConcatDataset, names: list[str] | None) -> list | None:
+    """Return the corpus' own values for subjects given as text; None if no subjects are given."""
+    if not names:
         return None
-    there = {str(subject): subject for subject in windows.description["subject"]}
-    absent = [name for name in asked if name not in there]
-    if absent:
-        raise ValueError(f"There is no subject {', '.join(absent)}; there are {', '.join(there)}.")
-    return [there[name] for name in asked]
+    known = {str(subject): subject for subject in windows.description["subject"]}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(f"Unknown subject {', '.join(unknown)}; known are {', '.join(known)}.")
+    return [known[name] for name in names]
 
 
 def compare(
@@ -96,7 +97,7 @@ def compare(
     out: Path,
     **arguments: Any,
 ) -> None:
-    """Run the protocol of this name; show scores and what may be read from them."""
+    """Run the protocol of this name, and show its scores and tests of their differences."""
     scores = evaluation.compare(methods, windows, dataset=dataset, out=out, **arguments)
     _report(scores, out, "subjects", plotting.paired_bars, tests=True)
 
@@ -154,6 +155,8 @@ def ablation(
     (estimator,) = make_methods(["pars"], **settings).values()
     varied = evaluation.GRIDS[grid]
     scores = evaluation.ablation(estimator, windows, varied, dataset=dataset, out=out, **arguments)
+
+    # A grid of two settings is drawn as a matrix, any other like the methods of a transfer.
     axes = [name for name in varied if name in scores and scores[name].nunique() > 1]
     if len(axes) != 2:
         _report(scores, out, "seeds", plotting.transfer)

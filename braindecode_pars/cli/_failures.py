@@ -1,4 +1,4 @@
-"""How a command ends when it cannot go on: one sentence, and an exit status."""
+"""End a command with a short message and an exit status when it fails."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from contextlib import contextmanager
 
 import typer
 
-__all__ = ["failures_told"]
+__all__ = ["report_failures"]
 
 
 @contextmanager
-def failures_told(kept: str = "") -> Iterator[None]:
-    """Turn what a user can mend into one sentence; anything else keeps its traceback.
+def report_failures(kept: str = "") -> Iterator[None]:
+    """Print errors that a user can correct without a traceback; other errors keep theirs.
 
     Parameters
     ----------
     kept : str
-        What is kept, to be said when Ctrl-C ends the command.
+        Sentence that is printed after Ctrl-C: which results are kept, and how to resume.
     """
     try:
         yield
@@ -25,15 +25,16 @@ def failures_told(kept: str = "") -> Iterator[None]:
         typer.secho(f"Interrupted. {kept}".strip(), err=True)
         raise typer.Exit(130) from None
     except (ValueError, TypeError, OSError, OverflowError, ImportError) as error:
-        _tell(error)
+        _exit_with(error)
     except RuntimeError as error:
+        # Imported here, because the import takes seconds.
         from braindecode_pars.evaluation import FoldError
 
         if not isinstance(error, FoldError):
             raise
-        _tell(error)
+        _exit_with(error)
 
 
-def _tell(error: Exception) -> None:
+def _exit_with(error: Exception) -> None:
     typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
     raise typer.Exit(1) from None

@@ -1,4 +1,4 @@
-"""Run benchmarks and show them, row by row."""
+"""Run benchmarks and print their results."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["measure"]
 
 
 def measure(names: Iterable[str] | None, out: Path | None) -> None:
-    """Run some benchmarks, or all; print each row when it is measured, write all into a file."""
+    """Run some or all benchmarks, print each result at once, and write all to a file."""
     console = Console()
     rows: list[benchmarks.Row] = []
     for name in names or benchmarks.BENCHMARKS:
-        found = []
+        new_rows = []
         for row in benchmarks.BENCHMARKS[name]():
             console.print(str(row), style="red" if row.failed else None, highlight=False)
-            found.append(row)
-        if not found:
-            console.print(f"{name}: this machine has no such device.", highlight=False)
-        rows += found
+            new_rows.append(row)
+        if not new_rows:
+            console.print(f"{name}: skipped, this machine lacks the device.", highlight=False)
+        rows += new_rows
     where = circumstances()
     console.print(where, highlight=False)
     if out is not None:

@@ -1,4 +1,7 @@
-"""Names that help shows before anything is imported; a test compares them with the registries."""
+"""The names in the help texts, repeated here because importing the registries takes seconds.
+
+A test compares them with the registries.
+"""
 
 TASKS = ("pars", "mae", "mp3", "droppos", "joint")
 CORPORA = ("eegmat", "eesm17", "physionet_mi", "tuab", "tueg", "tusz", "ysyw")

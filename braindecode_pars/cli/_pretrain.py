@@ -1,4 +1,4 @@
-"""``braindecode-pars pretrain``: an encoder from a SignalStore, on whatever there is."""
+"""``braindecode-pars pretrain``: pretrain an encoder on a SignalStore."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from braindecode_pars.cli._failures import failures_told
+from braindecode_pars.cli._failures import report_failures
 from braindecode_pars.cli._names import TASKS
 from braindecode_pars.cli._values import values
 from braindecode_pars.runs import RunConfig
@@ -16,7 +16,10 @@ __all__ = ["pretrain"]
 
 
 def _option(name: str, text: str, kind: type, default: str = "", **extra: Any) -> Any:
-    """An option that is None where it is not given; its help shows what a run takes then."""
+    """Return the type of an option that is None by default; help shows the default of a run.
+
+    With None, options that were not given can be told apart, so that ``--config`` applies.
+    """
     shown = default or str(getattr(RunConfig, name))
     extra.setdefault("metavar", {int: "N", float: "X", str: "NAME"}.get(kind))
     return Annotated[kind | None, typer.Option(help=text, show_default=shown, **extra)]
@@ -28,60 +31,68 @@ def pretrain(
     config: Annotated[
         Path | None,
         typer.Option(
-            help="TOML or JSON file with any of these settings; what is given here beats it."
+            help="TOML or JSON file with any of these settings; options on the command line "
+            "override it."
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run in --out from its last checkpoint.")
+        bool, typer.Option("--resume", help="Resume the run in --out from its last checkpoint.")
     ] = False,
     task: _option("task", f"Pretext task: {', '.join(TASKS)}.", str) = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
-            help="Argument of the task, such as n_patches=240; may be repeated.",
+            help="Argument of the task, such as n_patches=240. May be repeated.",
             metavar="KEY=VALUE",
         ),
     ] = None,
-    window_seconds: _option("window_seconds", "Length of the random crops.", float) = None,
-    patch_seconds: _option("patch_seconds", "Length of a patch.", float) = None,
+    window_seconds: _option("window_seconds", "Length of the crops in seconds.", float) = None,
+    patch_seconds: _option("patch_seconds", "Length of a patch in seconds.", float) = None,
     embed_dim: _option("embed_dim", "Size of a token.", int) = None,
-    num_layers: _option("num_layers", "Transformer blocks.", int) = None,
-    num_heads: _option("num_heads", "Attention heads in each block.", int) = None,
-    mlp_dim: _option("mlp_dim", "Hidden size of each block's feed-forward part.", int) = None,
-    drop_prob: _option("drop_prob", "Dropout on the residual branches.", float) = None,
-    epochs: _option("epochs", "Length of the run, and of its schedule.", int) = None,
-    steps_per_epoch: _option("steps_per_epoch", "Steps of an epoch.", int, "one pass") = None,
-    batch_size: _option("batch_size", "Examples of a step, of all processes together.", int) = None,
+    num_layers: _option("num_layers", "Number of transformer blocks.", int) = None,
+    num_heads: _option("num_heads", "Number of attention heads in each block.", int) = None,
+    mlp_dim: _option("mlp_dim", "Hidden size of the feed-forward layers.", int) = None,
+    drop_prob: _option("drop_prob", "Dropout rate on the residual branches.", float) = None,
+    epochs: _option("epochs", "Number of epochs; the schedule has the same length.", int) = None,
+    steps_per_epoch: _option(
+        "steps_per_epoch", "Number of steps in an epoch.", int, "one pass over the data"
+    ) = None,
+    batch_size: _option(
+        "batch_size", "Number of examples in a step, over all processes.", int
+    ) = None,
     micro_batch_size: _option(
         "micro_batch_size",
-        "Examples that go through the network at a time; less of them take less memory.",
+        "Number of examples that pass through the network at once. Smaller values need less "
+        "memory.",
         int,
-        "a process' share of the batch",
+        "batch size / number of processes",
     ) = None,
     lr: _option("lr", "Learning rate of AdamW after the warm-up.", float) = None,
-    weight_decay: _option("weight_decay", "On the weights of linear layers.", float) = None,
-    warmup: _option("warmup", "Share of all steps that warms up.", float) = None,
+    weight_decay: _option(
+        "weight_decay", "Weight decay on the weights of linear layers.", float
+    ) = None,
+    warmup: _option("warmup", "Share of all steps in which the learning rate rises.", float) = None,
     exclude_subject: Annotated[
         list[str] | None,
-        typer.Option(help="A person to leave out; may be repeated.", metavar="ID"),
+        typer.Option(help="Subject to exclude. May be repeated.", metavar="ID"),
     ] = None,
-    precision: _option("precision", "float32 or bfloat16.", str) = None,
+    precision: _option("precision", "Precision: float32 or bfloat16.", str) = None,
     compile: Annotated[  # noqa: A002
         bool | None, typer.Option("--compile/--no-compile", help="Compile the encoder.")
     ] = None,
-    seed: _option("seed", "Of all random draws.", int) = None,
-    device: _option("device", "auto, cpu, cuda or mps.", str) = None,
+    seed: _option("seed", "Seed of all random draws.", int) = None,
+    device: _option("device", "Device: auto, cpu, cuda or mps.", str) = None,
     num_workers: _option(
         "num_workers",
-        "Processes that read data ahead, for each training process.",
+        "Number of processes that load data ahead, for each training process.",
         int,
-        "4 beside a GPU, else 0",
+        "up to 4 on a GPU, 0 on the CPU",
     ) = None,
 ) -> None:
-    """Pretrain an encoder on a store of recordings; the defaults are the paper's.
+    """Pretrain an encoder on a store of recordings. The defaults are the paper's settings.
 
-    On several GPUs or processes of one machine: torchrun --nproc-per-node N -m braindecode_pars
+    For several GPUs or processes on one machine: torchrun --nproc-per-node N -m braindecode_pars
     pretrain ...
     """
     given = dict(
@@ -108,7 +119,7 @@ def pretrain(
         num_workers=num_workers,
     )
     given = {name: value for name, value in given.items() if value is not None}
-    with failures_told(f"{out} keeps what was learned until the last checkpoint; use --resume."):
+    with report_failures(f"The last checkpoint is in {out}; use --resume to continue."):
         from braindecode_pars import runs
 
         if settings:

@@ -1,4 +1,4 @@
-"""``braindecode-pars store``: a tree of recordings becomes a SignalStore."""
+"""``braindecode-pars store``: make a SignalStore from a folder of recordings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from braindecode_pars.cli._failures import failures_told
+from braindecode_pars.cli._failures import report_failures
 
 __all__ = ["store"]
 
@@ -18,60 +18,71 @@ def store(
     ],
     path: Annotated[Path, typer.Argument(help="Folder of the store.", metavar="STORE")],
     sfreq: Annotated[
-        float | None, typer.Option(help="Sampling rate to bring recordings to, in Hz.")
+        float | None,
+        typer.Option(
+            help="Sampling rate of the store in Hz; recordings are resampled. Default: the "
+            "recordings' own rate, which must be the same in all."
+        ),
     ] = None,
-    low: Annotated[float | None, typer.Option(help="Lower edge of a band-pass in Hz.")] = None,
-    high: Annotated[float | None, typer.Option(help="Upper edge of a band-pass in Hz.")] = None,
-    mains: Annotated[float | None, typer.Option(help="Frequency of a notch in Hz.")] = None,
+    low: Annotated[float | None, typer.Option(help="Lower edge of the band-pass in Hz.")] = None,
+    high: Annotated[float | None, typer.Option(help="Upper edge of the band-pass in Hz.")] = None,
+    mains: Annotated[float | None, typer.Option(help="Frequency of the notch in Hz.")] = None,
     channel: Annotated[
         list[str] | None,
         typer.Option(
-            help="EEG channel to keep where it is there; may be repeated.", metavar="NAME"
+            help="EEG channel to keep, in the recordings that have it. May be repeated. Default: "
+            "all EEG channels.",
+            metavar="NAME",
         ),
     ] = None,
     subject: Annotated[
         str | None,
         typer.Option(
-            help="Regular expression whose group is the person in a file's path below SOURCE, such "
-            "as 'S(\\d+)R'. Without it: BIDS' sub- label, else the first folder, else the name of "
-            "the file.",
+            help="Regular expression that finds the subject in the path of a file below SOURCE, "
+            "such as 'S(\\d+)R'. Its group is the subject. Default: the BIDS label sub-, else the "
+            "first folder, else the name of the file.",
             metavar="PATTERN",
         ),
     ] = None,
     dtype: Annotated[
         str | None,
-        typer.Option(help="int16, float16 or float32; int16 if not given.", metavar="NAME"),
+        typer.Option(
+            help="Type of the stored samples: int16, float16 or float32. Default: int16.",
+            metavar="NAME",
+        ),
     ] = None,
     add: Annotated[
         bool,
         typer.Option(
-            "--append", help="Add to a finished store, with the filters that it was made with."
+            "--append",
+            help="Add recordings to a finished store, with the store's filters, channels and type.",
         ),
     ] = False,
-    jobs: Annotated[int, typer.Option(help="Recordings that are read at a time.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Number of recordings to read in parallel.")] = 1,
     on_error: Annotated[
         str,
         typer.Option(
-            help="raise or warn: end at a recording that cannot be read, or leave it out.",
+            help="Action for a recording that cannot be read: raise ends the command, warn skips "
+            "the recording.",
             metavar="NAME",
         ),
     ] = "raise",
 ) -> None:
-    """Store recordings for pretraining; the same command goes on after an interruption."""
-    making = dict(low=low, high=high, mains=mains, channels=channel, dtype=dtype)
-    making = {name: value for name, value in making.items() if value is not None}
-    if add and making:
-        option = "channel" if "channels" in making else next(iter(making))
-        raise typer.BadParameter(
-            f"--append keeps to what the store was made with; leave --{option} out."
-        )
-    with failures_told(f"{path} keeps what it holds; the same command resumes it."):
+    """Store recordings for pretraining. After an interruption, the same command resumes."""
+    settings = dict(low=low, high=high, mains=mains, channels=channel, dtype=dtype)
+    settings = {name: value for name, value in settings.items() if value is not None}
+    if add and settings:
+        option = "channel" if "channels" in settings else next(iter(settings))
+        raise typer.BadParameter(f"--append uses the store's own settings; omit --{option}.")
+    with report_failures(
+        f"Finished recordings are kept in {path}; run the same command to resume."
+    ):
         from braindecode_pars.cli._storing import make_store
 
         make_store(
             source,
             path,
-            making,
+            settings,
             add=add,
             sfreq=sfreq,
             subject=subject,

@@ -1,4 +1,4 @@
-"""Make or extend a SignalStore, and show what is in it."""
+"""Make or extend a SignalStore, and print its content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["make_store"]
 def make_store(
     source: Path,
     path: Path,
-    making: Mapping[str, Any],
+    settings: Mapping[str, Any],
     *,
     add: bool,
     subject: str | None,
@@ -29,64 +29,70 @@ def make_store(
     Parameters
     ----------
     source, path : Path
-        Folder of recordings, and of the store.
-    making : mapping
-        Arguments of ``SignalStore.create`` only.
+        Folder of recordings, and folder of the store.
+    settings : mapping
+        Arguments that only ``SignalStore.create`` has.
     add : bool
-        Add to a finished store.
+        Whether to add to a finished store.
     subject : str | None
         Regular expression that finds the subject in the path of a file.
     **reading
         Arguments of both ``create`` and ``append``.
     """
-    named = None if subject is None else _named_by(subject)
-    with warnings.catch_warnings():  # they are listed below
-        warnings.filterwarnings("ignore", r".* recordings were left out", UserWarning)
+    find_subject = None if subject is None else _subject_finder(subject)
+    with warnings.catch_warnings():
+        # The command lists skipped recordings itself, below.
+        warnings.filterwarnings("ignore", r".* recordings were skipped", UserWarning)
         if add:
-            finished = SignalStore.open(path).append(source, subject=named, **reading)
+            finished = SignalStore.open(path).append(source, subject=find_subject, **reading)
         else:
-            finished = SignalStore.create(path, source, subject=named, **reading, **making)
+            finished = SignalStore.create(path, source, subject=find_subject, **reading, **settings)
     _show(Console(), finished)
 
 
-def _named_by(pattern: str) -> Callable[[Path], str]:
-    """From a file to the person whom a pattern finds in its path."""
+def _subject_finder(pattern: str) -> Callable[[Path], str]:
+    """Return a function that finds the subject in the path of a file."""
     try:
         expression = re.compile(pattern)
     except re.error as error:
-        raise ValueError(f"--subject {pattern!r} is no regular expression: {error}.") from error
+        raise ValueError(f"--subject {pattern!r} is not a regular expression: {error}.") from error
     if expression.groups != 1:
         raise ValueError(
-            f"--subject {pattern!r} has {expression.groups} groups; put parentheses around what is "
-            "the person, and nowhere else."
+            f"--subject {pattern!r} has {expression.groups} groups; put parentheses around the "
+            "subject only."
         )
 
-    def subject(file: Path) -> str:
+    def find(file: Path) -> str:
         found = expression.search(file.as_posix())
         if found is None or not found[1]:
-            raise ValueError(f"--subject {pattern!r} finds nobody in {file}.")
+            raise ValueError(f"--subject {pattern!r} finds no subject in {file}.")
         return found[1]
 
-    return subject
+    return find
 
 
 def _show(console: Console, finished: SignalStore) -> None:
-    """What is in a store, and what was left out of it."""
+    """Print a summary of a store, its subjects, and the skipped recordings."""
+    # Summary.
     table = finished.recordings
     hours = table["n_times"].sum() / finished.sfreq / 3600
     channels = sorted(table["ch_names"].map(len).unique())
     console.print(
-        f"{finished.path}: {len(table)} recordings of {len(finished.subjects)} people, "
+        f"{finished.path}: {len(table)} recordings of {len(finished.subjects)} subjects, "
         f"{hours:.1f} hours, {'-'.join(map(str, dict.fromkeys((channels[0], channels[-1]))))} "
         f"channels at {finished.sfreq:g} Hz as {finished.dtype}, "
         f"{finished.n_bytes / 1e9:.2f} GB.",
         soft_wrap=True,
         highlight=False,
     )
-    people = list(map(str, finished.subjects))
-    more = f" and {len(people) - 12} more" if len(people) > 12 else ""
-    console.print(f"People: {', '.join(people[:12])}{more}.", soft_wrap=True, highlight=False)
+
+    # Subjects, so that the user can see whether they were recognised.
+    subjects = list(map(str, finished.subjects))
+    more = f" and {len(subjects) - 12} more" if len(subjects) > 12 else ""
+    console.print(f"Subjects: {', '.join(subjects[:12])}{more}.", soft_wrap=True, highlight=False)
+
+    # Skipped recordings, with the reason.
     if finished.skipped:
-        console.print(f"{len(finished.skipped)} recordings were left out:")
-    for name, why in finished.skipped.items():
-        console.print(f"  {name}: {why}", soft_wrap=True, highlight=False, markup=False)
+        console.print(f"{len(finished.skipped)} recordings were skipped:")
+    for name, reason in finished.skipped.items():
+        console.print(f"  {name}: {reason}", soft_wrap=True, highlight=False, markup=False)

@@ -1,4 +1,4 @@
-"""Options of the form KEY=VALUE, which may be repeated."""
+"""Parse repeated options of the form KEY=VALUE."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["pairs", "values"]
 
 
 def values(options: list[str] | None, name: str) -> dict[str, Any]:
-    """Values as Python or JSON writes them; anything else is a string."""
+    """Return values by key; a value is a Python or JSON literal, or else a string."""
     return {key: _value(text) for key, text in pairs(options, name)}
 
 
 def pairs(options: list[str] | None, name: str, form: str = "KEY=VALUE") -> list[tuple[str, str]]:
-    """Keys and texts.
+    """Return pairs of key and text.
 
     Raises
     ------
@@ -29,7 +29,7 @@ def pairs(options: list[str] | None, name: str, form: str = "KEY=VALUE") -> list
 
 
 def _value(text: str) -> Any:
-    """A number, list or dict as Python or JSON writes it; anything else is a string."""
+    # JSON comes second, for true, false and null.
     for read in (ast.literal_eval, json.loads):
         try:
             return read(text)

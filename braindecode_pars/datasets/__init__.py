@@ -1,4 +1,7 @@
-"""Interchangeable sources of windows: ``load(path, ...)`` or a simulation, and a ``CARD``."""
+"""EEG corpora and simulated sleep EEG, as windows.
+
+Every corpus module has ``load(path, ...)`` and a ``CARD`` that describes the corpus.
+"""
 
 import braindecode_pars._hosts  # noqa: F401
 from braindecode_pars.datasets import (
@@ -24,7 +27,7 @@ __all__ = [
     "ysyw",
 ]
 
-#: The corpora that are read from files, by name.
+#: The modules that read a corpus from files, by name.
 RECIPES = {
     recipe.__name__.rpartition(".")[-1]: recipe
     for recipe in (eegmat, eesm17, physionet_mi, tuab, tueg, tusz, ysyw)

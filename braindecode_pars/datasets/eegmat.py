@@ -1,6 +1,7 @@
-"""Rest and mental arithmetic, from PhysioNet's EEG During Mental Arithmetic Tasks 1.0.0.
+"""EEGMAT: rest and mental arithmetic (EEG During Mental Arithmetic Tasks 1.0.0, PhysioNet).
 
-Not one of the paper's corpora, but small and free, and recorded elsewhere than all of them.
+The paper does not use this corpus. It is small and free, and was not recorded in any of the
+laboratories of the paper's corpora.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from braindecode_pars.recordings.readers import read_edf
 
 __all__ = ["CARD", "load", "recordings"]
 
-#: What the corpus is, and what :func:`load` makes of it.
+#: Description of the corpus and of the windows that :func:`load` returns.
 CARD: dict[str, Any] = dict(
     name="EEGMAT",
     version="1.0.0",
@@ -44,23 +45,23 @@ _NAME = re.compile(r"(Subject\d\d)_([12])\.edf")
 
 
 def recordings(path: str | Path) -> list[Recording]:
-    """Find both recordings of every subject, without opening them.
+    """Return the recordings in a folder, without opening the files.
 
     Parameters
     ----------
     path : path
-        The folder with ``SubjectNN_1.edf``, at rest, and ``SubjectNN_2.edf``, counting.
+        Folder with ``SubjectNN_1.edf`` (rest) and ``SubjectNN_2.edf`` (mental arithmetic).
 
     Returns
     -------
     list of Recording
-        Descriptions hold ``subject`` ("Subject00" and so on) and ``condition`` ("rest" or
-        "arithmetic").
+        The description of a recording has ``subject`` (for example "Subject00") and
+        ``condition`` ("rest" or "arithmetic").
 
     Raises
     ------
     FileNotFoundError
-        When there is none.
+        When the folder contains no such recording.
 
     Examples
     --------
@@ -74,14 +75,17 @@ def recordings(path: str | Path) -> list[Recording]:
     {'subject': 'Subject00', 'condition': 'arithmetic'}
     """
     folder = Path(path).expanduser()
-    there = [
-        Recording(file, dict(subject=found[1], condition=CARD["classes"][int(found[2]) - 1]))
+    found_recordings = [
+        Recording(file, dict(subject=match[1], condition=CARD["classes"][int(match[2]) - 1]))
         for file in sorted(folder.glob("Subject*.edf"))
-        if (found := _NAME.fullmatch(file.name))
+        if (match := _NAME.fullmatch(file.name))
     ]
-    if not there:
-        raise FileNotFoundError(f"{path} holds no file such as {folder / 'Subject00_1.edf'}.")
-    return there
+    if not found_recordings:
+        raise FileNotFoundError(
+            f"{path} contains no recording of EEGMAT; expected files such as "
+            f"{folder / 'Subject00_1.edf'}."
+        )
+    return found_recordings
 
 
 def load(
@@ -95,35 +99,38 @@ def load(
     on_error: str = "raise",
     verbose: int = 1,
 ) -> BaseConcatDataset:
-    """Read rest (three minutes a person) and mental arithmetic (one minute).
+    """Return windows of rest (three minutes per subject) and mental arithmetic (one minute).
 
-    The 19 common channels, without the electrocardiogram; 0.3-75 Hz, 50 Hz notch, 200 Hz from the
-    500 Hz of the files. The publishers have filtered them to 0.5-45 Hz and removed artefacts
-    already. Rest and arithmetic are recordings of their own, so part of what tells them apart may
-    be time.
+    The windows have the 19 common EEG channels; the ECG is dropped. Signals are band-pass filtered
+    (0.3-75 Hz), notch filtered (50 Hz) and resampled from 500 Hz to ``sfreq``. The published files
+    were already filtered to 0.5-45 Hz and cleaned of artefacts.
+
+    Rest and arithmetic are separate recordings. Part of the difference between the two classes may
+    therefore be an effect of time.
 
     Parameters
     ----------
     path : path
-        The folder with ``Subject00_1.edf`` and so on.
+        Folder with ``Subject00_1.edf`` and so on.
     subjects : iterable of str | None
-        Such as ``"Subject00"``; None means all that are there.
+        Subjects to read, for example ``["Subject00"]``. None reads every subject in the folder.
     window_seconds : float
-        Length of the windows in seconds, which follow one another.
+        Length of a window in seconds. Windows are adjacent and do not overlap.
     sfreq : float
         Sampling rate in Hz.
     n_jobs, cache, on_error, verbose
-        See :func:`~braindecode_pars.recordings.loading.read_corpus`.
+        As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        Volts; target 0 is rest, 1 arithmetic; descriptions hold ``subject`` and ``condition``.
+        Signals in volts. Target 0 is rest, target 1 is arithmetic. Descriptions have ``subject``
+        and ``condition``.
 
     Raises
     ------
     FileNotFoundError
-        When the folder or a subject has no recording.
+        When the folder contains no recording, or no recording of a requested subject.
     ValueError
         When a recording is damaged or lacks a channel.
 
@@ -149,6 +156,7 @@ def load(
 
 def _read(recording: Recording, *, window_seconds: float, sfreq: float) -> EEGWindowsDataset | None:
     raw = read_edf(recording.file)
+    # The files name their channels "EEG Fp1" and so on, and the ECG "ECG ECG".
     pick_electrodes(raw, COMMON_CHANNELS, lambda name: name.removeprefix("EEG "))
     raw.set_montage(template_montage(), match_case=False, match_alias=True, verbose="error")
     filter_and_resample(raw, sfreq=sfreq, mains=50.0)

@@ -1,4 +1,4 @@
-"""Sleep stages from electrodes in the ears: Ear-EEG Sleep Monitoring 2017 (OpenNeuro ds004348)."""
+"""EESM17: sleep stages and ear-EEG (Ear-EEG Sleep Monitoring 2017, OpenNeuro ds004348)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ from braindecode_pars.recordings.preparation import (
 
 __all__ = ["CARD", "CHANNELS", "load", "recordings"]
 
-#: Left ear, then right. ELB1 and ERB1 are in the files too, but the authors did not use them.
+#: Channels of the left ear, then of the right ear. The files also contain ELB1 and ERB1, which
+#: the authors of the corpus did not use.
 CHANNELS = tuple(f"E{side}{place}" for side in "LR" for place in "ABEGIK")
 
-#: What the corpus is, and what :func:`load` makes of it.
+#: Description of the corpus and of the windows that :func:`load` returns.
 CARD: dict[str, Any] = dict(
     name="EESM17",
     version="1.0.5",
@@ -43,29 +44,30 @@ CARD: dict[str, Any] = dict(
 WINDOW_SECONDS = 30.0
 _TASK = "sleep"
 
-#: What the scoring calls the stages. 7 (artefact), 8 (unknown) and whatever else are dropped.
+#: Codes of the stages in the scoring. Other entries, such as 7 (artefact) and 8 (unknown), are
+#: dropped.
 _CODES = {"1": "W", "2": "R", "3": "N1", "4": "N2", "5": "N3"}
 _NAMES = {"WAKE": "W", "AWAKE": "W", "REM": "R", **{stage: stage for stage in SLEEP_STAGES}}
 
 
 def recordings(path: str | Path) -> list[Recording]:
-    """Find the nights (task "sleep") of a BIDS folder, without opening them.
+    """Return the nights (BIDS task "sleep") in a folder, without opening the files.
 
     Parameters
     ----------
     path : path
-        The folder that holds ``sub-001`` to ``sub-009``.
+        BIDS folder with ``sub-001`` to ``sub-009``.
 
     Returns
     -------
     list of Recording
-        Descriptions hold ``subject`` ("001" to "009") and ``session`` ("001"). There is no split:
-        with nine subjects, one is left out at a time.
+        The description of a recording has ``subject`` ("001" to "009") and ``session``
+        ("001"), but no ``split``: with nine subjects, evaluation is leave-one-subject-out.
 
     Raises
     ------
     FileNotFoundError
-        When there is none.
+        When the folder contains no night.
 
     Examples
     --------
@@ -81,19 +83,19 @@ def recordings(path: str | Path) -> list[Recording]:
     {'subject': '001', 'session': '001'}
     """
     folder = Path(path).expanduser()
-    found = [] if not folder.is_dir() else _nights(folder)
-    if not found:
+    nights = _find_nights(folder) if folder.is_dir() else []
+    if not nights:
         example = f"sub-001/ses-001/eeg/sub-001_ses-001_task-{_TASK}_eeg.set"
         raise FileNotFoundError(
-            f"{path} holds no night of EESM17; expected files such as {folder / example}."
+            f"{path} contains no night of EESM17; expected files such as {folder / example}."
         )
     return [
         Recording(night.fpath, dict(subject=night.subject, session=night.session))
-        for night in found
+        for night in nights
     ]
 
 
-def _nights(folder: Path) -> list[mne_bids.BIDSPath]:
+def _find_nights(folder: Path) -> list[mne_bids.BIDSPath]:
     return mne_bids.find_matching_paths(
         folder, tasks=_TASK, suffixes="eeg", extensions=".set", datatypes="eeg"
     )
@@ -108,47 +110,50 @@ def load(
     on_error: str = "raise",
     verbose: int = 1,
 ) -> BaseConcatDataset:
-    """Read 30-second windows of 12 ear channels at 200 Hz, 0.3 to 75 Hz, without 50 Hz.
+    """Return 30-second windows of 12 ear channels at 200 Hz, band-pass 0.3-75 Hz, notch 50 Hz.
 
-    One window for each that was scored. The scoring is the file ``..._acq-scoring_events.tsv``
-    beside the recording: column ``staging`` with 1 for W, 2 for R, 3, 4, 5 for N1, N2, N3, and 7
-    and 8 for artefact and unknown, which are dropped; names of stages are understood too. It begins
-    when the lights go out; whether its times count from there or from the beginning of the
-    recording is seen from the event "Lights Off" in the recording's own events.
+    Each scored 30-second stretch gives one window. The scoring is the file
+    ``..._acq-scoring_events.tsv`` next to the recording. Its column ``staging`` has 1 for W, 2 for
+    R, 3 for N1, 4 for N2 and 5 for N3. Stretches with 7 (artefact) or 8 (unknown) are dropped.
+    Names of stages, such as "N2", are accepted as well.
+
+    The scoring starts at lights off. Its onsets count either from lights off or from the start of
+    the recording. The first onset is compared with the event "Lights Off" in the recording's own
+    events to find out which.
 
     Parameters
     ----------
     path : path
-        The BIDS folder.
+        BIDS folder of the corpus.
     subjects : iterable of str | None
-        Among "001" to "009"; None means all that are there.
+        Subjects to read, from "001" to "009". None reads every subject in the folder.
     n_jobs, cache, on_error, verbose
-        See :func:`~braindecode_pars.recordings.loading.read_corpus`.
+        As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        Volts. Targets are the places in ``CARD["classes"]``; descriptions hold ``subject`` and
-        ``session``. The column ``missing`` of the metadata is the share of a window's samples that
-        are NaN in the file, as where an electrode had no contact: such gaps are bridged by a
-        straight line, and a channel without any sample is zero.
+        Signals in volts. A target is an index into ``CARD["classes"]``. Descriptions have
+        ``subject`` and ``session``. The metadata column ``missing`` is the share of a window's
+        samples that are NaN in the file, for example because an electrode lost contact. These gaps
+        are filled by linear interpolation. A channel that is NaN throughout becomes zero.
 
     Raises
     ------
     FileNotFoundError
-        When the folder or a subject has no recording.
+        When the folder contains no recording, or no recording of a requested subject.
     ValueError
-        When a recording is damaged, lacks a channel or its scoring, naming it.
+        When a recording is damaged, or lacks a channel or its scoring. The message names the file.
 
     Notes
     -----
-    Files are read with :func:`mne_bids.read_raw_bids`. So does
-    :class:`braindecode.datasets.BIDSDataset`, but it opens all of them in its constructor, and
-    knows nothing of a scoring that is a file of its own.
+    Files are read with :func:`mne_bids.read_raw_bids`.
+    :class:`braindecode.datasets.BIDSDataset` uses this function too, but opens every file in its
+    constructor and cannot read a scoring from a separate file.
 
-    Windows and filters are those of appendix A.3. Names of channels and codes of stages are those
-    that public readers of the corpus use; the paper counts 7,390 windows. It fine-tunes with
-    Gaussian noise on random channels: :class:`~braindecode_pars.augmentation.ChannelNoise`.
+    Windows and filters follow appendix A.3 of the paper, which counts 7,390 windows. Channel names
+    and stage codes follow the public readers of the corpus. The paper fine-tunes with Gaussian
+    noise on random channels: :class:`~braindecode_pars.augmentation.ChannelNoise`.
 
     Examples
     --------
@@ -169,24 +174,29 @@ def load(
 
 
 def _read(recording: Recording) -> EEGWindowsDataset | None:
-    scoring = _scoring(recording.file)
+    # A recording without scoring fails before its signals are loaded, which is slow.
+    scoring = _read_scoring(recording.file)
+
+    # Signals. Gaps are counted at the sampling rate of the file, before filtering.
     raw = _read_signals(recording.file)
     pick_electrodes(raw, CHANNELS, str)
-    missing, native = _bridge_gaps(raw), raw.info["sfreq"]
+    missing, native_sfreq = _fill_gaps(raw), raw.info["sfreq"]
     raw.set_annotations(scoring, verbose="error")
     filter_and_resample(raw, mains=50.0)
+
+    # Windows
     targets = {stage: target for target, stage in enumerate(SLEEP_STAGES)}
     windows = event_windows(raw, targets, WINDOW_SECONDS)
     if windows is not None:
         starts = windows.metadata["i_start_in_trial"].to_numpy() / SFREQ
-        windows.metadata["missing"] = _share(missing, native, starts)
+        windows.metadata["missing"] = _mean_per_window(missing, native_sfreq, starts)
     return windows
 
 
 def _read_signals(file: Path) -> mne.io.BaseRaw:
     try:
         with warnings.catch_warnings():
-            # Of types of channels that BIDS does not know, and the like; none is of ours.
+            # mne_bids warns about channel types unknown to BIDS; no ear channel is affected.
             warnings.simplefilter("ignore")
             raw = mne_bids.read_raw_bids(
                 mne_bids.get_bids_path_from_fname(file, verbose="error"),
@@ -196,19 +206,19 @@ def _read_signals(file: Path) -> mne.io.BaseRaw:
             return raw.load_data(verbose="error")
     except Exception as error:
         raise ValueError(
-            f"it is damaged or truncated ({error}); remove it and fetch it again."
+            f"it is damaged or truncated ({error}); delete it and download it again."
         ) from error
 
 
-def _bridge_gaps(raw: mne.io.BaseRaw) -> np.ndarray:
-    """Replace NaN by straight lines, in place; which share of channels it was, shape (n_times,)."""
+def _fill_gaps(raw: mne.io.BaseRaw) -> np.ndarray:
+    """Interpolate NaN in place; return the share of NaN channels at each sample, (n_times,)."""
     gaps = np.isnan(raw.get_data())
     if gaps.any():
-        raw.apply_function(_bridge, picks="all", verbose="error")
+        raw.apply_function(_interpolate, picks="all", verbose="error")
     return gaps.mean(axis=0)
 
 
-def _bridge(signal: np.ndarray) -> np.ndarray:
+def _interpolate(signal: np.ndarray) -> np.ndarray:
     gap = np.isnan(signal)
     if gap.all():
         return np.zeros_like(signal)
@@ -216,43 +226,51 @@ def _bridge(signal: np.ndarray) -> np.ndarray:
     return np.interp(times, times[~gap], signal[~gap])
 
 
-def _share(missing: np.ndarray, sfreq: float, starts: np.ndarray) -> np.ndarray:
-    """Mean over windows that begin at ``starts`` (seconds), shape (n_windows,)."""
+def _mean_per_window(missing: np.ndarray, sfreq: float, starts: np.ndarray) -> np.ndarray:
+    """Return the mean over each window that starts at ``starts`` (seconds), (n_windows,)."""
+    # The difference of two cumulative sums is the sum over a window.
     total = np.concatenate([[0.0], np.cumsum(missing)])
     first = np.round(starts * sfreq).astype(int)
     last = np.minimum(first + round(WINDOW_SECONDS * sfreq), len(missing))
     return (total[last] - total[first]) / (last - first)
 
 
-def _scoring(file: Path) -> mne.Annotations:
-    """The stages of a night, in seconds from the beginning of the recording."""
+def _read_scoring(file: Path) -> mne.Annotations:
+    """Return the stages of a night, with onsets in seconds from the start of the recording."""
+    # The stages are in a scoring file, or else among the events of the recording.
     stem = file.name.removesuffix("_eeg.set")
-    own = file.with_name(f"{stem}_events.tsv")
-    scored = file.with_name(f"{stem}_acq-scoring_events.tsv")
-    source = scored if scored.is_file() else own
+    events = file.with_name(f"{stem}_events.tsv")
+    scoring = file.with_name(f"{stem}_acq-scoring_events.tsv")
+    source = scoring if scoring.is_file() else events
     if not source.is_file():
-        raise ValueError(f"it has no scoring: neither {scored.name} nor {own.name} is beside it.")
+        raise ValueError(
+            f"it has no scoring: its folder contains neither {scoring.name} nor {events.name}."
+        )
+
+    # Scoring files name the column staging or scoring; other events have trial_type.
     table = pd.read_csv(source, sep="\t", dtype=str, keep_default_na=False)
     column = next((c for c in table if c.lower().startswith(("staging", "scoring"))), "trial_type")
     if not {"onset", column} <= set(table):
         raise ValueError(
-            f"{source.name} has the columns {', '.join(table)}; onset and staging are needed."
+            f"{source.name} has the columns {', '.join(table)}; the columns onset and staging "
+            "are required."
         )
     stages = [_stage(value) for value in table[column]]
     if not any(stages):
-        shown = ", ".join(sorted(set(table[column]))[:10]) or "nothing"
+        shown = ", ".join(sorted(set(table[column]))[:10]) or "no entry"
         raise ValueError(
-            f"it has no scoring: {source.name} says {shown}, of which no entry is a stage "
+            f"it has no scoring: {source.name} contains {shown}, but no sleep stage "
             f"({', '.join(_CODES)} or {', '.join(_NAMES)})."
         )
+
     onsets = table["onset"].astype(float).to_numpy()
-    if source == scored:
-        onsets = _from_the_beginning(onsets, _lights_off(own))
+    if source == scoring:
+        onsets = _from_start_of_recording(onsets, _lights_off(events))
     return mne.Annotations(onsets, _durations(table), [stage or "none" for stage in stages])
 
 
 def _durations(table: pd.DataFrame) -> np.ndarray:
-    """One window each, or several where the table says so; zero and n/a are no lengths."""
+    """Return durations in seconds; a missing, zero or shorter duration becomes one window."""
     if "duration" not in table:
         return np.full(len(table), WINDOW_SECONDS)
     seconds = pd.to_numeric(table["duration"], errors="coerce").fillna(0.0)
@@ -265,16 +283,18 @@ def _stage(value: str) -> str | None:
 
 
 def _lights_off(events: Path) -> float:
+    """Return the time of lights off in seconds, or 0 when the events do not contain it."""
     if not events.is_file():
         return 0.0
     table = pd.read_csv(events, sep="\t", dtype=str, keep_default_na=False)
     if not {"onset", "trial_type"} <= set(table):
         return 0.0
-    of_lights = table["onset"][table["trial_type"].str.strip().str.lower() == "lights off"]
-    return float(of_lights.iloc[0]) if len(of_lights) else 0.0
+    onsets = table["onset"][table["trial_type"].str.strip().str.lower() == "lights off"]
+    return float(onsets.iloc[0]) if len(onsets) else 0.0
 
 
-def _from_the_beginning(onsets: np.ndarray, lights_off: float) -> np.ndarray:
-    """Onsets in the recording's time; the first is at lights out, so it shows where they count."""
+def _from_start_of_recording(onsets: np.ndarray, lights_off: float) -> np.ndarray:
+    """Return onsets relative to the start of the recording."""
+    # The first scored window starts at lights off: an onset near 0 counts from lights off.
     counts_from_lights_off = abs(onsets[0]) < abs(onsets[0] - lights_off)
     return onsets + lights_off if counts_from_lights_off else onsets

@@ -1,4 +1,4 @@
-"""Motor imagery from the PhysioNet EEG Motor Movement/Imagery Dataset (eegmmidb 1.0.0)."""
+"""PhysioNet-MI: motor imagery (EEG Motor Movement/Imagery Dataset, eegmmidb 1.0.0)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["CARD", "load", "recordings"]
 
 log = logging.getLogger(__name__)
 
-#: What the corpus is, and what :func:`load` makes of it.
+#: Description of the corpus and of the windows that :func:`load` returns.
 CARD: dict[str, Any] = dict(
     name="PhysioNet-MI",
     version="1.0.0",
@@ -36,7 +36,7 @@ CARD: dict[str, Any] = dict(
     reference="Schalk et al. 2004, IEEE TBME 51(6); Goldberger et al. 2000, Circulation 101(23)",
 )
 
-#: What T1 and T2 mean in each run of imagined movements; T0 is rest.
+#: Classes of the events T1 and T2 in each motor imagery run. T0 is rest.
 TARGETS = {
     **{run: {"T1": 0, "T2": 1} for run in (4, 8, 12)},
     **{run: {"T1": 2, "T2": 3} for run in (6, 10, 14)},
@@ -47,27 +47,29 @@ _TREE = Path("MNE-eegbci-data", "files", "eegmmidb", "1.0.0")
 
 
 def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[Recording]:
-    """The runs that lie under a folder, in the layout of ``mne.datasets.eegbci``.
+    """Return the motor imagery runs in a folder, without opening the files.
+
+    The folder has the layout of ``mne.datasets.eegbci``.
 
     Parameters
     ----------
     path : path
-        The folder that contains ``MNE-eegbci-data``.
+        Folder that contains ``MNE-eegbci-data``.
     runs : iterable of int
-        Among 4, 8, 12 (left or right fist) and 6, 10, 14 (both fists or both feet).
+        Runs to find, among 4, 8, 12 (left or right fist) and 6, 10, 14 (both fists or both feet).
 
     Returns
     -------
     list of Recording
-        Descriptions hold ``subject`` (1 to 109), ``run``, and ``split`` (subjects 1-70 train,
-        71-89 valid, 90-109 test, as in appendix A.3).
+        The description of a recording has ``subject`` (1 to 109), ``run`` and ``split``. As in
+        appendix A.3, subjects 1-70 are "train", 71-89 "valid" and 90-109 "test".
 
     Raises
     ------
     ValueError
-        When a run is not one of imagined movements.
+        When a run is not a motor imagery run.
     FileNotFoundError
-        When ``path`` does not hold the layout, or no such run at all.
+        When ``path`` does not have the expected layout, or contains none of the runs.
 
     Examples
     --------
@@ -84,19 +86,19 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[Recordin
     """
     runs = _numbers(runs)
     if not runs or not set(runs) <= set(RUNS):
-        raise ValueError(f"runs must be among {RUNS}, imagined movements; got {runs}.")
-    there = [
+        raise ValueError(f"runs must be among {RUNS}, the motor imagery runs; got {runs}.")
+    found = [
         Recording(file, dict(subject=subject, run=run, split=_split(subject)))
         for subject in range(1, CARD["subjects"] + 1)
         for run in runs
         if (file := _file(path, subject, run)).is_file()
     ]
-    if not there:
+    if not found:
         raise FileNotFoundError(
-            f"{path} holds no run {', '.join(map(str, runs))} of eegmmidb; expected files such as "
-            f"{_file(path, 1, runs[0])}."
+            f"{path} contains none of the runs {', '.join(map(str, runs))} of eegmmidb; expected "
+            f"files such as {_file(path, 1, runs[0])}."
         )
-    return there
+    return found
 
 
 def load(
@@ -113,55 +115,56 @@ def load(
     on_error: str = "raise",
     verbose: int = 1,
 ) -> BaseConcatDataset:
-    """Read imagined movements: high-pass 0.3 Hz, 60 Hz notch, average reference, 200 Hz.
+    """Return motor imagery windows: high-pass 0.3 Hz, notch 60 Hz, average reference, 200 Hz.
 
-    Only files that are there are read, with MNE; nothing is ever downloaded, as
-    ``mne.datasets.eegbci.load_data`` would. Most recordings were made at 160 Hz, those of
-    subjects 88, 92 and 100 at 128 Hz.
+    The files must exist already: unlike ``mne.datasets.eegbci.load_data``, this function never
+    downloads anything. The sampling rate of the files is 160 Hz, except for subjects 88, 92 and
+    100 (128 Hz).
 
     Parameters
     ----------
     path : path
-        The folder that contains ``MNE-eegbci-data``, as MNE lays it out.
+        Folder that contains ``MNE-eegbci-data``, in MNE's layout.
     subjects : iterable of int | None
-        Between 1 and 109; None means all that are there.
+        Subjects to read, from 1 to 109. None reads every subject in the folder.
     part : "trials" | "pretraining"
-        4-second windows from the cue of each imagined movement, with its class as target; or
-        30-second windows of the whole runs with target -1, to pretrain on.
+        Kind of windows. "trials" gives 4-second windows that start at the cue of an imagined
+        movement, with its class as target. "pretraining" gives 30-second windows of whole runs,
+        with target -1.
     runs : iterable of int
-        Among 4, 8, 12 (left or right fist) and 6, 10, 14 (both fists or both feet). What is
-        absent is counted and left out.
+        Runs to read, among 4, 8, 12 (left or right fist) and 6, 10, 14 (both fists or both feet).
+        Missing runs are skipped, and their number is logged.
     picks : list of str | None
-        Channels to keep, by the names of MNE's montage; None keeps all 64. They are picked after
-        the average over all 64 is subtracted.
+        Channels to keep, named as in MNE's montage. None keeps all 64. The average reference is
+        computed over all 64 channels before channels are picked.
     sfreq : float
         Sampling rate in Hz.
     stride_seconds : float
-        From one window to the next, for pretraining.
+        Time in seconds between the starts of two pretraining windows.
     n_jobs, cache, on_error, verbose
-        See :func:`~braindecode_pars.recordings.loading.read_corpus`.
+        As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        Volts. Targets are the places in ``CARD["classes"]``; descriptions hold ``subject``,
-        ``run`` and ``split``.
+        Signals in volts. A target is an index into ``CARD["classes"]``. Descriptions have
+        ``subject``, ``run`` and ``split``.
 
     Raises
     ------
     FileNotFoundError
-        When a subject that was asked for has none of the runs.
+        When the folder contains none of the runs, or none of the runs of a requested subject.
     ValueError
-        When a file is damaged or truncated, or an argument is not one of those above.
+        When a file is damaged or truncated, or an argument is invalid.
 
     Notes
     -----
-    Preparation, trials and splits are those of appendix A.3; the pretraining windows are not the
-    paper's, which pretrains on other corpora.
+    Preprocessing, trials and splits follow appendix A.3. The pretraining windows do not: the paper
+    pretrains on other corpora.
 
-    Trials begin at the cue, which stands on the left or on the right of the screen in runs 4, 8
-    and 12. Slow voltages of the first second, most likely of the eyes, tell these two classes
-    apart; a score above chance need not be imagery.
+    A trial starts at the cue. In runs 4, 8 and 12 the cue appears on the left or on the right of
+    the screen. Slow potentials in the first second, most likely eye movements, separate these two
+    classes. A score above chance level alone is therefore not evidence of motor imagery.
 
     Examples
     --------
@@ -170,16 +173,19 @@ def load(
     ('left fist', 'right fist', 'both fists', 'both feet')
     >>> windows = datasets.physionet_mi.load("~/mne_data", subjects=[1, 2])  # doctest: +SKIP
     """
+    # Check the arguments.
     if part not in ("trials", "pretraining"):
         raise ValueError(f"part must be 'trials' or 'pretraining', got {part!r}.")
     check_positive(sfreq=sfreq, stride_seconds=stride_seconds)
     runs = _numbers(runs)
-    there = choose_subjects(recordings(path, runs=runs), subjects, path)
+
+    # Find the recordings, then read their windows.
+    chosen = choose_subjects(recordings(path, runs=runs), subjects, path)
     if verbose:
-        _tell_absent(there, runs)
+        _log_missing_runs(chosen, runs)
     arguments = dict(part=part, picks=picks, sfreq=sfreq, stride_seconds=stride_seconds)
     return read_corpus(
-        there,
+        chosen,
         partial(_read, **arguments),
         dict(corpus=CARD["name"], version=CARD["version"], **arguments),
         n_jobs=n_jobs,
@@ -191,7 +197,7 @@ def load(
 
 def _numbers(runs: Iterable[int]) -> tuple[int, ...]:
     if isinstance(runs, Integral):
-        raise TypeError(f"runs is the number {runs}; give a list of runs.")
+        raise TypeError(f"runs is the number {runs}; pass a list of runs, such as [{runs}].")
     return tuple(runs)
 
 
@@ -205,22 +211,24 @@ def _split(subject: int) -> str:
     return "valid" if subject <= 89 else "test"
 
 
-def _tell_absent(there: list[Recording], runs: tuple[int, ...]) -> None:
-    wanted = {(r.subject, run) for r in there for run in runs}
-    absent = sorted(wanted - {(r.subject, r.description["run"]) for r in there})
-    if absent:
-        shown = ", ".join(f"S{subject:03d}R{run:02d}" for subject, run in absent[:6])
-        more = ", ..." if len(absent) > 6 else ""
-        log.info("%d runs are not there and left out: %s%s.", len(absent), shown, more)
+def _log_missing_runs(found: list[Recording], runs: tuple[int, ...]) -> None:
+    requested = {(r.subject, run) for r in found for run in runs}
+    missing = sorted(requested - {(r.subject, r.description["run"]) for r in found})
+    if missing:
+        shown = ", ".join(f"S{subject:03d}R{run:02d}" for subject, run in missing[:6])
+        more = ", ..." if len(missing) > 6 else ""
+        log.info("Skipped %d missing runs: %s%s.", len(missing), shown, more)
 
 
 def _read(
     recording: Recording, *, part: str, picks: list[str] | None, sfreq: float, stride_seconds: float
 ) -> EEGWindowsDataset | None:
     raw = read_edf(recording.file)
+    # The files name their channels "Fc5." and so on; the montage has "FC5".
     mne.datasets.eegbci.standardize(raw)
     raw.set_montage(template_montage(), verbose="error")
     filter_and_resample(raw, sfreq=sfreq, high=None, mains=60.0)
+    # The reference is the average of all 64 channels, whichever of them are picked afterwards.
     raw.set_eeg_reference("average", verbose="error")
     if picks is not None:
         raw.pick(picks, verbose="error")

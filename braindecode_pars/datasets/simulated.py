@@ -1,13 +1,17 @@
-"""Simulated overnight sleep EEG: free to share, made in seconds, and not too easy.
+"""Simulated overnight sleep EEG.
 
-What is simulated, and from where the shapes are taken: hypnograms are a Markov chain whose
-transition probabilities change over 90-minute cycles; spectra are pink noise plus the rhythms
-that define the stages (alpha in wake; theta in N1; spindles and K-complexes in N2; slow waves in
-N3; theta and sawtooth waves in REM), and these wax and wane over tens of seconds as in real nights
-(infraslow fluctuations, cyclic alternating pattern), so that windows have slow trends; people
-differ in gain, alpha and spindle frequency, spectral slope and how strong each rhythm is;
-electrodes share sources through a mixing matrix, drift slowly, and now and then pick up an
-artefact or go flat. It is not a model of the brain.
+The simulation takes seconds, its output is free to share, and its stages are neither trivial nor
+impossible to classify. It is not a model of the brain. It simulates:
+
+- Hypnograms: a Markov chain whose transition probabilities change within 90-minute cycles.
+- Spectra: pink noise plus the rhythms that define the stages. These are alpha in wake, theta in
+  N1, spindles and K-complexes in N2, slow waves in N3, and theta and sawtooth waves in REM.
+- Slow trends: the rhythms rise and fall over tens of seconds, as in real nights (infraslow
+  fluctuations, cyclic alternating pattern).
+- Differences between subjects: gain, alpha and spindle frequency, spectral slope and the strength
+  of each rhythm.
+- Electrodes: they share two sources through a mixing matrix and drift slowly. Occasionally they
+  record an artefact or a flat signal.
 """
 
 from __future__ import annotations
@@ -26,15 +30,15 @@ __all__ = ["CARD", "STAGES", "hypnogram", "sleep"]
 #: Stage names; a window's target is the index.
 STAGES = ("W", "N1", "N2", "N3", "R")
 
-#: What is simulated.
+#: Description of the simulated corpus.
 CARD: dict[str, Any] = dict(
     name="simulated sleep",
     version="1",
     licence="BSD-3-Clause (made by this package)",
     address=None,
-    subjects="as many as asked for",
-    channels="10-20 names",
-    sfreq="as asked for",
+    subjects="any number",
+    channels="1 to 13, named as in the 10-20 system",
+    sfreq="at least 64 Hz",
     classes=STAGES,
     reference=None,
 )
@@ -42,8 +46,8 @@ CARD: dict[str, Any] = dict(
 WINDOW_SECONDS = 30
 CHANNELS = ("C3", "C4", "F3", "F4", "O1", "O2", "Fz", "Cz", "Pz", "P3", "P4", "Fp1", "Fp2")
 
-# Probability to leave a stage after a window, and where to; early in the night deep sleep is
-# likelier, late in the night REM is.
+# Transition probabilities from one window (row) to the next (column), in the order of STAGES.
+# N3 is more likely early in the night, REM is more likely late in the night.
 _EARLY = np.array(
     [
         [0.85, 0.15, 0.00, 0.00, 0.00],
@@ -65,17 +69,17 @@ _LATE = np.array(
 
 
 def hypnogram(n_windows: int, rng: Generator) -> np.ndarray:
-    """Draw the stages of one night.
+    """Draw the sleep stages of one night from a Markov chain.
 
-    A Markov chain that begins awake, and moves from deep sleep to REM within each 90-minute cycle
-    and over the night.
+    The night starts in wake. Within each 90-minute cycle, and over the night, N3 becomes less
+    likely and REM more likely.
 
     Parameters
     ----------
     n_windows : int
-        Length of the night, in windows of 30 seconds.
+        Number of 30-second windows in the night.
     rng : numpy.random.Generator
-        What it is drawn from.
+        Random number generator of the draws.
 
     Returns
     -------
@@ -93,10 +97,10 @@ def hypnogram(n_windows: int, rng: Generator) -> np.ndarray:
     stages = np.zeros(n_windows, dtype=int)
     cycle = 90 * 60 / WINDOW_SECONDS
     for i in range(1, n_windows):
-        # Towards the end of each cycle, and of the night, REM takes over from deep sleep.
+        # 0 at the start and 1 at the end, half from the cycle and half from the night.
         late = 0.5 * (i % cycle) / cycle + 0.5 * i / n_windows
-        chances = (1 - late) * _EARLY[stages[i - 1]] + late * _LATE[stages[i - 1]]
-        stages[i] = rng.choice(len(STAGES), p=chances / chances.sum())
+        transition = (1 - late) * _EARLY[stages[i - 1]] + late * _LATE[stages[i - 1]]
+        stages[i] = rng.choice(len(STAGES), p=transition / transition.sum())
     return stages
 
 
@@ -107,25 +111,26 @@ def sleep(
     sfreq: float = 100.0,
     random_state: int | None = 0,
 ) -> BaseConcatDataset:
-    """Simulate nights of sleep EEG, cut into 30-second windows.
+    """Return simulated sleep EEG, cut into 30-second windows.
 
     Parameters
     ----------
     n_subjects : int
-        People, one recording each, numbered from 1.
+        Number of subjects, with one recording each. Subjects are numbered from 1.
     hours : float
-        Length of each recording.
+        Length of each recording in hours.
     n_chans : int
-        Between 1 and 13 channels with names of the 10-20 system.
+        Number of channels, from 1 to 13. Their names are those of the 10-20 system.
     sfreq : float
-        Sampling rate in Hz, at least 64.
+        Sampling rate in Hz, at least 64 so that spindles can be represented.
     random_state : int | None
-        Subject ``s`` of a seed is the same whatever ``n_subjects``.
+        Seed of the simulation. With the same seed, subject ``s`` is the same for every
+        ``n_subjects``.
 
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        Volts; targets are indices into :data:`STAGES`; descriptions hold ``subject``.
+        Signals in volts. A target is an index into :data:`STAGES`. Descriptions have ``subject``.
 
     Raises
     ------
@@ -134,8 +139,8 @@ def sleep(
 
     Notes
     -----
-    What is simulated, and how, is told in :mod:`~braindecode_pars.datasets.simulated`. It is not a
-    model of the brain: what a method scores here, it need not score on real nights.
+    :mod:`~braindecode_pars.datasets.simulated` describes the simulation. It is not a model of the
+    brain: a method may score differently on real nights.
 
     Examples
     --------
@@ -149,10 +154,11 @@ def sleep(
     if not 1 <= n_chans <= len(CHANNELS):
         raise ValueError(f"n_chans must be between 1 and {len(CHANNELS)}, got {n_chans}.")
     if sfreq < 64:
-        raise ValueError(f"sfreq must be at least 64 Hz to hold spindles and alpha, got {sfreq:g}.")
+        raise ValueError(f"sfreq must be at least 64 Hz, got {sfreq:g}.")
     n_windows = round(hours * 3600 / WINDOW_SECONDS)
     if n_windows < 1:
-        raise ValueError(f"{hours:g} hours hold no 30-second window.")
+        raise ValueError(f"hours must give at least one 30-second window, got {hours:g}.")
+    # One seed per subject, so that a subject does not depend on n_subjects.
     root = np.random.SeedSequence(random_state)
     return BaseConcatDataset(
         [
@@ -166,30 +172,33 @@ def _recording(
     subject: int, n_windows: int, n_chans: int, sfreq: float, rng: Generator
 ) -> EEGWindowsDataset:
     stages = hypnogram(n_windows, rng)
-    n_window = round(WINDOW_SECONDS * sfreq)
-    sources = _Sleeper(sfreq, rng).sources(stages)  # (2, n_times): two generators in the head
+    window_size = round(WINDOW_SECONDS * sfreq)
+
+    # From sources to electrodes; gains of the subject and of each channel, in volts.
+    sources = _SubjectRhythms(sfreq, rng).sources(stages)  # (2, n_times)
     noise = rng.normal(size=(n_chans, sources.shape[1]))
     samples = _mixing(n_chans, rng) @ sources + 0.35 * _pink(noise, sfreq, slope=0.8)
     samples *= 12e-6 * np.exp(rng.normal(0, 0.35)) * np.exp(rng.normal(0, 0.25, (n_chans, 1)))
     _add_drifts(samples, sfreq, rng)
-    _add_artefacts(samples, n_window, rng)
+    _add_artefacts(samples, window_size, rng)
 
+    # Windows in braindecode's format
     info = mne.create_info(list(CHANNELS[:n_chans]), sfreq, "eeg")
     raw = mne.io.RawArray(samples.astype(np.float32), info, verbose="error")
-    starts = np.arange(n_windows) * n_window
+    starts = np.arange(n_windows) * window_size
     metadata = pd.DataFrame(
         dict(
             i_window_in_trial=np.arange(n_windows),
             i_start_in_trial=starts,
-            i_stop_in_trial=starts + n_window,
+            i_stop_in_trial=starts + window_size,
             target=stages,
         )
     )
     return EEGWindowsDataset(raw, metadata, description={"subject": subject})
 
 
-class _Sleeper:
-    """One person's rhythms, and how much of each there is in every stage."""
+class _SubjectRhythms:
+    """Rhythms of one subject and their strength in each stage."""
 
     def __init__(self, sfreq: float, rng: Generator):
         self.sfreq = sfreq
@@ -197,15 +206,16 @@ class _Sleeper:
         self.alpha_hz = rng.uniform(8.5, 11.5)
         self.spindle_hz = rng.uniform(11.8, 14.2)
         self.slope = rng.uniform(0.9, 1.5)
-        # Some people have hardly any alpha, or few spindles.
+        # Strengths vary between subjects: some have hardly any alpha, or few spindles.
         self.alpha, self.spindles, self.slow = np.exp(rng.normal(0, [0.6, 0.35, 0.3]))
 
     def sources(self, stages: np.ndarray) -> np.ndarray:
-        """Two source signals of unit order, shape (2, n_times)."""
+        """Return two source signals with a standard deviation near 1, shape (2, n_times)."""
         sfreq, rng = self.sfreq, self.rng
         n = round(WINDOW_SECONDS * sfreq) * len(stages)
         background = _pink(rng.normal(size=(2, n)), sfreq, self.slope)
-        # Depth varies inside a stage, and stages do not begin on the second.
+
+        # Strength of each rhythm in the order of STAGES, and its frequency band in Hz.
         levels = {
             "alpha": (0.9 * self.alpha, 0.25 * self.alpha, 0.05, 0.02, 0.12 * self.alpha),
             "theta": (0.15, 0.55, 0.35, 0.2, 0.5),
@@ -218,16 +228,18 @@ class _Sleeper:
             "slow": (0.5, 2.0),
             "muscle": (20, min(45, 0.45 * sfreq)),
         }
+
         total = background
         for name, (low, high) in bands.items():
             rhythm = _band_noise(rng.normal(size=(2, n)), low, high, sfreq)
-            strength = self._course(levels[name], stages) * self._infraslow(n)
+            strength = self._stage_envelope(levels[name], stages) * self._infraslow(n)
             total = total + strength * rhythm
         total = total + self._spindles_and_k_complexes(stages, n)
         return total + self._sawtooth(stages, n)
 
-    def _course(self, by_stage: tuple[float, ...], stages: np.ndarray) -> np.ndarray:
-        """Strength of a rhythm over the night, shape (n_times,)."""
+    def _stage_envelope(self, by_stage: tuple[float, ...], stages: np.ndarray) -> np.ndarray:
+        """Return the strength of a rhythm over the night, shape (n_times,)."""
+        # Strength varies within a stage, and stages change at any time within a window.
         per_window = np.asarray(by_stage)[stages] * np.exp(self.rng.normal(0, 0.35, len(stages)))
         centres = np.arange(len(stages)) + 0.5 + self.rng.uniform(-0.3, 0.3, len(stages))
         length = round(WINDOW_SECONDS * self.sfreq)
@@ -235,13 +247,13 @@ class _Sleeper:
         return np.interp(times, centres, per_window)
 
     def _infraslow(self, n: int) -> np.ndarray:
-        """Rhythms wax and wane over tens of seconds, shape (n_times,)."""
+        """Return a factor that fluctuates over tens of seconds, shape (n_times,)."""
         seconds = np.arange(0, n / self.sfreq + 1)
         course = _band_noise(self.rng.normal(size=len(seconds)), 0.01, 0.05, sfreq=1.0)
         return np.interp(np.arange(n) / self.sfreq, seconds, np.exp(0.6 * course))
 
     def _events(self, stages: np.ndarray, stage: str, per_minute: float) -> np.ndarray:
-        """Start samples of Poisson events inside windows of a stage."""
+        """Return start samples of Poisson events in the windows of a stage, shape (n_events,)."""
         length = round(WINDOW_SECONDS * self.sfreq)
         counts = self.rng.poisson(per_minute * WINDOW_SECONDS / 60, len(stages))
         counts[stages != STAGES.index(stage)] = 0
@@ -250,11 +262,13 @@ class _Sleeper:
 
     def _spindles_and_k_complexes(self, stages: np.ndarray, n: int) -> np.ndarray:
         events = np.zeros((2, n))
+        # Spindles: one second at the spindle frequency of the subject.
         t = np.arange(round(1.0 * self.sfreq)) / self.sfreq
         for start in self._events(stages, "N2", 5.0):
             hz = self.spindle_hz + self.rng.normal(0, 0.3)
             spindle = np.sin(2 * np.pi * hz * t) * np.hanning(len(t)) * 1.6 * self.spindles
             _add(events, start, spindle, self.rng.uniform(0.6, 1.0, 2))
+        # K-complexes: a sharp negative wave, then a slow positive one.
         t = np.arange(round(1.2 * self.sfreq)) / self.sfreq
         k_complex = -np.exp(-(((t - 0.25) / 0.09) ** 2)) + 0.6 * np.exp(-(((t - 0.62) / 0.2) ** 2))
         for start in self._events(stages, "N2", 1.6):
@@ -272,12 +286,13 @@ class _Sleeper:
 
 
 def _add(total: np.ndarray, start: int, wave: np.ndarray, gains: np.ndarray) -> None:
+    # An event near the end of the night is cut short.
     stop = min(start + len(wave), total.shape[1])
     total[:, start:stop] += gains[:, None] * wave[: stop - start]
 
 
 def _pink(white: np.ndarray, sfreq: float, slope: float) -> np.ndarray:
-    """Give white noise a spectrum of 1/f**slope above 0.3 Hz, and unit variance."""
+    """Return noise of unit variance with a 1/f**slope spectrum above 0.3 Hz."""
     spectrum = np.fft.rfft(white)
     frequencies = np.fft.rfftfreq(white.shape[-1], 1 / sfreq)
     spectrum *= np.where(frequencies < 0.3, 0.0, np.maximum(frequencies, 0.3) ** (-slope / 2))
@@ -286,14 +301,14 @@ def _pink(white: np.ndarray, sfreq: float, slope: float) -> np.ndarray:
 
 
 def _band_noise(white: np.ndarray, low: float, high: float, sfreq: float) -> np.ndarray:
-    """Band-limited noise of unit variance."""
+    """Return band-pass filtered noise of unit variance."""
     sos = signal.butter(2, (low, high), "bandpass", fs=sfreq, output="sos")
     filtered = signal.sosfilt(sos, white)
     return filtered / filtered.std(axis=-1, keepdims=True)
 
 
 def _mixing(n_chans: int, rng: Generator) -> np.ndarray:
-    """How the two sources reach the electrodes, shape (n_chans, 2)."""
+    """Return the mixing matrix from sources to electrodes, shape (n_chans, 2)."""
     front_to_back = np.linspace(0.9, 0.3, n_chans)
     return np.column_stack([front_to_back, 1.2 - front_to_back]) * rng.uniform(
         0.8, 1.2, (n_chans, 2)
@@ -301,27 +316,29 @@ def _mixing(n_chans: int, rng: Generator) -> np.ndarray:
 
 
 def _add_drifts(samples: np.ndarray, sfreq: float, rng: Generator) -> None:
-    """What a high-pass leaves of sweat and settling electrodes, in place."""
+    """Add slow drifts in place, as from sweat or settling electrodes after a high-pass filter."""
     n_chans, n = samples.shape
     slow = rng.normal(size=(n_chans, n // round(2 * sfreq) + 2))
     walk = signal.lfilter([1], [1, -0.9], slow)
     knots = np.linspace(0, n, walk.shape[1])
     times = np.arange(n)
-    size = samples.std(axis=1) * rng.uniform(0.05, 0.15, n_chans)
-    for row, course, scale in zip(samples, walk, size, strict=True):
-        row += scale * np.interp(times, knots, course)
+    scales = samples.std(axis=1) * rng.uniform(0.05, 0.15, n_chans)
+    for row, drift, scale in zip(samples, walk, scales, strict=True):
+        row += scale * np.interp(times, knots, drift)
 
 
-def _add_artefacts(samples: np.ndarray, n_window: int, rng: Generator) -> None:
-    """Movement, and channels that go flat for a few windows, in place."""
+def _add_artefacts(samples: np.ndarray, window_size: int, rng: Generator) -> None:
+    """Add movement artefacts and flat channels in place."""
     n_chans, n = samples.shape
-    for start in range(0, n, n_window):
+    for start in range(0, n, window_size):
+        # A movement in 4 % of windows: a random walk that starts and ends at zero.
         if rng.random() < 0.04:
-            length = rng.integers(n_window // 20, n_window // 4)
-            begin = start + rng.integers(0, n_window - length)
+            length = rng.integers(window_size // 20, window_size // 4)
+            begin = start + rng.integers(0, window_size - length)
             burst = np.cumsum(rng.normal(size=(n_chans, length)), axis=1)
             burst -= np.linspace(burst[:, 0], burst[:, -1], length).T
             scale = samples.std() * rng.uniform(1, 4) / burst.std()
             samples[:, begin : begin + length] += scale * burst
+        # One channel is flat for one to three windows.
         if rng.random() < 0.004:
-            samples[rng.integers(n_chans), start : start + n_window * rng.integers(1, 4)] = 0.0
+            samples[rng.integers(n_chans), start : start + window_size * rng.integers(1, 4)] = 0.0

@@ -1,4 +1,4 @@
-"""Normal or abnormal: the TUH Abnormal EEG Corpus (TUAB) of Temple University Hospital."""
+"""TUAB: normal or abnormal EEG (TUH Abnormal EEG Corpus, Temple University Hospital)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
 __all__ = ["CARD", "CHANNELS", "load", "recordings"]
 
-#: The 19 common channels and both ears.
+#: The 19 common channels and the two ear electrodes.
 CHANNELS = (*COMMON_CHANNELS, "A1", "A2")
 
-#: What the corpus is, and what :func:`load` makes of it.
+#: Description of the corpus and of the windows that :func:`load` returns.
 CARD: dict[str, Any] = dict(
     name="TUAB",
     version="3.0.1",
-    licence="free of charge on request, not to be passed on",
+    licence="free of charge on request; redistribution is not allowed",
     address="https://isip.piconepress.com/projects/nedc/html/tuh_eeg/",
     subjects=2329,
     channels=len(CHANNELS),
@@ -33,7 +33,7 @@ CARD: dict[str, Any] = dict(
 )
 
 _EXAMPLE = "edf/train/normal/01_tcp_ar/aaaaaaaa_s001_t000.edf"
-# Until v2 there are folders for the subject and the session between montage and file.
+# Up to v2, folders of the subject and the session lie between the montage and the file.
 _LAYOUT = (
     r"/(?P<folder>train|eval)/(?P<label>normal|abnormal)/(?P<montage>\d\d_tcp_\w+)/(?:[^/]+/){0,3}"
     + temple.FILE
@@ -43,31 +43,31 @@ _LAYOUT = (
 def recordings(
     path: str | Path, subjects: Iterable[str] | None = None, *, split_seed: int = 0
 ) -> list[Recording]:
-    """Find recordings and say which split they are in, without opening them.
+    """Return the recordings in a folder and their splits, without opening the files.
 
     Parameters
     ----------
     path : path
-        The corpus, or any folder above or within it.
+        Folder of the corpus, or any folder above or within it.
     subjects : iterable of str | None
-        None means all that are there.
+        Subjects to return. None returns every subject in the folder.
     split_seed : int
-        The subjects of ``train`` that are there, also those not asked for, are divided by it: 80 %
-        are "train" and 20 % "valid". ``eval`` is "test".
+        Seed that divides all subjects in the folder ``train``: 80 % become "train" and 20 %
+        "valid". The division does not depend on ``subjects``. The folder ``eval`` is "test".
 
     Returns
     -------
     list of Recording
-        Descriptions hold ``subject``, ``folder`` ("train" or "eval"), ``label`` ("normal" or
-        "abnormal"), ``montage``, ``session``, ``token`` and ``split``. A subject of ``train`` may
-        have recordings with both labels; they are in one split.
+        The description of a recording has ``subject``, ``folder`` ("train" or "eval"), ``label``
+        ("normal" or "abnormal"), ``montage``, ``session``, ``token`` and ``split``. A subject of
+        ``train`` may have recordings with both labels; all of them are in the same split.
 
     Raises
     ------
     FileNotFoundError
-        When nothing is found, or a subject has no recording.
+        When the folder contains no recording, or no recording of a requested subject.
     ValueError
-        When a subject is in both ``train`` and ``eval``, naming it.
+        When a subject is in both ``train`` and ``eval``. The message names the subject.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def load(
     on_error: str = "raise",
     verbose: int = 1,
 ) -> BaseConcatDataset:
-    """Read 30-second windows of 21 channels at 200 Hz, 0.3 to 75 Hz, without 60 Hz.
+    """Return 30-second windows of 21 channels at 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
 
     Parameters
     ----------
@@ -110,22 +110,25 @@ def load(
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        Volts, in the order of :data:`CHANNELS`. The target is 0 for normal and 1 for abnormal, of
-        the whole recording; descriptions are those of :func:`recordings`.
+        Signals in volts, channels in the order of :data:`CHANNELS`. Every window has the target
+        of its recording: 0 for normal, 1 for abnormal. Descriptions are those of
+        :func:`recordings`.
 
     Raises
     ------
     FileNotFoundError
         As in :func:`recordings`.
     ValueError
-        As there, and when a recording is damaged or lacks one of the channels, naming it.
+        As in :func:`recordings`, and when a recording is damaged or lacks a channel. The message
+        names the file.
 
     Notes
     -----
-    Files are read through MNE: :class:`braindecode.datasets.TUHAbnormal` opens every file in its
-    constructor, ends at the first bad one, and writes a date file beside each recording.
+    Files are read with MNE. :class:`braindecode.datasets.TUHAbnormal` is not used because it opens
+    every file in its constructor, fails at the first damaged file, and writes a file with the date
+    next to each recording.
 
-    Channels and splits are those of the paper's appendix A.3.
+    Channels and splits follow appendix A.3 of the paper.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Recordings without labels, to pretrain on: the TUH EEG Corpus of Temple University Hospital."""
+"""TUEG: recordings without labels, for pretraining (TUH EEG Corpus, Temple University Hospital)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["CARD", "leave_out", "load", "recordings"]
 
 log = logging.getLogger(__name__)
 
-#: What the corpus is, and what :func:`load` makes of it.
+#: Description of the corpus and of the windows that :func:`load` returns.
 CARD: dict[str, Any] = dict(
     name="TUEG",
     version="2.0.1",
-    licence="free of charge on request, not to be passed on",
+    licence="free of charge on request; redistribution is not allowed",
     address="https://isip.piconepress.com/projects/nedc/html/tuh_eeg/",
     subjects=14987,
     channels=len(COMMON_CHANNELS),
@@ -37,33 +37,33 @@ _EXAMPLE = "edf/000/aaaaaaaa/s001_2015_12_30/01_tcp_ar/aaaaaaaa_s001_t000.edf"
 _SUBJECT = r"\d{3}/(?:[a-z]{8}|\d{8})/s\d+_\d{4}\w*/"
 _LAYOUTS = (
     rf"/{_SUBJECT}(?P<montage>\d\d_tcp_\w+)/{temple.FILE}",
-    # Until v1.2. TUAB v2 has the like, but not directly below edf.
+    # Up to v1.2. TUAB v2 has similar paths, but not directly below the folder edf.
     rf"/edf/(?P<montage>\d\d_tcp_\w+)/{_SUBJECT}{temple.FILE}",
 )
 
-#: A folder of another corpus, or subjects by name.
+#: A folder of another corpus, or a list of subjects.
 Excluded = str | PathLike | Iterable[str]
 
 
 def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[Recording]:
-    """Find recordings without opening them, in the layout of v2.0 or v1.
+    """Return the recordings in a folder (layout of v2.0 or v1), without opening the files.
 
     Parameters
     ----------
     path : path
-        The corpus, or any folder above or within it.
+        Folder of the corpus, or any folder above or within it.
     subjects : iterable of str | None
-        None means all that are there.
+        Subjects to return. None returns every subject in the folder.
 
     Returns
     -------
     list of Recording
-        Descriptions hold ``subject``, ``montage``, ``session`` and ``token``.
+        The description of a recording has ``subject``, ``montage``, ``session`` and ``token``.
 
     Raises
     ------
     FileNotFoundError
-        When nothing is found, or a subject has no recording.
+        When the folder contains no recording, or no recording of a requested subject.
 
     Examples
     --------
@@ -84,29 +84,30 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
 def leave_out(
     recordings: Iterable[Recording], exclude: Sequence[Excluded]
 ) -> tuple[list[Recording], list[Recording]]:
-    """Divide recordings into those that are kept and those of excluded subjects.
+    """Separate the recordings of excluded subjects from the other recordings.
 
     Parameters
     ----------
     recordings : iterable of Recording
-        As :func:`recordings` finds them.
+        Recordings to divide, as returned by :func:`recordings`.
     exclude : sequence
-        Folders of other corpora, each scanned for the names of its recordings, and lists of
-        subjects: ``["tuh_eeg_abnormal/v3.0.1", "tuh_eeg_seizure/v2.0.3"]`` or
+        Excluded subjects: folders of other corpora, or lists of subjects. The subjects of a folder
+        are taken from the names of its recordings. Examples:
+        ``["tuh_eeg_abnormal/v3.0.1", "tuh_eeg_seizure/v2.0.3"]`` and
         ``[["aaaaaaaa", "aaaaaaab"]]``.
 
     Returns
     -------
-    kept, gone : list of Recording
-        Those to pretrain on, and those of excluded subjects.
+    kept, excluded : list of Recording
+        Recordings to pretrain on, and recordings of excluded subjects.
 
     Raises
     ------
     FileNotFoundError
-        When a folder is not there or holds no recording.
+        When a folder does not exist or contains no recording.
     ValueError
-        When a folder or list calls subjects by numbers and the recordings do by letters, or the
-        other way round: people would be missed.
+        When a folder or list names subjects by numbers and ``recordings`` names them by letters,
+        or the other way round. The subjects could not be matched.
     TypeError
         When ``exclude`` is a path instead of a list.
 
@@ -116,36 +117,38 @@ def leave_out(
     >>> from braindecode_pars.recordings.loading import Recording
     >>> from braindecode_pars.datasets.tueg import leave_out
     >>> names = "aaaaaaaa", "aaaaaaab"
-    >>> there = [Recording(Path(f"{name}.edf"), {"subject": name}) for name in names]
-    >>> kept, gone = leave_out(there, exclude=[["aaaaaaab"]])
+    >>> found = [Recording(Path(f"{name}.edf"), {"subject": name}) for name in names]
+    >>> kept, excluded = leave_out(found, exclude=[["aaaaaaab"]])
     >>> [recording.subject for recording in kept]
     ['aaaaaaaa']
     """
     recordings = list(recordings)
     if isinstance(exclude, str | PathLike):
         raise TypeError(
-            f"exclude is the path {str(exclude)!r}; give a list of folders or of lists of subjects."
+            f"exclude is the path {str(exclude)!r}; pass a list of folders or of lists of subjects."
         )
-    excluded: set[str] = set()
+    excluded_subjects: set[str] = set()
     for item in exclude:
+        # A string is the path of a folder; subjects are always in a list.
         is_folder = isinstance(item, str | PathLike)
         subjects = temple.subjects_in(item) if is_folder else set(item)
         _check_naming(recordings, subjects, str(item) if is_folder else "a list in exclude")
-        excluded |= subjects
-    kept = [recording for recording in recordings if recording.subject not in excluded]
-    gone = [recording for recording in recordings if recording.subject in excluded]
-    return kept, gone
+        excluded_subjects |= subjects
+    kept = [recording for recording in recordings if recording.subject not in excluded_subjects]
+    excluded = [recording for recording in recordings if recording.subject in excluded_subjects]
+    return kept, excluded
 
 
-def _check_naming(recordings: list[Recording], subjects: set[str], where: str) -> None:
-    ours = {recording.subject.isdigit(): recording.subject for recording in recordings}
-    theirs = {str(subject).isdigit(): subject for subject in subjects}
-    if ours and theirs and ours.keys() != theirs.keys():
+def _check_naming(recordings: list[Recording], subjects: set[str], source: str) -> None:
+    # One example subject for each kind of name: number (True) or letters (False).
+    recorded = {recording.subject.isdigit(): recording.subject for recording in recordings}
+    excluded = {str(subject).isdigit(): subject for subject in subjects}
+    if recorded and excluded and recorded.keys() != excluded.keys():
         raise ValueError(
-            f"{where} has subjects such as {', '.join(map(str, theirs.values()))}, but the "
-            f"recordings are of subjects such as {', '.join(ours.values())}: people would be "
-            "missed. Subjects were renamed from numbers to letters in 2022; use versions of the "
-            "corpora with the same names."
+            f"{source} has subjects such as {', '.join(map(str, excluded.values()))}, but the "
+            f"recordings have subjects such as {', '.join(recorded.values())}. Some subjects "
+            "would not be excluded. Subjects were renamed from numbers to letters in 2022; use "
+            "versions of the corpora with the same names."
         )
 
 
@@ -159,47 +162,46 @@ def load(
     on_error: str = "raise",
     verbose: int = 1,
 ) -> BaseConcatDataset:
-    """Read 30-second windows of 19 channels at 200 Hz, 0.3 to 75 Hz, without 60 Hz.
+    """Return 30-second windows of 19 channels at 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
 
     Parameters
     ----------
     path, subjects
         As in :func:`recordings`.
     exclude : sequence
-        Whose recordings are not read: folders of TUAB and TUSZ, or lists of subjects, as in
-        :func:`leave_out`. Subjects that were asked for are left out too.
+        Excluded subjects: folders of TUAB and TUSZ, or lists of subjects, as in
+        :func:`leave_out`. A subject in both ``subjects`` and ``exclude`` is excluded.
     n_jobs, cache, on_error, verbose
         As in :func:`~braindecode_pars.recordings.loading.read_corpus`. The corpus does not fit into
-        memory: name a cache. Recordings that lack one of the channels are among those that
-        ``on_error="warn"`` leaves out. ``verbose=1`` also says how many subjects and
-        recordings ``exclude`` left out.
+        memory: pass a ``cache``. ``on_error="warn"`` also skips recordings that lack a channel.
+        ``verbose=1`` also logs how many subjects and recordings are excluded.
 
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        Volts, in the order of
-        :data:`~braindecode_pars.recordings.preparation.COMMON_CHANNELS`. The target is -1,
-        "without a label"; descriptions are those of :func:`recordings`.
+        Signals in volts, channels in the order of
+        :data:`~braindecode_pars.recordings.preparation.COMMON_CHANNELS`. Every target is -1, which
+        means unlabelled. Descriptions are those of :func:`recordings`.
 
     Raises
     ------
     FileNotFoundError
         As in :func:`recordings` and :func:`leave_out`.
     ValueError
-        When a recording is damaged or lacks one of the channels, naming it, when ``exclude``
-        leaves nobody, and as in :func:`leave_out`.
+        When a recording is damaged or lacks a channel (the message names the file), when every
+        subject is excluded, and as in :func:`leave_out`.
 
     Warns
     -----
     UserWarning
-        Without ``exclude``.
+        When ``exclude`` is empty.
 
     Notes
     -----
-    Files are read through MNE: :class:`braindecode.datasets.TUH` opens every file in its
-    constructor, ends at the first bad one, and knows no removal of subjects.
+    Files are read with MNE. :class:`braindecode.datasets.TUH` is not used because it opens every
+    file in its constructor, fails at the first damaged file, and cannot exclude subjects.
 
-    The paper removes the subjects of TUAB and TUSZ before pretraining (appendix A.3).
+    The paper excludes the subjects of TUAB and TUSZ from pretraining (appendix A.3).
 
     Examples
     --------
@@ -213,25 +215,26 @@ def load(
     ...     on_error="warn",
     ... )
     """
+    # Exclude subjects before any file is opened.
     found = recordings(path, subjects)
-    kept, gone = leave_out(found, exclude)
+    kept, excluded = leave_out(found, exclude)
     if not exclude:
         warnings.warn(
-            "TUAB and TUSZ are parts of TUEG: without exclude=[TUAB_FOLDER, TUSZ_FOLDER] a "
-            "model that is pretrained on these windows has seen the people that it is fine-tuned "
-            "and tested on there.",
+            "TUEG contains the subjects of TUAB and TUSZ, including their test subjects. If you "
+            "evaluate on TUAB or TUSZ, exclude these subjects from pretraining with "
+            "exclude=[TUAB_FOLDER, TUSZ_FOLDER].",
             stacklevel=2,
         )
     elif verbose:
         log.info(
-            "Excluded from %s: %s of %s. Left: %s.",
+            "Excluded from %s: %s of %s. Remaining: %s.",
             CARD["name"],
-            _count(gone),
+            _count(excluded),
             _count(found),
             _count(kept),
         )
     if not kept:
-        raise ValueError(f"exclude leaves none of {_count(found)}.")
+        raise ValueError(f"exclude removes all of {_count(found)}; none is left to read.")
     return read_corpus(
         kept,
         _read,
@@ -244,9 +247,9 @@ def load(
 
 
 def _count(recordings: list[Recording]) -> str:
-    people, files = len({recording.subject for recording in recordings}), len(recordings)
+    subjects, files = len({recording.subject for recording in recordings}), len(recordings)
     return (
-        f"{people} subject{'' if people == 1 else 's'} "
+        f"{subjects} subject{'' if subjects == 1 else 's'} "
         f"({files} recording{'' if files == 1 else 's'})"
     )
 

@@ -1,4 +1,4 @@
-"""Seizure or background: the TUH EEG Seizure Corpus (TUSZ) of Temple University Hospital."""
+"""TUSZ: seizure or background (TUH EEG Seizure Corpus, Temple University Hospital)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
 __all__ = ["CARD", "MIN_OVERLAP", "load", "overlap", "read_seizures", "recordings"]
 
-#: What the corpus is, and what :func:`load` makes of it.
+#: Description of the corpus and of the windows that :func:`load` returns.
 CARD: dict[str, Any] = dict(
     name="TUSZ",
     version="2.0.3",
-    licence="free of charge on request, not to be passed on",
+    licence="free of charge on request; redistribution is not allowed",
     address="https://isip.piconepress.com/projects/nedc/html/tuh_eeg/",
     subjects=675,
     channels=len(COMMON_CHANNELS),
@@ -32,7 +32,8 @@ CARD: dict[str, Any] = dict(
     "Front Neurosci 10:196",
 )
 
-#: Seconds; the resolution of the annotations, so that any overlap they can express counts.
+#: Default of ``min_overlap`` in seconds: the resolution of the annotations, so that any overlap
+#: counts.
 MIN_OVERLAP = 1e-4
 WINDOW_SECONDS = 30.0
 
@@ -41,8 +42,8 @@ _LAYOUT = (
     r"/(?P<folder>train|dev|eval)/(?:[a-z]{8}|\d{8})/s\d+_\d{4}\w*/(?P<montage>\d\d_tcp_\w+)/"
     + temple.FILE
 )
-#: What becomes of the folder dev: from folders to the splits of all that is in them.
-_GIVEN = {
+#: For each value of ``dev``, the folders with a fixed split; subjects in other folders are divided.
+_FIXED_SPLITS = {
     "train": {"eval": "test"},
     "valid": {"eval": "test", "dev": "valid", "train": "train"},
     "leave_out": {"eval": "test"},
@@ -56,35 +57,36 @@ def recordings(
     dev: str = "train",
     split_seed: int = 0,
 ) -> list[Recording]:
-    """Find recordings and say which split they are in, without opening them.
+    """Return the recordings in a folder and their splits, without opening the files.
 
     Parameters
     ----------
     path : path
-        The corpus, or any folder above or within it.
+        Folder of the corpus, or any folder above or within it.
     subjects : iterable of str | None
-        None means all that are there.
+        Subjects to return. None returns every subject in the folder.
     dev : "train" | "valid" | "leave_out"
-        What becomes of the folder ``dev``. "train": its subjects join those of ``train``, and
-        all are divided (the paper counts the 675 subjects of all three folders, and divides what
-        is not for testing 80/20). "valid": it is the validation set, and nothing is divided.
-        "leave_out": it is not used, and ``train`` alone is divided.
+        Use of the folder ``dev``. "train": the subjects of ``train`` and ``dev`` are pooled and
+        divided. This follows the paper, which counts the 675 subjects of all three folders and
+        divides the subjects outside the test set 80/20. "valid": ``dev`` is the validation set,
+        ``train`` is the training set, and nothing is divided. "leave_out": ``dev`` is ignored, and
+        only ``train`` is divided.
     split_seed : int
-        Divides the subjects that are there, also those not asked for: 80 % are "train" and 20 %
-        "valid". ``eval`` is always "test".
+        Seed that divides subjects: 80 % become "train" and 20 % "valid". The division does not
+        depend on ``subjects``. The folder ``eval`` is always "test".
 
     Returns
     -------
     list of Recording
-        Descriptions hold ``subject``, ``folder`` ("train", "dev" or "eval"), ``montage``,
-        ``session``, ``token`` and ``split``.
+        The description of a recording has ``subject``, ``folder`` ("train", "dev" or "eval"),
+        ``montage``, ``session``, ``token`` and ``split``.
 
     Raises
     ------
     FileNotFoundError
-        When nothing is found, or a subject has no recording.
+        When the folder contains no recording, or no recording of a requested subject.
     ValueError
-        When a subject is in two splits, naming it, or ``dev`` is unknown.
+        When a subject is in two splits (the message names it), or ``dev`` is unknown.
 
     Examples
     --------
@@ -99,12 +101,14 @@ def recordings(
     >>> [recording.description[name] for name in ("subject", "folder", "split")]
     ['aaaaaaaa', 'dev', 'valid']
     """
-    if dev not in _GIVEN:
-        raise ValueError(f"dev must be one of {', '.join(map(repr, _GIVEN))}, got {dev!r}.")
+    if dev not in _FIXED_SPLITS:
+        raise ValueError(f"dev must be one of {', '.join(map(repr, _FIXED_SPLITS))}, got {dev!r}.")
     found = temple.find(path, [_LAYOUT], _EXAMPLE)
     if dev == "leave_out":
         found = [recording for recording in found if recording.description["folder"] != "dev"]
-    chosen = choose_subjects(temple.divide(found, _GIVEN[dev], split_seed), subjects, path)
+    # Divide before choosing, so that the division does not depend on the chosen subjects.
+    divided = temple.divide(found, _FIXED_SPLITS[dev], split_seed)
+    chosen = choose_subjects(divided, subjects, path)
     temple.check_no_shared_subjects(chosen)
     return chosen
 
@@ -122,42 +126,43 @@ def load(
     on_error: str = "raise",
     verbose: int = 1,
 ) -> BaseConcatDataset:
-    """Read 30-second windows of 19 channels at 200 Hz, 0.3 to 75 Hz, without 60 Hz.
+    """Return 30-second windows of 19 channels at 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
 
     Parameters
     ----------
     path, subjects, dev, split_seed
         As in :func:`recordings`.
     min_overlap : float
-        A window is a seizure when seizures last at least so many of its 30 seconds, together. The
-        default is 0.0001 s, the resolution of the annotations: any overlap counts.
+        Shortest total duration of seizures, in seconds, that makes a 30-second window a seizure
+        window. The default is 0.0001 s, the resolution of the annotations: any overlap counts.
     annotations : "csv_bi" | "csv"
-        Which of the files beside a recording is read: seizures of all channels together, or of
-        single channels with the kind of seizure. In the latter a seizure on any channel is one.
+        Extension of the annotation file that is read. A ``.csv_bi`` file annotates seizures for all
+        channels together. A ``.csv`` file annotates single channels, with the type of seizure;
+        a seizure on any channel counts.
     n_jobs, cache, on_error, verbose
         As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        Volts, in the order of
-        :data:`~braindecode_pars.recordings.preparation.COMMON_CHANNELS`. The target is 1 for a
-        seizure and 0 for background, which is also what nobody annotated; descriptions are those
-        of :func:`recordings`.
+        Signals in volts, channels in the order of
+        :data:`~braindecode_pars.recordings.preparation.COMMON_CHANNELS`. The target is 1 for
+        seizure and 0 for background. Time without annotation counts as background. Descriptions
+        are those of :func:`recordings`.
 
     Raises
     ------
     FileNotFoundError
         As in :func:`recordings`.
     ValueError
-        As there, and when a recording is damaged, lacks one of the channels or its annotations,
-        naming it.
+        As in :func:`recordings`, and when a recording is damaged, or lacks a channel or its
+        annotations. The message names the file.
 
     Notes
     -----
-    Files are read through MNE; braindecode has no reader of this corpus. Channels, filters and the
-    80/20 division are those of appendix A.3; it does not say how much of a seizure makes a window
-    one, nor what it does with the folder ``dev``.
+    Files are read with MNE; braindecode has no reader for this corpus. Channels, filters and the
+    80/20 division follow appendix A.3 of the paper. The appendix defines neither the overlap that
+    makes a window a seizure window, nor the use of the folder ``dev``.
 
     Examples
     --------
@@ -190,24 +195,25 @@ def load(
 
 
 def read_seizures(file: Path) -> np.ndarray:
-    """Read when there were seizures from a ``.csv_bi`` or ``.csv`` file.
+    """Return the start and stop times of seizures in a ``.csv_bi`` or ``.csv`` file.
 
-    Every label but ``bckg`` is a seizure; the channel does not matter.
+    Every label except ``bckg`` (background) is a seizure, on any channel.
 
     Parameters
     ----------
     file : Path
-        The file beside a recording.
+        Annotation file, in the same folder as its recording.
 
     Returns
     -------
     ndarray, shape (n_seizures, 2)
-        Start and stop in seconds, in the order of the file. They may overlap.
+        Start and stop in seconds, in the order of the file. Seizures may overlap.
 
     Raises
     ------
     ValueError
-        When the file is absent, holds no annotation or one that ends before it begins.
+        When the file is missing, contains no annotation, or contains an annotation that stops
+        before it starts.
 
     Examples
     --------
@@ -226,41 +232,44 @@ def read_seizures(file: Path) -> np.ndarray:
     array([[ 36.8868, 183.3055]])
     """
     if not file.is_file():
-        raise ValueError(f"its annotations {file.name} are not beside it.")
+        raise ValueError(f"its annotation file {file.name} is missing.")
+    # Empty files and other columns raise various errors; all of them name the file.
     try:
         table = pd.read_csv(file, comment="#", skipinitialspace=True)
         times = table[["start_time", "stop_time"]].to_numpy(dtype=float)
         is_seizure = table["label"].str.strip().ne("bckg").to_numpy(dtype=bool)
     except (ValueError, KeyError, AttributeError) as error:
         raise ValueError(
-            f"its annotations {file.name} cannot be read ({error}); expected the columns channel, "
-            "start_time, stop_time, label and confidence."
+            f"its annotation file {file.name} cannot be read ({error}); expected the columns "
+            "channel, start_time, stop_time, label and confidence."
         ) from error
     if not len(table) or table["label"].isna().any():
-        raise ValueError(f"its annotations {file.name} are empty or cut off.")
-    if not (times[:, 0] <= times[:, 1]).all():  # NaN fails too
-        raise ValueError(f"its annotations {file.name} have one that ends before it begins.")
+        raise ValueError(f"its annotation file {file.name} is empty or truncated.")
+    if not (times[:, 0] <= times[:, 1]).all():  # False for NaN as well
+        raise ValueError(
+            f"its annotation file {file.name} contains an annotation that stops before it starts."
+        )
     return times[is_seizure]
 
 
 def overlap(start: np.ndarray, stop: np.ndarray, stretches: np.ndarray) -> np.ndarray:
-    r"""For how long windows overlap with the union of stretches.
+    r"""Return how long each window overlaps with the union of some stretches of time.
 
     .. math:: o_i = |[a_i, b_i] \cap \bigcup_j [s_j, e_j]| = F(b_i) - F(a_i)
 
-    where F(t) is how much of the union lies before t.
+    where :math:`F(t)` is the duration of the union before time :math:`t`.
 
     Parameters
     ----------
     start, stop : ndarray, shape (n_windows,)
-        Seconds.
+        Start and stop of each window in seconds.
     stretches : array_like, shape (n_stretches, 2)
-        Their starts and stops in seconds, in any order; they may overlap.
+        Start and stop of each stretch in seconds, in any order. Stretches may overlap.
 
     Returns
     -------
     ndarray, shape (n_windows,)
-        Seconds.
+        Overlap of each window in seconds.
 
     Examples
     --------
@@ -270,6 +279,7 @@ def overlap(start: np.ndarray, stop: np.ndarray, stretches: np.ndarray) -> np.nd
     >>> overlap(start, stop, [(28, 31), (25, 29), (28, 29)])
     array([5., 1.])
     """
+    # Merge overlapping stretches.
     union: list[list[float]] = []
     for begin, end in sorted(map(tuple, stretches)):
         if union and begin <= union[-1][1]:
@@ -278,20 +288,22 @@ def overlap(start: np.ndarray, stop: np.ndarray, stretches: np.ndarray) -> np.nd
             union.append([begin, end])
     if not union:
         return np.zeros(len(start))
+
+    # F is piecewise linear, with knots at the starts and stops of the union.
     knots = np.array(union)  # (n_disjoint, 2)
     total = np.cumsum(knots[:, 1] - knots[:, 0])
-    before = np.column_stack([np.r_[0.0, total[:-1]], total])
+    before = np.column_stack([np.r_[0.0, total[:-1]], total])  # F at the knots, (n_disjoint, 2)
     return np.interp(stop, knots.ravel(), before.ravel()) - np.interp(
         start, knots.ravel(), before.ravel()
     )
 
 
 def _read(recording: Recording, annotations: str, min_overlap: float) -> EEGWindowsDataset | None:
-    # First, since it takes no time.
+    # A recording without annotations fails before its signals are loaded, which is slow.
     seizures = read_seizures(recording.file.with_suffix(f".{annotations}"))
 
     def target(start: np.ndarray, stop: np.ndarray) -> np.ndarray:
-        # A billionth of a second for rounding: 30.0001 - 30 is less than 0.0001.
+        # The tolerance of 1e-9 s is for rounding: in floats, 30.0001 - 30 is less than 0.0001.
         return (overlap(start, stop, seizures) >= min_overlap - 1e-9).astype(int)
 
     raw = temple.prepare(recording.file, COMMON_CHANNELS)

@@ -1,4 +1,4 @@
-"""Sleep stages from "You Snooze You Win", the PhysioNet/CinC Challenge 2018 (1.0.0)."""
+"""YSYW: sleep stages ("You Snooze You Win", PhysioNet/CinC Challenge 2018, 1.0.0)."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from braindecode_pars.recordings.splits import split_subjects
 
 __all__ = ["CARD", "CHANNELS", "load", "recordings"]
 
-#: Distributed against the mastoid of the other side: F3-M2, F4-M1 and so on.
+#: Channels; in the files each is referenced to the contralateral mastoid: F3-M2, F4-M1 and so on.
 CHANNELS = ("F3", "F4", "C3", "C4", "O1", "O2")
 
-#: What the corpus is, and what :func:`load` makes of it.
+#: Description of the corpus and of the windows that :func:`load` returns.
 CARD: dict[str, Any] = dict(
     name="YSYW",
     version="1.0.0",
@@ -50,27 +50,27 @@ _PARTS = {"labeled": ("train", "valid", "test"), "pretraining": ("unlabeled", "t
 
 
 def recordings(path: str | Path, *, split_seed: int = 0) -> list[Recording]:
-    """Find recordings and say which split they are in, without opening them.
+    """Return the recordings in a folder and their splits, without opening the files.
 
     Parameters
     ----------
     path : path
-        The folder that holds ``training`` and ``test``; one of them is enough.
+        Folder that contains ``training`` and ``test``, or one of them.
     split_seed : int
-        The labelled subjects that are there (``tr...``) are divided by it: 60 % are "train", 20 %
-        "valid" and 20 % "test". Other subjects in the folder make another division.
+        Seed that divides the labelled subjects (``tr...``): 60 % become "train", 20 % "valid" and
+        20 % "test". The division depends on which subjects are in the folder.
 
     Returns
     -------
     list of Recording
-        Descriptions hold ``subject``, the name of the record, such as "tr03-0005" (everybody was
-        recorded once), and ``split``, which is "unlabeled" for the records ``te...``: those that
-        the challenge calls its test set were published without stages.
+        The description of a recording has ``subject`` and ``split``. The subject is the name of
+        the record, such as "tr03-0005"; each subject has one record. The split of the records
+        ``te...``, the test set of the challenge, is "unlabeled": their stages are not published.
 
     Raises
     ------
     FileNotFoundError
-        When there is none.
+        When the folder contains no recording.
 
     Examples
     --------
@@ -94,9 +94,11 @@ def recordings(path: str | Path, *, split_seed: int = 0) -> list[Recording]:
     ]
     if not files:
         raise FileNotFoundError(
-            f"{path} holds no recording of the challenge; expected files such as "
-            f"{folder / 'training/tr03-0005/tr03-0005.mat'} with .hea and .arousal beside them."
+            f"{path} contains no recording of YSYW; expected files such as "
+            f"{folder / 'training/tr03-0005/tr03-0005.mat'}, with the files .hea and .arousal in "
+            "the same folder."
         )
+    # Only labelled subjects are divided; the other records are unlabelled.
     labelled = [file.stem for file in files if file.stem.startswith("tr")]
     splits = split_subjects(labelled, {"train": 0.6, "valid": 0.2, "test": 0.2}, split_seed)
     return [
@@ -116,50 +118,54 @@ def load(
     on_error: str = "raise",
     verbose: int = 1,
 ) -> BaseConcatDataset:
-    """Read 30-second windows of six channels at 200 Hz, 0.3 to 75 Hz, without 60 Hz.
+    """Return 30-second windows of six channels at 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
 
-    A stage lasts from its annotation to the next one, the last stage for one window, as in
-    braindecode. What comes before the first stage and what is called undefined has no label.
+    As in braindecode, a stage lasts until the annotation of the next stage, and the last stage
+    lasts for one window. Time before the first stage, and stages annotated as "undefined", give no
+    labelled window.
 
     Parameters
     ----------
     path : path
-        The folder that holds ``training`` and ``test``.
+        Folder that contains ``training`` and ``test``, or one of them.
     subjects : iterable of str | None
-        Names of records, such as "tr03-0005"; None means all that are there and in the part. Who
-        is in which split depends on everybody who is there, not on this choice.
+        Names of records, such as "tr03-0005". None reads every subject of the part. The split of
+        a subject does not depend on this choice.
     part : "labeled" | "pretraining"
-        Windows with stages, of training, validation and test subjects; or windows of whole nights
-        with target -1, of unlabelled and training subjects only.
+        Kind of windows. "labeled" gives windows with stages, of training, validation and test
+        subjects. "pretraining" gives windows of whole nights with target -1, of unlabelled and
+        training subjects only.
     split_seed : int
         As in :func:`recordings`.
     n_jobs, cache, on_error, verbose
-        See :func:`~braindecode_pars.recordings.loading.read_corpus`.
+        As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        Volts. Targets are the places in ``CARD["classes"]``; descriptions hold ``subject`` and
-        ``split``.
+        Signals in volts. A target is an index into ``CARD["classes"]``. Descriptions have
+        ``subject`` and ``split``.
 
     Raises
     ------
     FileNotFoundError
-        When the folder or a subject has no recording.
+        When the folder contains no recording, or no recording of a requested subject.
     ValueError
-        When a recording is damaged, lacks a channel or its stages, naming it, or when a subject
-        that was asked for does not belong to the part, such as a test subject to pretraining.
+        When a recording is damaged, or lacks a channel or its stages; the message names the file.
+        Also when a requested subject is not in the part, such as a test subject in pretraining.
 
     Notes
     -----
-    Files are read with wfdb, and only the six channels of them:
-    :class:`braindecode.datasets.SleepPhysionetChallenge2018` downloads what is not there, beginning
-    with its list of records, and numbers people instead of naming their records.
+    Files are read with wfdb, which loads only the six channels.
+    :class:`braindecode.datasets.SleepPhysionetChallenge2018` is not used because it downloads
+    missing files, first of all its list of records, and numbers subjects instead of using the
+    names of their records.
 
-    The paper's own counts disagree: 60/20/20 of 994 are 596, 199 and 199 subjects, but it
-    fine-tunes on up to 657, tests on 117, and has 200 validation subjects in the ablation; the 989
-    unlabelled and 596 training subjects are 1,585, of whom it pretrains on 1,386 (table) or 1,396
-    (text). What its appendix A.3 describes is what is done here.
+    The subject counts in the paper are inconsistent. A 60/20/20 division of 994 labelled subjects
+    gives 596, 199 and 199 subjects. The paper fine-tunes on up to 657 subjects, tests on 117, and
+    has 200 validation subjects in the ablation. The 989 unlabelled and 596 training subjects add up
+    to 1,585; the paper pretrains on 1,386 (table) or 1,396 (text). This function implements the
+    description in appendix A.3.
 
     Examples
     --------
@@ -172,12 +178,13 @@ def load(
     """
     if part not in _PARTS:
         raise ValueError(f"part must be 'labeled' or 'pretraining', got {part!r}.")
-    named = None if subjects is None or isinstance(subjects, str) else list(subjects)
+    # A list, since subjects may be an iterator; choose_subjects rejects a string.
+    requested = None if subjects is None or isinstance(subjects, str) else list(subjects)
     chosen = choose_subjects(
-        recordings(path, split_seed=split_seed), subjects if named is None else named, path
+        recordings(path, split_seed=split_seed), subjects if requested is None else requested, path
     )
     return read_corpus(
-        _of_part(chosen, part, asked_for=named is not None),
+        _select_part(chosen, part, requested=requested is not None),
         partial(_read, part=part),
         dict(corpus=CARD["name"], version=CARD["version"], part=part),
         n_jobs=n_jobs,
@@ -187,14 +194,15 @@ def load(
     )
 
 
-def _of_part(chosen: list[Recording], part: str, *, asked_for: bool) -> list[Recording]:
+def _select_part(chosen: list[Recording], part: str, *, requested: bool) -> list[Recording]:
+    """Return the recordings of a part; requested subjects outside the part are an error."""
     inside = [r for r in chosen if r.description["split"] in _PARTS[part]]
     outside = [r for r in chosen if r.description["split"] not in _PARTS[part]]
-    if outside and (asked_for or not inside):
+    if outside and (requested or not inside):
         shown = ", ".join(f"{r.subject} ({r.description['split']})" for r in outside[:10])
         raise ValueError(
-            f"The part {part!r} holds the splits {' and '.join(_PARTS[part])} only, not {shown}; "
-            "leave such subjects out or ask for the other part."
+            f"part={part!r} contains only the splits {' and '.join(_PARTS[part])}, not {shown}; "
+            "remove these subjects or choose the other part."
         )
     return inside
 
@@ -217,21 +225,23 @@ def _electrode(name: str) -> str:
 
 
 def _stages(file: Path) -> mne.Annotations:
-    """Sleep stages; the notes on arousals and breathing that stand between them are left out."""
+    """Return the sleep stages of a record, without the annotations of arousals and breathing."""
     if not file.with_suffix(".arousal").is_file():
         raise ValueError(
-            f"it has no stages: {file.stem}.arousal is not beside it; fetch that file too, or read "
+            f"it has no stages: {file.stem}.arousal is missing; download that file too, or use "
             "part='pretraining'."
         )
-    # wfdb takes a note at the very first sample for a definition, so a stage there is not seen.
+    # wfdb treats an annotation at sample 0 as a definition, so a stage at sample 0 is lost.
     notes = wfdb.rdann(str(file.with_suffix("")), "arousal")
     names = [note.strip("\x00 ") for note in notes.aux_note]
+
+    # "undefined" is kept here because it ends the stage before it; event_windows drops it.
     is_stage = np.array([name in (*SLEEP_STAGES, "undefined") for name in names], dtype=bool)
     if not is_stage.any():
-        raise ValueError(f"it has no stages: {file.stem}.arousal holds none of them.")
+        raise ValueError(f"it has no stages: {file.stem}.arousal contains no sleep stage.")
     onsets = notes.sample[is_stage] / notes.fs
     durations = np.diff(onsets, append=onsets[-1:] + WINDOW_SECONDS)
-    # To the millisecond: a difference of times is not to lose a sample.
+    # Rounded to the millisecond, since a rounding error could shorten a stage by one sample.
     return mne.Annotations(
         onsets, np.round(durations, 3), [n for n, keep in zip(names, is_stage, strict=True) if keep]
     )

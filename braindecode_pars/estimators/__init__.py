@@ -1,4 +1,4 @@
-"""Pretraining, then what it is for, as scikit-learn estimators."""
+"""scikit-learn estimators: pretraining, then classification or embedding."""
 
 import braindecode_pars._hosts  # noqa: F401
 from braindecode_pars.estimators._classifier import PARSClassifier

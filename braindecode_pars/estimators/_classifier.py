@@ -20,11 +20,11 @@ from braindecode_pars.estimators._parameters import check_parameters
 from braindecode_pars.estimators._pretraining import (
     encoder_for,
     make_checkpoint_dir,
+    needs_pretraining,
     patch_size_of,
     pretrain,
     set_load_report,
-    wants_pretraining,
-    warn_of_no_pretraining,
+    warn_if_unlabeled_unused,
 )
 from braindecode_pars.estimators._reading import (
     batches,
@@ -73,90 +73,95 @@ __all__ = ["PARSClassifier"]
 class PARSClassifier(LogitClassifier, WindowsEstimator):
     """Pretrain an encoder without labels, then fine-tune it with labels.
 
-    The whole method of the paper as one scikit-learn classifier: a pretext task on single
-    channels (section 2), then a :class:`~braindecode_pars.PARSNet` on all of them (section 2.4).
-    ``PARSClassifier(**paper.CLASSIFIER)`` has the published settings; the defaults are for a
-    laptop.
+    This scikit-learn classifier runs the whole method of the paper: a pretext task on single
+    channels (section 2), then a :class:`~braindecode_pars.PARSNet` on all channels (section 2.4).
+    ``PARSClassifier(**paper.CLASSIFIER)`` has the published settings. The defaults are small
+    enough for a laptop.
 
     Parameters
     ----------
     pretext : str | type[PretextTask] | PretextTask | None
-        Pretext task by name (``"pars"``, ``"mae"``, ``"mp3"``, ``"droppos"``, ``"joint"``), class
-        or instance; None trains from scratch.
+        Pretext task as a name (``"pars"``, ``"mae"``, ``"mp3"``, ``"droppos"``, ``"joint"``), a
+        class or an instance. With None, the model is trained from scratch.
     pretext_params : dict | None
         Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
     encoder : path | str | fitted estimator, net or model | None
-        An encoder that is pretrained already: no further pretraining, and its sizes win over
-        ``patch_seconds``, ``embed_dim``, ... below. It is copied, never changed. A folder, a
-        model id of the Hugging Face Hub (``"hf://owner/name"`` downloads, ``"owner/name"`` takes
-        what has been downloaded before), or an object, see
-        :func:`~braindecode_pars.pretrained.load_encoder`.
+        Pretrained encoder. With an encoder, ``fit`` does not pretrain, and the sizes of the
+        encoder replace ``patch_seconds``, ``embed_dim``, ``num_layers``, ``num_heads`` and
+        ``mlp_dim``. The encoder is copied and never changed. A string is a folder or a model id
+        of the Hugging Face Hub: ``"hf://owner/name"`` downloads the model, ``"owner/name"`` uses
+        an earlier download. See :func:`~braindecode_pars.pretrained.load_encoder` for the objects
+        that are accepted.
     freeze_encoder : bool
-        Train only what comes after the encoder.
+        Whether the encoder stays fixed in fine-tuning. Only the other layers are then trained.
     sfreq : float | None
-        Sampling rate in Hz, for windows that do not carry one (arrays, lists).
+        Sampling rate in Hz, for windows without one (arrays, lists).
     patch_seconds : float
-        Length of a patch in seconds. Where no sampling rate is known, a patch is a thirtieth of
-        the window, and a warning says so.
+        Length of a patch in seconds. When the sampling rate is unknown, a patch is a thirtieth of
+        the window, and ``fit`` warns.
     embed_dim, num_layers, num_heads, mlp_dim : int
-        Of the encoder; small by default, ``paper.CLASSIFIER`` has the published ones.
+        Sizes of the encoder. The defaults are small; ``paper.CLASSIFIER`` has the published sizes.
     channel_drop_prob : float
-        Probability to drop a channel in fine-tuning.
+        Probability of dropping a channel in fine-tuning.
     electrode_position : bool
-        Let the model know where the electrodes are, see :class:`~braindecode_pars.PARSNet`.
+        Whether the model receives the electrode positions, see :class:`~braindecode_pars.PARSNet`.
     pretrain_epochs, pretrain_batch_size, pretrain_lr : int, int, float
-        Of pretraining; the schedule is linear warm-up and cosine annealing.
+        Number of epochs, batch size and learning rate of pretraining. The learning rate follows a
+        linear warm-up and cosine annealing.
     finetune_epochs, finetune_batch_size, finetune_lr : int, int, float
-        Of fine-tuning, at a constant learning rate.
+        Number of epochs, batch size and learning rate of fine-tuning. The learning rate is
+        constant.
     weight_decay : float
-        Of both.
+        Weight decay of pretraining and of fine-tuning.
     augmentation : braindecode Transform | list of Transform | None
-        Applied to the training batches of fine-tuning.
+        Augmentation of the training batches in fine-tuning.
     class_weight : "balanced" | dict | None
-        Weights of the cross-entropy; ``"balanced"`` is n / (K n_c) of the training labels
-        (section 2.5), a dict maps labels to weights.
+        Class weights of the cross-entropy. ``"balanced"`` is n / (K n_c) of the training labels
+        (section 2.5); a dict maps labels to weights.
     validation : float
-        Share of the subjects (of the windows, stratified by label, where subjects are unknown)
-        held out inside ``fit``: not pretrained on, not trained on. The state with the lowest
-        validation loss is restored. 0 keeps everything for training and the last state.
+        Share of the subjects that ``fit`` holds out for internal validation. When the subjects
+        are unknown, it is a share of the windows, stratified by label. The held-out windows are
+        used neither for pretraining nor for fine-tuning. The state with the lowest validation
+        loss is restored. With 0, all windows are training windows and the last state is kept.
     unlabeled_label : hashable
-        Windows with this label are used for pretraining only.
+        Label that marks unlabelled windows. They are used for pretraining only.
     callbacks : list of skorch callbacks | None
-        For fine-tuning.
+        Callbacks for fine-tuning.
     precision : "float32" | "bfloat16"
-        Of training; weights and predictions are float32 in both.
+        Floating-point precision of training. Weights and predictions are always float32.
     compile : bool
-        Compile the encoder for training, worth a minute where training takes hours.
+        Whether the encoder is compiled for training. Compiling takes about a minute, so it pays
+        off when training takes hours.
     device : str
-        ``"auto"`` takes CUDA, then MPS, then the CPU.
+        Name of a torch device. ``"auto"`` uses CUDA, then MPS, then the CPU.
     random_state : int | RandomState | None
-        With an int, fitting twice on the CPU gives the same model to the bit.
+        Seed of all random draws. With an int, two fits on the CPU give exactly the same weights.
     verbose : int
-        0 is silent, 1 shows a progress bar for each phase.
+        Verbosity: 0 prints nothing, 1 shows one progress bar per phase.
     checkpoint_dir : path | None
-        Folder for the pretrained encoder, written before fine-tuning starts.
+        Folder for the pretrained encoder, which is written before fine-tuning starts.
 
     Attributes
     ----------
     classes_ : ndarray, shape (n_classes,)
-        Labels in the order of ``predict_proba``'s columns.
+        Labels, in the order of the columns of ``predict_proba``.
     net_ : skorch.NeuralNetClassifier
-        The fine-tuned net; its module is a PARSNet.
+        Fine-tuned net; its module is a PARSNet.
     encoder_ : PatchEncoder
-        The fine-tuned encoder.
+        Fine-tuned encoder.
     encoder_card_ : EncoderCard
-        What the encoder was pretrained on.
+        Training data and pretext task of the encoder.
     history_ : pandas.DataFrame
-        Losses, one row an epoch over both phases.
+        Losses, one row per epoch, over both phases.
     load_report_ : LoadReport
-        Which tensors were loaded, where the encoder or all of the model came from a folder.
+        Tensors that were loaded. Only present when the encoder or the model came from a folder.
     sfreq_ : float | None
-        Sampling rate of the training windows in Hz; None where it is not known.
+        Sampling rate of the training windows in Hz; None when it is unknown.
     n_chans_, n_times_ : int
-        Channels and samples of a training window.
+        Number of channels and of samples in a training window.
     chs_info_ : list of dict | None
-        Channels as in ``mne.Info["chs"]``; None where the training windows do not tell them,
-        empty where recordings differ in them.
+        Channels as in ``mne.Info["chs"]``. None when the channels of the training windows are
+        unknown; an empty list when the recordings have different channels.
 
     Examples
     --------
@@ -242,50 +247,52 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         Parameters
         ----------
         X : windows
-            A braindecode windows dataset, ``as_sklearn``'s X, a list of windows, an mne.Epochs
-            or an array of shape (n_windows, n_chans, n_times).
+            Training windows: a braindecode windows dataset, the X of ``as_sklearn``, a list of
+            windows, an mne.Epochs or an array of shape (n_windows, n_chans, n_times).
         y : array-like, shape (n_windows,) | None
-            Labels of any kind; None takes those of the dataset.
+            Labels of any type. None uses the labels of the dataset.
         groups : array-like, shape (n_windows,) | None
-            Subjects, for the internal validation split; None takes those of the dataset.
+            Subject of each window, for the internal validation split. None uses the subjects of
+            the dataset.
         unlabeled : windows | SignalStore | None
-            More windows to pretrain on, of any montage; a store is cut into windows as long as
-            those of ``X``.
+            Further windows for pretraining, with any montage. A store is cut into windows of the
+            same length as those of ``X``.
 
         Returns
         -------
         PARSClassifier
-            Itself.
+            The fitted classifier itself.
 
         Raises
         ------
         TypeError
-            When ``X`` is nothing of the above, holds continuous recordings, or a parameter is not
-            of its type.
+            When ``X`` is of another type or contains continuous recordings, or when a parameter
+            has the wrong type.
         ValueError
-            When windows are missing, malformed or hold NaN; when labels are missing, all the same,
-            or exactly -1 and +1 (-1 means "unlabelled"); when sampling rates differ from each other
-            or from the encoder's; when a window is shorter than a patch; when a loss is not finite.
+            When windows are missing, are malformed or contain NaN; when labels are missing, are
+            all the same, or are exactly -1 and +1 (-1 means "unlabelled"); when sampling rates
+            differ from each other or from that of the encoder; when a window is shorter than a
+            patch; when a loss is not finite.
         FileNotFoundError
-            When ``encoder`` names no folder or model.
+            When ``encoder`` is not an existing folder or model.
         KeyboardInterrupt
-            After Ctrl-C; what was learned until then is kept.
+            After Ctrl-C. The weights trained so far are kept.
         """
         check_parameters(self)
         make_checkpoint_dir(self.checkpoint_dir)
         owner, device = type(self).__name__, find_device(self.device)
         with fresh_fit(self):
-            # Windows: labelled, without a label, and further ones to pretrain on.
-            given = read_labeled(X, y, groups, self.sfreq, self.unlabeled_label)
-            self.n_chans_, self.n_times_ = given.every.check()
-            self.chs_info_, self.classes_ = given.every.chs_info, given.classes
+            # Read the windows: labelled, unlabelled, and further ones for pretraining.
+            windows = read_labeled(X, y, groups, self.sfreq, self.unlabeled_label)
+            self.n_chans_, self.n_times_ = windows.all.check()
+            self.chs_info_, self.classes_ = windows.all.chs_info, windows.classes
             if self.electrode_position:
                 check_electrodes(self.chs_info_)
-            extra = read_unlabeled(unlabeled, self.n_times_, given.every.sfreq)
-            warn_of_no_pretraining(self, extra)
+            extra = read_unlabeled(unlabeled, self.n_times_, windows.all.sfreq)
+            warn_if_unlabeled_unused(self, extra)
 
-            # The encoder that is brought along, if there is one.
-            sfreq, pretrained = given.every.sfreq, None
+            # Load the pretrained encoder, if there is one.
+            sfreq, pretrained = windows.all.sfreq, None
             if self.encoder is not None:
                 pretrained = encoder_for(self.encoder, sfreq, self.n_times_, self.verbose)
             patch_size, self.sfreq_ = patch_size_of(
@@ -293,31 +300,35 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             )
 
             with seeded_fit(self.random_state, device) as seeds:
-                train, valid = hold_out(given.labeled, self.validation, seeds.split)
+                # Hold out validation subjects and build the net.
+                train, valid = hold_out(windows.labeled, self.validation, seeds.split)
                 self.net_ = self._build_net(train, valid, pretrained, patch_size, seeds)
-                self._remember_pretraining(None, [], EncoderCard(sfreq=self.sfreq_))
+                self._store_pretraining(None, [], EncoderCard(sfreq=self.sfreq_))
                 if pretrained is not None:
                     self.encoder_.load_state_dict(pretrained.encoder.state_dict())
                     self.encoder_card_ = pretrained.card
                     set_load_report(self, pretrained.report)
 
-                # Pretraining sees the training windows only.
-                if wants_pretraining(self):
-                    without_label = drop_held_out(given.unlabeled, train, valid)
+                # Pretrain on training windows only. Unlabelled windows of held-out subjects are
+                # excluded too.
+                if needs_pretraining(self):
+                    without_label = drop_held_out(windows.unlabeled, train, valid)
                     parts = [train, without_label, drop_held_out(extra, train, valid)]
-                    remember = self._remember_pretraining
-                    pretrain(self, self.encoder_, parts, seeds.pretraining, remember)
+                    store = self._store_pretraining
+                    pretrain(self, self.encoder_, parts, seeds.pretraining, store)
+
+                # Fine-tune. The card is written first, so that it is complete after Ctrl-C.
                 self.encoder_card_ = replace(
                     self.encoder_card_,
                     sfreq=self.sfreq_,
                     finetune_subjects=unique_subjects(
-                        self.encoder_card_.finetune_subjects, given.labeled.groups
+                        self.encoder_card_.finetune_subjects, windows.labeled.groups
                     ),
                 )
                 fine_tune(self.net_, train, valid)
         return self
 
-    def _remember_pretraining(
+    def _store_pretraining(
         self, task: PretextTask | None, history: list[dict[str, Any]], card: EncoderCard
     ) -> None:
         self.pretraining_history_, self.encoder_card_ = history, card
@@ -357,17 +368,18 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         )
 
     def __sklearn_is_fitted__(self) -> bool:
-        # After Ctrl-C in pretraining there is an encoder, and a head that has learned nothing.
+        # After Ctrl-C in pretraining, the net exists but its head is untrained.
         return hasattr(self, "net_") and len(self.net_.history) > 0
 
     @property
     def history_(self) -> pd.DataFrame:
-        """Losses, one row an epoch over both phases.
+        """Losses, one row per epoch, over both phases.
 
-        Columns ``phase`` (``"pretraining"`` or ``"fine-tuning"``), ``epoch``, ``train_loss``,
-        ``valid_loss``, ``train_loss_relative`` (to chance), and ``train_loss_relative_NAME`` for
-        each part of a task that has parts; NaN where a phase has no such loss.
-        :func:`~braindecode_pars.plotting.training_curves` draws it.
+        The columns are ``phase`` (``"pretraining"`` or ``"fine-tuning"``), ``epoch``,
+        ``train_loss``, ``valid_loss`` and ``train_loss_relative`` (the loss relative to chance).
+        A task with several part losses adds a column ``train_loss_relative_NAME`` for each part.
+        A value is NaN when its phase has no such loss.
+        :func:`~braindecode_pars.plotting.training_curves` plots this table.
         """
         check_is_fitted(self)
         return history_frame(
@@ -375,25 +387,25 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         )
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probability of each class.
+        """Return the probability of each class.
 
         Parameters
         ----------
         X : windows
-            As in :meth:`fit`. They may have other channels than those of ``fit``, and any length
-            of at least one patch. With ``electrode_position``, windows without channel names are
-            taken to have those of ``fit``.
+            Windows of any type that :meth:`fit` accepts. They may have other channels than the
+            training windows, and any length of at least one patch. With ``electrode_position``,
+            windows without channel names are assumed to have the channels of ``fit``.
 
         Returns
         -------
         ndarray of float32, shape (n_windows, n_classes)
-            Columns as in ``classes_``.
+            Probabilities; the columns are in the order of ``classes_``.
 
         Raises
         ------
         ValueError
-            When there are no windows, their sampling rate is not the model's, one is shorter than
-            a patch, or they hold NaN.
+            When there are no windows, when their sampling rate differs from that of the model,
+            when a window is shorter than a patch, or when windows contain NaN.
         """
         return super().predict_proba(X)
 
@@ -402,12 +414,14 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         windows = read_to_predict(X, self.sfreq_)
         module = self.net_.module_.eval()
         device = module.query_token.device
+
+        # Positions of these windows; with None, the module uses those of the training windows.
         pos = None
         if self.electrode_position and windows.chs_info is not None:
             if not windows.chs_info:
                 raise ValueError(
-                    "These windows come from different montages; a model with electrode_position "
-                    "predicts one montage at a time."
+                    "These windows have different montages; with electrode_position=True, predict "
+                    "each montage separately."
                 )
             pos = torch.from_numpy(electrode_positions(windows.chs_info))
         patch_size = module.encoder.patch_size
@@ -420,16 +434,16 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
     def save(self, folder: str | Path) -> Path:
         """Write the fitted model into a folder, without pickle.
 
-        ``config.json`` and ``model.safetensors`` are those of
-        :meth:`PARSNet.save_pretrained <braindecode_pars.PARSNet.save_pretrained>`,
-        ``classifier.json`` has labels, parameters, history and the encoder's card. The folder
-        serves :meth:`load`, ``PARSNet.from_pretrained`` and, as a fine-tuned encoder,
-        ``PARSClassifier(encoder=...)``.
+        The folder contains three files. ``config.json`` and ``model.safetensors`` are the files of
+        :meth:`PARSNet.save_pretrained <braindecode_pars.PARSNet.save_pretrained>`.
+        ``classifier.json`` contains labels, parameters, history and the card of the encoder.
+        :meth:`load` and ``PARSNet.from_pretrained`` read the folder.
+        ``PARSClassifier(encoder=folder)`` uses its fine-tuned encoder.
 
         Parameters
         ----------
         folder : path
-            Made when it does not exist.
+            Folder of the model. It is created if it does not exist.
 
         Returns
         -------
@@ -441,13 +455,15 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         sklearn.exceptions.NotFittedError
             Before ``fit``.
         OSError
-            When the folder cannot be written; what it held before is unchanged.
+            When the folder cannot be written. Its previous content is then unchanged.
         ValueError
-            For labels that are neither strings nor numbers.
+            When labels are neither strings nor numbers.
         """
         check_is_fitted(self)
         weights = self.net_.criterion_.weight
+        # None: unknown channels; an empty list: recordings with different channels.
         montage = "one" if self.chs_info_ else "several"
+        # The files of the PARSNet, and a description of everything else.
         files = self.net_.module_.files()
         files["described"][CLASSIFIER] = {
             "estimator": "PARSClassifier",
@@ -470,33 +486,37 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
     def load(
         cls, folder: str | Path, *, device: str = "auto", strict: bool = True
     ) -> PARSClassifier:
-        """Load what :meth:`save` wrote; its predictions are the same to the bit.
+        """Load a classifier that :meth:`save` wrote.
+
+        The loaded classifier makes exactly the same predictions as the saved one.
 
         Parameters
         ----------
         folder : path | str
-            Or ``"hf://owner/name"``, to download a folder from the Hugging Face Hub.
+            Folder of the model, or ``"hf://owner/name"`` to download it from the Hugging Face Hub.
         device : str
-            Where to run it; that of the saved one may not be here.
+            Device of the loaded model. The saved device is ignored, because this machine may not
+            have it.
         strict : bool
-            Refuse a file that does not hold exactly the model it describes. False loads what
-            fits, and ``load_report_`` tells what that was.
+            Whether to raise an error when the tensors in the file differ from those of the model.
+            With False, the matching tensors are loaded and ``load_report_`` lists them.
 
         Returns
         -------
         PARSClassifier
-            Fitted.
+            A fitted classifier.
 
         Raises
         ------
         FileNotFoundError
             When the folder or one of its three files does not exist.
         ValueError
-            When a file is damaged, or its tensors are not those of the model it describes.
+            When a file is damaged, or when its tensors do not match the model it describes.
         """
         folder = model_folder(folder)
         described = read_description(folder, CLASSIFIER, "PARSClassifier")
         module = PARSNet.from_pretrained(folder, strict=strict)
+        # Any wrong entry in the JSON file ends in one error that names the file.
         try:
             loaded = parameters_from_json(cls, described["parameters"])
             loaded.device = device
@@ -513,13 +533,14 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
                 raise ValueError("it was never fine-tuned")
             if len(loaded.classes_) != module.n_outputs:
                 raise ValueError(
-                    f"it names {len(loaded.classes_)} classes, the model has {module.n_outputs} "
-                    "outputs"
+                    f"it lists {len(loaded.classes_)} classes, but the model has "
+                    f"{module.n_outputs} outputs"
                 )
         except MALFORMED as error:
             raise ValueError(
                 f"{folder / CLASSIFIER} does not describe a PARSClassifier: {error}."
             ) from error
+        # Restore the net around the loaded module. It is not trained again.
         loaded.n_chans_, loaded.n_times_ = module.n_chans, module.n_times
         loaded.load_report_ = module.load_report
         loaded.net_ = fine_tuning_net(loaded, module, class_weights=weights)

@@ -1,4 +1,4 @@
-"""PARSEmbedder: pretraining, then one vector a window."""
+"""PARSEmbedder: pretraining, then one embedding vector per window."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from braindecode_pars.estimators._parameters import check_parameters
 from braindecode_pars.estimators._pretraining import (
     encoder_for,
     make_checkpoint_dir,
+    needs_pretraining,
     patch_size_of,
     pretrain,
     set_load_report,
-    wants_pretraining,
-    warn_of_no_pretraining,
+    warn_if_unlabeled_unused,
 )
 from braindecode_pars.estimators._reading import (
     batches,
@@ -62,32 +62,32 @@ EMBEDDER = "embedder.json"
 class PARSEmbedder(TransformerMixin, WindowsEstimator):
     """Pretrain an encoder without labels and embed windows with it, for linear probes.
 
-    A window becomes one vector: each channel is embedded as in fine-tuning (section 2.4: grid
-    patches, encoder, mean over time), and the channels are pooled without anything that is learned.
+    Each window becomes one vector. Every channel is embedded as in fine-tuning (section 2.4: grid
+    patches, encoder, mean over time). The channels are then pooled without learned parameters.
 
     Parameters
     ----------
     pooling : "mean_std" | "mean"
-        How the channels of a window become one vector: their mean and standard deviation
-        (invariant to the order of channels), or their mean.
+        Pooling over the channels of a window: their mean and standard deviation, or their mean
+        only. Both are invariant to the order of the channels.
     pretext, pretext_params, encoder, sfreq, patch_seconds, embed_dim, num_layers, num_heads, \
 mlp_dim, pretrain_epochs, pretrain_batch_size, pretrain_lr, weight_decay, precision, compile, \
 device, random_state, verbose, checkpoint_dir
-        As in :class:`PARSClassifier`. ``pretext=None`` embeds with a random encoder, the dull
-        baseline.
+        As in :class:`PARSClassifier`. With ``pretext=None``, the encoder keeps its random initial
+        weights, which is a baseline.
 
     Attributes
     ----------
     encoder_ : PatchEncoder
-        The pretrained encoder, on the CPU.
+        Pretrained encoder, on the CPU.
     encoder_card_ : EncoderCard
-        What the encoder was pretrained on.
+        Training data and pretext task of the encoder.
     task_ : PretextTask
-        The pretext task with its trained decoder, where ``fit`` has pretrained.
+        Pretext task with its trained decoder. Only present when ``fit`` has pretrained.
     load_report_ : LoadReport
-        Which tensors were loaded, where the encoder came from a folder.
+        Tensors that were loaded. Only present when the encoder came from a folder.
     history_ : pandas.DataFrame
-        Losses, one row an epoch of pretraining.
+        Losses, one row per epoch of pretraining.
     sfreq_, n_chans_, n_times_, chs_info_
         As in :class:`PARSClassifier`.
 
@@ -163,29 +163,32 @@ device, random_state, verbose, checkpoint_dir
         ----------
         X, groups, unlabeled
             As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
-        y
-            Not used; here because scikit-learn passes it.
+        y : Any
+            Not used; scikit-learn passes it.
 
         Returns
         -------
         PARSEmbedder
-            Itself.
+            The fitted embedder itself.
 
         Raises
         ------
         TypeError, ValueError, FileNotFoundError, KeyboardInterrupt
-            As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`, but for labels.
+            As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`, except the
+            errors about labels.
         """
         check_parameters(self)
         make_checkpoint_dir(self.checkpoint_dir)
         owner, device = type(self).__name__, find_device(self.device)
         with fresh_fit(self):
+            # Read the windows, and further ones for pretraining.
             windows = read_windows(X, None, groups, self.sfreq)
             self.n_chans_, self.n_times_ = windows.check()
             self.chs_info_ = windows.chs_info
             extra = read_unlabeled(unlabeled, self.n_times_, windows.sfreq)
-            warn_of_no_pretraining(self, extra)
+            warn_if_unlabeled_unused(self, extra)
 
+            # Load the pretrained encoder, if there is one.
             pretrained = None
             if self.encoder is not None:
                 pretrained = encoder_for(self.encoder, windows.sfreq, self.n_times_, self.verbose)
@@ -193,6 +196,7 @@ device, random_state, verbose, checkpoint_dir
                 pretrained, self.patch_seconds, windows.sfreq, self.n_times_, owner
             )
 
+            # Build the encoder, then pretrain it.
             with seeded_fit(self.random_state, device) as seeds:
                 self.encoder_ = self._build_encoder(pretrained, patch_size)
                 self.pretraining_history_ = []
@@ -201,11 +205,11 @@ device, random_state, verbose, checkpoint_dir
                     self.encoder_card_ = pretrained.card
                     set_load_report(self, pretrained.report)
                 try:
-                    if wants_pretraining(self):
-                        remember, seed = self._remember_pretraining, seeds.pretraining
-                        pretrain(self, self.encoder_, [windows, extra], seed, remember)
+                    if needs_pretraining(self):
+                        store, seed = self._store_pretraining, seeds.pretraining
+                        pretrain(self, self.encoder_, [windows, extra], seed, store)
                 finally:
-                    self.encoder_.cpu()  # a pickle must load where there is no GPU
+                    self.encoder_.cpu()  # a pickle must load on a machine without a GPU
         return self
 
     def _build_encoder(self, pretrained: Pretrained | None, patch_size: int) -> PatchEncoder:
@@ -217,7 +221,7 @@ device, random_state, verbose, checkpoint_dir
         encoder.load_state_dict(pretrained.encoder.state_dict())
         return encoder
 
-    def _remember_pretraining(
+    def _store_pretraining(
         self, task: PretextTask, history: list[dict[str, Any]], card: EncoderCard
     ) -> None:
         self.pretraining_history_, self.encoder_card_ = history, card
@@ -227,7 +231,7 @@ device, random_state, verbose, checkpoint_dir
         return hasattr(self, "encoder_")
 
     def transform(self, X: Any) -> np.ndarray:
-        """Embed windows.
+        """Return one embedding vector per window.
 
         Parameters
         ----------
@@ -238,13 +242,13 @@ device, random_state, verbose, checkpoint_dir
         Returns
         -------
         ndarray of float32, shape (n_windows, 2 * embed_dim)
-            Means, then standard deviations over channels; with ``pooling="mean"`` only the means,
-            (n_windows, embed_dim).
+            Means over the channels, then standard deviations over the channels. With
+            ``pooling="mean"``, only the means, of shape (n_windows, embed_dim).
 
         Raises
         ------
         ValueError
-            As :meth:`PARSClassifier.predict_proba
+            As in :meth:`PARSClassifier.predict_proba
             <braindecode_pars.PARSClassifier.predict_proba>`.
         """
         check_is_fitted(self)
@@ -254,9 +258,10 @@ device, random_state, verbose, checkpoint_dir
         embedded = []
         with torch.inference_mode():
             for batch in batches(windows, encoder.patch_size, device):
+                # (batch, n_chans, n_times) -> (batch * n_chans, embed_dim)
                 channels = embed_signals(encoder, batch.flatten(0, 1))
                 channels = channels.unflatten(0, batch.shape[:2])  # (batch, n_chans, embed_dim)
-                pooled = [channels.mean(dim=1)]
+                pooled = [channels.mean(dim=1)]  # (batch, embed_dim)
                 if self.pooling == "mean_std":
                     pooled.append(channels.std(dim=1, correction=0))
                 embedded.append(torch.cat(pooled, dim=1).cpu())
@@ -264,24 +269,25 @@ device, random_state, verbose, checkpoint_dir
 
     @property
     def history_(self) -> pd.DataFrame:
-        """Losses, one row an epoch of pretraining.
+        """Losses, one row per epoch of pretraining.
 
-        Columns as in ``PARSClassifier.history_``.
+        The columns are those of ``PARSClassifier.history_``.
         """
         check_is_fitted(self)
         return history_frame({"pretraining": self.pretraining_history_})
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the columns of ``transform``: ``mean0``, ``mean1``, ..., ``std0``, ...
+        """Return the column names of ``transform``: ``mean0``, ``mean1``, ..., ``std0``, ...
 
         Parameters
         ----------
         input_features : Any
-            Not used; here because scikit-learn passes it.
+            Not used; scikit-learn passes it.
 
         Returns
         -------
         ndarray of str, shape (n_features,)
+            One name per column.
         """
         check_is_fitted(self)
         names = [f"mean{i}" for i in range(self.encoder_.embed_dim)]
@@ -292,13 +298,13 @@ device, random_state, verbose, checkpoint_dir
     def save(self, folder: str | Path) -> Path:
         """Write encoder, card and parameters into a folder, without pickle.
 
-        It serves :meth:`load` and ``PARSClassifier(encoder=folder)``. The pretext task's decoder
-        is not kept.
+        :meth:`load` and ``PARSClassifier(encoder=folder)`` read the folder. The decoder of the
+        pretext task is not saved.
 
         Parameters
         ----------
         folder : path
-            Made when it does not exist.
+            Folder of the embedder. It is created if it does not exist.
 
         Returns
         -------
@@ -310,9 +316,9 @@ device, random_state, verbose, checkpoint_dir
         sklearn.exceptions.NotFittedError
             Before ``fit``.
         OSError
-            When the folder cannot be written; what it held before is unchanged.
+            When the folder cannot be written. Its previous content is then unchanged.
         ValueError
-            When the folder holds a saved PARSClassifier.
+            When the folder contains a saved PARSClassifier.
         """
         check_is_fitted(self)
         check_no_classifier(Path(folder))
@@ -327,7 +333,7 @@ device, random_state, verbose, checkpoint_dir
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto", strict: bool = True) -> PARSEmbedder:
-        """Load what :meth:`save` wrote.
+        """Load an embedder that :meth:`save` wrote.
 
         Parameters
         ----------
@@ -337,7 +343,7 @@ device, random_state, verbose, checkpoint_dir
         Returns
         -------
         PARSEmbedder
-            Fitted, without ``task_``.
+            A fitted embedder, without ``task_``.
 
         Raises
         ------
@@ -346,11 +352,12 @@ device, random_state, verbose, checkpoint_dir
         """
         folder = model_folder(folder)
         described = read_description(folder, EMBEDDER, "PARSEmbedder")
+        # Any wrong entry in the JSON file ends in one error that names the file.
         try:
             loaded = parameters_from_json(cls, described["parameters"])
-            seen = described["windows"]
-            loaded.n_chans_, loaded.n_times_ = seen["n_chans"], seen["n_times"]
-            loaded.sfreq_, loaded.chs_info_ = seen["sfreq"], None
+            windows = described["windows"]
+            loaded.n_chans_, loaded.n_times_ = windows["n_chans"], windows["n_times"]
+            loaded.sfreq_, loaded.chs_info_ = windows["sfreq"], None
             loaded.pretraining_history_ = rows_from_json(described["history"])
         except MALFORMED as error:
             raise ValueError(

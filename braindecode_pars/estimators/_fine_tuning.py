@@ -1,4 +1,4 @@
-"""Fine-tuning: the one path from labelled windows to a trained net, for every classifier."""
+"""Fine-tuning on labelled windows, shared by all classifiers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = ["FineTuningNet", "fine_tune", "fine_tuning_net"]
 
-#: Arguments of skorch's net, by the parameters of the estimators; not all have all of them.
+#: Estimator parameter -> argument of the skorch net. Some estimators lack some parameters.
 _ARGUMENTS = dict(
     finetune_epochs="max_epochs",
     finetune_lr="lr",
@@ -34,7 +34,7 @@ _ARGUMENTS = dict(
 
 
 class FineTuningNet(NoSilentFailure, Precision, NeuralNetClassifier):
-    """skorch's classifier, which neither swallows Ctrl-C nor trains on after a loss of NaN."""
+    """A skorch classifier that raises an error on Ctrl-C and when the loss is not finite."""
 
 
 def fine_tuning_net(
@@ -51,23 +51,24 @@ def fine_tuning_net(
     Parameters
     ----------
     estimator : PARSClassifier | NetworkClassifier
-        Has the parameters, and ``classes_``.
+        Estimator with the parameters and ``classes_``.
     module : type[nn.Module] | nn.Module
-        An instance is trained in place.
+        Class or instance of the network. An instance is trained in place.
     class_weights : Tensor, shape (n_classes,) | None
-        Of the cross-entropy.
+        Class weights of the cross-entropy.
     restore_best : bool
         Whether the state with the lowest validation loss is restored at the end.
     augmentation_seed : int
-        Of the augmentation's draws.
+        Seed of the augmentation.
     **module_arguments
-        Of ``module``, where it is a class.
+        Arguments of ``module``, when it is a class.
 
     Returns
     -------
     FineTuningNet
-        Initialised, not trained.
+        An initialised net, not yet trained.
     """
+    # Translate the estimator's parameters into skorch's arguments.
     params = vars(estimator)
     arguments = {argument: params[name] for name, argument in _ARGUMENTS.items() if name in params}
     arguments |= {f"module__{name}": value for name, value in module_arguments.items()}
@@ -93,17 +94,18 @@ def fine_tuning_net(
 
 
 def fine_tune(net: FineTuningNet, train: WindowSet, valid: WindowSet | None) -> None:
-    """Train a net on labelled windows, in place, with or without validation windows."""
+    """Train a net on labelled windows, in place. ``valid`` is None without validation."""
     net.train_split = None if valid is None else predefined_split(valid)
     try:
-        net.partial_fit(train, None)
+        net.partial_fit(train, None)  # fit would initialise the net again
     finally:
-        net.train_split = None  # or a pickle would hold the validation windows
+        net.train_split = None  # otherwise a pickle would contain the validation windows
 
 
 def _callbacks(params: dict[str, Any], *, restore_best: bool) -> list:
     callbacks = list(params["callbacks"] or [])
-    if restore_best:  # never stops early
+    if restore_best:
+        # EarlyStopping can restore the best state. With this patience it never stops early.
         patience = params["finetune_epochs"] + 1
         best = EarlyStopping(patience=patience, threshold=0.0, load_best=True, sink=noop)
         callbacks.insert(0, ("restore_best", best))
@@ -115,8 +117,9 @@ def _callbacks(params: dict[str, Any], *, restore_best: bool) -> list:
 
 
 def _seeded_copy(augmentation: Any, seed: int) -> Any:
-    """braindecode transforms that draw from a random state of their own."""
+    """Return a copy of braindecode transforms that draws from its own random state."""
     augmentation = copy.deepcopy(augmentation)
+    # braindecode transforms keep their random state in ``rng``; nested transforms have one too.
     rng = np.random.RandomState(seed)
     for transform in augmentation if isinstance(augmentation, list) else [augmentation]:
         for part in transform.modules():

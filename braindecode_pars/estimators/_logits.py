@@ -1,4 +1,4 @@
-"""What every classifier of windows does with logits: labels, probabilities, a score."""
+"""Labels, probabilities and accuracy from logits, for all classifiers of windows."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ __all__ = ["LogitClassifier"]
 
 
 class LogitClassifier(ClassifierMixin):
-    """A classifier with ``classes_``, ``unlabeled_label`` and logits for windows of any kind."""
+    """Base class: prediction from logits, for classifiers with ``classes_``.
+
+    A subclass has the parameter ``unlabeled_label`` and defines ``_logits``.
+    """
 
     @abstractmethod
     def _logits(self, X: Any) -> Tensor:
-        """Logits of windows, shape (n_windows, n_classes), finite, on the CPU."""
+        """Return finite logits on the CPU, shape (n_windows, n_classes)."""
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Logits of each class.
+        """Return the logit of each class.
 
         Parameters
         ----------
@@ -35,29 +38,30 @@ class LogitClassifier(ClassifierMixin):
         Returns
         -------
         ndarray of float32, shape (n_windows, n_classes) or (n_windows,)
-            For two classes the difference, positive where the second of ``classes_`` is the more
-            probable.
+            Logits. With two classes, the second logit minus the first: the value is positive when
+            the second label in ``classes_`` is more probable.
         """
         logits = self._logits(X).numpy()
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probability of each class.
+        """Return the probability of each class.
 
         Parameters
         ----------
         X : windows
-            As in ``fit``, of the same channels and length.
+            Windows of any type that ``fit`` accepts, with the channels and length of those of
+            ``fit``.
 
         Returns
         -------
         ndarray of float32, shape (n_windows, n_classes)
-            Columns as in ``classes_``.
+            Probabilities; the columns are in the order of ``classes_``.
         """
         return self._logits(X).softmax(dim=1).numpy()
 
     def predict(self, X: Any) -> np.ndarray:
-        """Most probable label of each window.
+        """Return the most probable label of each window.
 
         Parameters
         ----------
@@ -67,38 +71,40 @@ class LogitClassifier(ClassifierMixin):
         Returns
         -------
         ndarray, shape (n_windows,)
-            Labels as they were given to ``fit``.
+            Predicted labels, in the form passed to ``fit``.
         """
         codes = self._logits(X).argmax(dim=1).numpy()
         return self.classes_[codes]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy on the labelled windows.
+        """Return the accuracy on the labelled windows.
 
         Parameters
         ----------
         X : windows
             As in ``predict_proba``.
         y : array-like, shape (n_windows,) | None
-            Labels; None takes those of the dataset. One that was not there in ``fit`` counts as
-            wrong, with a warning; windows marked as unlabelled do not count.
+            Labels; None uses the labels of the dataset. Windows with ``unlabeled_label`` are
+            ignored. Windows with a label that did not occur in ``fit`` count as wrong, and a
+            warning names the label.
         sample_weight : array-like, shape (n_windows,) | None
             Weight of each window.
 
         Returns
         -------
         float
-            Between 0 and 1.
+            Accuracy between 0 and 1.
         """
         check_is_fitted(self)
         windows, _ = split_unlabeled(as_window_set(X, y), self.unlabeled_label)
         unseen = sorted(set(windows.y.tolist()) - set(self.classes_.tolist()), key=str)
         if unseen:
+            several = len(unseen) > 1
             warnings.warn(
-                f"Label{'s' if len(unseen) > 1 else ''} {', '.join(map(repr, unseen))} "
-                "did not occur in fit; windows that have it count as wrong.",
+                f"Label{'s' if several else ''} {', '.join(map(repr, unseen))} did not occur in "
+                f"fit; windows with {'these labels' if several else 'this label'} count as wrong.",
                 stacklevel=2,
             )
-        if sample_weight is not None:
+        if sample_weight is not None:  # without the weights of unlabelled windows
             sample_weight = np.asarray(sample_weight)[windows.indices]
         return float(np.average(self.predict(windows) == windows.y, weights=sample_weight))

@@ -1,4 +1,4 @@
-"""NetworkClassifier: any braindecode model, trained from scratch as PARSClassifier fine-tunes."""
+"""NetworkClassifier: a braindecode model, trained from scratch like PARSClassifier fine-tunes."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ __all__ = ["NetworkClassifier"]
 
 
 class NetworkClassifier(LogitClassifier, WindowsEstimator):
-    """A braindecode model trained from scratch, with labels only.
+    """A braindecode model, trained from scratch on labelled windows.
 
-    For comparisons: optimiser, class weights, internal validation, restoring of the best state
-    and kinds of input are those of :class:`~braindecode_pars.PARSClassifier`. Signals are divided
-    by the root mean square of the training windows, one number for all of them, so that models
-    made for microvolts take volts.
+    This classifier is a baseline for :class:`~braindecode_pars.PARSClassifier`. Both share the
+    optimiser, the class weights, the internal validation, the restoring of the best state and
+    the accepted types of windows. All signals are divided by one number, the root mean square of
+    the training windows. Models made for microvolts then also work with volts.
 
     Parameters
     ----------
@@ -44,23 +44,23 @@ class NetworkClassifier(LogitClassifier, WindowsEstimator):
     network_params : dict | None
         Further arguments of the model.
     sfreq : float | None
-        Sampling rate in Hz, for windows that do not carry one.
+        Sampling rate in Hz, for windows without one (arrays, lists).
     finetune_epochs, finetune_batch_size, finetune_lr, weight_decay
-        Of training, named as in PARSClassifier.
+        Settings of training, named as in :class:`~braindecode_pars.PARSClassifier`.
     augmentation, class_weight, validation, unlabeled_label, callbacks, device, random_state, \
 verbose
-        As in PARSClassifier.
+        As in :class:`~braindecode_pars.PARSClassifier`.
 
     Attributes
     ----------
     classes_ : ndarray, shape (n_classes,)
-        Labels in the order of ``predict_proba``'s columns.
+        Labels, in the order of the columns of ``predict_proba``.
     net_ : skorch.NeuralNetClassifier
-        The trained net.
+        Trained net.
     history_ : pandas.DataFrame
-        Losses, one row an epoch.
+        Losses, one row per epoch.
     sfreq_, n_chans_, n_times_
-        As in PARSClassifier.
+        As in :class:`~braindecode_pars.PARSClassifier`.
 
     Examples
     --------
@@ -118,26 +118,29 @@ verbose
         Returns
         -------
         NetworkClassifier
-            Itself.
+            The fitted classifier itself.
 
         Raises
         ------
         TypeError, ValueError
-            For windows and labels as PARSClassifier refuses them, and for a network that is none
-            of braindecode's or does not take windows of this shape.
+            For the same windows and labels as in PARSClassifier; when ``network`` is not a
+            braindecode model, or does not accept windows of this shape.
         KeyboardInterrupt
-            After Ctrl-C; what was learned until then is kept.
+            After Ctrl-C. The weights trained so far are kept.
         """
         check_parameters(self)
-        kind = _model_class(self.network)
+        model_class = _model_class(self.network)
         with fresh_fit(self), seeded_fit(self.random_state, find_device(self.device)) as seeds:
-            given = read_labeled(X, y, groups, self.sfreq, self.unlabeled_label)
-            self.n_chans_, self.n_times_ = given.labeled.check()
-            self.classes_, self.sfreq_ = given.classes, given.labeled.sfreq
-            train, valid = hold_out(given.labeled, self.validation, seeds.split)
+            # Read the windows and hold out validation subjects.
+            windows = read_labeled(X, y, groups, self.sfreq, self.unlabeled_label)
+            self.n_chans_, self.n_times_ = windows.labeled.check()
+            self.classes_, self.sfreq_ = windows.classes, windows.labeled.sfreq
+            train, valid = hold_out(windows.labeled, self.validation, seeds.split)
+
+            # Train the network. Its scale comes from training windows only.
             self.net_ = fine_tuning_net(
                 self,
-                self._build(kind, root_mean_square(train)),
+                self._build(model_class, root_mean_square(train)),
                 class_weights=cross_entropy_weights(train.y, self.classes_, self.class_weight),
                 restore_best=valid is not None,
                 augmentation_seed=seeds.augmentation,
@@ -145,7 +148,7 @@ verbose
             fine_tune(self.net_, train, valid)
         return self
 
-    def _build(self, kind: type[nn.Module], scale: float) -> ScaledNetwork:
+    def _build(self, model_class: type[nn.Module], scale: float) -> ScaledNetwork:
         arguments = dict(
             n_outputs=len(self.classes_),
             n_chans=self.n_chans_,
@@ -154,18 +157,18 @@ verbose
             **(self.network_params or {}),
         )
         try:
-            return ScaledNetwork(kind, arguments, scale)
+            return ScaledNetwork(model_class, arguments, scale)
         except (TypeError, ValueError, RuntimeError) as error:
             raise ValueError(
-                f"{kind.__name__} cannot be built for windows of {self.n_chans_} channels and "
-                f"{self.n_times_} samples: {error}"
+                f"{model_class.__name__} cannot be built for windows of {self.n_chans_} channels "
+                f"and {self.n_times_} samples: {error}"
             ) from error
 
     @property
     def history_(self) -> pd.DataFrame:
-        """Losses, one row an epoch.
+        """Losses, one row per epoch.
 
-        Columns as in ``PARSClassifier.history_``.
+        The columns are those of ``PARSClassifier.history_``.
         """
         check_is_fitted(self)
         return history_frame({"fine-tuning": self.net_.history})
@@ -182,53 +185,58 @@ verbose
             for batch in windows.batches(64):
                 if batch.shape[1:] != (self.n_chans_, self.n_times_):
                     raise ValueError(
-                        f"These windows have shape {batch.shape[1:]}, the model was trained on "
-                        f"({self.n_chans_}, {self.n_times_})."
+                        f"These windows have shape {batch.shape[1:]}, but the model was trained "
+                        f"on windows of shape ({self.n_chans_}, {self.n_times_})."
                     )
                 logits.append(module(torch.from_numpy(batch).to(module.scale.device)).cpu())
         return check_finite(torch.cat(logits))
 
 
 class ScaledNetwork(nn.Module):
-    """A network on signals divided by a number.
+    """A network whose input signals are divided by a constant.
 
-    Copies and pickles as its arguments and tensors, because torch refuses to pickle the
-    parametrised layers of some of braindecode's models.
+    A copy or a pickle stores the constructor arguments and the tensors, and builds the network
+    again. torch cannot pickle the parametrised layers of some braindecode models.
 
     Parameters
     ----------
-    kind : type[nn.Module]
+    model_class : type[nn.Module]
+        Class of the network.
     arguments : dict
-        Of ``kind``.
+        Arguments of ``model_class``.
     scale : float
+        Divisor of the signals.
     """
 
-    def __init__(self, kind: type[nn.Module], arguments: dict[str, Any], scale: float):
+    def __init__(self, model_class: type[nn.Module], arguments: dict[str, Any], scale: float):
         super().__init__()
-        self.recipe = (kind, arguments, scale)
-        with warnings.catch_warnings():  # of defaults that braindecode itself retires
+        self.constructor_arguments = (model_class, arguments, scale)
+        with warnings.catch_warnings():  # some models use defaults that braindecode deprecates
             warnings.simplefilter("ignore", DeprecationWarning)
-            self.network = kind(**arguments)
+            self.network = model_class(**arguments)
         self.register_buffer("scale", torch.tensor(scale))
 
     def forward(self, x: Tensor) -> Tensor:
-        """(batch, n_chans, n_times) -> logits (batch, n_outputs)."""
+        """Return logits: (batch, n_chans, n_times) -> (batch, n_outputs)."""
         return self.network(x / self.scale)
 
     def __reduce__(self) -> tuple:
-        return _built_again, (self.recipe, self.state_dict(), self.training)
+        return _rebuild, (self.constructor_arguments, self.state_dict(), self.training)
 
 
-def _built_again(recipe: tuple, tensors: dict[str, Tensor], training: bool) -> ScaledNetwork:
-    with seeded(0):  # its first weights are thrown away; nobody else's draws change
-        network = ScaledNetwork(*recipe)
+def _rebuild(
+    constructor_arguments: tuple, tensors: dict[str, Tensor], training: bool
+) -> ScaledNetwork:
+    # The initial weights are replaced below. Drawing them must not advance the global generator.
+    with seeded(0):
+        network = ScaledNetwork(*constructor_arguments)
     device = tensors["scale"].device
     network.to(device).load_state_dict(tensors)
     return network.train(training)
 
 
 def root_mean_square(windows: WindowSet) -> float:
-    """Of all samples of all windows; 1 where all are zero."""
+    """Return the root mean square of all samples of all windows; 1 when all samples are zero."""
     squares = np.mean(
         [np.mean(window.astype(float) ** 2) for batch in windows.batches(64) for window in batch]
     )
@@ -236,10 +244,10 @@ def root_mean_square(windows: WindowSet) -> float:
 
 
 def _model_class(network: str | type) -> type[nn.Module]:
-    kind = getattr(braindecode.models, network, None) if isinstance(network, str) else network
-    if not (isinstance(kind, type) and issubclass(kind, EEGModuleMixin)):
+    model = getattr(braindecode.models, network, None) if isinstance(network, str) else network
+    if not (isinstance(model, type) and issubclass(model, EEGModuleMixin)):
         raise ValueError(
-            f"network={network!r} is no braindecode model; it takes the name or class of one, "
+            f"network={network!r} is not a braindecode model; pass the name or the class of one, "
             "such as 'EEGNet' (see braindecode.models)."
         )
-    return kind
+    return model

@@ -1,4 +1,4 @@
-"""What each parameter of the estimators may be."""
+"""Accepted values of the parameters of the estimators."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["check_parameters"]
 _SHARE = number("in [0, 1)", lambda value: 0 <= value < 1)
 _FOLDER = instance("a path, or None", str, os.PathLike, NoneType)
 
-#: By name; an estimator has some of them. What has no rule is checked where it is used.
+#: Parameter name -> rule. Parameters without a rule are checked where they are used.
 RULES = dict(
     pretext=instance(
         "the name, the class or an instance of a pretext task, or None",
@@ -82,12 +82,13 @@ RULES = dict(
 
 
 def check_parameters(estimator: BaseEstimator) -> None:
-    """Check the parameters of an estimator before anything is read or trained.
+    """Check the parameters of an estimator, before windows are read or a net is trained.
 
     Raises
     ------
     TypeError, ValueError
-        Naming the estimator, the parameter, what it may be and what it is.
+        When a value is not accepted. The message contains the estimator, the parameter, the
+        accepted values and the received value.
     """
     values = vars(estimator)
     _parameters.check_parameters(values, RULES, type(estimator).__name__)
@@ -99,22 +100,24 @@ def _check_augmentation(augmentation: Any) -> None:
     for transform in augmentation if isinstance(augmentation, list) else [augmentation]:
         if not isinstance(transform, (Transform, NoneType)):
             raise TypeError(
-                f"augmentation holds a {type(transform).__name__}; it takes braindecode transforms."
+                f"augmentation contains an object of type {type(transform).__name__}; pass "
+                "braindecode transforms."
             )
+        # A Compose contains other transforms.
         parts = () if transform is None else transform.modules()
         if any(isinstance(part, Mixup) for part in parts):
             raise TypeError(
-                "augmentation holds a Mixup, which mixes labels too; the cross-entropy here takes "
-                "one label a window."
+                "augmentation contains Mixup, which also mixes labels; training needs one label "
+                "per window."
             )
 
 
 def _check_callbacks(callbacks: list | None) -> None:
     for entry in callbacks or ():
         callback = entry[1] if isinstance(entry, tuple) and len(entry) == 2 else entry
-        kind = callback if isinstance(callback, type) else type(callback)
-        if not issubclass(kind, Callback):
+        callback_class = callback if isinstance(callback, type) else type(callback)
+        if not issubclass(callback_class, Callback):
             raise TypeError(
-                f"callbacks holds a {kind.__name__}; it takes skorch callbacks, alone or as "
-                "(name, callback)."
+                f"callbacks contains an object of type {callback_class.__name__}; pass skorch "
+                "callbacks, alone or as (name, callback)."
             )

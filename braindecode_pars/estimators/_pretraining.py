@@ -1,4 +1,4 @@
-"""The encoder of an estimator: brought along, or pretrained on the windows of ``fit``."""
+"""The encoder of an estimator: loaded, or pretrained on the windows of ``fit``."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from braindecode_pars.windows._window_set import WindowSet
 __all__ = [
     "encoder_for",
     "make_checkpoint_dir",
+    "needs_pretraining",
     "patch_size_of",
     "pretrain",
     "set_load_report",
-    "wants_pretraining",
-    "warn_of_no_pretraining",
+    "warn_if_unlabeled_unused",
 ]
 
 log = logging.getLogger(__name__)
 
-#: Arguments of pretrain_encoder, by the parameters of the estimators.
+#: Estimator parameter -> argument of pretrain_encoder.
 _ARGUMENTS = dict(
     pretext="task",
     pretext_params="task_params",
@@ -55,19 +55,21 @@ _ARGUMENTS = dict(
 
 
 def make_checkpoint_dir(folder: str | Path | None) -> None:
-    """Make the folder for the pretrained encoder, before anything is trained.
+    """Create the folder for the pretrained encoder, so that a wrong path fails before training.
 
     Raises
     ------
     ValueError
-        When it cannot be a folder, or holds a saved classifier.
+        When the folder cannot be created, or contains a saved classifier.
     """
     if folder is None:
         return
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ValueError(f"checkpoint_dir={str(folder)!r} cannot be a folder: {error}.") from error
+        raise ValueError(
+            f"checkpoint_dir={str(folder)!r} is not a folder and cannot be created: {error}."
+        ) from error
     check_no_classifier(Path(folder))
 
 
@@ -77,7 +79,8 @@ def encoder_for(source: Any, sfreq: float | None, n_times: int, verbose: int) ->
     Raises
     ------
     ValueError
-        When its sampling rate is another, or a window is shorter than its patch.
+        When the windows have another sampling rate than the encoder, or are shorter than one of
+        its patches.
     """
     pretrained = load_encoder(source)
     if pretrained.report is not None and verbose:
@@ -98,8 +101,10 @@ def patch_size_of(
     n_times: int,
     owner: str,
 ) -> tuple[int, float | None]:
-    """Samples in a patch, and the sampling rate in Hz; warns where the rate has to be assumed."""
+    """Return the samples per patch and the sampling rate in Hz; warn when the rate is unknown."""
     advice = f"Pass sfreq= (in Hz) to {owner}"
+
+    # The encoder determines the patch, and the rate of windows without one.
     if pretrained is None:
         patch_size = patch_size_for(patch_seconds, sfreq, n_times)
         length = f"{patch_size} samples long, a thirtieth of the window"
@@ -116,30 +121,30 @@ def patch_size_of(
     if sfreq is None:
         warnings.warn(
             f"The sampling rate of these windows is unknown; a patch is {length}. {advice}, or fit "
-            "on as_sklearn's X.",
+            "on the X of as_sklearn.",
             stacklevel=3,
         )
     return patch_size, sfreq
 
 
 def set_load_report(estimator: BaseEstimator, report: LoadReport | None) -> None:
-    """Keep what was loaded of an encoder; one that was given as an object was not loaded."""
+    """Set ``load_report_``. An encoder passed as an object was not loaded and has no report."""
     if report is not None:
         estimator.load_report_ = report
 
 
-def warn_of_no_pretraining(estimator: BaseEstimator, unlabeled: WindowSet | None) -> None:
-    """Warn where further windows were given and nothing is pretrained."""
+def warn_if_unlabeled_unused(estimator: BaseEstimator, unlabeled: WindowSet | None) -> None:
+    """Warn when the further windows are not used because ``fit`` does not pretrain."""
     if unlabeled is not None and (estimator.encoder is not None or estimator.pretext is None):
         reason = "an encoder was given" if estimator.encoder is not None else "pretext is None"
         warnings.warn(
-            f"The windows in unlabeled are not used: there is no pretraining, because {reason}.",
+            f"The windows in unlabeled are not used: fit does not pretrain because {reason}.",
             stacklevel=3,
         )
 
 
-def wants_pretraining(estimator: BaseEstimator) -> bool:
-    """Whether ``fit`` pretrains; not where an encoder is given."""
+def needs_pretraining(estimator: BaseEstimator) -> bool:
+    """Return whether ``fit`` pretrains. It does not when the estimator has an encoder."""
     return (
         estimator.encoder is None
         and estimator.pretext is not None
@@ -152,28 +157,30 @@ def pretrain(
     encoder: PatchEncoder,
     parts: list[WindowSet | None],
     seed: int,
-    remember: Callable[[PretextTask, list[dict[str, Any]], EncoderCard], None],
+    store: Callable[[PretextTask, list[dict[str, Any]], EncoderCard], None],
 ) -> None:
     """Pretrain an encoder in place with the parameters of an estimator.
 
-    The result is written to its ``checkpoint_dir``, after Ctrl-C too.
+    The encoder is written to ``checkpoint_dir``, also after Ctrl-C.
 
     Parameters
     ----------
     estimator : PARSClassifier | PARSEmbedder
-        Has the parameters.
+        Estimator with the parameters.
     encoder : PatchEncoder
-        Trained in place.
+        Encoder that is trained in place.
     parts : list of WindowSet | None
-        The windows, those of ``fit`` first.
+        Windows to pretrain on. The windows of ``fit`` are the first entry.
     seed : int
-        Of all random draws.
-    remember : callable
-        Takes the trained task, its history and the encoder's card.
+        Seed of all random draws.
+    store : callable
+        Function that receives the trained task, its history and the card of the encoder.
     """
     _, *extra = parts = [part for part in parts if part is not None]
 
-    def keep(net: PretrainingNet) -> None:
+    # Called at the end of training, also after Ctrl-C.
+    def store_and_save(net: PretrainingNet) -> None:
+        # An epoch that was interrupted has no relative loss.
         history = [row for row in net.history if RELATIVE in row]
         card = EncoderCard(
             sfreq=estimator.sfreq_,
@@ -184,15 +191,16 @@ def pretrain(
             epochs=len(history),
             loss_relative=history[-1][RELATIVE] if history else None,
         )
-        remember(net.task_, history, card)
+        store(net.task_, history, card)
         if estimator.checkpoint_dir is not None:
             save_encoder(encoder, card, estimator.checkpoint_dir)
 
+    # Crops are as long as the shortest window, so that every window has a crop.
     pretrain_encoder(
         encoder,
         parts,
         n_times=min([estimator.n_times_, *(part.shortest() for part in extra)]),
-        on_end=keep,
+        on_end=store_and_save,
         seed=seed,
         **{argument: getattr(estimator, name) for name, argument in _ARGUMENTS.items()},
     )

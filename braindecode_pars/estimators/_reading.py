@@ -1,4 +1,4 @@
-"""Windows as the estimators take them in: labelled, unlabelled, and to be predicted."""
+"""Read the windows of the estimators: labelled, unlabelled, and windows to predict."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ __all__ = [
 
 
 class LabeledWindows(NamedTuple):
-    """What ``fit`` of a classifier is given.
+    """The windows that ``fit`` of a classifier receives.
 
     Attributes
     ----------
-    every : WindowSet
+    all : WindowSet
         All windows.
     labeled : WindowSet
-        Those with a label, which is its index in ``classes``.
+        Labelled windows. Each label is encoded as its index in ``classes``.
     unlabeled : WindowSet | None
-        The others.
+        Unlabelled windows; None when there are none.
     classes : ndarray, shape (n_classes,)
-        Labels in order.
+        Sorted labels.
     """
 
-    every: WindowSet
+    all: WindowSet
     labeled: WindowSet
     unlabeled: WindowSet | None
     classes: np.ndarray
 
 
 def read_windows(X: Any, y: Any, groups: Any, sfreq: float | None) -> WindowSet:
-    """Describe the windows of a fit; none of their channels may hold the labels."""
+    """Return the windows of ``fit`` as a WindowSet, after checks."""
     windows = as_window_set(X, y, groups, sfreq)
     windows.check_not_empty()
     _check_no_triggers(windows.chs_info)
@@ -62,27 +62,28 @@ def read_windows(X: Any, y: Any, groups: Any, sfreq: float | None) -> WindowSet:
 def read_labeled(
     X: Any, y: Any, groups: Any, sfreq: float | None, unlabeled_label: Any
 ) -> LabeledWindows:
-    """Describe the windows of a fit with labels; the caller's windows stay as they are."""
-    every = read_windows(X, y, groups, sfreq)
-    labeled, unlabeled = split_unlabeled(every, unlabeled_label)
+    """Return the windows of ``fit`` of a classifier, after checks."""
+    windows = read_windows(X, y, groups, sfreq)
+    labeled, unlabeled = split_unlabeled(windows, unlabeled_label)
     classes, codes = _encode_labels(labeled.y)
-    return LabeledWindows(every, replace(labeled, y=codes), unlabeled, classes)
+    # replace copies: the caller's WindowSet keeps its own labels.
+    return LabeledWindows(windows, replace(labeled, y=codes), unlabeled, classes)
 
 
 def read_unlabeled(unlabeled: Any, n_times: int, sfreq: float | None) -> WindowSet | None:
-    """Describe further windows to pretrain on; None where there are none."""
+    """Return the further windows for pretraining, after checks; None when there are none."""
     if unlabeled is None:
         return None
     windows = as_window_set(unlabeled, n_times=n_times)
     if len(windows) == 0:
-        raise ValueError("unlabeled holds no windows; leave it out.")
+        raise ValueError("unlabeled contains no windows; pass None instead.")
     _check_no_triggers(windows.chs_info)
     check_same_rate(windows.sfreq, sfreq, "The unlabelled windows are", "the others")
     return windows
 
 
 def read_to_predict(X: Any, sfreq: float | None) -> WindowSet:
-    """Describe windows that a fitted model is to see."""
+    """Return windows for a fitted model as a WindowSet, after checks."""
     windows = as_window_set(X)
     windows.check_not_empty()
     check_same_rate(windows.sfreq, sfreq, "These windows are", "the model")
@@ -92,7 +93,7 @@ def read_to_predict(X: Any, sfreq: float | None) -> WindowSet:
 def batches(
     windows: WindowSet, patch_size: int, device: torch.device, batch_size: int = 64
 ) -> Iterator[Tensor]:
-    """Read windows in order, as tensors (<= batch_size, n_chans, n_times) on a device."""
+    """Yield the windows in order, as tensors (<= batch_size, n_chans, n_times) on a device."""
     for batch in windows.batches(batch_size):
         if batch.shape[-1] < patch_size:
             raise ValueError(
@@ -103,12 +104,12 @@ def batches(
 
 
 def check_electrodes(chs_info: list[dict] | None) -> None:
-    """Check that a model that is to know the electrodes can know them.
+    """Check that the channels have electrode positions.
 
     Raises
     ------
     ValueError
-        When channels have no names, or recordings come from different montages.
+        When channels have no names, or recordings have different montages.
 
     Warns
     -----
@@ -117,9 +118,9 @@ def check_electrodes(chs_info: list[dict] | None) -> None:
     """
     if not chs_info:
         raise ValueError(
-            "electrode_position=True needs channel names, the same in every recording and in "
-            "the same order; these windows "
-            + ("carry none." if chs_info is None else "come from different montages.")
+            "electrode_position=True needs channel names, with the same names and order in every "
+            "recording; these windows have "
+            + ("no channel names." if chs_info is None else "different montages.")
         )
     if np.isnan(electrode_positions(chs_info)).all():
         warnings.warn(
@@ -131,40 +132,39 @@ def check_electrodes(chs_info: list[dict] | None) -> None:
 
 
 def check_finite(output: Tensor) -> Tensor:
-    """Refuse a model's output that is not finite, since its training has diverged."""
+    """Return the output of a model. Raise a ValueError when it is not finite."""
     if not torch.isfinite(output).all():
         raise ValueError(
-            "The model's output is not finite, so its training has diverged; fit it again with a "
-            "lower learning rate."
+            "The output of the model is not finite because its training diverged; fit again with "
+            "a lower learning rate."
         )
     return output
 
 
 def _encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The classes in order, and the index of every label among them."""
-    if np.issubdtype(y.dtype, np.floating):
+    """Return the sorted classes, and the index of every label in them."""
+    if np.issubdtype(y.dtype, np.floating):  # scikit-learn's error for continuous labels
         check_classification_targets(y)
     try:
         classes, codes = np.unique(y, return_inverse=True)
     except TypeError as error:
-        raise ValueError(
-            f"Labels of different types cannot be put into one order: {error}."
-        ) from error
+        raise ValueError(f"Labels of different types cannot be sorted: {error}.") from error
     if len(classes) < 2:
+        # scikit-learn's estimator checks expect "one class" in the message.
         raise ValueError(
-            f"All labels are {classes.tolist()[0]!r}, which is one class; a classifier "
-            "needs at least two classes."
+            f"All labels are {classes.tolist()[0]!r}, which is one class; a classifier needs at "
+            "least two classes."
         )
     return classes, codes
 
 
 def _check_no_triggers(chs_info: list[dict] | None) -> None:
-    """Refuse stimulus channels, which often hold the label itself."""
+    """Check that there is no stimulus channel, because it often contains the label."""
     kinds = [(ch["ch_name"], ch.get("kind")) for ch in chs_info or ()]
     triggers = [name for name, kind in kinds if kind == mne.io.constants.FIFF.FIFFV_STIM_CH]
     if triggers:
         raise ValueError(
-            f"Channel {', '.join(triggers)} is a stimulus channel and may hold the labels; pick "
-            "the EEG channels first, for example with braindecode's Preprocessor('pick', "
+            f"Channel {', '.join(triggers)} is a stimulus channel and may contain the labels; "
+            "pick the EEG channels first, for example with braindecode's Preprocessor('pick', "
             "picks='eeg')."
         )

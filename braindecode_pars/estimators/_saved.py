@@ -1,4 +1,4 @@
-"""An estimator's parameters and labels as JSON, without pickle."""
+"""Parameters and labels of an estimator as JSON, without pickle."""
 
 from __future__ import annotations
 
@@ -24,26 +24,29 @@ __all__ = [
     "rows_from_json",
 ]
 
-#: What a file with entries of wrong types leads to.
+#: Errors that a JSON file with missing entries or entries of the wrong type can cause.
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RuntimeError)
 
 
 def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
-    """Constructor arguments: ``kept`` as they are, dicts with other keys than strings as
-    ``pairs``, and ``left_out`` the text of those that cannot be kept.
+    """Return the constructor arguments of an estimator in three dicts.
 
-    An object (a task instance, an augmentation, a callback) would need a pickle.
+    ``kept`` contains the arguments that JSON can store. ``pairs`` contains dicts whose keys are
+    not strings, as lists of pairs. ``left_out`` contains the text of all other arguments. These
+    are objects (a task instance, an augmentation, a callback) that only a pickle could store.
     """
     kept, pairs, left_out = {}, {}, {}
     for name, value in estimator.get_params(deep=False).items():
+        # Convert what has an equivalent in JSON.
         if isinstance(value, type) and PRETEXT_TASKS.get(getattr(value, "name", "")) is value:
             value = value.name
         elif isinstance(value, (os.PathLike, torch.device)):
             value = str(value)
         elif isinstance(value, np.generic):
             value = value.item()
+        # Choose the dict it belongs to.
         if isinstance(value, dict) and not _is_json(value) and _is_json([*value, *value.values()]):
-            pairs[name] = list(map(list, value.items()))  # JSON has string keys only
+            pairs[name] = list(map(list, value.items()))  # keys in JSON are always strings
         elif _is_json(value):
             kept[name] = value
         else:
@@ -60,12 +63,12 @@ def _is_json(value: Any) -> bool:
 
 
 def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) -> BaseEstimator:
-    """An unfitted estimator with the parameters that were kept; warns of those that were not."""
+    """Return an unfitted estimator with the saved parameters; warn about those not saved."""
     if described["left_out"]:
         names = ", ".join(f"{name}={text}" for name, text in described["left_out"].items())
         warnings.warn(
-            f"Objects are not saved, so these have their default values again: {names}. That "
-            "matters only when this estimator is fitted anew.",
+            f"Objects are not saved, so these parameters have their default values again: {names}. "
+            "They only matter if you fit this estimator again.",
             stacklevel=3,
         )
     pairs = {name: dict(items) for name, items in described["pairs"].items()}
@@ -73,25 +76,25 @@ def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) ->
 
 
 def rows_from_json(rows: Any) -> list[dict[str, Any]]:
-    """The rows of a history.
+    """Return the rows of a history.
 
     Raises
     ------
     TypeError
-        When they are not.
+        When ``rows`` is not a list of dicts.
     """
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise TypeError(f"its history is {rows!r}")
+        raise TypeError(f"its history is {rows!r}, not a list of rows")
     return rows
 
 
 def labels_to_json(labels: np.ndarray) -> dict[str, Any]:
-    """Labels and their type.
+    """Return labels and their dtype.
 
     Raises
     ------
     ValueError
-        For labels that are neither strings nor numbers.
+        When labels are neither strings nor numbers.
     """
     values = labels.tolist()
     if not all(type(value) in (bool, int, float, str) for value in values):
@@ -103,23 +106,25 @@ def labels_to_json(labels: np.ndarray) -> dict[str, Any]:
 
 
 def labels_from_json(described: dict[str, Any]) -> np.ndarray:
-    """The labels that :func:`labels_to_json` has described."""
+    """Return labels from the output of :func:`labels_to_json`."""
     return np.asarray(described["values"], dtype=np.dtype(described["dtype"]))
 
 
-def read_description(folder: Path, name: str, what: str) -> dict[str, Any]:
-    """Read an estimator's JSON file.
+def read_description(folder: Path, name: str, class_name: str) -> dict[str, Any]:
+    """Return the content of the JSON file of an estimator.
 
     Raises
     ------
     FileNotFoundError
-        When the folder has none.
+        When the folder does not contain the file.
     ValueError
-        When it is damaged, or does not have what an estimator's file has.
+        When the file is damaged, or describes another estimator.
     """
     if not (folder / name).is_file():
-        raise FileNotFoundError(f"{folder} holds no saved {what}: it has no {name}.")
+        raise FileNotFoundError(
+            f"{folder} does not contain a saved {class_name}: it has no {name}."
+        )
     described = read_json(folder / name)
-    if described.get("estimator") != what:
-        raise ValueError(f"{folder / name} does not describe a {what}.")
+    if described.get("estimator") != class_name:
+        raise ValueError(f"{folder / name} does not describe a {class_name}.")
     return described

@@ -1,4 +1,4 @@
-"""What every estimator of windows is to scikit-learn, and how its fits begin and fail."""
+"""Base class of all estimators of windows, and the random state of their fits."""
 
 from __future__ import annotations
 
@@ -17,47 +17,47 @@ __all__ = ["Seeds", "WindowsEstimator", "fresh_fit", "seeded_fit"]
 
 
 class WindowsEstimator(BaseEstimator):
-    """An estimator that takes windows of any source."""
+    """A scikit-learn estimator whose X are windows of any supported type."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
-        tags.target_tags.required = False  # a windows dataset carries its own
+        tags.target_tags.required = False  # a windows dataset contains its own labels
         return tags
 
     def __sklearn_clone__(self) -> WindowsEstimator:
-        # scikit-learn would clone an estimator or net given as ``encoder`` into an unfitted one.
-        given = vars(self).get("encoder")
-        if given is None:
+        # scikit-learn also clones parameters, so a fitted ``encoder`` would become unfitted.
+        encoder = vars(self).get("encoder")
+        if encoder is None:
             return BaseEstimator.__sklearn_clone__(self)
-        without = copy.copy(self)
-        without.encoder = None
-        twin = BaseEstimator.__sklearn_clone__(without)
-        twin.encoder = given
-        return twin
+        without_encoder = copy.copy(self)
+        without_encoder.encoder = None
+        cloned = BaseEstimator.__sklearn_clone__(without_encoder)
+        cloned.encoder = encoder
+        return cloned
 
 
 @contextmanager
 def fresh_fit(estimator: BaseEstimator) -> Iterator[None]:
-    """Drop what an earlier fit has learned; a fit that fails leaves nothing behind.
+    """Delete the fitted attributes of an earlier fit, and those of this fit if it fails.
 
-    Ctrl-C keeps what was learned until then.
+    After Ctrl-C, the fitted attributes are kept.
     """
-    _forget(estimator)
+    _delete_fitted_attributes(estimator)
     try:
         yield
-    except Exception:
-        _forget(estimator)
+    except Exception:  # not KeyboardInterrupt
+        _delete_fitted_attributes(estimator)
         raise
 
 
-def _forget(estimator: BaseEstimator) -> None:
+def _delete_fitted_attributes(estimator: BaseEstimator) -> None:
     for name in [name for name in vars(estimator) if name.endswith("_")]:
         delattr(estimator, name)
 
 
 class Seeds(NamedTuple):
-    """Seeds of the parts of a fit, so that no part changes what another draws."""
+    """One seed per stage of a fit, so that no stage changes the random draws of another."""
 
     split: int
     pretraining: int
@@ -66,7 +66,7 @@ class Seeds(NamedTuple):
 
 @contextmanager
 def seeded_fit(random_state: Any, device: torch.device) -> Iterator[Seeds]:
-    """Make everything random inside follow ``random_state``, and restore torch's global state.
+    """Seed all random draws inside from ``random_state``, then restore torch's global state.
 
     Estimators with the same ``random_state`` hold out the same subjects.
     """

@@ -1,4 +1,6 @@
-"""Protocols that score any scikit-learn estimator; each returns one tidy DataFrame."""
+"""Protocols that score scikit-learn classifiers on held-out subjects.
+
+Each protocol returns one tidy DataFrame."""
 
 from braindecode_pars.evaluation.ablation import GRIDS, ablation
 from braindecode_pars.evaluation.band_power import LogBandPower

@@ -1,4 +1,4 @@
-"""What all protocols are asked, checked before anything is trained."""
+"""Checks of the arguments that all protocols share, before anything is trained."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def check_arguments(
     seeds: Sequence[int],
     n_jobs: int | None,
 ) -> None:
-    """Raise where a protocol could not run.
+    """Check the arguments that all protocols share.
 
     Raises
     ------
     TypeError
-        When the estimators are no mapping of names to estimators.
+        When the estimators are not a mapping of names to classifiers.
     ValueError
-        When there are no estimators, metrics or seeds, one comes twice or is none, or ``n_jobs``
-        is 0.
+        When there are no estimators, metrics or seeds, one is given twice or is unknown, or
+        ``n_jobs`` is 0.
     """
     if not isinstance(estimators, Mapping):
         raise TypeError(
@@ -41,20 +41,32 @@ def check_arguments(
             raise ValueError(f"{name} is empty; there would be nothing to report.")
     for method, estimator in estimators.items():
         _check_estimator(method, estimator)
-    for metric in metrics:
-        if metric not in METRICS:
-            raise ValueError(f"Unknown metric {metric!r}; known are {', '.join(METRICS)}.")
-    for seed in seeds:
-        if not isinstance(seed, Integral) or seed < 0:
-            raise ValueError(f"seeds are whole numbers from 0, got {seed!r}.")
-    for name, given in (("metrics", metrics), ("seeds", seeds)):
-        if len(set(given)) < len(given):
-            raise ValueError(f"{name} holds an entry twice: {', '.join(map(str, given))}.")
+    _check_metrics(metrics)
+    _check_seeds(seeds)
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
         raise ValueError(
             f"n_jobs must be a number of processes, -1 for one on each core, or None, got "
             f"{n_jobs!r}."
         )
+
+
+def _check_metrics(metrics: Sequence[str]) -> None:
+    for metric in metrics:
+        if metric not in METRICS:
+            raise ValueError(f"Unknown metric {metric!r}; known are {', '.join(METRICS)}.")
+    _check_unique("metrics", metrics)
+
+
+def _check_seeds(seeds: Sequence[int]) -> None:
+    for seed in seeds:
+        if not isinstance(seed, Integral) or seed < 0:
+            raise ValueError(f"seeds are whole numbers from 0, got {seed!r}.")
+    _check_unique("seeds", seeds)
+
+
+def _check_unique(name: str, given: Sequence) -> None:
+    if len(set(given)) < len(given):
+        raise ValueError(f"{name} has an entry twice: {', '.join(map(str, given))}.")
 
 
 def _check_estimator(method: str, estimator: Any) -> None:
@@ -73,12 +85,12 @@ def _check_estimator(method: str, estimator: Any) -> None:
 
 
 def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
-    """The subjects asked for, as a list.
+    """Return the requested subjects as a list.
 
     Raises
     ------
     ValueError
-        When there are none, one comes twice, or one is not in the data.
+        When there are none, one is given twice, or one is not in the data.
     """
     if isinstance(asked, str):
         raise ValueError(f"{name} is the string {asked!r}; give a list of subjects.")
@@ -86,7 +98,7 @@ def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
     if not asked:
         raise ValueError(f"{name} is empty; name at least one subject, or leave it out.")
     if len(set(asked)) < len(asked):
-        raise ValueError(f"{name} holds a subject twice: {', '.join(map(str, asked))}.")
+        raise ValueError(f"{name} has a subject twice: {', '.join(map(str, asked))}.")
     absent = [subject for subject in asked if subject not in there]
     if absent:
         raise ValueError(
@@ -98,7 +110,7 @@ def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
 
 
 def in_order(subjects: Iterable) -> list:
-    """Every subject once, sorted; by their text where they are of several types."""
+    """Return every subject once, sorted; by text where they are of several types."""
     unique = list(dict.fromkeys(subjects))
     try:
         return sorted(unique)

@@ -1,4 +1,4 @@
-"""From a cross-validator to folds: which windows each fit is trained on and tested on."""
+"""Folds from a cross-validator: the training and test windows of each fit."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Split(NamedTuple):
     Attributes
     ----------
     cv : cross-validator
-        Of scikit-learn.
+        scikit-learn cross-validator.
     subjects : list
-        Those who take part; nobody else is trained on or tested on.
+        Training and test subjects. Other subjects are not used.
     train : list | None
-        Subjects to train on among those who are not tested; None means all of them.
+        Subjects that may be trained on; None means all subjects that are not tested.
     pooled : bool
-        Whether there is a row over all test windows together, as for fixed test subjects.
+        Whether the scores get a row over all test windows together, as for fixed test subjects.
     """
 
     cv: Any
@@ -48,22 +48,23 @@ class Split(NamedTuple):
 
 
 def one_subject_out(corpus: Corpus, test_subjects: Iterable | None = None) -> Split:
-    """Leave one subject out at a time, each of some or of all.
+    """Hold out one subject at a time: each of ``test_subjects``, or each subject of the data.
 
     Raises
     ------
     ValueError
-        When there is only one subject, or one is not in the data.
+        When the data have only one subject, or a test subject is not in the data.
     """
     subjects = corpus.subjects
     if len(subjects) < 2:
         raise ValueError(
-            "Leaving one subject out needs at least two subjects; all windows are of "
+            "Holding out one subject needs at least two subjects; all windows are from subject "
             f"{subjects[0]}."
         )
     if test_subjects is None:
         return Split(LeaveOneGroupOut(), subjects)
     tested = check_subjects(test_subjects, subjects, "test_subjects")
+    # PredefinedSplit: one fold number per window; windows with -1 are never tested.
     fold_of = {subject: number for number, subject in enumerate(tested)}
     folds = [fold_of.get(subject, -1) for subject in corpus.groups.tolist()]
     return Split(PredefinedSplit(folds), subjects)
@@ -75,64 +76,70 @@ def given_split(
     test_subjects: Iterable | None = None,
     train_subjects: Iterable | None = None,
 ) -> Split:
-    """Divide by the test subjects that are named, or that the recordings' descriptions name.
+    """Split into training subjects and fixed test subjects.
 
-    Recordings whose description ``split`` is ``"test"`` are never trained on, also where
-    ``test_subjects`` are others.
+    The test subjects are ``test_subjects``, or the subjects whose recordings have ``"test"`` as
+    ``split`` in their description. The latter are never trained on, even when ``test_subjects``
+    are other subjects.
 
     Raises
     ------
     ValueError
-        When there is no split, or a subject is on both sides of it.
+        When there are no test subjects, or a subject is both a training and a test subject.
     """
-    there = corpus.subjects
-    reserved = _reserved(windows_ds, corpus)
+    all_subjects = corpus.subjects
+    # Test subjects
+    reserved = _subjects_of_test_split(windows_ds, corpus)
     test = reserved
     if test_subjects is not None:
-        test = check_subjects(test_subjects, there, "test_subjects")
+        test = check_subjects(test_subjects, all_subjects, "test_subjects")
     elif not reserved:
-        where = f" of {corpus.name}" if corpus.name else ""
+        where = f" in {corpus.name}" if corpus.name else ""
         raise ValueError(
-            f"There are no test subjects{where}: no recording's description has 'split' 'test'; "
-            "pass test_subjects, or use leave_one_subject_out."
+            f"There are no test subjects{where}: no recording's description has 'split' 'test'. "
+            "Pass test_subjects, or use leave_one_subject_out."
         )
     held_out = {*reserved, *test}
+    # Training subjects
     chosen = None
     if train_subjects is not None:
-        chosen = check_subjects(train_subjects, there, "train_subjects")
+        chosen = check_subjects(train_subjects, all_subjects, "train_subjects")
         both = [subject for subject in chosen if subject in held_out]
         if both:
             raise ValueError(
-                f"Subject{'s' if len(both) > 1 else ''} {', '.join(map(str, both))} would be "
-                "trained on and tested; take them out of train_subjects."
+                f"train_subjects contains the test subject{'s' if len(both) > 1 else ''} "
+                f"{', '.join(map(str, both))}; remove them from train_subjects."
             )
+    # One fold: windows with 0 are tested, windows with -1 are only trained on.
     tested = set(test)
-    subjects = [subject for subject in there if subject in tested or subject not in held_out]
-    taking_part = corpus.groups[corpus.windows_of(subjects)].tolist()
-    cv = PredefinedSplit([0 if subject in tested else -1 for subject in taking_part])
+    subjects = [s for s in all_subjects if s in tested or s not in held_out]
+    window_subjects = corpus.groups[corpus.windows_of(subjects)].tolist()
+    cv = PredefinedSplit([0 if subject in tested else -1 for subject in window_subjects])
     return Split(cv, subjects, chosen, pooled=True)
 
 
 def splitter(corpus: Corpus, cv: Any, default: Split | None, **instead: Any) -> Split:
-    """The split that a protocol uses: that of ``cv``, where the user gives one.
+    """Return the split given by ``cv``, or ``default`` when ``cv`` is None.
 
     Parameters
     ----------
     corpus : Corpus
-        What is divided.
+        Windows to split.
     cv : int | cross-validator | iterable | None
-        Of scikit-learn; an integer is a number of folds, each of whole subjects.
+        scikit-learn cross-validator, pairs of training and test indices, or the number of folds
+        of whole subjects.
     default : Split | None
-        Where ``cv`` is None.
+        Split to use when ``cv`` is None.
     **instead
-        Arguments that choose test subjects in another way, and contradict ``cv``.
+        Arguments of the protocol that also choose the test subjects. They must be None when
+        ``cv`` is given.
 
     Raises
     ------
     ValueError
-        When both are given.
+        When ``cv`` and one of the other arguments are given.
     TypeError
-        When ``cv`` is nothing of that kind.
+        When ``cv`` is not a cross-validator, an integer or an iterable of pairs.
     """
     if cv is None:
         return default
@@ -145,15 +152,15 @@ def splitter(corpus: Corpus, cv: Any, default: Split | None, **instead: Any) -> 
         return Split(check_cv(cv), corpus.subjects)
     except ValueError as error:
         raise TypeError(
-            f"cv is a {type(cv).__name__}; give a scikit-learn cross-validator, a number of "
+            f"cv is a {type(cv).__name__}; pass a scikit-learn cross-validator, a number of "
             "folds, or pairs of training and test indices."
         ) from error
 
 
 def draw_subjects(candidates: Sequence, n: int, seed: int) -> list:
-    """The first ``n`` of a random order of the candidates.
+    """Draw ``n`` subjects at random: the first ``n`` of a shuffled list of the candidates.
 
-    More subjects contain the fewer ones of the same seed.
+    Draws with the same seed are nested: a larger draw contains every smaller draw.
 
     Raises
     ------
@@ -168,8 +175,8 @@ def draw_subjects(candidates: Sequence, n: int, seed: int) -> list:
     """
     if not 1 <= n <= len(candidates):
         raise ValueError(
-            f"{n} training subjects were asked for, there are {len(candidates)}; ask for 1 to "
-            f"{len(candidates)}."
+            f"n_train_subjects is {n}, but there are {len(candidates)} training subjects with "
+            f"labels; use 1 to {len(candidates)}."
         )
     order = np.random.RandomState(seed).permutation(len(candidates))
     return [candidates[i] for i in order[:n]]
@@ -184,50 +191,52 @@ def make_folds(
     n_train_subjects: Sequence[int] | None = None,
     varied: Mapping[str, dict[str, Any]] | None = None,
 ) -> list[Fold]:
-    """Make a fold for each division, number of training subjects, seed and method.
+    """Make a fold for each train-test split, number of training subjects, seed and method.
 
     Parameters
     ----------
     protocol : str
-        For the column of this name.
+        Value of the column ``protocol``.
     estimators : dict of str to estimator
-        By method name.
+        Estimators by method name.
     corpus : Corpus
-        What is divided.
+        Windows to split.
     split : Split
-        How.
+        Cross-validator and subjects.
     seeds : sequence of int
-        Of the draws of training subjects, and of the estimators.
+        Seeds of the random draws of training subjects and of the estimators.
     n_train_subjects : sequence of int | None
         Numbers of labelled subjects to draw; None means all.
     varied : dict of str to dict | None
-        Further columns, by method.
+        Additional columns and their values, by method.
 
     Raises
     ------
     ValueError
-        When a subject would be on both sides, nobody with labels is left to train on, or a test
-        subject has no labelled window.
+        When a subject is both a training and a test subject, no labelled subject remains for
+        training, or a test subject has no labelled window.
     """
     folds = []
     labeled = set(corpus.labeled_subjects)
-    for train_windows, test_windows in _divisions(corpus, split):
+    for train_windows, test_windows in _train_test_windows(corpus, split):
+        # Only labelled windows are tested; only labelled subjects are drawn for training.
         trained_on, tested_on = map(corpus.subjects_of, (train_windows, test_windows))
         test = np.intersect1d(test_windows, corpus.test_windows(tested_on))
         allowed = labeled if split.train is None else labeled.intersection(split.train)
         candidates = [subject for subject in trained_on if subject in allowed]
         if not candidates:
             raise ValueError(
-                "No labelled subject is left to train on beside the test subjects "
-                f"{', '.join(map(str, tested_on))}."
+                "No labelled subject remains for training when the test subjects are "
+                f"{', '.join(map(str, tested_on))}; use fewer test subjects."
             )
-        # For the estimators that learn from windows without labels.
+        # Kept in every fold, for estimators that pretrain on unlabelled windows.
         unlabeled = [subject for subject in trained_on if subject not in labeled]
         for n in n_train_subjects or [len(candidates)]:
             for seed in seeds:
                 drawn = draw_subjects(candidates, n, seed)
                 train = np.intersect1d(train_windows, corpus.windows_of([*drawn, *unlabeled]))
                 for method, estimator in estimators.items():
+                    # The same training windows for all methods
                     folds.append(
                         Fold(
                             protocol=protocol,
@@ -246,11 +255,11 @@ def make_folds(
     return folds
 
 
-def _divisions(corpus: Corpus, split: Split) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Indices of the training windows and of the test windows of each division."""
+def _train_test_windows(corpus: Corpus, split: Split) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the indices of the training and test windows of each split."""
     windows = corpus.windows_of(split.subjects)
     groups = corpus.groups[windows]
-    # As numbers, since subjects of mixed types cannot be ordered.
+    # scikit-learn sorts the groups, which fails for subjects of mixed types; numbers can be sorted.
     number_of = {subject: number for number, subject in enumerate(split.subjects)}
     numbers = np.array([number_of[subject] for subject in groups.tolist()])
     for train, test in _split(split.cv, windows, corpus.y[windows], numbers):
@@ -258,8 +267,8 @@ def _divisions(corpus: Corpus, split: Split) -> Iterator[tuple[np.ndarray, np.nd
         if both:
             raise ValueError(
                 f"cv puts windows of subject{'s' if len(both) > 1 else ''} "
-                f"{', '.join(map(str, both))} on both sides; scores here are of held-out "
-                "subjects, so use a cross-validator with groups, such as GroupKFold."
+                f"{', '.join(map(str, both))} in both the training and the test set. Scores must "
+                "be of held-out subjects; use a cross-validator with groups, such as GroupKFold."
             )
         yield windows[train], windows[test]
 
@@ -267,42 +276,46 @@ def _divisions(corpus: Corpus, split: Split) -> Iterator[tuple[np.ndarray, np.nd
 def _split(
     cv: Any, windows: np.ndarray, y: np.ndarray, groups: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """As ``cv.split``, without the warning of splitters that need no groups."""
-    divisions = None
+    """Call ``cv.split`` without the warning of splitters that ignore the groups."""
+    pairs = None
     while True:
+        # cv.split may be a generator that warns in each step. The filter must not be active
+        # during the yield, where the caller's code runs.
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
-            divisions = divisions or iter(cv.split(windows, y, groups))
-            division = next(divisions, None)
-        if division is None:
+            pairs = pairs or iter(cv.split(windows, y, groups))
+            pair = next(pairs, None)
+        if pair is None:
             return
-        yield division
+        yield pair
 
 
-def _reserved(windows_ds: Dataset, corpus: Corpus) -> list:
-    """Subjects whose recordings are said to be for testing."""
-    splits = _entries(windows_ds, "split")
+def _subjects_of_test_split(windows_ds: Dataset, corpus: Corpus) -> list:
+    """Subjects whose recordings have ``"test"`` as ``split`` in their description."""
+    splits = _description_entries(windows_ds, "split")
     pairs = set(zip(corpus.groups.tolist(), splits, strict=True))
     test = in_order(subject for subject, split in pairs if split == "test")
     both = [s for s in test if any(subject == s and split != "test" for subject, split in pairs)]
     if both:
         raise ValueError(
             f"Recordings of subject{'s' if len(both) > 1 else ''} {', '.join(map(str, both))} are "
-            "in split 'test' and in another one; a subject belongs on one side."
+            "in split 'test' and in another split; put all recordings of a subject in one split."
         )
     return test
 
 
-def _entries(dataset: Any, name: str) -> list:
-    """An entry of the recordings' descriptions for every window; None where there is none."""
+def _description_entries(dataset: Any, name: str) -> list:
+    """An entry of the recording's description for every window; None where it is absent."""
+    # Unwrap views of a dataset, then concatenated recordings.
     if isinstance(dataset, SliceDataset):
-        entries = _entries(dataset.dataset, name)
+        entries = _description_entries(dataset.dataset, name)
         return [entries[i] for i in dataset.indices_]
     if isinstance(dataset, Subset):
-        entries = _entries(dataset.dataset, name)
+        entries = _description_entries(dataset.dataset, name)
         return [entries[i] for i in dataset.indices]
     if isinstance(dataset, ConcatDataset):
-        return [entry for part in dataset.datasets for entry in _entries(part, name)]
+        return [entry for part in dataset.datasets for entry in _description_entries(part, name)]
+    # A single recording
     description = getattr(dataset, "description", None)
     entry = None if description is None else description.get(name)
     return [entry] * len(dataset)

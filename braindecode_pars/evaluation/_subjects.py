@@ -1,4 +1,4 @@
-"""Score every test subject on its own: the one body of two protocols."""
+"""Scores of each held-out subject; shared by leave_one_subject_out and compare."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ def score_subjects(
     verbose: int,
     cv: Any = None,
 ) -> pd.DataFrame:
-    """Train on some subjects and score the others one by one.
+    """Train on some subjects and score each held-out subject.
 
     Parameters
     ----------
     protocol : str
-        For the column of this name.
+        Value of the column ``protocol``.
     cv : int | cross-validator | iterable | None
-        None leaves one subject out at a time, each of ``test_subjects``.
+        Cross-validator that divides the subjects. None holds out one subject at a time, each of
+        ``test_subjects``.
     estimators, windows_ds, metrics, seeds, dataset, unlabeled_label, test_subjects, out, n_jobs, \
 verbose
         As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
@@ -47,7 +48,7 @@ verbose
     Returns
     -------
     pandas.DataFrame
-        Tidy scores.
+        Tidy scores, as in :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
     """
     check_arguments(estimators, metrics, seeds, n_jobs)
     corpus = Corpus.of(windows_ds, dataset, unlabeled_label)

@@ -1,4 +1,4 @@
-"""What each choice in pretraining is worth (appendix A.4 of the paper)."""
+"""Ablations: the effect of single settings on the scores (appendix A.4 of the paper)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["GRIDS", "ablation"]
 
 _RATIOS = (0.2, 0.4, 0.6, 0.8, 1.0)
 
-#: The paper's grids (masking, sampling, decoder), and two that it did not run.
+#: The paper's grids (masking, sampling, decoder), and two more (overlap, joint).
 GRIDS: dict[str, dict[str, Any]] = {
     "masking": {"n_patches": (20, 30, 40), "position_mask_ratio": _RATIOS},
     "sampling": {"sampling": ("random", "grid"), "position_mask_ratio": _RATIOS},
     "decoder": {"decoder": ("cross_attention", "mlp")},
-    # As many patches in both, and few enough to be placed without overlap.
+    # The same number of patches in both, small enough to place them without overlap.
     "overlap": {"overlap": (True, False), "n_patches": (20,)},
     "joint": {"PARS": {"pretext": "pars"}, "PARS + MAE": {"pretext": "joint"}},
 }
@@ -50,54 +50,59 @@ def ablation(
     verbose: int = 1,
     return_curves: bool = False,
 ) -> pd.DataFrame | tuple[pd.DataFrame, pd.DataFrame]:
-    """Vary settings of one estimator, pretrain and fine-tune each, score on the same subjects.
+    """Pretrain, fine-tune and score one estimator with different settings.
 
-    The paper's ablations (appendix A.4, figure 6).
+    All settings are scored on the same test subjects. This protocol reproduces the paper's
+    ablations (appendix A.4, figure 6).
 
     Parameters
     ----------
     estimator : estimator
-        With all that is not varied, for example ``PARSClassifier(**paper.CLASSIFIER)``. Each
-        setting is pretrained inside each fit, on that fold's training subjects.
+        Estimator with the settings that do not vary, for example
+        ``PARSClassifier(**paper.CLASSIFIER)``. Every fit pretrains on the training subjects of
+        its own fold.
     windows_ds : BaseConcatDataset
         Labelled windows with ``subject`` in the descriptions.
     grid : dict
-        Either names and their settings, ``{"few": {"n_patches": 20}, "many": {"n_patches":
-        40}}``, or parameters and their values, ``{"n_patches": (20, 40), "decoder": ("mlp",
-        "cross_attention")}``, of which all combinations are run; :data:`GRIDS` has the paper's.
-        What is no parameter of the estimator goes into its ``pretext_params``.
+        Settings to compare, in one of two forms. Names and their settings:
+        ``{"few": {"n_patches": 20}, "many": {"n_patches": 40}}``. Or parameters and their values,
+        of which all combinations are run:
+        ``{"n_patches": (20, 40), "decoder": ("mlp", "cross_attention")}``. :data:`GRIDS` contains
+        the paper's grids. A name that is not a parameter of the estimator is set in its
+        ``pretext_params``.
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
-        Divides the subjects, such as ``GroupKFold(5)``; an integer is a number of folds of whole
-        subjects. None uses ``test_subjects``.
+        Cross-validator that divides the subjects, such as ``GroupKFold(5)``; an integer is the
+        number of folds of whole subjects. None uses ``test_subjects``.
     test_subjects : sequence | None
-        None takes the recordings whose description ``split`` is ``"test"``. The paper scores
-        ablations on validation subjects: name those here.
+        Subjects to test on; None means those whose recordings have ``"test"`` as ``split`` in
+        their description. The paper scores its ablations on validation subjects; pass these here.
     n_train_subjects : int | None
-        Train on so many, drawn anew for each seed (the paper: 100); None means on all.
+        Number of training subjects (the paper: 100), drawn at random for each seed; None means
+        all.
     seeds : sequence of int
-        Of the draws and of every ``random_state``.
+        Seeds of the random draws and of every ``random_state``.
     metrics, dataset, unlabeled_label, out, n_jobs, verbose
-        As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`; a later run in ``out``
-        may add settings and seeds. ``out/curves.csv`` has the losses.
+        As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`. A later run with the same
+        ``out`` may add settings and seeds. ``out/curves.csv`` contains the losses.
     return_curves : bool
-        Also return the losses by epoch.
+        Whether to also return the losses by epoch.
 
     Returns
     -------
     scores : pandas.DataFrame
-        As that of :func:`~braindecode_pars.evaluation.label_efficiency`, ``method`` being the
-        setting, and with one more column for each parameter that is varied.
+        Table as from :func:`~braindecode_pars.evaluation.label_efficiency`. The column ``method``
+        contains the name of the setting, and each varied parameter has a column of its own.
     curves : pandas.DataFrame
-        Only with ``return_curves=True``: the ``curves`` of a
-        :class:`~braindecode_pars.evaluation.folds.Run`.
+        The ``curves`` of a :class:`~braindecode_pars.evaluation.folds.Run`. Only returned with
+        ``return_curves=True``.
 
     Raises
     ------
     TypeError
-        When the grid is neither of the two forms.
+        When the grid has neither of the two forms.
     ValueError
-        When a setting is no parameter, nobody is there to test, or more training subjects are
-        asked for than there are.
+        When a setting is not a parameter, there are no test subjects, or ``n_train_subjects`` is
+        larger than the number of training subjects.
     FoldError
         When a fit fails.
 
@@ -119,14 +124,17 @@ def ablation(
     >>> sorted(set(scores["method"]))
     ['logisticregression__C=0.1', 'logisticregression__C=1.0']
     """
+    # Check the arguments before anything is trained.
     named = settings_of(grid)
     check_arguments({"the estimator": estimator}, metrics, seeds, n_jobs)
     if n_train_subjects is not None:
         check_numbers([n_train_subjects])
     estimators = {name: configured(estimator, settings) for name, settings in named.items()}
+    # Split the subjects.
     corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
     default = given_split(windows_ds, corpus, test_subjects) if cv is None else None
     split = splitter(corpus, cv, default, test_subjects=test_subjects)
+    # Fit and score; each varied parameter becomes a column.
     columns = dict.fromkeys(column for settings in named.values() for column in settings)
     folds = make_folds(
         "ablation",
@@ -147,14 +155,14 @@ def ablation(
 
 
 def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The settings of a grid by name; all combinations, where it gives values.
+    """Return the settings of a grid by name; a grid of values gives all combinations.
 
     Raises
     ------
     TypeError
-        When it is neither a dict of settings nor one of values.
+        When the grid is neither a dict of settings nor a dict of lists of values.
     ValueError
-        When it is empty, or a parameter has the name of a column.
+        When the grid is empty, or a parameter has the name of a column of the scores.
 
     Examples
     --------
@@ -164,50 +172,56 @@ def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """
     if not isinstance(grid, Mapping):
         raise TypeError(
-            f"grid is a {type(grid).__name__}; give a dict of names and settings, or of parameters "
+            f"grid is a {type(grid).__name__}; pass a dict of names and settings, or of parameters "
             "and lists of values."
         )
+    # Names and settings, or parameters and values
     if all(isinstance(value, Mapping) for value in grid.values()):
         named = {str(name): dict(settings) for name, settings in grid.items()}
     else:
         for name, values in grid.items():
             if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
                 raise TypeError(
-                    f"{name} has the value {values!r} in the grid; give a list of values for each "
+                    f"{name} has the value {values!r} in the grid; pass a list of values for each "
                     "parameter, or a dict of settings for each name."
                 )
         combinations = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
         named = {", ".join(f"{k}={v}" for k, v in c.items()): c for c in combinations}
     if not named:
-        raise ValueError("grid holds no setting; there would be nothing to report.")
+        raise ValueError("grid is empty; pass at least one setting.")
+    # A varied parameter becomes a column and must not replace one of the scores.
     for name in (name for settings in named.values() for name in settings):
         if name in SCORES:
-            raise ValueError(f"{name!r} cannot be varied, it is a column of the result.")
+            raise ValueError(f"{name!r} cannot be varied; the scores have a column of this name.")
     return named
 
 
 def configured(estimator: BaseEstimator, settings: Mapping[str, Any]) -> BaseEstimator:
-    """A clone with these settings; those it does not know are for its ``pretext_params``.
+    """Return a clone of the estimator with these settings.
 
-    A joint task passes the arguments of the task before it on to its part of that name.
+    Settings that are not parameters of the estimator are added to its ``pretext_params``. When a
+    setting changes the pretext task from ``"pars"`` or ``"mae"`` to ``"joint"``, the joint task
+    passes the ``pretext_params`` on to its part of that name.
 
     Raises
     ------
     ValueError
         When a setting is unknown and the estimator has no ``pretext_params``.
     """
+    # Parameters of the estimator, and arguments of its pretext task
     params = estimator.get_params()
     own = {name: value for name, value in settings.items() if name in params}
     others = {name: value for name, value in settings.items() if name not in params}
     if others and "pretext_params" not in params:
         raise ValueError(
-            f"{next(iter(others))!r} is no parameter of {type(estimator).__name__}, which has "
-            f"{', '.join(estimator.get_params(deep=False))}."
+            f"{next(iter(others))!r} is not a parameter of {type(estimator).__name__}; its "
+            f"parameters are {', '.join(estimator.get_params(deep=False))}."
         )
     if others:
-        before = own.get("pretext_params", params["pretext_params"])
-        own["pretext_params"] = {**(before or {}), **others}
-    before = params.get("pretext")
-    if own.get("pretext") == "joint" and before in ("pars", "mae") and "pretext_params" not in own:
-        own["pretext_params"] = {"task_params": {before: params["pretext_params"] or {}}}
+        pretext_params = own.get("pretext_params", params["pretext_params"])
+        own["pretext_params"] = {**(pretext_params or {}), **others}
+    # The joint task takes the arguments of each of its parts by name.
+    task = params.get("pretext")
+    if own.get("pretext") == "joint" and task in ("pars", "mae") and "pretext_params" not in own:
+        own["pretext_params"] = {"task_params": {task: params["pretext_params"] or {}}}
     return clone(estimator).set_params(**own)

@@ -1,4 +1,4 @@
-"""The dull baseline that every learned encoder has to beat: power in frequency bands."""
+"""Baseline features: log power in frequency bands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from braindecode_pars.windows._window_set import as_window_set
 
 __all__ = ["BANDS", "LogBandPower"]
 
-#: Edges of the bands of :class:`~braindecode_pars.evaluation.LogBandPower`, in Hz.
+#: Lower and upper edges of the bands of :class:`~braindecode_pars.evaluation.LogBandPower`, in Hz.
 BANDS = {
     "delta": (0.5, 4.0),
     "theta": (4.0, 8.0),
@@ -24,21 +24,23 @@ BANDS = {
 
 
 class LogBandPower(TransformerMixin, BaseEstimator):
-    """Logarithm of each band's share of the power of its channel, after Welch's method.
+    """Logarithm of the relative power in five frequency bands, for each channel.
 
-    The dull baseline that every learned encoder has to beat, as
-    ``make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())``. Shares do not depend
-    on the gain of a channel or person, just as PARS's instance norm does not. The five bands are
-    those of :data:`~braindecode_pars.evaluation.band_power.BANDS`.
+    The power is estimated with Welch's method. With a linear classifier, as in
+    ``make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())``, these features are
+    the baseline for every pretrained encoder. Relative power does not depend on the gain of a
+    channel or subject; neither does the input of PARS, because of its instance norm. The bands are
+    :data:`~braindecode_pars.evaluation.band_power.BANDS`.
 
     Parameters
     ----------
     sfreq : float | None
-        Sampling rate in Hz, for windows that do not carry one.
+        Sampling rate in Hz; required when the windows do not contain it.
     segment_seconds : float
         Length of Welch's segments in seconds.
     relative : bool
-        False gives the logarithm of the power itself, in the squared unit of the signal.
+        Whether to divide the power in each band by the sum over the bands. False gives the
+        logarithm of the power itself, in the squared unit of the signal.
 
     Examples
     --------
@@ -56,17 +58,17 @@ class LogBandPower(TransformerMixin, BaseEstimator):
         self.relative = relative
 
     def fit(self, X: Any, y: Any = None) -> LogBandPower:
-        """Nothing to learn.
+        """Return the transformer unchanged; it has nothing to learn.
 
         Parameters
         ----------
         X, y
-            Not used.
+            Windows and labels; not used.
 
         Returns
         -------
         LogBandPower
-            Itself.
+            The transformer itself.
         """
         return self
 
@@ -74,28 +76,29 @@ class LogBandPower(TransformerMixin, BaseEstimator):
         return True
 
     def transform(self, X: Any) -> np.ndarray:
-        """Power in bands.
+        """Compute the log band power of each window.
 
         Parameters
         ----------
         X : windows
-            Of one shape. A flat channel has the same share in each band.
+            Windows of the same shape.
 
         Returns
         -------
         ndarray, shape (n_windows, n_chans * 5)
-            Natural logarithms; the five bands of the first channel, then those of the second.
+            Natural logarithms: the five bands of the first channel, then those of the second, and
+            so on. A flat channel has the same relative power in each band.
 
         Raises
         ------
         ValueError
-            When the sampling rate is not known, or windows differ in shape or hold NaN.
+            When the sampling rate is unknown, windows differ in shape, or a window contains NaN.
         """
         if not self.segment_seconds > 0:
             raise ValueError(f"segment_seconds must be positive, got {self.segment_seconds}.")
         windows = as_window_set(X, sfreq=self.sfreq)
         if windows.sfreq is None:
-            raise ValueError("These windows do not tell their sampling rate; pass sfreq= in Hz.")
+            raise ValueError("The sampling rate of the windows is unknown; pass sfreq (Hz).")
         return np.concatenate([self._power(batch, windows.sfreq) for batch in windows.batches(256)])
 
     def _power(self, batch: np.ndarray, sfreq: float) -> np.ndarray:
@@ -110,9 +113,10 @@ class LogBandPower(TransformerMixin, BaseEstimator):
             axis=-1,
         )  # (n_windows, n_chans, n_bands)
         if self.relative:
-            # A flat channel has no power: every band then gets the same share.
+            # A flat channel has no power; all its bands get the same relative power.
             total = powers.sum(axis=-1, keepdims=True)
             powers = np.divide(
                 powers, total, out=np.full_like(powers, 1 / len(BANDS)), where=total > 0
             )
+        # The smallest float32 avoids log(0).
         return np.log(np.maximum(powers, np.finfo(np.float32).tiny)).reshape(len(batch), -1)

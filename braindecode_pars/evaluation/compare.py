@@ -1,4 +1,4 @@
-"""Any set of classifiers on the same people left out, for paired tests."""
+"""Scores of several classifiers on the same held-out subjects, for paired tests."""
 
 from __future__ import annotations
 
@@ -30,32 +30,36 @@ def compare(
     n_jobs: int | None = None,
     verbose: int = 1,
 ) -> pd.DataFrame:
-    """Score at least two classifiers on the same held-out subjects, to be tested in pairs.
+    """Score at least two classifiers on the same held-out subjects.
 
     By default the folds are those of :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
-    :func:`~braindecode_pars.evaluation.paired_tests` and
-    :func:`~braindecode_pars.evaluation.describe_differences` say what may be read from the scores;
-    the paper reports no test.
+    :func:`~braindecode_pars.evaluation.paired_tests` tests the differences between the methods, and
+    :func:`~braindecode_pars.evaluation.describe_differences` summarises the tests in sentences.
+    The paper reports no such tests.
 
     Parameters
     ----------
     estimators : dict of str to estimator
-        By method name, at least two.
+        Estimators by method name, at least two.
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
-        Divides the subjects, such as ``GroupKFold(5)``; an integer is a number of folds of whole
-        subjects. None leaves one subject out at a time.
+        Cross-validator that divides the subjects, such as ``GroupKFold(5)``; an integer is the
+        number of folds of whole subjects. None holds out one subject at a time.
     windows_ds, metrics, seeds, dataset, unlabeled_label, test_subjects, out, n_jobs, verbose
         As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
 
     Returns
     -------
     pandas.DataFrame
-        As there, but for ``"compare"`` in the column ``protocol``.
+        Table as from :func:`~braindecode_pars.evaluation.leave_one_subject_out`, with
+        ``"compare"`` in the column ``protocol``.
 
     Raises
     ------
-    ValueError, FoldError
-        As there, and when there is one classifier only.
+    ValueError
+        When there is only one classifier, and in the cases of
+        :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
+    FoldError
+        When a fit fails.
 
     Examples
     --------
@@ -67,11 +71,11 @@ def compare(
     ...     LogBandPower, compare, describe_differences, paired_tests
     ... )
     >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
-    >>> rivals = {
+    >>> methods = {
     ...     "band power": make_pipeline(LogBandPower(), LogisticRegression(C=0.1)),
-    ...     "chance": make_pipeline(LogBandPower(), DummyClassifier()),
+    ...     "chance level": make_pipeline(LogBandPower(), DummyClassifier()),
     ... }
-    >>> tests = paired_tests(compare(rivals, windows, verbose=0))
+    >>> tests = paired_tests(compare(methods, windows, verbose=0))
     >>> int(tests["n_subjects"].item()), float(tests["p"].item())
     (3, 0.25)
     >>> "no difference could have been significant" in describe_differences(tests)
@@ -80,8 +84,8 @@ def compare(
     check_arguments(estimators, metrics, seeds, n_jobs)
     if len(estimators) < 2:
         raise ValueError(
-            f"A comparison needs two classifiers; {', '.join(estimators)} is alone "
-            "(leave_one_subject_out scores one)."
+            f"compare needs at least two classifiers, got only {', '.join(estimators)}; use "
+            "leave_one_subject_out to score one."
         )
     return score_subjects(
         "compare",

@@ -1,4 +1,4 @@
-"""How many labelled people a method needs (figure 3 of the paper)."""
+"""Label efficiency: scores against the number of labelled subjects (figure 3 of the paper)."""
 
 from __future__ import annotations
 
@@ -34,49 +34,53 @@ def label_efficiency(
     n_jobs: int | None = None,
     verbose: int = 1,
 ) -> pd.DataFrame:
-    """Train on few and on many subjects, score on the same test subjects (section 3, figure 3).
+    """Score methods trained on increasing numbers of labelled subjects (section 3, figure 3).
 
-    Each seed is a new random order of the subjects, the same for all methods; ``n`` training
-    subjects are the first ``n`` of it, so the points of one curve are nested. Those are all the
-    labels a fit gets to see: an estimator splits its own validation subjects off them
-    (PARSClassifier a fifth), and recordings of split ``"valid"`` may be drawn like those of
-    split ``"train"``. Subjects without any label go along with every fit, for estimators that
+    All scores are of the same test subjects. For each seed the training subjects are shuffled,
+    in the same order for all methods, and a fit with ``n`` training subjects uses the first ``n``.
+    Smaller training sets are therefore contained in larger ones.
+
+    A fit receives no labels of other subjects. An estimator splits its validation subjects off
+    these ``n`` subjects (PARSClassifier: a fifth). Subjects of split ``"valid"`` are drawn like
+    those of split ``"train"``. Subjects without labels are part of every fit, for estimators that
     pretrain.
 
     Parameters
     ----------
     estimators : dict of str to estimator
-        By method name; with ``PARSClassifier(encoder=...)`` an encoder is pretrained only once.
+        Estimators by method name. With ``PARSClassifier(encoder=...)`` the encoder is pretrained
+        once and shared by all fits.
     windows_ds : BaseConcatDataset
         Labelled windows with ``subject`` in the descriptions.
     n_train_subjects : sequence of int
-        The paper has numbers from 10 to 657.
+        Numbers of labelled training subjects (the paper: from 10 to 657).
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
-        Divides the subjects, such as ``GroupKFold(5)``; an integer is a number of folds of whole
-        subjects. None uses ``test_subjects``.
+        Cross-validator that divides the subjects, such as ``GroupKFold(5)``; an integer is the
+        number of folds of whole subjects. None uses ``test_subjects``.
     test_subjects : sequence | None
-        None takes the recordings whose description ``split`` is ``"test"``; such are never
-        trained on.
+        Subjects to test on; None means those whose recordings have ``"test"`` as ``split`` in
+        their description. The latter are never trained on.
     train_subjects : sequence | None
-        Whom to draw from; None means everybody else.
+        Subjects to draw the training subjects from; None means all that are not tested.
     seeds : sequence of int
-        Of the draws and of every ``random_state``.
+        Seeds of the random draws and of every ``random_state``.
     metrics, dataset, unlabeled_label, out, n_jobs, verbose
-        As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`; a later run in ``out``
-        may add numbers of subjects, seeds and methods.
+        As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`. A later run with the same
+        ``out`` may add numbers of subjects, seeds and methods.
 
     Returns
     -------
     pandas.DataFrame
-        A row for each number, seed, method, test subject and metric, and one over all test
-        windows, with the subject ``"all"``: that is what the paper draws, as mean and standard
-        deviation over seeds (``summarize(scores, over="seeds")``).
+        One row for each number of training subjects, seed, method, test subject and metric. An
+        additional row with the subject ``"all"`` is computed over the windows of all test subjects;
+        the paper shows the mean and standard deviation of these rows over seeds
+        (``summarize(scores, over="seeds")``).
 
     Raises
     ------
     ValueError
-        When more training subjects are asked for than there are, nobody is there to test, or a
-        subject is on both sides.
+        When a value of ``n_train_subjects`` is larger than the number of available training
+        subjects, there are no test subjects, or a subject is both a training and a test subject.
     FoldError
         When a fit fails.
 
@@ -121,11 +125,11 @@ def label_efficiency(
 
 
 def check_numbers(n_train_subjects: Sequence[int]) -> None:
-    """Raise ValueError where these are no numbers of subjects, or none, or one comes twice."""
+    """Check that ``n_train_subjects`` is a non-empty list of different positive integers."""
     numbers = [] if isinstance(n_train_subjects, (Integral, str)) else list(n_train_subjects)
     counts = all(isinstance(n, Integral) and n > 0 for n in numbers)
     if not numbers or not counts or len(set(numbers)) < len(numbers):
         raise ValueError(
-            "n_train_subjects is a list of different numbers of subjects, for example "
+            "n_train_subjects must be a list of different numbers of subjects, for example "
             f"[10, 50, 100], got {n_train_subjects!r}."
         )

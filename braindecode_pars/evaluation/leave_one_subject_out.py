@@ -1,4 +1,4 @@
-"""Score estimators on people they have never seen, one person at a time."""
+"""Scores of each held-out subject: train on all other subjects, test on this one."""
 
 from __future__ import annotations
 
@@ -28,62 +28,67 @@ def leave_one_subject_out(
     n_jobs: int | None = None,
     verbose: int = 1,
 ) -> pd.DataFrame:
-    """Train on all subjects but one, score on that one, for every subject.
+    """Hold out each subject in turn: train on all other subjects and score on this one.
 
-    So the paper does with EESM17 (section 3, table 1 and figure 8), and reports mean and standard
-    deviation over subjects: :func:`~braindecode_pars.evaluation.summarize`. Internal validation is
-    the estimator's own business and happens inside the training fold; PARSClassifier holds out
-    subjects of that fold, a fifth of them by default, neither pretrains nor trains on them, and
-    restores the state with the lowest loss on them.
+    The paper uses this protocol for EESM17 (section 3, table 1 and figure 8). It reports mean and
+    standard deviation over subjects, see :func:`~braindecode_pars.evaluation.summarize`.
+
+    An estimator splits its validation data off the training subjects of the fold. PARSClassifier
+    holds out a fifth of these subjects by default, neither pretrains nor trains on them, and
+    restores the weights with the lowest validation loss.
 
     Parameters
     ----------
     estimators : dict of str to estimator
-        By method name. Cloned for every fold.
+        Estimators by method name. Each fold fits a clone.
     windows_ds : BaseConcatDataset
         Labelled windows with ``subject`` in the descriptions.
     metrics : sequence of str
-        See :func:`~braindecode_pars.evaluation.score_predictions`.
+        Names of metrics, see :func:`~braindecode_pars.evaluation.score_predictions`.
     seeds : sequence of int
-        Every ``random_state`` of an estimator is set to each of them in turn.
+        Random seeds. Every fold is run once for each seed, with every ``random_state`` of the
+        estimator set to it.
     dataset : str
-        Name for the column ``dataset``.
+        Value of the column ``dataset``.
     unlabeled_label : hashable
-        Windows with this label are never scored, and trained on only by estimators that have a
-        parameter ``unlabeled_label`` of this value, as PARSClassifier does for pretraining.
+        Label of unlabelled windows. These windows are never scored. Only estimators with a
+        parameter ``unlabeled_label`` of the same value receive them for training; PARSClassifier
+        uses them for pretraining.
     test_subjects : sequence | None
-        Whom to leave out in turn; None means everybody. The others are always trained on.
+        Subjects to hold out in turn; None means all. Every fold trains on all subjects but the
+        held-out one.
     out : path | None
-        Folder that keeps every finished fold, so that an interrupted run goes on where it was,
-        also with more seeds, methods or test subjects; see
-        :func:`~braindecode_pars.evaluation.folds.run_folds`.
+        Folder for finished folds. The same call resumes an interrupted run, also with more seeds,
+        methods or test subjects; see :func:`~braindecode_pars.evaluation.folds.run_folds`.
     n_jobs : int | None
-        Folds at a time, in processes; None means 1, or what ``joblib.parallel_config`` says.
+        Number of folds to run in parallel processes. None means 1, or the setting of
+        ``joblib.parallel_config``.
     verbose : int
-        1 shows a progress bar over folds.
+        Verbosity; 1 shows a progress bar over folds.
 
     Returns
     -------
     pandas.DataFrame
         One row for each method, subject, seed and metric, with the columns ``protocol``,
-        ``dataset``, ``method``, ``subject`` (who was left out), ``n_train_subjects``, ``seed``,
-        ``metric`` and ``value``. What is not defined is NaN, with its reason in
-        ``scores.attrs["undefined"]``.
+        ``dataset``, ``method``, ``subject`` (the held-out subject), ``n_train_subjects``, ``seed``,
+        ``metric`` and ``value``. An undefined score is NaN; ``scores.attrs["undefined"]`` contains
+        the reason.
 
     Raises
     ------
     TypeError
         When ``estimators`` is not a dict of classifiers.
     ValueError
-        When there are fewer than two subjects, one has no labelled window, or ``out`` holds
-        results of other settings.
+        When there are fewer than two subjects, a subject has no labelled window, or ``out``
+        contains results of other settings.
     FoldError
         When a fit fails.
 
     Warns
     -----
     UserWarning
-        When a score is undefined, and when an encoder was pretrained on a test subject.
+        When a score is undefined, when an encoder was pretrained on a test subject, and when the
+        training subjects of an encoder are unknown.
 
     Examples
     --------

@@ -19,12 +19,13 @@ __all__ = ["METRICS", "score_predictions", "undefined_because"]
 def _balanced_accuracy(
     predicted: torch.Tensor, true: torch.Tensor, num_classes: int
 ) -> torch.Tensor:
-    """Mean recall of the classes that occur; torchmetrics' own mean counts absent ones as 0."""
+    """Mean recall of the classes that occur among the true labels."""
+    # torchmetrics' own mean counts the recall of an absent class as 0.
     recall = multiclass_recall(predicted, true, num_classes=num_classes, average="none")
     return recall[true.unique()].mean()
 
 
-#: Metrics on predicted and true class numbers, by name.
+#: Metrics by name; each takes predicted and true class numbers.
 METRICS: dict[str, Callable[..., torch.Tensor]] = {
     "kappa": multiclass_cohen_kappa,
     "balanced_accuracy": _balanced_accuracy,
@@ -34,34 +35,34 @@ METRICS: dict[str, Callable[..., torch.Tensor]] = {
 
 
 def undefined_because(y_true: np.ndarray, metric: str) -> str | None:
-    """Why a metric says nothing about predictions of these labels; None where it does.
+    """Return the reason why a metric is undefined for these labels, or None if it is defined.
 
     Parameters
     ----------
     y_true : ndarray, shape (n_windows,)
         True labels.
     metric : str
-        As in :func:`~braindecode_pars.evaluation.score_predictions`.
+        Name of the metric, as in :func:`~braindecode_pars.evaluation.score_predictions`.
 
     Returns
     -------
     str | None
-        Half a sentence.
+        Reason, as a clause without a full stop.
 
     Examples
     --------
     >>> import numpy as np
     >>> from braindecode_pars.evaluation.metrics import undefined_because
     >>> undefined_because(np.array(["W", "W"]), "kappa")
-    "all 2 true labels are 'W', and chance agrees with one class as well as any prediction"
+    "all 2 true labels are 'W', and kappa needs at least two classes"
     """
     if len(y_true) == 0:
         return "there are no labelled windows"
     classes = list(dict.fromkeys(np.asarray(y_true).tolist()))
     if metric == "kappa" and len(classes) == 1:
         return (
-            f"all {len(y_true)} true labels are {classes[0]!r}, and chance agrees with one class "
-            "as well as any prediction"
+            f"all {len(y_true)} true labels are {classes[0]!r}, and kappa needs at least two "
+            "classes"
         )
     return None
 
@@ -72,18 +73,18 @@ def score_predictions(y_true: np.ndarray, y_pred: np.ndarray, metric: str) -> fl
     Parameters
     ----------
     y_true, y_pred : ndarray, shape (n_windows,)
-        Labels of any kind.
+        True and predicted labels, as numbers or text.
     metric : str
-        ``"kappa"`` (Cohen's), ``"balanced_accuracy"`` (mean recall of the classes that occur
-        among the true labels), ``"accuracy"`` or ``"f1"`` (macro: mean over the classes that
-        occur among true or predicted labels).
+        Name of the metric: ``"kappa"`` (Cohen's), ``"balanced_accuracy"`` (mean recall of the
+        classes that occur among the true labels), ``"accuracy"`` or ``"f1"`` (macro: mean over
+        the classes that occur among true or predicted labels).
 
     Returns
     -------
     float
-        NaN where the metric is not defined: the kappa of true labels of one class, and any
-        metric without windows. :func:`~braindecode_pars.evaluation.metrics.undefined_because`
-        says why.
+        Score. NaN where the metric is undefined: kappa when all true labels are of one class,
+        and any metric without windows.
+        :func:`~braindecode_pars.evaluation.metrics.undefined_because` returns the reason.
 
     Raises
     ------
@@ -92,8 +93,8 @@ def score_predictions(y_true: np.ndarray, y_pred: np.ndarray, metric: str) -> fl
 
     References
     ----------
-    Detlefsen et al. 2022, TorchMetrics, Journal of Open Source Software 7(70): the paper's
-    metrics are computed by it, and so are these.
+    Detlefsen et al. 2022, TorchMetrics, Journal of Open Source Software 7(70). The paper and this
+    package compute their metrics with TorchMetrics.
 
     Examples
     --------
@@ -106,11 +107,14 @@ def score_predictions(y_true: np.ndarray, y_pred: np.ndarray, metric: str) -> fl
     if metric not in METRICS:
         raise ValueError(f"Unknown metric {metric!r}; known are {', '.join(METRICS)}.")
     if len(y_true) != len(y_pred):
-        raise ValueError(f"There are {len(y_true)} labels and {len(y_pred)} predictions.")
+        raise ValueError(
+            f"There are {len(y_true)} labels and {len(y_pred)} predictions; pass one prediction "
+            "for each label."
+        )
     if undefined_because(y_true, metric):
         return float("nan")
     classes, codes = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)
     true, predicted = torch.from_numpy(codes).split(len(y_true))
-    # One more class than there is: torchmetrics wants two even where one label is all there is,
-    # and leaves classes that never occur out of its means.
+    # torchmetrics requires at least two classes, but there may be only one. One additional class
+    # changes no score, because torchmetrics' means exclude classes that never occur.
     return METRICS[metric](predicted, true, num_classes=len(classes) + 1).item()

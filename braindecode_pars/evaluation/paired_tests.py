@@ -1,4 +1,4 @@
-"""Which differences between methods are more than noise."""
+"""Paired tests of the differences between methods."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["describe_differences", "paired_tests"]
 
 
 def holm(p_values: Sequence[float]) -> np.ndarray:
-    r"""Holm's step-down correction of p-values that are tested together.
+    r"""Correct p-values for multiple tests with Holm's step-down method.
 
-    The i-th smallest of m becomes :math:`\max_{j \le i} \min(1, (m - j + 1) p_{(j)})`. NaN stays
-    NaN and does not count.
+    The i-th smallest of m p-values becomes
+    :math:`\max_{j \le i} \min(1, (m - j + 1) p_{(j)})`. NaN stays NaN and does not count in m.
 
     References
     ----------
@@ -32,6 +32,7 @@ def holm(p_values: Sequence[float]) -> np.ndarray:
     """
     p_values = np.asarray(p_values, dtype=float)
     corrected = np.full(len(p_values), np.nan)
+    # argsort puts NaN last; only finite p-values are corrected.
     order = np.argsort(p_values)[: np.isfinite(p_values).sum()]
     factors = np.arange(len(order), 0, -1)
     corrected[order] = np.maximum.accumulate(np.minimum(1, factors * p_values[order]))
@@ -39,38 +40,40 @@ def holm(p_values: Sequence[float]) -> np.ndarray:
 
 
 def paired_tests(scores: pd.DataFrame, metric: str = "kappa") -> pd.DataFrame:
-    """Wilcoxon's signed-rank test over subjects for every pair of methods, after Holm.
+    """Test every pair of methods with Wilcoxon's signed-rank test over subjects.
 
-    The seeds of a subject are averaged first, since they are no further people. Subjects whose
-    score is not defined for one of the two methods are dropped and counted. p-values are exact
-    but where more than 13 subjects have ties or no difference, see ``scipy.stats.wilcoxon``.
+    The p-values are corrected with Holm's method. The scores of a subject are first averaged over
+    seeds, because seeds are not independent subjects. Subjects without a defined score for one of
+    the two methods are dropped and counted. Differences of zero are ignored. The p-values are
+    exact for up to 50 other differences without ties, and for up to 13 with ties. Otherwise they
+    are a normal approximation, see ``scipy.stats.wilcoxon``.
 
     Parameters
     ----------
     scores : DataFrame
-        Of :func:`~braindecode_pars.evaluation.compare`, or of another protocol. People of
-        several datasets are taken together.
+        Scores of :func:`~braindecode_pars.evaluation.compare` or of another protocol. Subjects of
+        several datasets are tested together.
     metric : str
-        One of those in the scores.
+        Metric to test; one of the column ``metric``.
 
     Returns
     -------
     pandas.DataFrame
-        A row for each pair: ``method_a``, ``method_b``, ``n_subjects``, ``mean_difference`` (a
-        minus b), ``sd_difference``, ``wins`` (subjects where a is better), ``p`` (1 where there
-        is no difference at all, NaN without subjects), ``p_holm``, ``n_dropped``. The metric is
-        in ``attrs["metric"]``.
+        One row for each pair: ``method_a``, ``method_b``, ``n_subjects``, ``mean_difference`` (a
+        minus b), ``sd_difference``, ``wins`` (number of subjects with a higher score of a), ``p``
+        (1 when all differences are zero, NaN without subjects), ``p_holm`` and ``n_dropped``. The
+        metric is in ``attrs["metric"]``.
 
     Raises
     ------
     ValueError
-        When the metric is absent, there are not two methods, or a subject was scored with
-        several numbers of training subjects.
+        When the scores lack the metric, there are fewer than two methods, or a subject has scores
+        for several numbers of training subjects.
 
     Notes
     -----
-    Folds that leave one subject out share most of their training subjects, so that a p-value is an
-    indication and not an error rate.
+    The folds of leave-one-subject-out share most of their training subjects. A p-value is therefore
+    an indication and not an exact error rate.
 
     References
     ----------
@@ -83,39 +86,43 @@ def paired_tests(scores: pd.DataFrame, metric: str = "kappa") -> pd.DataFrame:
     >>> same = dict(protocol="compare", dataset="", n_train_subjects=5, seed=0)
     >>> scores = pd.DataFrame([
     ...     dict(same, method=method, subject=subject, metric="kappa",
-    ...          value=0.1 * subject + lead)
-    ...     for method, lead in [("PARS", 0.05), ("scratch", 0.0)]
+    ...          value=0.1 * subject + gain)
+    ...     for method, gain in [("PARS", 0.05), ("scratch", 0.0)]
     ...     for subject in range(6)
     ... ])
     >>> paired_tests(scores)[["method_a", "method_b", "n_subjects", "wins", "p"]]
       method_a method_b  n_subjects  wins        p
     0     PARS  scratch           6     6  0.03125
     """
+    # One score for each method and subject
     chosen = scores[scores["metric"] == metric]
     if len(chosen) == 0:
         raise ValueError(
-            f"These scores have no metric {metric!r}; they have "
+            f"The scores have no metric {metric!r}; they have "
             f"{', '.join(dict.fromkeys(scores['metric']))}."
         )
     means = by_subject(chosen)
     if means.duplicated(["dataset", "method", "subject"]).any():
         numbers = ", ".join(map(str, sorted(set(means["n_train_subjects"]))))
         raise ValueError(
-            "A subject has several scores of one method, by protocol or number of training "
-            f"subjects ({numbers}); choose one of them first."
+            "A subject has several scores of one method, from several protocols or numbers of "
+            f"training subjects ({numbers}); select one of them first."
         )
     methods = list(dict.fromkeys(means["method"]))
     if len(methods) < 2:
-        raise ValueError(f"A pair needs two methods; there is {', '.join(methods) or 'none'}.")
-    people = means.set_index(["dataset", "subject", "method"])["value"].unstack("method")
-    tests = pd.DataFrame([_test(people, a, b) for a, b in combinations(methods, 2)])
+        raise ValueError(
+            f"A paired test needs two methods; the scores have {', '.join(methods) or 'none'}."
+        )
+    # Test all pairs: rows are subjects, columns are methods.
+    by_method = means.set_index(["dataset", "subject", "method"])["value"].unstack("method")
+    tests = pd.DataFrame([_test(by_method, a, b) for a, b in combinations(methods, 2)])
     tests.insert(tests.columns.get_loc("p") + 1, "p_holm", holm(tests["p"]))
     tests.attrs["metric"] = metric
     return tests
 
 
-def _test(people: pd.DataFrame, a: str, b: str) -> dict[str, str | float]:
-    differences = (people[a] - people[b]).to_numpy()
+def _test(by_method: pd.DataFrame, a: str, b: str) -> dict[str, str | float]:
+    differences = (by_method[a] - by_method[b]).to_numpy()
     known = differences[np.isfinite(differences)]
     return dict(
         method_a=a,
@@ -132,27 +139,28 @@ def _test(people: pd.DataFrame, a: str, b: str) -> dict[str, str | float]:
 def _signed_rank(differences: np.ndarray) -> float:
     if len(differences) == 0:
         return np.nan
-    # The mean of equal scores may differ in the last digit, and ranks would make much of it.
+    # Means of equal scores may differ by rounding errors, which the test would rank as differences.
     differences = differences.round(12)
     differences = differences[differences != 0]
     return 1.0 if len(differences) == 0 else float(wilcoxon(differences).pvalue)
 
 
 def describe_differences(tests: pd.DataFrame, level: float = 0.05) -> str:
-    """What may be said of the pairs in plain sentences, and which are within noise.
+    """Describe which differences between methods are significant, in plain sentences.
 
     Parameters
     ----------
     tests : DataFrame
-        Of :func:`paired_tests`.
+        Table from :func:`paired_tests`.
     level : float
-        Below it, a p-value after Holm's correction counts as a difference.
+        Significance level of the p-values after Holm's correction.
 
     Returns
     -------
     str
-        Sentences: the differences first, then what is within noise, then whether there were
-        subjects enough for any difference at all.
+        Sentences: first the significant differences, then the pairs without a significant
+        difference, then whether the number of subjects was too small for any significant
+        difference.
 
     Raises
     ------
@@ -173,48 +181,53 @@ def describe_differences(tests: pd.DataFrame, level: float = 0.05) -> str:
     """
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, got {level}.")
-    of = f" in {tests.attrs['metric'].replace('_', ' ')}" if "metric" in tests.attrs else ""
-    found = tests[tests["p_holm"] < level]
-    noise = tests[~(tests["p_holm"] < level)]
-    sentences = [_difference(pair, of) for _, pair in found.iterrows()]
-    if len(noise):
-        pairs = [_noise(pair) for _, pair in noise.iterrows()]
-        sentences.append(f"Within noise{of}: {'; '.join(pairs)}.")
+    # Significant differences first, then the others
+    in_metric = f" in {tests.attrs['metric'].replace('_', ' ')}" if "metric" in tests.attrs else ""
+    # A NaN compares as not significant.
+    significant = tests["p_holm"] < level
+    sentences = [_difference(pair, in_metric) for _, pair in tests[significant].iterrows()]
+    if not significant.all():
+        pairs = [_not_significant(pair) for _, pair in tests[~significant].iterrows()]
+        sentences.append(f"No significant difference{in_metric}: {'; '.join(pairs)}.")
+    # Limits of the tests
     sentences += _power(tests, level)
     if len(tests) > 1:
-        sentences.append(f"p after Holm's correction for {len(tests)} pairs.")
+        sentences.append(f"p-values after Holm's correction for {len(tests)} pairs.")
     dropped = int(tests["n_dropped"].max())
     if dropped:
-        sentences.append(f"Up to {dropped} subjects a pair have no defined score and do not count.")
+        sentences.append(
+            f"Up to {dropped} subjects per pair have no defined score and were dropped."
+        )
     return " ".join(sentences)
 
 
-def _difference(pair: pd.Series, of: str) -> str:
+def _difference(pair: pd.Series, in_metric: str) -> str:
     better, worse = pair["method_a"], pair["method_b"]
     if pair["mean_difference"] < 0:
         better, worse = worse, better
     return (
-        f"{better} is better than {worse}{of} by {abs(pair['mean_difference']):.3f} ± "
+        f"{better} is better than {worse}{in_metric} by {abs(pair['mean_difference']):.3f} ± "
         f"{pair['sd_difference']:.3f} ({pair['method_a']} ahead in {pair['wins']} of "
         f"{pair['n_subjects']} subjects, p = {pair['p_holm']:.2g})."
     )
 
 
-def _noise(pair: pd.Series) -> str:
+def _not_significant(pair: pd.Series) -> str:
     p = "no p" if np.isnan(pair["p_holm"]) else f"p = {pair['p_holm']:.2g}"
     return f"{pair['method_a']} and {pair['method_b']} ({pair['mean_difference']:+.3f}, {p})"
 
 
 def _power(tests: pd.DataFrame, level: float) -> list[str]:
-    """Whether there were subjects enough for any difference at all."""
+    """Return a sentence when no difference could be significant with so few subjects."""
     n = int(tests["n_subjects"].max())
     if n == 0:
-        return ["No subject has a defined score of both methods, so nothing could be tested."]
+        return ["No subject has a defined score of both methods, so no pair could be tested."]
+    # Smallest p-value of the test with n subjects, 2 / 2**n, after Holm's correction
     smallest = min(1.0, 2.0 ** (1 - n) * len(tests))
     if smallest < level:
         return []
     return [
         f"With {n} subject{'s' if n != 1 else ''} no difference could have been significant: the "
-        f"smallest p that is possible is {2.0 ** (1 - n):.2g}"
+        f"smallest possible p is {2.0 ** (1 - n):.2g}"
         + (f", or {smallest:.2g} after the correction." if len(tests) > 1 else ".")
     ]

@@ -1,4 +1,4 @@
-"""Mean and spread of scores."""
+"""Mean and standard deviation of scores."""
 
 from __future__ import annotations
 
@@ -12,34 +12,36 @@ _GROUPS = ["protocol", "dataset", "method", "n_train_subjects", "metric"]
 
 
 def by_subject(scores: pd.DataFrame) -> pd.DataFrame:
-    """Mean over seeds for each subject, without the pooled rows, in the order of the scores."""
+    """Average the scores of each subject over seeds; pooled rows are excluded."""
     single = scores[scores["subject"] != POOLED]
     keys = [*_GROUPS, "subject"]
     return single.groupby(keys, sort=False, dropna=False)["value"].mean().reset_index()
 
 
 def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
-    """Mean and standard deviation of every method and metric.
+    """Return the mean and standard deviation of every method and metric.
 
     Parameters
     ----------
     scores : DataFrame
-        Of any protocol.
+        Scores of any protocol.
     over : "subjects" | "seeds"
-        ``"subjects"``: the seeds of each subject are averaged first, pooled rows are left out;
-        what the paper reports of people left out one at a time. ``"seeds"``: of the pooled rows;
-        what it reports where the test subjects are fixed.
+        Unit of the mean and the standard deviation. ``"subjects"``: the scores of each subject are
+        first averaged over seeds, and pooled rows are excluded; the paper reports this for
+        leave-one-subject-out. ``"seeds"``: only the pooled rows are used; the paper reports this
+        for fixed test subjects.
 
     Returns
     -------
     pandas.DataFrame
-        Columns ``protocol``, ``dataset``, ``method``, ``n_train_subjects``, ``metric``, ``mean``,
-        ``sd`` (with n - 1; NaN for one), ``n`` (subjects or seeds with a defined score).
+        Table with the columns ``protocol``, ``dataset``, ``method``, ``n_train_subjects``,
+        ``metric``, ``mean``, ``sd`` (sample standard deviation with n - 1; NaN for n = 1) and ``n``
+        (number of subjects or seeds with a defined score).
 
     Raises
     ------
     ValueError
-        When there are no rows of that kind.
+        When ``over`` is unknown, or the scores have no row of that kind.
 
     Examples
     --------
@@ -59,31 +61,32 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     units = by_subject(scores) if over == "subjects" else scores[scores["subject"] == POOLED]
     if len(units) == 0:
         kind = "of single subjects" if over == "subjects" else f"pooled (subject {POOLED!r})"
-        raise ValueError(f"No row of these scores is {kind}.")
+        raise ValueError(f"No row of these scores is {kind}; choose another value of over.")
     groups = units.groupby(_GROUPS, sort=False, dropna=False)["value"]
     return groups.agg(mean="mean", sd="std", n="count").reset_index()
 
 
 def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
-    """Mean ± standard deviation as text: a row for each method, a column for each metric.
+    """Return mean ± standard deviation as text: methods as rows, metrics as columns.
 
     Parameters
     ----------
     scores : DataFrame
-        Of any protocol.
+        Scores of any protocol.
     over : "subjects" | "seeds"
         As in :func:`summarize`.
 
     Returns
     -------
     pandas.DataFrame
-        Indexed by dataset, number of training subjects and method. Only the mean is shown where
-        there is one value. ``attrs["n"]`` is the largest number of values of a mean.
+        Table indexed by dataset, number of training subjects and method. A single value is shown
+        without a standard deviation. ``attrs["n"]`` is the largest number of subjects or seeds
+        that a mean is taken over.
 
     Raises
     ------
     ValueError
-        As :func:`summarize`.
+        In the cases of :func:`summarize`.
 
     Examples
     --------
@@ -97,11 +100,13 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     >>> score_table(scores)["kappa"].tolist()
     ['0.600 ± 0.141']
     """
+    # A single value has no standard deviation.
     summary = summarize(scores, over)
     summary["score"] = [
         f"{mean:.3f}" if pd.isna(sd) else f"{mean:.3f} ± {sd:.3f}"
         for mean, sd in zip(summary["mean"], summary["sd"], strict=True)
     ]
+    # aggfunc="first" keeps text; each cell has one score.
     table = summary.pivot_table(
         index=["dataset", "n_train_subjects", "method"],
         columns="metric",

@@ -1,4 +1,4 @@
-"""One pretrained encoder on several datasets (table 1 of the paper)."""
+"""Transfer: the same pretrained encoder on several datasets (table 1 of the paper)."""
 
 from __future__ import annotations
 
@@ -30,47 +30,47 @@ def transfer(
     n_jobs: int | None = None,
     verbose: int = 1,
 ) -> pd.DataFrame:
-    """Fine-tune and test the same estimators on several datasets, each with its given split.
+    """Fine-tune and test the same estimators on several datasets.
 
-    The paper's transfer learning (section 3, table 1).
-
-    All subjects who are not for testing are trained on; an estimator splits its own validation
-    subjects off them.
+    This protocol reproduces the paper's transfer learning (section 3, table 1). Each dataset has
+    its own training and test subjects. Every fit trains on all subjects that are not tested; an
+    estimator splits its validation subjects off them.
 
     Parameters
     ----------
     estimators : dict of str to estimator
-        For example ``{"PARS": PARSClassifier(encoder="run1/"), "scratch":
-        PARSClassifier(None)}``. Encoders want the sampling rate they were pretrained at, so
-        resample all datasets to one.
+        Estimators by method name, for example
+        ``{"PARS": PARSClassifier(encoder="run1/"), "scratch": PARSClassifier(None)}``. An encoder
+        requires the sampling rate of its pretraining, so resample all datasets to it.
     datasets : dict of str to BaseConcatDataset
-        Labelled windows with ``subject`` in the descriptions.
+        Labelled windows by dataset name, with ``subject`` in the descriptions.
     cv : dict of str to cross-validator | None
-        By dataset: divides the subjects, as in
-        :func:`~braindecode_pars.evaluation.label_efficiency`. A dataset that is not named here
-        uses ``test_subjects``.
+        Cross-validators by dataset name, as in
+        :func:`~braindecode_pars.evaluation.label_efficiency`. A dataset without an entry uses
+        ``test_subjects``.
     test_subjects : dict of str to sequence | None
-        By dataset. A dataset that is not named here takes the recordings whose description
-        ``split`` is ``"test"``.
+        Test subjects by dataset name. A dataset without an entry uses the subjects whose recordings
+        have ``"test"`` as ``split`` in their description.
     seeds : sequence of int
-        Of every ``random_state``.
+        Seeds of every ``random_state``.
     metrics, unlabeled_label, out, n_jobs, verbose
-        As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`; a later run in ``out``
-        may add datasets, seeds and methods.
+        As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`. A later run with the same
+        ``out`` may add datasets, seeds and methods.
 
     Returns
     -------
     pandas.DataFrame
-        A row for each dataset, seed, method, test subject and metric, and one over all test
-        windows, with the subject ``"all"``. The paper reports mean and standard deviation of
-        these over seeds (``summarize(scores, over="seeds")``).
+        One row for each dataset, seed, method, test subject and metric. An additional row with the
+        subject ``"all"`` is computed over the windows of all test subjects; the paper reports the
+        mean and standard deviation of these rows over seeds (``summarize(scores, over="seeds")``).
 
     Raises
     ------
     TypeError
-        When ``datasets`` or ``test_subjects`` is not a dict.
+        When ``datasets``, ``cv`` or ``test_subjects`` is not a dict.
     ValueError
-        When a dataset has nobody to test, or ``test_subjects`` names one that is not there.
+        When a dataset has no test subjects, or ``cv`` or ``test_subjects`` has an entry for an
+        unknown dataset.
     FoldError
         When a fit fails.
 
@@ -82,7 +82,7 @@ def transfer(
     >>> from braindecode_pars.evaluation import LogBandPower, transfer
     >>> nights = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
     >>> scores = transfer(
-    ...     {"chance": make_pipeline(LogBandPower(), DummyClassifier())},
+    ...     {"chance level": make_pipeline(LogBandPower(), DummyClassifier())},
     ...     {"nights": nights},
     ...     test_subjects={"nights": [3]},
     ...     metrics=["accuracy"],
@@ -91,21 +91,23 @@ def transfer(
     >>> scores["subject"].tolist()[:2], sorted(set(scores["seed"]))
     ([3, 'all'], [0, 1, 2, 3, 4])
     """
+    # Check the arguments before anything is trained.
     check_arguments(estimators, metrics, seeds, n_jobs)
     if not isinstance(datasets, Mapping) or len(datasets) == 0:
+        empty = "an empty " if isinstance(datasets, Mapping) else "a "
         raise TypeError(
-            f"datasets is a dict of names and windows datasets, at least one, got a "
-            f"{type(datasets).__name__}"
-            + (" that is empty." if isinstance(datasets, Mapping) else ".")
+            "datasets must be a dict of names and windows datasets with at least one entry, got "
+            f"{empty}{type(datasets).__name__}."
         )
     cvs = _by_dataset("cv", cv, datasets)
     tested = _by_dataset("test_subjects", test_subjects, datasets)
+    # Split each dataset by itself.
     corpora, folds = {}, []
     for name, windows_ds in datasets.items():
         corpora[name] = corpus = Corpus.of(windows_ds, name, unlabeled_label)
-        chosen, cv_here = tested.get(name), cvs.get(name)
-        default = given_split(windows_ds, corpus, chosen) if cv_here is None else None
-        split = splitter(corpus, cv_here, default, test_subjects=chosen)
+        test, cv_of_dataset = tested.get(name), cvs.get(name)
+        default = given_split(windows_ds, corpus, test) if cv_of_dataset is None else None
+        split = splitter(corpus, cv_of_dataset, default, test_subjects=test)
         folds += make_folds("transfer", estimators, corpus, split, seeds)
     return run_folds(
         folds, corpora, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose
@@ -115,16 +117,17 @@ def transfer(
 def _by_dataset(
     argument: str, given: Mapping[str, Any] | None, datasets: Mapping[str, Dataset]
 ) -> Mapping[str, Any]:
-    """What an argument says of each dataset; nothing where it is None."""
+    """Check an argument with one entry per dataset; None becomes an empty dict."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
         raise TypeError(
-            f"{argument} is a {type(given).__name__}; give a dict with the names of datasets."
+            f"{argument} is a {type(given).__name__}; pass a dict with the names of datasets."
         )
     for name in given:
         if name not in datasets:
             raise ValueError(
-                f"{argument} names the dataset {name!r}; there are {', '.join(datasets)}."
+                f"{argument} has an entry for the unknown dataset {name!r}; datasets are "
+                f"{', '.join(datasets)}."
             )
     return given

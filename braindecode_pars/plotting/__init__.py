@@ -1,8 +1,9 @@
-"""Tidy DataFrames or arrays -> matplotlib Axes.
+"""Figures: functions that draw tidy DataFrames or arrays on matplotlib Axes.
 
-Scores are drawn from the table that every protocol of the package returns, with the columns
-``protocol dataset method subject n_train_subjects seed metric value``; a row whose subject is
-``"all"`` is pooled over subjects. Series differ in marker, line or hatching as well as in colour.
+Scores are drawn from the table that every protocol of the package returns. Its columns are
+``protocol dataset method subject n_train_subjects seed metric value``. A row with the subject
+``"all"`` is pooled over subjects. Series differ in marker, line style or hatching as well as in
+colour.
 """
 
 from braindecode_pars.plotting.ablation_grid import ablation_grid

@@ -1,4 +1,4 @@
-"""Rows of a table of scores: selected, checked, averaged within a seed."""
+"""Select, check and average the rows of a table of scores."""
 
 from __future__ import annotations
 
@@ -8,35 +8,38 @@ import pandas as pd
 
 from braindecode_pars._columns import POOLED
 
-__all__ = ["in_order", "is_pooled", "over_seeds", "per_seed", "select", "told"]
+__all__ = ["in_order", "is_pooled", "over_seeds", "per_seed", "seeds_label", "select"]
 
 
 def select(
     scores: pd.DataFrame, metric: str, columns: Sequence[str], one: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """The rows of one metric.
+    """Return the rows of one metric.
 
     Parameters
     ----------
     scores : DataFrame
-        With ``metric``, ``value`` and ``columns``.
+        Scores with the columns ``metric``, ``value`` and ``columns``.
     metric : str
+        Metric to select.
     columns : sequence of str
-        What the figure needs besides.
+        Other columns that the figure needs.
     one : sequence of str
-        Columns that, where they are there, may hold one value only, because a figure that mixed
-        several would average over them.
+        Columns that must not contain more than one value, because the figure would average over
+        several. The columns may be absent.
 
     Raises
     ------
     TypeError
-        If ``scores`` is no DataFrame.
+        If ``scores`` is not a DataFrame.
     ValueError
-        If it is empty, lacks a column or the metric, or mixes what should be one.
+        If the scores are empty, lack a column or the metric, or have several values in a column of
+        ``one``.
     """
+    # Check the table
     if not isinstance(scores, pd.DataFrame):
         raise TypeError(
-            f"scores is a {type(scores).__name__}; give the DataFrame that a protocol returns."
+            f"scores is a {type(scores).__name__}; pass the DataFrame that a protocol returns."
         )
     missing = [name for name in ("metric", "value", *columns) if name not in scores]
     if missing:
@@ -46,56 +49,59 @@ def select(
         )
     if scores.empty:
         raise ValueError("scores are empty; there is nothing to draw.")
+    # Select the metric
     rows = scores[scores["metric"] == metric]
     if rows.empty:
         raise ValueError(
-            f"scores hold no metric {metric!r}; they hold {', '.join(in_order(scores['metric']))}."
+            f"scores have no metric {metric!r}; they have {', '.join(in_order(scores['metric']))}."
         )
+    # Do not average over several datasets or protocols
     for column in one:
         if column in rows and rows[column].nunique() > 1:
             found = ", ".join(map(str, in_order(rows[column])))
             raise ValueError(
-                f"scores mix several values of {column} ({found}), which would be averaged; select "
-                f"one, as in scores[scores[{column!r}] == ...]."
+                f"scores have several values of {column} ({found}), which would be averaged; "
+                f"select one, as in scores[scores[{column!r}] == ...]."
             )
     return rows
 
 
 def in_order(values: pd.Series) -> list:
-    """Each value once: numbers ascending, everything else in order of appearance."""
+    """Return the unique values: numbers in ascending order, others in order of appearance."""
     found = list(dict.fromkeys(values.dropna()))
     numeric = pd.api.types.is_numeric_dtype(pd.Series(found).infer_objects())
     return sorted(found) if numeric else found
 
 
 def is_pooled(rows: pd.DataFrame) -> pd.Series:
-    """Which rows are pooled over subjects."""
+    """Return which rows are pooled over subjects, as a boolean mask."""
     return rows["subject"].astype(str) == POOLED
 
 
 def per_seed(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """One value for each seed: pooled over subjects where that is there, else their mean.
+    """Return one value for each seed: the pooled score, or the mean over subjects.
 
-    The two are different quantities, so all that is compared takes the same one. Values that are
-    NaN are left out of means.
+    Pooled scores and means over subjects are different quantities. All values are therefore pooled
+    scores if every seed and group has one, and means over subjects otherwise. Means ignore NaN.
 
     Parameters
     ----------
     rows : DataFrame
-        Of one metric.
+        Scores of one metric.
     by : sequence of str
-        Columns besides ``seed`` that are kept; over all others is averaged.
+        Grouping columns besides ``seed``. Values are averaged over all other columns.
 
     Returns
     -------
     DataFrame
-        With ``by``, ``seed`` and ``value``.
+        Table with the columns ``by``, ``seed`` and ``value``.
 
     Raises
     ------
     ValueError
-        If neither kind of rows covers everything.
+        If neither pooled rows nor rows of single subjects exist for every group.
     """
+    # Try the pooled rows first, then the rows of single subjects.
     keys = [*by, "seed"]
     wanted = rows.groupby(keys).ngroups
     pooled = is_pooled(rows)
@@ -104,25 +110,25 @@ def per_seed(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         if len(values) == wanted:
             return values
     raise ValueError(
-        f"Some scores have rows pooled over subjects (subject {POOLED!r}) only and some have rows "
-        "of single subjects only, which do not compare; draw them apart."
+        f"Some scores have only rows pooled over subjects (subject {POOLED!r}) and some have only "
+        "rows of single subjects, which cannot be compared; draw them in separate figures."
     )
 
 
 def over_seeds(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Mean, sample standard deviation (NaN for one seed) and number of seeds, indexed by ``by``."""
+    """Return mean, sample standard deviation (NaN for one seed) and number of seeds by group."""
     groups = values.dropna(subset="value").groupby(list(by), sort=False)["value"]
     return groups.agg(["mean", "std", "count"])
 
 
-def told(counts: pd.Series) -> str:
-    """What an interval is, for a label.
+def seeds_label(counts: pd.Series) -> str:
+    """Return the label of an interval over seeds, from the numbers of seeds.
 
     Examples
     --------
-    >>> told(pd.Series([5, 3]))
+    >>> seeds_label(pd.Series([5, 3]))
     'mean ± SD over 3 to 5 seeds'
-    >>> told(pd.Series([1]))
+    >>> seeds_label(pd.Series([1]))
     'one seed'
     """
     if counts.empty or counts.max() == 1:

@@ -1,4 +1,4 @@
-"""Colours, markers, lines and axes that all figures share."""
+"""Colours, markers, line styles and axes shared by all figures."""
 
 from __future__ import annotations
 
@@ -9,29 +9,39 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-__all__ = ["COLORS", "HATCHES", "LINES", "MARKERS", "N_LOOKS", "axes_for", "bare", "look"]
+__all__ = [
+    "COLORS",
+    "HATCHES",
+    "LINES",
+    "MARKERS",
+    "N_STYLES",
+    "axes_for",
+    "remove_frame",
+    "series_style",
+]
 
-#: Okabe and Ito's colours, told apart by everyone.
+#: Okabe and Ito's colours, which readers with colour vision deficiency can distinguish.
 COLORS = ("#0072B2", "#E69F00", "#999999", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
-#: In grey print the colours above look alike, so nothing is told apart by colour alone.
+#: In grey print the colours look alike, so series also differ in marker, line style or hatching.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 LINES = ("-", "--", "-.", ":", (0, (6, 1.5, 1, 1.5, 1, 1.5)))
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
-#: As many pairs of colour and marker as there are before one comes again.
-N_LOOKS = len(COLORS) * len(MARKERS)
+#: Number of different pairs of colour and marker.
+N_STYLES = len(COLORS) * len(MARKERS)
 
 
-def look(number: int) -> dict[str, Any]:
-    """Colour, marker and line style of a series, by its place in the legend.
+def series_style(number: int) -> dict[str, Any]:
+    """Return colour, marker and line style of a series.
 
     Parameters
     ----------
     number : int
-        From 0; pairs of colour and marker repeat after :data:`N_LOOKS`.
+        Position of the series in the legend, from 0. Pairs of colour and marker repeat after
+        :data:`N_STYLES`.
 
     Examples
     --------
-    >>> look(0)
+    >>> series_style(0)
     {'color': '#0072B2', 'marker': 'o', 'linestyle': '-'}
     """
     return dict(
@@ -48,7 +58,7 @@ def axes_for(
     figsize: tuple[float, float],
     **gridspec: Any,
 ) -> np.ndarray:
-    """The axes that were given, once counted, or those of a new figure.
+    """Check the number of the given axes, or make the axes of a new figure.
 
     Returns
     -------
@@ -57,7 +67,7 @@ def axes_for(
     Raises
     ------
     ValueError
-        If the number of axes is another one.
+        If the number of given axes is not ``n_rows * n_columns``.
     """
     wanted = n_rows * n_columns
     if axes is None:
@@ -66,10 +76,10 @@ def axes_for(
         )
     given = np.ravel(np.asarray(axes, dtype=object))
     if len(given) != wanted:
-        raise ValueError(f"This figure needs {wanted} axes, {len(given)} came.")
+        raise ValueError(f"This figure needs {wanted} axes, got {len(given)}.")
     return given
 
 
-def bare(ax: Axes) -> None:
-    """Take away the frame's top and right."""
+def remove_frame(ax: Axes) -> None:
+    """Remove the top and right lines of the frame."""
     ax.spines[["top", "right"]].set_visible(False)

@@ -1,4 +1,4 @@
-"""Scores over two settings at once."""
+"""Scores over two settings, as a grid of coloured cells."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from braindecode_pars.plotting._scores import in_order, over_seeds, per_seed, select, told
+from braindecode_pars.plotting._scores import in_order, over_seeds, per_seed, seeds_label, select
 from braindecode_pars.plotting._style import axes_for
 
 __all__ = ["ablation_grid"]
@@ -21,41 +21,44 @@ def ablation_grid(
     label: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Mean score for each pair of settings as a coloured cell with its number and spread.
+    """Draw the mean score of each pair of settings as a coloured cell.
 
-    For the paper's masking ablation (appendix A.4, figure 6a) and its like. The spread is the
-    sample standard deviation over seeds. A seed's value is the one pooled over test subjects
-    (subject ``"all"``) where there is one, otherwise the mean over them; whatever else varies in
-    the table is averaged within the seed. Pairs without a score stay blank.
+    Each cell also shows the mean and the sample standard deviation over seeds as numbers. The
+    figure is meant for ablations such as the paper's masking ablation (appendix A.4, figure 6a).
+    The value of a seed is the score pooled over test subjects (subject ``"all"``) if every seed and
+    pair has one, and the mean over test subjects otherwise. It is averaged over all other columns
+    that vary. Pairs without a score stay blank.
 
     Parameters
     ----------
     scores : DataFrame
-        With ``subject``, ``seed``, ``metric``, ``value`` and a column for each setting, such as
-        ``n_patches`` and ``position_mask_ratio``. Rows that lack one of the two settings are left
-        out.
+        Scores with the columns ``subject``, ``seed``, ``metric``, ``value`` and one column for each
+        setting, such as ``n_patches`` and ``position_mask_ratio``. Rows without a value for one of
+        the two settings are ignored.
     rows, columns : str
-        The two settings.
+        Names of the two settings.
     metric : str
-        Which metric to draw.
+        Metric to draw.
     label : str | None
-        For the colour bar; the metric's name when not given.
+        Label of the colour bar; None uses the name of the metric.
     ax : Axes | None
-        Made when not given.
+        Axes to draw on; None makes a new figure.
 
     Returns
     -------
     Axes
-        Numbers ascend downwards and rightwards; other settings come in order of appearance.
+        Axes with the grid. Numbers ascend from top to bottom and from left to right; other
+        settings are in order of appearance.
 
     Raises
     ------
     ValueError
-        If the scores are empty, lack a column or the metric, mix data sets, or hold no pair.
+        If the scores are empty, lack a column or the metric, contain several datasets, or contain
+        no row with both settings.
 
     Examples
     --------
-    Made-up scores:
+    Synthetic scores:
 
     .. plot::
         :include-source:
@@ -80,11 +83,14 @@ def ablation_grid(
     ['20', '30', '40']
     """
     if rows == columns:
-        raise ValueError(f"rows and columns are both {rows!r}; give two settings.")
+        raise ValueError(f"rows and columns are both {rows!r}; pass two different settings.")
     chosen = select(scores, metric, ("subject", "seed", rows, columns), one=("dataset",))
     chosen = chosen.dropna(subset=[rows, columns])
     if chosen.empty:
-        raise ValueError(f"No row of the scores has both {rows} and {columns}.")
+        raise ValueError(
+            f"No row of the scores has values of both {rows} and {columns}; choose other settings."
+        )
+    # Mean and standard deviation over seeds, as matrices of shape (n_rows, n_columns)
     summary = over_seeds(per_seed(chosen, (rows, columns)), (rows, columns))
     row_values, column_values = in_order(chosen[rows]), in_order(chosen[columns])
     grid, spread = (
@@ -92,6 +98,7 @@ def ablation_grid(
         for what in ("mean", "std")
     )
 
+    # Cells, with black or white text for contrast
     size = 2.6 + 0.95 * len(column_values), 1.5 + 0.65 * len(row_values)
     [ax] = axes_for(ax, 1, 1, size)
     image = ax.imshow(np.ma.masked_invalid(grid), cmap="cividis", aspect="auto")
@@ -100,20 +107,22 @@ def ablation_grid(
             text = f"{mean:.3f}"
             if np.isfinite(spread[i, j]):
                 text += f"\n±{spread[i, j]:.3f}"
-            ink = _ink(image.to_rgba(mean))
-            ax.text(j, i, text, ha="center", va="center", color=ink, fontsize=9)
+            color = _text_color(image.to_rgba(mean))
+            ax.text(j, i, text, ha="center", va="center", color=color, fontsize=9)
+    # Axes and colour bar
     ax.set_xticks(range(len(column_values)), [str(value) for value in column_values])
     ax.set_yticks(range(len(row_values)), [str(value) for value in row_values])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     ax.set(xlabel=columns.replace("_", " "), ylabel=rows.replace("_", " "))
-    ax.set_title(told(summary["count"]), fontsize="medium")
+    ax.set_title(seeds_label(summary["count"]), fontsize="medium")
     ax.figure.colorbar(image, ax=ax, label=label or metric.replace("_", " "))
     return ax
 
 
-def _ink(rgba: tuple[float, float, float, float]) -> str:
-    """Black or white, whichever stands out more on a colour (WCAG 2 contrast)."""
+def _text_color(rgba: tuple[float, float, float, float]) -> str:
+    """Black or white, whichever has the higher contrast with the background (WCAG 2)."""
+    # Relative luminance of sRGB; the two contrasts are equal at sqrt(1.05 * 0.05) - 0.05.
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3]]
     luminance = np.dot([0.2126, 0.7152, 0.0722], linear)
     return "black" if luminance + 0.05 > (1.05 * 0.05) ** 0.5 else "white"

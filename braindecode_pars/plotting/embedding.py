@@ -1,4 +1,4 @@
-"""Windows as points in a plane."""
+"""Embedded windows as points in two dimensions."""
 
 from __future__ import annotations
 
@@ -7,37 +7,38 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from braindecode_pars.plotting._style import N_LOOKS, axes_for, look
+from braindecode_pars.plotting._style import N_STYLES, axes_for, series_style
 
 __all__ = ["embedding"]
 
 
 def embedding(points: ArrayLike, labels: ArrayLike, ax: Axes | None = None) -> Axes:
-    """One point for each window, with a colour and a marker for each label or subject.
+    """Draw one point for each window, with a colour and a marker for each label or subject.
 
     Parameters
     ----------
     points : ndarray, shape (n_windows, 2)
-        What a projection such as :class:`sklearn.decomposition.PCA` makes of embeddings.
+        Embeddings projected to two dimensions, for example by
+        :class:`sklearn.decomposition.PCA`.
     labels : array-like, shape (n_windows,)
-        Labels, or subjects; at most 70 different ones.
+        Labels or subjects, at most 70 different values.
     ax : Axes | None
-        Made when not given.
+        Axes to draw on; None makes a new figure.
 
     Returns
     -------
     Axes
-        With a legend beside it.
+        Axes with the points and a legend at the right.
 
     Raises
     ------
     ValueError
-        If the points are not two-dimensional, the lengths differ, or there are too many labels to
-        tell apart.
+        If the points are not two-dimensional, the lengths differ, there are no points, or there are
+        more than 70 different labels.
 
     Examples
     --------
-    Made-up points:
+    Synthetic points:
 
     .. plot::
         :include-source:
@@ -53,38 +54,44 @@ def embedding(points: ArrayLike, labels: ArrayLike, ax: Axes | None = None) -> A
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['N2', 'N3', 'W']
     """
+    # Check the points and labels
     points = np.asarray(points, dtype=float)
     if points.ndim != 2 or points.shape[1] != 2:
         raise ValueError(
-            f"points have shape {points.shape}; give two numbers a window, (n_windows, 2), for "
-            "example those of sklearn.decomposition.PCA(2).fit_transform(embeddings)."
+            f"points have shape {points.shape}; pass two coordinates per window, (n_windows, 2), "
+            "for example sklearn.decomposition.PCA(2).fit_transform(embeddings)."
         )
     labels = pd.Series(np.asarray(labels))
     if len(points) != len(labels):
-        raise ValueError(f"There are {len(points)} points and {len(labels)} labels.")
-    if len(points) == 0:
-        raise ValueError("There are no points to draw.")
-    kinds = _sorted(labels)
-    if len(kinds) > N_LOOKS:
         raise ValueError(
-            f"There are {len(kinds)} different labels; at most {N_LOOKS} can be told apart. Draw "
-            "some of them, or colour by something coarser."
+            f"There are {len(points)} points and {len(labels)} labels; pass one label for each "
+            "point."
+        )
+    if len(points) == 0:
+        raise ValueError("There are no points to draw; pass at least one.")
+    values = _sorted(labels)
+    if len(values) > N_STYLES:
+        raise ValueError(
+            f"There are {len(values)} different labels, but only {N_STYLES} different markers and "
+            "colours. Select some of the labels, or use labels with fewer values."
         )
 
-    n_columns = 1 + (len(kinds) - 1) // 18
+    # One series for each label; the legend has at most 18 rows.
+    n_columns = 1 + (len(values) - 1) // 18
     [ax] = axes_for(ax, 1, 1, (5.2 + 0.7 * n_columns, 4.4))
     size = 26 if len(points) < 300 else 12
-    for number, kind in enumerate(kinds):
-        style = look(number)
+    for number, value in enumerate(values):
+        style = series_style(number)
         ax.scatter(
-            *points[(labels == kind).to_numpy()].T,
+            *points[(labels == value).to_numpy()].T,
             s=size,
             color=style["color"],
             marker=style["marker"],
             alpha=0.75,
             lw=0,
-            label=str(kind),
+            label=str(value),
         )
+    # Legend and axes
     ax.legend(
         frameon=False,
         loc="upper left",
@@ -99,9 +106,9 @@ def embedding(points: ArrayLike, labels: ArrayLike, ax: Axes | None = None) -> A
 
 
 def _sorted(labels: pd.Series) -> list:
-    """Each label once, sorted where they can be."""
-    kinds = list(dict.fromkeys(labels))
+    """Unique labels, sorted; as text if they have different types."""
+    values = list(dict.fromkeys(labels))
     try:
-        return sorted(kinds)
+        return sorted(values)
     except TypeError:
-        return sorted(kinds, key=str)
+        return sorted(values, key=str)

@@ -1,4 +1,4 @@
-"""How a score grows with the number of people who are labelled."""
+"""Label efficiency: scores over the number of labelled training subjects."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from braindecode_pars.plotting._scores import in_order, over_seeds, per_seed, select, told
-from braindecode_pars.plotting._style import axes_for, bare, look
+from braindecode_pars.plotting._scores import in_order, over_seeds, per_seed, seeds_label, select
+from braindecode_pars.plotting._style import axes_for, remove_frame, series_style
 
 __all__ = ["label_efficiency"]
 
@@ -17,37 +17,41 @@ __all__ = ["label_efficiency"]
 def label_efficiency(
     scores: pd.DataFrame, metric: str = "kappa", label: str | None = None, ax: Axes | None = None
 ) -> Axes:
-    """A curve for each method over the number of training subjects, with the seeds' spread.
+    """Draw the scores of each method as a curve over the number of training subjects.
 
-    After the paper's figure 3, "Label Efficiency Experiment". Lines are means over seeds, bands
-    their sample standard deviation to both sides. A seed's value is the one pooled
-    over test subjects (subject ``"all"``) where there is one, otherwise the mean over them.
+    The figure follows the paper's figure 3, "Label Efficiency Experiment". Lines are means over
+    seeds. Bands extend one sample standard deviation over seeds to both sides. The value of a seed
+    is the score pooled over test subjects (subject ``"all"``) if every seed, method and number of
+    subjects has one, and the mean over test subjects otherwise.
 
     Parameters
     ----------
     scores : DataFrame
-        Of :func:`evaluation.label_efficiency <braindecode_pars.evaluation.label_efficiency>`, or
-        any with ``method``, ``subject``, ``n_train_subjects``, ``seed``, ``metric`` and ``value``.
+        Scores of :func:`evaluation.label_efficiency
+        <braindecode_pars.evaluation.label_efficiency>`, or any table with the columns ``method``,
+        ``subject``, ``n_train_subjects``, ``seed``, ``metric`` and ``value``.
     metric : str
-        Which metric to draw.
+        Metric to draw.
     label : str | None
-        For the vertical axis; the metric's name when not given.
+        Label of the vertical axis; None uses the name of the metric.
     ax : Axes | None
-        Made when not given.
+        Axes to draw on; None makes a new figure.
 
     Returns
     -------
     Axes
-        With a logarithmic axis where the numbers of subjects span more than a factor of four.
+        Axes with the curves. The horizontal axis is logarithmic when the numbers of subjects span
+        more than a factor of four.
 
     Raises
     ------
     ValueError
-        If the scores are empty, lack a column or the metric, or mix data sets or protocols.
+        If the scores are empty, lack a column or the metric, or contain several datasets or
+        protocols.
 
     Examples
     --------
-    Made-up scores:
+    Synthetic scores:
 
     .. plot::
         :include-source:
@@ -69,6 +73,7 @@ def label_efficiency(
     >>> [line.get_label() for line in ax.get_lines()]
     ['method A', 'method B']
     """
+    # Mean and standard deviation over seeds
     rows = select(
         scores,
         metric,
@@ -77,39 +82,42 @@ def label_efficiency(
     )
     values = per_seed(rows, ("method", "n_train_subjects"))
     summary = over_seeds(values, ("method", "n_train_subjects"))
+    # One curve for each method
     [ax] = axes_for(ax, 1, 1, (5.6, 4.0))
     methods = list(dict.fromkeys(rows["method"]))
     for number, method in enumerate(methods):
-        style = look(number)
-        if method not in summary.index:  # no value at all is defined
+        style = series_style(number)
+        if method not in summary.index:  # all values are NaN; keep the legend entry
             ax.plot([], [], label=method, **style)
             continue
         curve = summary.loc[method].sort_index()
         ax.plot(curve.index, curve["mean"], label=method, markersize=5, **style)
         low, high = curve["mean"] - curve["std"], curve["mean"] + curve["std"]
         ax.fill_between(curve.index, low, high, color=style["color"], alpha=0.18, lw=0)
-    _size_axis(ax, in_order(values["n_train_subjects"]))
+    # Axes and legend
+    _set_ticks(ax, in_order(values["n_train_subjects"]))
     ax.set(
-        xlabel="subjects in the training set",
-        ylabel=f"{label or metric.replace('_', ' ')}\n({told(summary['count'])})",
+        xlabel="training subjects",
+        ylabel=f"{label or metric.replace('_', ' ')}\n({seeds_label(summary['count'])})",
     )
     ax.legend(frameon=False, handlelength=3)
     ax.grid(axis="y", color="0.92")
     ax.set_axisbelow(True)
-    bare(ax)
+    remove_frame(ax)
     return ax
 
 
-def _size_axis(ax: Axes, sizes: Sequence[float]) -> None:
-    """Ticks at the sizes themselves, without those that would run into their neighbours."""
+def _set_ticks(ax: Axes, sizes: Sequence[float]) -> None:
+    """Put a tick at each number of subjects, except where its label would overlap another."""
     logarithmic = sizes[0] > 0 and sizes[-1] > 4 * sizes[0]
     if logarithmic:
         ax.set_xscale("log")
-    places = np.log(sizes) if logarithmic else np.asarray(sizes, dtype=float)
-    closest = 0.07 * (places[-1] - places[0])
+    positions = np.log(sizes) if logarithmic else np.asarray(sizes, dtype=float)
+    # Go from the largest number to the smallest; skip ticks too close to the last one shown.
+    min_distance = 0.07 * (positions[-1] - positions[0])
     shown = [len(sizes) - 1]
     for i in range(len(sizes) - 2, -1, -1):
-        if places[shown[-1]] - places[i] >= closest:
+        if positions[shown[-1]] - positions[i] >= min_distance:
             shown.append(i)
     ax.set_xticks([sizes[i] for i in shown], [f"{sizes[i]:g}" for i in shown])
     ax.set_xticks([], minor=True)

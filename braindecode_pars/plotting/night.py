@@ -1,4 +1,4 @@
-"""A night at a glance: its stages, and what the signal looks like in each."""
+"""A hypnogram with one example window of each sleep stage."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from braindecode_pars.plotting._style import COLORS, axes_for, bare
-from braindecode_pars.plotting.hypnogram import hypnogram, laboratory_order
+from braindecode_pars.plotting._style import COLORS, axes_for, remove_frame
+from braindecode_pars.plotting.hypnogram import display_order, hypnogram
 
 __all__ = ["night"]
 
@@ -21,36 +21,37 @@ def night(
     channel: int = 0,
     axes: Sequence[Axes] | None = None,
 ) -> np.ndarray:
-    """A hypnogram, and one window of each stage below it.
+    """Draw a hypnogram and, below it, one window of each stage.
 
     Parameters
     ----------
     windows : ndarray, shape (n_windows, n_chans, n_times)
-        Volts, in chronological order.
+        Windows in volts, in chronological order.
     stages : ndarray of int, shape (n_windows,)
-        Indices into ``stage_names``.
+        Stages as indices into ``stage_names``.
     stage_names : sequence of str
-        What they are called.
+        Names of the stages.
     sfreq : float
         Sampling rate in Hz.
     channel : int
-        Which channel to draw.
+        Index of the channel to draw.
     axes : sequence of 1 + len(stage_names) Axes | None
-        Made when not given.
+        Axes to draw on; None makes a new figure.
 
     Returns
     -------
     ndarray of Axes, shape (1 + len(stage_names),)
-        The hypnogram, then the stages from top to bottom; one that does not occur stays empty.
+        Panels: the hypnogram, then the stages from top to bottom. The panel of a stage that does
+        not occur is empty.
 
     Raises
     ------
     ValueError
-        If there are not as many stages as windows, or a stage is unknown.
+        If the numbers of stages and windows differ, or a stage is unknown.
 
     Examples
     --------
-    A simulated hour:
+    One hour of simulated EEG:
 
     .. plot::
         :include-source:
@@ -68,20 +69,26 @@ def night(
     """
     stages = np.asarray(stages)
     if len(windows) != len(stages):
-        raise ValueError(f"There are {len(windows)} windows and {len(stages)} stages.")
+        raise ValueError(
+            f"There are {len(windows)} windows and {len(stages)} stages; pass one stage for each "
+            "window."
+        )
+    # Hypnogram
     n = len(stage_names)
     axes = axes_for(axes, 1 + n, 1, (9, 1.8 + 1.15 * n), height_ratios=[1.5] + [1] * n)
     n_times = windows.shape[-1]
     hypnogram(stages, stage_names=stage_names, window_seconds=n_times / sfreq, ax=axes[0])
+    # The middle one of the windows of each stage
     seconds = np.arange(n_times) / sfreq
-    for ax, name in zip(axes[1:], laboratory_order(stage_names), strict=True):
+    for ax, name in zip(axes[1:], display_order(stage_names), strict=True):
         of_stage = np.flatnonzero(stages == list(stage_names).index(name))
         if len(of_stage):
             middle = of_stage[len(of_stage) // 2]
+            # volts -> microvolts
             ax.plot(seconds, 1e6 * windows[middle, channel], lw=0.5, color=COLORS[0])
         ax.set(ylim=(-90, 90), xlim=(0, seconds[-1]), ylabel=f"{name}\nµV")
         if ax is not axes[-1]:
             ax.set_xticklabels([])
-        bare(ax)
+        remove_frame(ax)
     axes[-1].set_xlabel("seconds")
     return axes

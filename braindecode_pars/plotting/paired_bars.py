@@ -1,4 +1,4 @@
-"""Scores of each person, method beside method."""
+"""Scores of each held-out subject as bars, one for each method."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from braindecode_pars.plotting._scores import is_pooled, select
-from braindecode_pars.plotting._style import COLORS, HATCHES, axes_for, bare
+from braindecode_pars.plotting._style import COLORS, HATCHES, axes_for, remove_frame
 
 __all__ = ["paired_bars"]
 
-# The plain asterisk hangs at the top of its line, too far above a bar.
+# The ordinary asterisk is drawn at the top of its line, too far above a bar.
 STAR = "\N{ASTERISK OPERATOR}"
 
 
@@ -26,43 +26,44 @@ def paired_bars(
     *,
     stars: bool = True,
 ) -> Axes:
-    """One group of bars for each subject, one bar for each method, and each method's mean.
+    """Draw the scores of each subject as a group of bars, with one bar for each method.
 
-    After the paper's figure 8, "Wearable Sleep Staging Results". Values that are NaN are not drawn
-    and stay out of the mean; rows pooled over subjects are left out.
+    The figure follows the paper's figure 8, "Wearable Sleep Staging Results". A further group of
+    bars shows the mean of each method. NaN values are not drawn and are excluded from the mean.
+    Rows pooled over subjects are ignored.
 
     Parameters
     ----------
     scores : DataFrame
-        Of :func:`~braindecode_pars.evaluation.compare` or
-        :func:`~braindecode_pars.evaluation.leave_one_subject_out`, or any with ``method``,
-        ``subject``, ``metric`` and ``value``; several seeds are averaged, and their standard
-        deviation drawn.
+        Scores of :func:`~braindecode_pars.evaluation.compare` or
+        :func:`~braindecode_pars.evaluation.leave_one_subject_out`, or any table with the columns
+        ``method``, ``subject``, ``metric`` and ``value``. Several seeds are averaged, and their
+        standard deviation is drawn as an error bar.
     metric : str
-        Which metric to draw.
+        Metric to draw.
     label : str | None
-        For the vertical axis; the metric's name when not given.
+        Label of the vertical axis; None uses the name of the metric.
     ax : Axes | None
-        Made when not given.
+        Axes to draw on; None makes a new figure.
     stars : bool
-        Put a star over the method with the highest value of a subject. A subject gets none where
-        two share it, or where the value of a method is missing.
+        Whether to put a star over the method with the highest value of each subject. A subject
+        has no star when two methods share the highest value, or when a method has no value.
 
     Returns
     -------
     Axes
-        Subjects in the order of the scores; the means, with their standard deviations over
-        subjects, are at the right.
+        Axes with the subjects in the order of the scores. The means and their standard deviations
+        over subjects are at the right.
 
     Raises
     ------
     ValueError
-        If the scores are empty, lack a column or the metric, mix data sets or protocols, or hold
-        nothing but pooled rows.
+        If the scores are empty, lack a column or the metric, contain several datasets or
+        protocols, or contain only pooled rows.
 
     Examples
     --------
-    Made-up scores:
+    Synthetic scores:
 
     .. plot::
         :include-source:
@@ -82,11 +83,12 @@ def paired_bars(
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['1', '2', '3', '4', '5', '6', 'mean ± SD']
     """
+    # Mean and standard deviation over seeds, with subjects as rows and methods as columns
     rows = select(scores, metric, ("method", "subject"), one=("dataset", "protocol"))
     rows = rows[~is_pooled(rows)]
     if rows.empty:
         raise ValueError(
-            "All scores are pooled over subjects (subject 'all'); bars of subjects need one row a "
+            "All scores are pooled over subjects (subject 'all'); this figure needs a row for each "
             "subject."
         )
     methods = list(dict.fromkeys(rows["method"]))
@@ -95,11 +97,12 @@ def paired_bars(
     means = groups.mean().unstack().reindex(index=subjects, columns=methods)
     spreads = groups.std().unstack().reindex(index=subjects, columns=methods)
 
+    # Bars of the subjects, and of the mean over subjects at the right
     width = 2.5 + 0.28 * len(methods) * (len(subjects) + 1.3)
     [ax] = axes_for(ax, 1, 1, (min(width, 14), 3.6))
     bar = 0.8 / len(methods)
     offsets = (np.arange(len(methods)) - (len(methods) - 1) / 2) * bar
-    places = np.arange(len(subjects))
+    positions = np.arange(len(subjects))
     for m, method in enumerate(methods):
         style = dict(
             width=bar * 0.92,
@@ -109,45 +112,46 @@ def paired_bars(
             lw=0,
         )
         of_method = means[method].to_numpy(), spreads[method].to_numpy()
-        _bars(ax, places + offsets[m], *of_method, label=method, **style)
+        _draw_bars(ax, positions + offsets[m], *of_method, label=method, **style)
         mean, spread = means[method].mean(), means[method].std()
-        _bars(ax, [len(subjects) + 0.5 + offsets[m]], [mean], [spread], capsize=2, **style)
-    starred = stars and _star_winners(ax, means, spreads, offsets)
+        _draw_bars(ax, [len(subjects) + 0.5 + offsets[m]], [mean], [spread], capsize=2, **style)
+    starred = stars and _draw_stars(ax, means, spreads, offsets)
+    # Axes and legend
     ax.axhline(0, color="0.3", lw=0.8)
     ax.axvline(len(subjects) - 0.25, color="0.85", lw=0.8)
-    ax.set_xticks([*places, len(subjects) + 0.5], [*map(str, subjects), "mean ± SD"])
+    ax.set_xticks([*positions, len(subjects) + 0.5], [*map(str, subjects), "mean ± SD"])
     if len(subjects) > 12:
         ax.tick_params(axis="x", labelrotation=90)
     ax.set(
-        xlabel="subject left out" + (f"  ({STAR} highest of the subject)" if starred else ""),
+        xlabel="held-out subject" + (f"  ({STAR} highest value per subject)" if starred else ""),
         ylabel=label or metric.replace("_", " "),
     )
     ax.legend(
         frameon=False, ncols=len(methods), loc="lower left", bbox_to_anchor=(0, 1), handlelength=1.5
     )
-    bare(ax)
+    remove_frame(ax)
     return ax
 
 
-def _bars(
+def _draw_bars(
     ax: Axes,
-    places: ArrayLike,
+    positions: ArrayLike,
     heights: ArrayLike,
     spreads: ArrayLike,
     *,
     capsize: float = 0,
     **style: Any,
 ) -> None:
-    """Bars where there is a height, and error bars where there is a spread."""
-    places, heights, spreads = (
-        np.asarray(values, dtype=float) for values in (places, heights, spreads)
+    """Draw bars with finite heights, and error bars with finite spreads."""
+    positions, heights, spreads = (
+        np.asarray(values, dtype=float) for values in (positions, heights, spreads)
     )
     drawn = np.isfinite(heights)
-    ax.bar(places[drawn], heights[drawn], **style)
+    ax.bar(positions[drawn], heights[drawn], **style)
     drawn &= np.isfinite(spreads)
     if drawn.any():
         ax.errorbar(
-            places[drawn],
+            positions[drawn],
             heights[drawn],
             spreads[drawn],
             fmt="none",
@@ -157,19 +161,18 @@ def _bars(
         )
 
 
-def _star_winners(
-    ax: Axes, means: pd.DataFrame, spreads: pd.DataFrame, offsets: np.ndarray
-) -> bool:
-    """Write a star over the one highest bar of each subject; say whether there was any."""
+def _draw_stars(ax: Axes, means: pd.DataFrame, spreads: pd.DataFrame, offsets: np.ndarray) -> bool:
+    """Draw a star over the highest bar of each subject; return whether any was drawn."""
     if means.shape[1] < 2:
         return False
     starred = False
     for i, values in enumerate(means.to_numpy()):
-        best = values.max()  # NaN if any is
+        best = values.max()  # NaN if a method has no value; then there is no winner
         winners = np.flatnonzero(np.isclose(values, best))
         if len(winners) != 1:
             continue
         [winner] = winners
+        # Above the bar and its error bar
         top = max(0, best + np.nan_to_num(spreads.iloc[i, winner]))
         ax.annotate(
             STAR,
@@ -180,6 +183,7 @@ def _star_winners(
             va="bottom",
         )
         starred = True
+    # Room for the stars
     if starred:
         ax.margins(y=0.1)
     return starred

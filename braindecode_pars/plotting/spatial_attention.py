@@ -1,4 +1,4 @@
-"""Where on the scalp a model looks."""
+"""Channel attention as maps of the scalp."""
 
 from __future__ import annotations
 
@@ -13,45 +13,46 @@ from braindecode_pars.plotting._style import axes_for
 
 __all__ = ["spatial_attention"]
 
-#: Fewer electrodes span no area to interpolate over.
-FEWEST = 3
+#: Interpolation needs an area, and two electrodes span only a line.
+MIN_ELECTRODES = 3
 
 
 def spatial_attention(
     weights: ArrayLike, info: mne.Info, axes: Sequence[Axes] | None = None
 ) -> np.ndarray:
-    """Attention to each channel on the scalp, one map for each head.
+    """Draw the attention to each channel on the scalp, with one map for each head.
 
-    Channels that are no EEG or have no position, such as bipolar ones, cannot be drawn; they are
-    named below the maps.
+    Channels that are not EEG or have no position, such as bipolar channels, cannot be drawn. Their
+    names are listed below the maps.
 
     Parameters
     ----------
     weights : ndarray, shape (n_chans,) or (n_heads, n_chans)
-        In the order of the channels of ``info``; those of one window, or their mean over windows,
-        from :meth:`PARSNet.channel_attention <braindecode_pars.PARSNet.channel_attention>`.
+        Attention weights in the order of the channels of ``info``, from
+        :meth:`PARSNet.channel_attention <braindecode_pars.PARSNet.channel_attention>`: the weights
+        of one window, or their mean over windows.
     info : mne.Info
-        Of the channels, with a montage.
-    axes : one Axes a head | None
-        Made when not given.
+        Channels, with a montage.
+    axes : sequence of Axes, one per head | None
+        Axes to draw on; None makes a new figure.
 
     Returns
     -------
     ndarray of Axes, shape (n_heads,)
-        All maps share one colour scale from zero; the line in the colour bar is attention spread
-        evenly over all channels, where the weights of every head sum to one.
+        Maps of the heads. All maps share one colour scale that starts at zero. If the weights of
+        every head sum to one, a line in the colour bar marks uniform attention to all channels.
 
     Raises
     ------
     TypeError
-        If ``info`` is no mne.Info.
+        If ``info`` is not an mne.Info.
     ValueError
         If the numbers of channels differ, a weight is not finite, or fewer than three channels
         have a position.
 
     Examples
     --------
-    Made-up weights:
+    Synthetic weights:
 
     .. plot::
         :include-source:
@@ -69,40 +70,10 @@ def spatial_attention(
     >>> [ax.get_title() for ax in axes]
     ['head 1', 'head 2']
     """
-    if not isinstance(info, mne.Info):
-        raise TypeError(
-            f"info is a {type(info).__name__}; give the mne.Info of the recording, such as "
-            "raw.info."
-        )
-    heads = np.atleast_2d(np.asarray(weights, dtype=float))
-    if heads.ndim != 2 or heads.shape[1] != len(info.ch_names):
-        raise ValueError(
-            f"weights have shape {np.shape(weights)} and info has {len(info.ch_names)} channels; "
-            "accepted is one weight a channel, (n_chans,) or (n_heads, n_chans)."
-        )
-    if not np.isfinite(heads).all():
-        raise ValueError("weights hold values that are not finite; attention is from 0 to 1.")
-    drawn = [i for i, ch in enumerate(info["chs"]) if _is_on_the_scalp(ch)]
-    left_out = [name for i, name in enumerate(info.ch_names) if i not in drawn]
-    if len(drawn) < FEWEST:
-        raise ValueError(
-            f"Only {len(drawn)} of {len(info.ch_names)} channels are EEG with a position, a map "
-            f"needs {FEWEST}; without are {', '.join(left_out)}. Set a montage first: "
-            "raw.set_montage(...)."
-        )
-
-    n_heads = len(heads)
-    n_columns = min(n_heads, 4)
-    n_rows = -(-n_heads // n_columns)
-    spare = axes is None and n_rows * n_columns - n_heads
-    if axes is None:
-        size = 1.2 + 2.4 * n_columns, 0.5 + 2.5 * n_rows
-        axes = axes_for(None, n_rows, n_columns, size)
-        for ax in axes[n_heads:]:
-            ax.remove()
-        axes = axes[: len(axes) - spare]
-    else:
-        axes = axes_for(axes, 1, n_heads, (0, 0))
+    heads, drawn = _check(weights, info)
+    not_drawn = [name for i, name in enumerate(info.ch_names) if i not in drawn]
+    axes = _axes_of_heads(axes, len(heads))
+    # One map for each head, on the same colour scale
     located = mne.pick_info(info, drawn)
     limits = min(0.0, heads.min()), heads.max()
     for number, (ax, head) in enumerate(zip(axes, heads, strict=True), start=1):
@@ -111,17 +82,60 @@ def spatial_attention(
         )
         if np.ndim(weights) == 2:
             ax.set_title(f"head {number}")
+    # Colour bar, with a line at uniform attention
     bar = axes[0].figure.colorbar(image, ax=list(axes), label="attention", shrink=0.7)
     if np.allclose(heads.sum(axis=1), 1, atol=1e-3):
         bar.ax.axhline(1 / heads.shape[1], color="white", lw=1.5)
-        bar.set_label("attention (line: if even)")
-    if left_out:
-        axes[-1].figure.supxlabel(f"not drawn: {', '.join(left_out)}", fontsize="small")
+        bar.set_label("attention (line: uniform)")
+    if not_drawn:
+        axes[-1].figure.supxlabel(f"not drawn: {', '.join(not_drawn)}", fontsize="small")
     return axes
 
 
+def _check(weights: ArrayLike, info: mne.Info) -> tuple[np.ndarray, list[int]]:
+    """Check the input; return the weights as (n_heads, n_chans) and the channels to draw."""
+    # Type and shape
+    if not isinstance(info, mne.Info):
+        raise TypeError(
+            f"info is a {type(info).__name__}; pass the mne.Info of the recording, such as "
+            "raw.info."
+        )
+    heads = np.atleast_2d(np.asarray(weights, dtype=float))  # (n_chans,) -> (1, n_chans)
+    if heads.ndim != 2 or heads.shape[1] != len(info.ch_names):
+        raise ValueError(
+            f"weights have shape {np.shape(weights)} and info has {len(info.ch_names)} channels; "
+            "pass one weight for each channel, (n_chans,) or (n_heads, n_chans)."
+        )
+    if not np.isfinite(heads).all():
+        raise ValueError("weights contain NaN or infinite values; pass finite weights.")
+    # Only EEG channels with a position can be drawn.
+    drawn = [i for i, ch in enumerate(info["chs"]) if _is_on_the_scalp(ch)]
+    if len(drawn) < MIN_ELECTRODES:
+        others = [name for i, name in enumerate(info.ch_names) if i not in drawn]
+        raise ValueError(
+            f"Only {len(drawn)} of {len(info.ch_names)} channels are EEG with a position; a map "
+            f"needs {MIN_ELECTRODES}. Channels without: {', '.join(others)}. Set a montage first: "
+            "raw.set_montage(...)."
+        )
+    return heads, drawn
+
+
+def _axes_of_heads(axes: Sequence[Axes] | None, n_heads: int) -> np.ndarray:
+    """Return one Axes for each head, of a new figure with at most four columns if None is given."""
+    if axes is not None:
+        return axes_for(axes, 1, n_heads, (0, 0))
+    n_columns = min(n_heads, 4)
+    n_rows = -(-n_heads // n_columns)
+    axes = axes_for(None, n_rows, n_columns, (1.2 + 2.4 * n_columns, 0.5 + 2.5 * n_rows))
+    # Remove the empty panels of the last row.
+    for ax in axes[n_heads:]:
+        ax.remove()
+    return axes[:n_heads]
+
+
 def _is_on_the_scalp(ch: dict) -> bool:
-    """Whether a channel is EEG and its position is known; MNE writes NaN or zeros where not."""
+    """Whether a channel is EEG and has a position."""
+    # MNE stores NaN or zeros for an unknown position.
     position = np.asarray(ch["loc"][:3], dtype=float)
     is_eeg = ch["kind"] == mne.io.constants.FIFF.FIFFV_EEG_CH
     return bool(is_eeg and np.isfinite(position).all() and position.any())

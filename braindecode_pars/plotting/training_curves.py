@@ -1,4 +1,4 @@
-"""Losses over epochs, of pretraining and of fine-tuning."""
+"""Training curves: losses over epochs of pretraining and fine-tuning."""
 
 from __future__ import annotations
 
@@ -11,47 +11,49 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from braindecode_pars._columns import RELATIVE, part_of
-from braindecode_pars.plotting._style import LINES, axes_for, bare, look
+from braindecode_pars.plotting._style import LINES, axes_for, remove_frame, series_style
 
 __all__ = ["training_curves"]
 
-#: What tells one run of a method from another.
+#: Columns that identify a run of a method.
 RUN = ("dataset", "subject", "n_train_subjects", "seed")
 
 
 def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | None = None) -> np.ndarray:
-    """Losses of both phases side by side.
+    """Draw the losses of each training phase in a panel of its own.
 
-    Where a phase has losses relative to chance, as pretraining has, these are drawn with chance
-    as a line at 1, and those of a task's parts as thinner lines; otherwise its training and
-    validation loss, with a mark at the lowest validation loss. Every run is a line.
+    A phase with losses relative to chance, such as pretraining, is drawn with a line at 1 for the
+    chance level. The losses of the parts of its task are thinner lines. Any other phase is drawn
+    with its training and validation loss, and a marker at the lowest validation loss. Each run has
+    a line of its own.
 
     Parameters
     ----------
     history : DataFrame
-        One row an epoch: ``phase``, ``epoch``, ``train_loss``, and optionally ``valid_loss``,
-        ``train_loss_relative``, ``train_loss_relative_NAME``, ``method``, and what else tells runs
-        apart: ``dataset``, ``subject``, ``n_train_subjects``, ``seed``. The ``history_`` of a
-        :class:`~braindecode_pars.PARSClassifier`, several of them put together with
-        ``pandas.concat`` after adding ``method`` and ``seed``, or the curves of an ablation.
-    axes : one Axes a phase | None
-        Made when not given.
+        Losses with one row per epoch: the ``history_`` of a
+        :class:`~braindecode_pars.PARSClassifier`; several of them, joined with ``pandas.concat``
+        after adding ``method`` and ``seed``; or the curves of an ablation. Required columns are
+        ``phase``, ``epoch`` and ``train_loss``. Optional columns are ``valid_loss``,
+        ``train_loss_relative``, ``train_loss_relative_NAME``, ``method``, and the columns that
+        identify a run: ``dataset``, ``subject``, ``n_train_subjects`` and ``seed``.
+    axes : sequence of Axes, one per phase | None
+        Axes to draw on; None makes a new figure.
 
     Returns
     -------
     ndarray of Axes, shape (n_phases,)
-        In the order of the phases.
+        Panels, in the order of the phases.
 
     Raises
     ------
     TypeError
-        If ``history`` is no DataFrame.
+        If ``history`` is not a DataFrame.
     ValueError
-        If it is empty, lacks a column, or has several rows for one epoch of a run.
+        If ``history`` is empty, lacks a column, or has several rows for one epoch of a run.
 
     Examples
     --------
-    Made-up losses, with the columns of an estimator's ``history_``:
+    Synthetic losses, with the columns of an estimator's ``history_``:
 
     .. plot::
         :include-source:
@@ -75,6 +77,7 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | None = None) -
     >>> [ax.get_title() for ax in axes]
     ['pretraining', 'fine-tuning']
     """
+    # Panels, with room for the legend below them
     _check(history)
     phases = list(dict.fromkeys(history["phase"]))
     methods = list(dict.fromkeys(history["method"])) if "method" in history else [None]
@@ -84,15 +87,17 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | None = None) -
         of_phase = history[history["phase"] == phase]
         relative = RELATIVE in history and of_phase[RELATIVE].notna().any()
         lines = _relative_lines(of_phase) if relative else _plain_lines(of_phase)
+        # One line for each run
         shown = []
         for number, method in enumerate(methods):
             runs = of_phase if method is None else of_phase[of_phase["method"] == method]
             if len(runs) and _draw_runs(ax, runs, lines, number, marked=not relative):
                 shown.append((number, method))
+        # Chance level
         if relative:
             ax.axhline(1, color="0.3", lw=1, zorder=0)
             ax.annotate(
-                "chance",
+                "chance level",
                 (1, 1),
                 xycoords=("axes fraction", "data"),
                 xytext=(-2, 2),
@@ -104,23 +109,23 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | None = None) -
         ax.set(
             title=str(phase),
             xlabel="epoch",
-            ylabel="training loss / chance" if relative else "loss",
+            ylabel="training loss relative to chance" if relative else "loss",
         )
         ax.xaxis.get_major_locator().set_params(integer=True)
+        # A legend with several methods would cover the lines, so it goes below the panel.
         handles = _legend(shown, lines)
         if handles:
-            # Many entries would cover the lines, and names of settings are long.
             below = dict(loc="upper left", bbox_to_anchor=(0, -0.15))
             place = below if len(methods) > 1 else {}
             ax.legend(handles=handles, frameon=False, handlelength=3, **place)
-        bare(ax)
+        remove_frame(ax)
     return axes
 
 
 def _check(history: pd.DataFrame) -> None:
     if not isinstance(history, pd.DataFrame):
         raise TypeError(
-            f"history is a {type(history).__name__}; give the DataFrame history_ of a fitted "
+            f"history is a {type(history).__name__}; pass the DataFrame history_ of a fitted "
             "PARSClassifier."
         )
     missing = [name for name in ("phase", "epoch", "train_loss") if name not in history]
@@ -130,17 +135,17 @@ def _check(history: pd.DataFrame) -> None:
             f"has {', '.join(map(str, history.columns)) or 'none'}."
         )
     if history.empty:
-        raise ValueError("history is empty; nothing was trained.")
+        raise ValueError("history is empty; pass the history_ of a fitted estimator.")
     keys = [name for name in ("method", *RUN, "phase", "epoch") if name in history]
     if history.duplicated(keys).any():
         raise ValueError(
-            f"history has several rows of one {', '.join(keys)}; add the columns method and seed "
-            "where runs are put together."
+            f"history has several rows with the same {', '.join(keys)}; add the columns method and "
+            "seed before joining several runs."
         )
 
 
 def _relative_lines(of_phase: pd.DataFrame) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Columns to draw, each with its name and line: the whole loss and that of each part."""
+    """Columns to draw with label and line style: the loss of the whole task and of its parts."""
     parts = [
         name for name in of_phase if part_of(str(name)) is not None and of_phase[name].notna().any()
     ]
@@ -168,18 +173,21 @@ def _draw_runs(
     number: int,
     marked: bool,
 ) -> bool:
-    """Draw one method: a line for each run and loss. Says whether there was anything."""
-    style = look(number)
+    """Draw a line for each run and loss of one method; return whether anything was drawn."""
+    style = series_style(number)
+    # groupby fails without keys: a history without run columns is a single run.
     keys = [name for name in RUN if name in runs]
     single = [run for _, run in runs.groupby(keys, dropna=False)] if keys else [runs]
     drawn = False
     for run in single:
+        # Lines of the losses
         run = run.sort_values("epoch")
         for column, (_, line) in lines.items():
             known = run.dropna(subset=column)
             if known.empty:
                 continue
-            # Markers tell methods apart in grey; some epochs apart, not the same for all.
+            # Markers distinguish methods in grey print. They are a few epochs apart and shifted
+            # by method, so that they do not cover each other.
             every = max(1, len(known) // 6)
             at = slice((number * every // 4) % every, None, every)
             marker = "" if marked or column != RELATIVE else style["marker"]
@@ -194,6 +202,7 @@ def _draw_runs(
                 **line,
             )
             drawn = True
+        # Marker at the lowest validation loss
         if marked and "valid_loss" in lines and run["valid_loss"].notna().any():
             best = run.loc[run["valid_loss"].idxmin()]
             ax.plot(best["epoch"], best["valid_loss"], style["marker"], color=style["color"], ms=7)
@@ -203,17 +212,20 @@ def _draw_runs(
 def _legend(
     shown: Sequence[tuple[int, Any]], lines: dict[str, tuple[str, dict[str, Any]]]
 ) -> list[Line2D]:
-    """One entry for each method by colour and marker, then one for each kind of line."""
+    """Legend entries: colour and marker of each method, then each line style."""
     named = [(number, method) for number, method in shown if method is not None]
-    entries = [
-        Line2D([], [], color=look(n)["color"], marker=look(n)["marker"], ms=5, label=str(method))
-        for n, method in named
-    ]
+    entries = []
+    for number, method in named:
+        style = series_style(number)
+        marked = dict(color=style["color"], marker=style["marker"], ms=5)
+        entries.append(Line2D([], [], label=str(method), **marked))
     if len(lines) > 1:
-        ink = "0.2" if named else look(0)["color"]
-        entries += [Line2D([], [], color=ink, label=name, **line) for name, line in lines.values()]
+        color = "0.2" if named else series_style(0)["color"]
+        entries += [
+            Line2D([], [], color=color, label=name, **line) for name, line in lines.values()
+        ]
     if "valid_loss" in lines:
         entries.append(
-            Line2D([], [], color="0.2", marker="o", ls="", ms=6, label="lowest validation")
+            Line2D([], [], color="0.2", marker="o", ls="", ms=6, label="lowest validation loss")
         )
     return entries

@@ -1,4 +1,4 @@
-"""What one pretrained encoder is worth on several data sets."""
+"""Transfer: scores of several methods on several datasets."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from braindecode_pars.plotting._scores import over_seeds, per_seed, select, told
-from braindecode_pars.plotting._style import axes_for, bare, look
+from braindecode_pars.plotting._scores import over_seeds, per_seed, seeds_label, select
+from braindecode_pars.plotting._style import axes_for, remove_frame, series_style
 
 __all__ = ["transfer"]
 
@@ -15,29 +15,30 @@ __all__ = ["transfer"]
 def transfer(
     scores: pd.DataFrame, metric: str = "kappa", label: str | None = None, ax: Axes | None = None
 ) -> Axes:
-    """One row for each data set, a dot for each method at its mean over seeds.
+    """Draw the scores of each dataset as a row, with a dot for each method.
 
-    Bars reach one sample standard deviation over seeds to both sides; every seed is drawn faintly
-    below its mean. A seed's value is the one pooled over test subjects (subject ``"all"``) where a
-    data set has that for all methods, otherwise the mean over subjects. It shows what the paper's
-    table 1 lists.
+    The dot is the mean over seeds. Error bars extend one sample standard deviation over seeds to
+    both sides. The values of single seeds are faint dots below the mean. The value of a seed is the
+    score pooled over test subjects (subject ``"all"``) if every method and seed of the dataset has
+    one, and the mean over test subjects otherwise. The figure shows the quantities of the paper's
+    table 1.
 
     Parameters
     ----------
     scores : DataFrame
-        Of :func:`evaluation.transfer <braindecode_pars.evaluation.transfer>`, or any with
-        ``dataset``, ``method``, ``subject``, ``seed``, ``metric`` and ``value``.
+        Scores of :func:`evaluation.transfer <braindecode_pars.evaluation.transfer>`, or any table
+        with the columns ``dataset``, ``method``, ``subject``, ``seed``, ``metric`` and ``value``.
     metric : str
-        Which metric to draw.
+        Metric to draw.
     label : str | None
-        For the horizontal axis; the metric's name when not given.
+        Label of the horizontal axis; None uses the name of the metric.
     ax : Axes | None
-        Made when not given.
+        Axes to draw on; None makes a new figure.
 
     Returns
     -------
     Axes
-        The first data set is at the top.
+        Axes with one row for each dataset; the first dataset is at the top.
 
     Raises
     ------
@@ -46,7 +47,7 @@ def transfer(
 
     Examples
     --------
-    Made-up scores:
+    Synthetic scores:
 
     .. plot::
         :include-source:
@@ -57,9 +58,9 @@ def transfer(
         >>> rng = np.random.default_rng(0)
         >>> scores = pd.DataFrame([
         ...     dict(dataset=dataset, method=method, subject="all", seed=seed,
-        ...          metric="kappa", value=level + lead + rng.normal(0, 0.02))
+        ...          metric="kappa", value=level + gain + rng.normal(0, 0.02))
         ...     for dataset, level in [("sleep", 0.6), ("imagery", 0.3)]
-        ...     for method, lead in [("method A", 0.05), ("method B", 0.0)]
+        ...     for method, gain in [("method A", 0.05), ("method B", 0.0)]
         ...     for seed in range(5)
         ... ])
         >>> ax = plotting.transfer(scores, label="Cohen's kappa")
@@ -67,26 +68,29 @@ def transfer(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['sleep', 'imagery']
     """
+    # Mean and standard deviation over seeds
     rows = select(scores, metric, ("dataset", "method", "subject", "seed"))
     datasets = list(dict.fromkeys(rows["dataset"]))
     methods = list(dict.fromkeys(rows["method"]))
-    # Each data set on its own: what is compared lies in one row of the figure.
+    # Each dataset by itself: one may have pooled scores and another only scores of subjects.
+    # Methods are compared only within a row of the figure.
     by = ("dataset", "method")
     values = pd.concat([per_seed(rows[rows["dataset"] == dataset], by) for dataset in datasets])
     summary = over_seeds(values, by)
 
+    # Dots of each method, slightly shifted between methods
     height = 1.2 + len(datasets) * (0.35 + 0.17 * len(methods))
     [ax] = axes_for(ax, 1, 1, (6.2, height))
     step = 0.7 / len(methods)
     for number, method in enumerate(methods):
-        style = look(number)
+        style = series_style(number)
         offset = (number - (len(methods) - 1) / 2) * step
         index = pd.MultiIndex.from_product([datasets, [method]])
         of_method = summary.reindex(index)
-        places = np.arange(len(datasets)) + offset
+        positions = np.arange(len(datasets)) + offset
         ax.errorbar(
             of_method["mean"].to_numpy(),
-            places,
+            positions,
             xerr=of_method["std"].to_numpy(),
             fmt=style["marker"],
             color=style["color"],
@@ -105,16 +109,17 @@ def transfer(
             lw=0,
             zorder=1,
         )
-    for between in range(1, len(datasets)):
-        ax.axhline(between - 0.5, color="0.88", lw=0.8, zorder=0)
+    # Axes and legend
+    for row in range(1, len(datasets)):
+        ax.axhline(row - 0.5, color="0.88", lw=0.8, zorder=0)
     ax.set_yticks(range(len(datasets)), list(map(str, datasets)))
     ax.set_ylim(len(datasets) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="x", color="0.92")
     ax.set_axisbelow(True)
-    seeds_told = told(summary["count"])
-    faint = "" if seeds_told == "one seed" else "; faint: single seeds"
-    ax.set_xlabel(f"{label or metric.replace('_', ' ')}\n({seeds_told}{faint})")
+    interval = seeds_label(summary["count"])
+    faint = "" if interval == "one seed" else "; faint: single seeds"
+    ax.set_xlabel(f"{label or metric.replace('_', ' ')}\n({interval}{faint})")
     ax.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
-    bare(ax)
+    remove_frame(ax)
     return ax

@@ -1,4 +1,4 @@
-"""Interchangeable pretext tasks: ``forward(x) -> prediction, target``."""
+"""Interchangeable pretext tasks; each returns ``prediction, target`` from ``forward(x)``."""
 
 from braindecode_pars.pretext.base import PRETEXT_TASKS, PretextTask, make_task
 from braindecode_pars.pretext.droppos import DropPos

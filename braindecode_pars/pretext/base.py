@@ -1,4 +1,4 @@
-"""What every pretext task is: a module that returns its own prediction and target."""
+"""The base class of pretext tasks, and their registry."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from braindecode_pars.tokens import instance_norm
 
 __all__ = ["PRETEXT_TASKS", "PretextTask", "make_task", "register"]
 
-#: Every pretext task by its short name.
+#: The registered pretext tasks by short name.
 PRETEXT_TASKS: dict[str, type[PretextTask]] = {}
 
 
 def register(name: str) -> Callable[[type[PretextTask]], type[PretextTask]]:
-    """Class decorator: make a task known under a short name.
+    """Register a task under a short name (a class decorator).
 
     Parameters
     ----------
     name : str
-        The key in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, and the task's ``name``.
+        Key in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, and the task's ``name``.
 
     Returns
     -------
     callable
-        What enters the class, and returns it as it is.
+        Decorator that registers the class and returns the same class.
 
     Examples
     --------
@@ -43,36 +43,36 @@ def register(name: str) -> Callable[[type[PretextTask]], type[PretextTask]]:
     >>> _ = PRETEXT_TASKS.pop("my-mae")  # only an example
     """
 
-    def enter(task: type[PretextTask]) -> type[PretextTask]:
+    def decorate(task: type[PretextTask]) -> type[PretextTask]:
         PRETEXT_TASKS[name] = task
         task.name = name
         return task
 
-    return enter
+    return decorate
 
 
 class PretextTask(nn.Module):
-    """Contract of a pretext task on one channel of EEG.
+    """Base class of the pretext tasks; a task takes one channel of EEG.
 
-    A subclass implements :meth:`forward` and :meth:`chance_loss` and names its
-    :attr:`criterion`; it uses ``self.encoder`` and keeps everything else (heads, decoders, mask
-    tokens) to itself, because only the encoder crosses to fine-tuning.
+    A subclass implements :meth:`forward` and :meth:`chance_loss`, and sets :attr:`criterion`.
+    It encodes patches with ``self.encoder``. Its other layers (heads, decoders, mask tokens)
+    are discarded after pretraining; fine-tuning uses the encoder only.
 
     Parameters
     ----------
     n_times : int
-        Samples of the signals the task is posed on.
+        Number of samples in a signal.
     patch_size : int
-        Samples in a patch.
+        Number of samples in a patch.
     encoder : PatchEncoder | None
-        Trained in place when given, else built from ``encoder_arguments``.
+        Encoder to train in place. None builds one from ``encoder_arguments``.
     **encoder_arguments
-        Passed to :class:`~braindecode_pars.PatchEncoder`.
+        Arguments of :class:`~braindecode_pars.PatchEncoder`.
 
     Attributes
     ----------
     encoder : PatchEncoder
-        What crosses to fine-tuning.
+        The encoder that fine-tuning starts from.
 
     Raises
     ------
@@ -83,7 +83,7 @@ class PretextTask(nn.Module):
 
     Examples
     --------
-    A task that asks whether a signal runs backwards:
+    A task that predicts whether a signal is reversed in time:
 
     >>> import math
     >>> import torch
@@ -113,15 +113,15 @@ class PretextTask(nn.Module):
     (torch.Size([2, 1]), torch.Size([2, 1]), 'reversal')
     """
 
-    #: Short name: that in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, or the class's own in
-    #: lower case.
+    #: Short name of the task: its key in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`. An
+    #: unregistered task has the name of its class in lower case.
     name: ClassVar[str]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.name = cls.__name__.lower()
 
-    #: Compares ``prediction`` with ``target``.
+    #: Class of the loss between ``prediction`` and ``target``.
     criterion: ClassVar[type[nn.Module]]
 
     def __init__(
@@ -138,39 +138,43 @@ class PretextTask(nn.Module):
                 f"A window of {n_times} samples is shorter than one patch of {patch_size} "
                 "samples; use longer windows or a shorter patch."
             )
+
+        # Either build an encoder or check the given one.
         if encoder is None:
             encoder = PatchEncoder(patch_size, **encoder_arguments)
         elif encoder_arguments:
             raise TypeError(
                 f"An encoder was given, so {', '.join(sorted(encoder_arguments))} would have no "
-                "effect; leave these arguments out, or leave the encoder out."
+                "effect; pass either the encoder or these arguments."
             )
         elif encoder.patch_size != patch_size:
             raise ValueError(
-                f"The encoder was built for patches of {encoder.patch_size} samples, the task asks "
-                f"for {patch_size}."
+                f"The encoder was built for patches of {encoder.patch_size} samples, but the task "
+                f"uses patches of {patch_size}."
             )
         self.n_times = n_times
         self.patch_size = patch_size
         self.encoder = encoder
 
     def normalized(self, x: Tensor) -> Tensor:
-        """Signals after instance normalisation; what every task begins with.
+        """Return the signals after instance normalisation, the first stage of every task.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_times)
-            In any unit.
+            Signals in any unit.
 
         Returns
         -------
         Tensor, shape (batch, n_times)
-            As of :func:`~braindecode_pars.tokens.instance_norm`.
+            Output of :func:`~braindecode_pars.tokens.instance_norm`.
 
         Raises
         ------
-        TypeError, ValueError
-            When they are not what the task was built for.
+        TypeError
+            When ``x`` is not a tensor.
+        ValueError
+            When ``x`` has another shape than the task was built for.
         """
         if not isinstance(x, Tensor):
             raise TypeError(f"x is a {type(x).__name__}; a pretext task takes a torch tensor.")
@@ -182,52 +186,52 @@ class PretextTask(nn.Module):
         return instance_norm(x)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Pose the task on signals, and answer it.
+        """Return the predictions of the task and their targets.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_times)
-            In any unit.
+            Signals in any unit.
 
         Returns
         -------
         prediction, target : Tensor
-            In the shapes that :attr:`criterion` takes.
+            Arguments of :attr:`criterion`, in the shapes that it takes.
         """
         raise NotImplementedError(f"{type(self).__name__} must implement forward(x).")
 
     def chance_loss(self) -> float:
-        """Loss of the best guesser that does not look at the signal.
+        """Return the loss of the best prediction that ignores the signal.
 
         Returns
         -------
         float
-            Of the :attr:`criterion`; losses are reported relative to it.
+            Value of :attr:`criterion`. Losses are reported relative to it.
         """
         raise NotImplementedError(f"{type(self).__name__} must implement chance_loss().")
 
     def part_losses(self, prediction: Any, target: Any) -> dict[str, Tensor]:
-        """Losses of parts of the answer relative to their chance, to be logged.
+        """Return the losses of parts of the prediction, relative to chance, for the log.
 
         Parameters
         ----------
         prediction, target
-            What :meth:`forward` has returned.
+            Output of :meth:`forward`.
 
         Returns
         -------
         dict of str to Tensor
-            Scalars by the name of the part; none by default.
+            Scalar losses by the name of the part. The default is an empty dict.
         """
         return {}
 
     def use_encoder(self, encoder: PatchEncoder) -> None:
-        """Train this encoder from now on, in place.
+        """Replace the encoder; the task then trains the new one in place.
 
         Parameters
         ----------
         encoder : PatchEncoder
-            With as large patches and tokens as that of before.
+            Encoder with the same patch size and token size as the current one.
         """
         self.encoder = encoder
 
@@ -239,33 +243,33 @@ def make_task(
     encoder: PatchEncoder,
     task_params: dict[str, Any] | None = None,
 ) -> PretextTask:
-    """Build the task that will train ``encoder`` in place.
+    """Return a task that trains ``encoder`` in place.
 
     Parameters
     ----------
     task : str | type[PretextTask] | PretextTask
         A name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, a class, or an instance. An
-        instance keeps its own ``n_times`` and settings; it is copied, and the copy gets
-        ``encoder`` in place of its own. One that has this encoder already is used as it is.
+        instance keeps its own ``n_times`` and settings. It is copied, and the copy uses
+        ``encoder``. An instance that uses this encoder already is not copied.
     n_times : int
-        Samples of the windows at hand.
+        Number of samples in a window.
     encoder : PatchEncoder
-        Trained in place, never copied.
+        Encoder to train in place; it is never copied.
     task_params : dict | None
         Further arguments of the task.
 
     Returns
     -------
     PretextTask
-        With ``encoder`` as its encoder.
+        Task with ``encoder`` as its encoder.
 
     Raises
     ------
     ValueError
-        For an unknown name (the message lists the known ones), or an instance that does not
+        For an unknown name (the message lists the known names), or an instance that does not
         fit the encoder or the windows.
     TypeError
-        For arguments the task does not know, or anything that is not a task.
+        For an argument that the task does not have, or for anything that is not a task.
 
     Examples
     --------
@@ -278,6 +282,8 @@ def make_task(
     ('mae', 21, True)
     """
     task_params = dict(task_params or {})
+
+    # A name or a class: build the task.
     if isinstance(task, str):
         if task not in PRETEXT_TASKS:
             known = ", ".join(repr(name) for name in sorted(PRETEXT_TASKS))
@@ -286,6 +292,8 @@ def make_task(
     if isinstance(task, type) and issubclass(task, PretextTask):
         _check_task_params(task, task_params)
         return task(n_times, encoder.patch_size, encoder=encoder, **task_params)
+
+    # An instance: check that it fits the encoder and the windows.
     if not isinstance(task, PretextTask):
         raise TypeError(
             "A pretext task is a name, a subclass or an instance of PretextTask; got "
@@ -294,20 +302,22 @@ def make_task(
     if task_params:
         raise TypeError(
             f"The task is an instance already, so {', '.join(sorted(task_params))} would have no "
-            "effect; give them to its constructor."
+            "effect; pass them to its constructor."
         )
     own = task.encoder
     if (own.patch_size, own.embed_dim) != (encoder.patch_size, encoder.embed_dim):
         raise ValueError(
             f"The {type(task).__name__} instance works on patches of {own.patch_size} samples and "
-            f"{own.embed_dim} features, the encoder to be pretrained on {encoder.patch_size} and "
-            f"{encoder.embed_dim}; build the instance with the same sizes."
+            f"{own.embed_dim} features, but the encoder works on patches of {encoder.patch_size} "
+            f"samples and {encoder.embed_dim} features; build the instance with the same sizes."
         )
     if task.n_times > n_times:
         raise ValueError(
-            f"The {type(task).__name__} instance is posed on {task.n_times} samples, but the "
+            f"The {type(task).__name__} instance takes signals of {task.n_times} samples, but the "
             f"windows have only {n_times}."
         )
+
+    # The copy leaves the user's instance unchanged.
     if own is encoder:
         return task
     task = copy.deepcopy(task)
@@ -316,7 +326,10 @@ def make_task(
 
 
 def _check_task_params(task: type[PretextTask], task_params: dict[str, Any]) -> None:
-    """Refuse parameters of the encoder and unknown ones before they reach it."""
+    """Check that the task itself has all these parameters.
+
+    A task passes unknown parameters on to its encoder, where the message would name the encoder.
+    """
     accepted = {
         name
         for name, parameter in inspect.signature(task).parameters.items()

@@ -1,4 +1,4 @@
-"""DropPos: find the places of patches that lost them, among others that did not (A.2)."""
+"""DropPos: classify patches without a position into their places in the grid (A.2)."""
 
 from __future__ import annotations
 
@@ -19,30 +19,32 @@ __all__ = ["DropPos"]
 class DropPos(GridTask):
     """Dropped position prediction on one channel (appendix A.2; Wang et al. 2023).
 
-    A random share of the patches is removed. Of those that are left, most get a learnable mask
-    token instead of their position, and are classified into all places of the grid, with
-    cross-entropy as loss. (The paper counts fewer classes, a slip.)
+    The task removes a random share of the patches. The others are visible. Most visible patches
+    get a learnable mask token instead of their position. The task classifies these patches into
+    the places of the grid, with cross-entropy as loss. There is one class for each place; the
+    paper gives a smaller number of classes, which is a slip.
 
     Parameters
     ----------
     n_times : int
-        Samples of the signal; at least two patches.
+        Number of samples in a signal; at least two patches.
     patch_size : int
-        Samples in a patch.
+        Number of samples in a patch.
     encoder : PatchEncoder | None
-        Trained in place when given.
+        Encoder to train in place. None builds one.
     mask_ratio : float
-        Share of the patches that is removed, in [0, 1). The paper does not tell its own.
+        Share of the patches that is removed, in [0, 1). The paper does not give its value.
     position_mask_ratio : float
-        Share of the patches left that lose their position, in (0, 1]. The paper does not tell
-        its own.
+        Share of the visible patches that lose their position, in (0, 1]. The paper does not give
+        its value.
     **encoder_arguments
-        Passed to :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
+        Arguments of :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
 
     Attributes
     ----------
     n_patches, n_visible, n_dropped : int
-        Patches in the grid, how many of them are left, how many of these lose their position.
+        Number of patches in the grid, of visible patches, and of visible patches without their
+        position.
 
     Raises
     ------
@@ -85,7 +87,7 @@ class DropPos(GridTask):
             most=self.n_patches - 1,
             does="removes",
         )
-        # Where all places but one are shown, there is nothing to find.
+        # If only one place is not shown, the answer is known, so at least two stay hidden.
         most_shown = self.n_patches - 2
         self.n_dropped = number_of(
             position_mask_ratio,
@@ -102,46 +104,49 @@ class DropPos(GridTask):
         self.head = nn.Linear(self.encoder.embed_dim, self.n_patches)
 
     def classify(self, patches: Tensor, places: Tensor) -> Tensor:
-        """Logits of every place for the patches whose position is dropped.
+        """Return the logits of all places for the patches without their position.
 
         Parameters
         ----------
         patches : Tensor, shape (batch, n_patches, patch_size)
-            Normalised, in the order of time.
+            Normalised patches in chronological order.
         places : Tensor of int64, shape (batch, n_visible)
-            Which patches are left; the first ``n_dropped`` of each row lose their position.
+            Places of the visible patches; the first ``n_dropped`` of each row lose their
+            position.
 
         Returns
         -------
         Tensor, shape (batch, n_dropped, n_patches)
-            Before the softmax.
+            Logits of the places.
         """
         tokens = self.encoder.tokenize(take(patches, places))  # (batch, n_visible, embed_dim)
+
+        # A position or the mask token for each visible patch.
         shown = self.positions(tokens)[places[:, self.n_dropped :]]
         dropped = self.mask_token.to(tokens.dtype).expand(len(patches), self.n_dropped, -1)
         features = self.encoder(tokens + torch.cat([dropped, shown], dim=1))
         return self.head(features[:, : self.n_dropped])
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Classify the patches that lose their position into their places.
+        """Return the logits and the true places of the patches without their position.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_times)
-            In any unit.
+            Signals in any unit.
 
         Returns
         -------
         prediction : Tensor, shape (batch, n_patches, n_dropped)
-            Logits as cross-entropy takes them: ``[:, n, m]`` is that of place ``n`` for the
-            ``m``-th of these patches.
+            Logits in the layout of cross-entropy: ``[:, n, m]`` is the logit of place ``n`` for
+            the ``m``-th of these patches.
         target : Tensor of int64, shape (batch, n_dropped)
-            Places.
+            True places.
         """
         places = self.random_order(x)[:, : self.n_visible]
         logits = self.classify(self.patches(x), places)
-        return logits.mT, places[:, : self.n_dropped]
+        return logits.mT, places[:, : self.n_dropped]  # cross-entropy takes classes in dimension 1
 
     def chance_loss(self) -> float:
-        """Cross-entropy of guessing any place that is not shown: log of their number."""
+        """Return the cross-entropy of a uniform guess among the places that are not shown."""
         return math.log(self.n_patches - (self.n_visible - self.n_dropped))

@@ -1,4 +1,4 @@
-"""What tasks on a grid of adjacent patches share: the grid, its positions, shares of it."""
+"""The base class of the tasks on a grid of adjacent patches, and its helpers."""
 
 from __future__ import annotations
 
@@ -18,24 +18,30 @@ __all__ = ["GridTask"]
 def number_of(
     ratio: float, total: int, name: str, *, least: int, most: int, does: str, of: str = "patches"
 ) -> int:
-    """How many of ``total`` a ratio means, ``round(ratio * total)``, or why it cannot be so.
+    """Return ``round(ratio * total)`` after a check of its range.
 
     Parameters
     ----------
     ratio : float
-        In [0, 1].
+        Share of the total, in [0, 1].
     total : int
+        Number of all patches.
     name : str
-        Of the ratio, for the message.
+        Name of the ratio in the message.
     least, most : int
-        Numbers that can be worked with.
+        Smallest and largest accepted number.
     does, of : str
-        For the message: what becomes of so many of what.
+        Verb and noun in the message, such as "removes" and "patches".
+
+    Returns
+    -------
+    int
+        Number of patches.
 
     Raises
     ------
     ValueError
-        When the ratio is out of range, or the number is; the message says what would fit.
+        When the ratio or the number is out of range; the message gives the accepted range.
     """
     if not isinstance(ratio, Real) or not 0 <= ratio <= 1:
         raise ValueError(f"{name} must be in [0, 1], got {ratio!r}.")
@@ -52,7 +58,9 @@ def number_of(
 
 
 class GridTask(PretextTask):
-    """A task on ``n_times // patch_size`` adjacent patches; a tail is dropped.
+    """A task on ``n_times // patch_size`` adjacent patches.
+
+    Samples after the last whole patch are dropped.
 
     Parameters
     ----------
@@ -62,7 +70,7 @@ class GridTask(PretextTask):
     Attributes
     ----------
     n_patches : int
-        Patches in the grid.
+        Number of patches in the grid.
 
     Raises
     ------
@@ -91,37 +99,58 @@ class GridTask(PretextTask):
         if self.n_patches < 2:
             raise ValueError(
                 f"{type(self).__name__} needs a grid of at least two patches; a window of "
-                f"{n_times} samples holds one of {patch_size}. Use longer windows or a shorter "
+                f"{n_times} samples has one patch of {patch_size}. Use longer windows or a shorter "
                 "patch."
             )
 
     def patches(self, x: Tensor) -> Tensor:
-        """Signals, shape (batch, n_times) -> normalised (batch, n_patches, patch_size)."""
+        """Return the patches of the normalised signals.
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n_times)
+            Signals in any unit.
+
+        Returns
+        -------
+        Tensor, shape (batch, n_patches, patch_size)
+            Normalised patches in chronological order.
+        """
         return grid_patches(self.normalized(x), self.patch_size)
 
     def positions(self, like: Tensor) -> Tensor:
-        """Sinusoidal code of every place in the grid, shape (n_patches, embed_dim).
+        """Return the sinusoidal position embedding of every place in the grid.
 
         Parameters
         ----------
         like : Tensor
-            The code has its type, and is where it is.
+            Tensor with the dtype and the device of the result.
+
+        Returns
+        -------
+        Tensor, shape (n_patches, embed_dim)
+            Embeddings in chronological order.
         """
         times = torch.arange(self.n_patches, device=like.device)
         return sinusoidal_positions(times, self.encoder.embed_dim).to(like.dtype)
 
     def random_order(self, x: Tensor) -> Tensor:
-        """A random order of the places for every example, int64 of shape (batch, n_patches).
+        """Return a random permutation of the places for every example.
 
         Parameters
         ----------
         x : Tensor, shape (batch, ...)
-            Tells the size of the batch and where to draw.
+            Tensor with the batch size and the device of the result.
+
+        Returns
+        -------
+        Tensor of int64, shape (batch, n_patches)
+            One permutation in each row.
         """
         places = torch.arange(self.n_patches, device=x.device)
         return shuffled(places.expand(len(x), -1))
 
 
 def take(tokens: Tensor, places: Tensor) -> Tensor:
-    """Tokens (batch, n, size) at places (batch, m) -> (batch, m, size)."""
+    """Return the tokens (batch, n, size) at places (batch, m), shape (batch, m, size)."""
     return tokens.take_along_dim(places[..., None], dim=1)

@@ -1,4 +1,4 @@
-"""Joint: several pretext tasks on one encoder at once."""
+"""Joint: several pretext tasks train one encoder at the same time."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["Joint", "WeightedSum"]
 
 
 class WeightedSum(nn.Module):
-    """Weighted sum of losses, each in units of its chance.
+    """Weighted sum of the losses of several tasks, each relative to its chance loss.
 
     Parameters
     ----------
     criteria : dict of str to type[nn.Module]
-        Of each part, by name.
+        Class of each task's loss, by task name.
     factors : dict of str to float
-        Weight of each part divided by its chance loss.
+        Weight of each task divided by its chance loss, by task name.
 
     Examples
     --------
@@ -44,17 +44,17 @@ class WeightedSum(nn.Module):
         self.factors = dict(factors)
 
     def forward(self, predictions: dict[str, Any], targets: dict[str, Any]) -> Tensor:
-        """Sum the losses up.
+        """Return the weighted sum of the losses.
 
         Parameters
         ----------
         predictions, targets : dict
-            Of all parts, by name.
+            Predictions and targets of all tasks, by task name.
 
         Returns
         -------
         Tensor
-            A scalar.
+            Scalar loss.
         """
         losses = [
             self.factors[name] * criterion(predictions[name], targets[name])
@@ -67,39 +67,40 @@ class WeightedSum(nn.Module):
 class Joint(PretextTask):
     r"""A weighted sum of pretext tasks on one encoder.
 
-    The loss is :math:`\sum_i w_i L_i / C_i` with the parts' losses and chance losses, so that
-    equal weights mean equal parts, whatever the units of the losses. PARS with MAE is what the
-    paper proposes for future work (section 4). Each part's loss relative to its chance is logged
-    as ``train_loss_relative_NAME``.
+    The loss is :math:`\sum_i w_i L_i / C_i`, where :math:`w_i` is the weight, :math:`L_i` the
+    loss and :math:`C_i` the chance loss of task :math:`i`. The division makes tasks with
+    different units of loss comparable. The paper proposes PARS with MAE for future work
+    (section 4). The log has the loss of each task relative to its chance loss, as
+    ``train_loss_relative_NAME``.
 
     Parameters
     ----------
     n_times : int
-        Samples of the signal.
+        Number of samples in a signal.
     patch_size : int
-        Samples in a patch.
+        Number of samples in a patch.
     encoder : PatchEncoder | None
-        Trained in place when given; all parts share it.
+        Encoder to train in place; all tasks share it. None builds one.
     tasks : dict of str to float | None
-        Names in :data:`~braindecode_pars.pretext.PRETEXT_TASKS` and their weights; 0 leaves a task
-        out. None means ``{"pars": 1.0, "mae": 1.0}``.
+        Weights by task name, a key of :data:`~braindecode_pars.pretext.PRETEXT_TASKS`. A task
+        with weight 0 is not built. None means ``{"pars": 1.0, "mae": 1.0}``.
     task_params : dict of str to dict | None
         Further arguments of the tasks, for example ``{"mae": {"loss_on": "masked"}}``.
     **encoder_arguments
-        Passed to :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
+        Arguments of :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
 
     Attributes
     ----------
     parts : nn.ModuleDict
-        The tasks by name; each has the same ``encoder``.
+        Tasks by name; all have the same ``encoder``.
 
     Raises
     ------
     ValueError
-        When a task is unknown, a weight is negative or none is above 0, ``task_params`` names a
-        task that is not among them, and as the tasks themselves do.
+        When a task is unknown, a weight is negative, no weight is above 0, or ``task_params``
+        names a task that is not in ``tasks``. A task itself may also raise it.
     TypeError
-        When ``tasks`` is not a dict, and as the tasks themselves do.
+        When ``tasks`` is not a dict. A task itself may also raise it.
 
     Examples
     --------
@@ -122,8 +123,10 @@ class Joint(PretextTask):
         **encoder_arguments: Any,
     ):
         super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
+
+        # Check the arguments.
         tasks = {"pars": 1.0, "mae": 1.0} if tasks is None else tasks
-        weights = _checked(tasks)
+        weights = _positive_weights(tasks)
         task_params = dict(task_params or {})
         for name, params in task_params.items():
             if name not in tasks:
@@ -132,7 +135,11 @@ class Joint(PretextTask):
                     f"{', '.join(tasks)}."
                 )
             if not isinstance(params, Mapping):
-                raise TypeError(f"task_params of {name!r} is a dict of arguments, got {params!r}.")
+                raise TypeError(
+                    f"task_params of {name!r} must be a dict of arguments, got {params!r}."
+                )
+
+        # Build the tasks on one encoder.
         self.weights = weights
         self.parts = nn.ModuleDict(
             {
@@ -143,18 +150,18 @@ class Joint(PretextTask):
             }
         )
 
-        # Once, since that of some settings is a simulation.
+        # Computed once, because PARS simulates its chance loss in some settings.
         self.chances = {name: part.chance_loss() for name, part in self.parts.items()}
 
     @property
     def criterion(self) -> partial[WeightedSum]:
-        """Makes the :class:`~braindecode_pars.pretext.joint.WeightedSum` of these parts."""
+        """Constructor of the :class:`~braindecode_pars.pretext.joint.WeightedSum` of the tasks."""
         criteria = {name: part.criterion for name, part in self.parts.items()}
         factors = {name: self.weights[name] / self.chances[name] for name in self.parts}
         return partial(WeightedSum, criteria, factors)
 
     def use_encoder(self, encoder: PatchEncoder) -> None:
-        """Train this encoder from now on, in place, in every part.
+        """Replace the encoder in all tasks.
 
         Parameters
         ----------
@@ -167,52 +174,52 @@ class Joint(PretextTask):
             part.use_encoder(encoder)
 
     def forward(self, x: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Pose all tasks on the same signals.
+        """Return the predictions and the targets of all tasks on the same signals.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_times)
-            In any unit.
+            Signals in any unit.
 
         Returns
         -------
         prediction, target : dict of str to Tensor
-            Those of the parts, by name.
+            Predictions and targets by task name.
         """
-        answers = {name: part(x) for name, part in self.parts.items()}
-        predictions = {name: prediction for name, (prediction, _) in answers.items()}
-        return predictions, {name: target for name, (_, target) in answers.items()}
+        results = {name: part(x) for name, part in self.parts.items()}
+        predictions = {name: prediction for name, (prediction, _) in results.items()}
+        return predictions, {name: target for name, (_, target) in results.items()}
 
     def chance_loss(self) -> float:
-        """Sum of the weights."""
+        """Return the sum of the weights: at chance level, every task's relative loss is 1."""
         return sum(self.weights.values())
 
     def part_losses(self, prediction: dict[str, Any], target: dict[str, Any]) -> dict[str, Tensor]:
-        """Loss of each part relative to its chance, and of the parts' own parts.
+        """Return the loss of each task relative to its chance loss, and the tasks' part losses.
 
         Parameters
         ----------
         prediction, target : dict
-            What :meth:`forward` has returned.
+            Output of :meth:`forward`.
 
         Returns
         -------
         dict of str to Tensor
-            Scalars, such as ``"pars"``, ``"mae"`` and ``"mae_masked"``.
+            Scalar losses, such as ``"pars"``, ``"mae"`` and ``"mae_masked"``.
         """
         losses = {}
         for name, part in self.parts.items():
-            answer = prediction[name], target[name]
-            losses[name] = part.criterion()(*answer) / self.chances[name]
-            inner = part.part_losses(*answer)
+            result = prediction[name], target[name]
+            losses[name] = part.criterion()(*result) / self.chances[name]
+            inner = part.part_losses(*result)
             losses.update({f"{name}_{key}": value for key, value in inner.items()})
         return losses
 
 
-def _checked(tasks: Mapping[str, float]) -> dict[str, float]:
-    """The tasks that have a weight."""
+def _positive_weights(tasks: Mapping[str, float]) -> dict[str, float]:
+    """Check names and weights, and return the tasks with a weight above 0."""
     if not isinstance(tasks, Mapping):
-        raise TypeError(f"tasks is a dict of task names and weights, got {tasks!r}.")
+        raise TypeError(f"tasks must be a dict of task names and weights, got {tasks!r}.")
     for name, weight in tasks.items():
         if name not in PRETEXT_TASKS or name == "joint":
             known = ", ".join(repr(n) for n in sorted(PRETEXT_TASKS) if n != "joint")

@@ -1,4 +1,4 @@
-"""MAE: reconstruct the samples of removed patches from those that are left (appendix A.2)."""
+"""MAE: reconstruct the samples of removed patches from the visible patches (appendix A.2)."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ __all__ = ["MAE"]
 class MAE(GridTask):
     """Masked autoencoder on one channel (appendix A.2; He et al. 2022).
 
-    A random share of the patches is removed, the others are encoded; mask tokens take the places
-    of the removed ones, and one transformer layer reconstructs all samples. (The paper writes
-    that masked tokens are encoded, a slip.) The loss is the element-wise mean squared error
-    against the normalised signal.
+    The task removes a random share of the patches and encodes the others. Mask tokens then take
+    the places of the removed patches, and one transformer layer reconstructs all samples. (The
+    paper states that masked tokens are encoded, which is a slip.) The loss is the element-wise
+    mean squared error against the normalised signal.
 
     Parameters
     ----------
     n_times : int
-        Samples of the signal; at least two patches.
+        Number of samples in a signal; at least two patches.
     patch_size : int
-        Samples in a patch.
+        Number of samples in a patch.
     encoder : PatchEncoder | None
-        Trained in place when given.
+        Encoder to train in place. None builds one.
     mask_ratio : float
-        Share of the patches that is removed; at least one is removed and one left. The paper does
-        not tell its own.
+        Share of the patches that is removed. At least one patch is removed, and at least one is
+        visible. The paper does not give its value.
     loss_on : "all" | "masked"
-        Compare all patches (the paper), or only the removed ones (He et al.). Patches that were
-        seen are easy to copy, so with ``"all"`` the removed part is logged on its own.
+        Patches in the loss: all (the paper), or only the removed ones (He et al.). Visible patches
+        are easy to copy, so with ``"all"`` the log also has the loss on the removed patches.
     **encoder_arguments
-        Passed to :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
+        Arguments of :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
 
     Attributes
     ----------
     n_patches, n_masked : int
-        Patches in the grid, and how many of them are removed.
+        Number of patches in the grid, and number of removed patches.
 
     Raises
     ------
@@ -89,6 +89,8 @@ class MAE(GridTask):
         )
         self.mask_ratio = mask_ratio
         self.loss_on = loss_on
+
+        # The decoder is one block of the encoder's sizes.
         sizes = self.encoder.config
         self.mask_token = nn.Parameter(torch.empty(self.encoder.embed_dim).normal_(std=0.02))
         self.decoder = TransformerBlock(
@@ -98,41 +100,44 @@ class MAE(GridTask):
         self.head = nn.Linear(self.encoder.embed_dim, patch_size)
 
     def reconstruct(self, patches: Tensor, order: Tensor) -> Tensor:
-        """Reconstruct all patches without looking at some.
+        """Return all patches, reconstructed from the visible ones.
 
         Parameters
         ----------
         patches : Tensor, shape (batch, n_patches, patch_size)
-            Normalised.
+            Normalised patches in chronological order.
         order : Tensor of int64, shape (batch, n_patches)
             Places in the grid; the first ``n_masked`` of each row are removed.
 
         Returns
         -------
         Tensor, shape (batch, n_patches, patch_size)
-            In the order of time.
+            Reconstructed patches in chronological order.
         """
+        # Encode the visible patches.
         visible = order[:, self.n_masked :]
         tokens = self.encoder.tokenize(take(patches, visible))
         positions = self.positions(tokens)  # (n_patches, embed_dim)
         features = self.encoder(tokens + positions[visible])  # (batch, n_visible, embed_dim)
+
+        # Add mask tokens and restore the chronological order: (batch, n_patches, embed_dim).
         masked = self.mask_token.to(features.dtype).expand(len(patches), self.n_masked, -1)
-        in_places = take(torch.cat([masked, features], dim=1), order.argsort(dim=1))
-        return self.head(self.decoder(in_places + positions))
+        in_time_order = take(torch.cat([masked, features], dim=1), order.argsort(dim=1))
+        return self.head(self.decoder(in_time_order + positions))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Remove patches, and reconstruct them.
+        """Return the reconstructed and the true patches.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_times)
-            In any unit.
+            Signals in any unit.
 
         Returns
         -------
         prediction, target : Tensor, shape (batch, n_patches, patch_size)
-            Normalised samples, the removed patches first; with ``loss_on="masked"`` these alone,
-            shape (batch, n_masked, patch_size).
+            Normalised samples; the removed patches come first. With ``loss_on="masked"`` only the
+            removed patches, shape (batch, n_masked, patch_size).
         """
         patches = self.patches(x)
         order = self.random_order(x)
@@ -140,23 +145,23 @@ class MAE(GridTask):
         return take(self.reconstruct(patches, order), compared), take(patches, compared)
 
     def chance_loss(self) -> float:
-        """Variance of a normalised signal: the loss of predicting its mean."""
+        """Return 1, the variance of a normalised signal: the loss of predicting its mean."""
         return 1.0
 
     def part_losses(self, prediction: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """Loss on the removed patches alone, relative to chance, as ``"masked"``.
+        """Return the loss on the removed patches, relative to chance, as ``"masked"``.
 
         Parameters
         ----------
         prediction, target
-            What :meth:`forward` has returned.
+            Output of :meth:`forward`.
 
         Returns
         -------
         dict of str to Tensor
-            Empty with ``loss_on="masked"``, where it is the loss itself.
+            Scalar loss by name. Empty with ``loss_on="masked"``, where it equals the loss itself.
         """
         if self.loss_on == "masked":
-            return {}  # that is the loss itself
+            return {}
         removed = prediction[:, : self.n_masked], target[:, : self.n_masked]
         return {"masked": nn.functional.mse_loss(*removed) / self.chance_loss()}

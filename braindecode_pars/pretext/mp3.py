@@ -1,4 +1,4 @@
-"""MP3: find the place of every patch in the signal, without any position (appendix A.2)."""
+"""MP3: classify patches without any position into their places in the signal (appendix A.2)."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ __all__ = ["MP3"]
 class MP3(GridTask):
     """Masked patch position prediction on one channel (appendix A.2; Zhai et al. 2022).
 
-    Tokens carry no position. In every attention layer the same random subset of them serves as
-    keys and values; all of them are queries, and each is classified into its place, with
-    cross-entropy as loss. Without
-    positions the encoder cannot tell in which order tokens come, so they need no shuffling.
+    Tokens get no position. All tokens are queries. A random subset of the tokens are keys and
+    values, the same subset in every attention layer. The task classifies every token into its
+    place, with cross-entropy as loss. Tokens are not shuffled: without positions the encoder is
+    equivariant to their order.
 
     Parameters
     ----------
     n_times : int
-        Samples of the signal; at least two patches.
+        Number of samples in a signal; at least two patches.
     patch_size : int
-        Samples in a patch.
+        Number of samples in a patch.
     encoder : PatchEncoder | None
-        Trained in place when given.
+        Encoder to train in place. None builds one.
     mask_ratio : float
-        Share of the patches that nobody may attend to, in [0, 1); at least one stays. The paper
-        does not tell its own.
+        Share of the patches that are not keys, in [0, 1). At least one patch is a key. The paper
+        does not give its value.
     **encoder_arguments
-        Passed to :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
+        Arguments of :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
 
     Attributes
     ----------
     n_patches, n_masked : int
-        Patches in the grid, and how many of them are no keys.
+        Number of patches in the grid, and number of patches that are not keys.
 
     Raises
     ------
@@ -86,43 +86,44 @@ class MP3(GridTask):
         self.head = nn.Linear(self.encoder.embed_dim, self.n_patches)
 
     def classify(self, patches: Tensor, is_key: Tensor | None) -> Tensor:
-        """Logits of every place for every patch.
+        """Return the logits of all places for every patch.
 
         Parameters
         ----------
         patches : Tensor, shape (batch, n, patch_size)
-            Normalised, in any order.
+            Normalised patches in any order.
         is_key : Tensor of bool, shape (batch, n) | None
-            Which patches may be attended to; None for all.
+            Mask of the patches that are keys. None means that all are.
 
         Returns
         -------
         Tensor, shape (batch, n, n_patches)
-            Before the softmax.
+            Logits of the places.
         """
         return self.head(self.encoder(self.encoder.tokenize(patches), is_key))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Classify every patch into its place.
+        """Return the logits and the true places of all patches.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_times)
-            In any unit.
+            Signals in any unit.
 
         Returns
         -------
         prediction : Tensor, shape (batch, n_patches, n_patches)
-            Logits as cross-entropy takes them: ``[:, n, m]`` is that of place ``n`` for patch
-            ``m``.
+            Logits in the layout of cross-entropy: ``[:, n, m]`` is the logit of place ``n`` for
+            patch ``m``.
         target : Tensor of int64, shape (batch, n_patches)
-            Places.
+            True places.
         """
+        # Ranks in a random order: exactly n_masked patches in each row are not keys.
         is_key = self.random_order(x) >= self.n_masked if self.n_masked else None
         logits = self.classify(self.patches(x), is_key)
         places = torch.arange(self.n_patches, device=x.device).expand(len(x), -1)
-        return logits.mT, places
+        return logits.mT, places  # cross-entropy takes classes in dimension 1
 
     def chance_loss(self) -> float:
-        """Cross-entropy of guessing any place with equal probability, ``log(n_patches)``."""
+        """Return ``log(n_patches)``, the cross-entropy of a uniform guess among all places."""
         return math.log(self.n_patches)

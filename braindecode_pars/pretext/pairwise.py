@@ -1,4 +1,4 @@
-"""The two decoders that turn features into a matrix of predictions, one for each pair."""
+"""The two decoders of PARS: they predict one number for each ordered pair of patches."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ __all__ = ["CrossAttentionDecoder", "PairwiseMLPDecoder"]
 
 
 class CrossAttentionDecoder(nn.Module):
-    r"""Each pair of patches attends to all patches (section 2.3, equation 2).
+    r"""Decoder in which each pair of patches attends to all patches (section 2.3, equation 2).
 
-    The query of pair :math:`(j, k)` is :math:`A_Q [y_j; y_k]`; standard multi-head attention
-    over all features follows, then one linear layer to a scalar.
+    The query of pair :math:`(j, k)` is :math:`A_Q [y_j; y_k]`. Standard multi-head attention
+    over all features follows, and then one linear layer with a scalar output.
 
     Parameters
     ----------
     embed_dim : int
         Size of a feature.
     num_heads : int
-        Attention heads; must divide ``embed_dim``.
+        Number of attention heads; must divide ``embed_dim``.
     method : "factorized" | "literal"
-        How to compute the same numbers from the same parameters. ``"literal"`` builds all
-        ``n_masked ** 2`` queries. ``"factorized"`` never does: because :math:`A_Q` splits into
-        :math:`A_1, A_2`, the logit of key :math:`i` is a sum :math:`a_{ji} + b_{ki}`, and
-        because all that follows the softmax is linear, every key carries one scalar
-        :math:`v_i` per head, so that
+        Algorithm. Both algorithms have the same parameters and compute the same numbers.
+        ``"literal"`` builds all ``n_masked ** 2`` queries. ``"factorized"`` builds none of them.
+        :math:`A_Q` splits into :math:`A_1, A_2`, so the logit of key :math:`i` is a sum
+        :math:`a_{ji} + b_{ki}`. All operations after the softmax are linear, so every key
+        contributes one scalar :math:`v_i` per head. Together:
 
         .. math::
             \hat\theta_{jk} = \sum_h
@@ -37,16 +37,17 @@ class CrossAttentionDecoder(nn.Module):
 
     Notes
     -----
-    The algebra of exponentials of sums is that of AFT (Zhai et al. 2021, arXiv:2105.14103) and
-    of Strassen attention (arXiv:2501.19215). The exponentials, both products and the ratio
-    are computed in float64, where they are exact up to a combined spread of the logits of 690
-    (in float32 the denominator underflows where the key that suits both :math:`a_j` and
-    :math:`b_k` best lies some 87 below their two maxima); on devices without float64 the sum of
-    logits is broadcast and soft-maxed instead. Everything is outside autocast: mixed precision
-    ends at the encoder.
+    AFT (Zhai et al. 2021, arXiv:2105.14103) and Strassen attention (arXiv:2501.19215) use the
+    same factorisation of exponentials of sums.
 
-    The paper leaves the number of heads open. At its size, with 8 heads, the decoder has
-    1,575,937 parameters.
+    The exponentials, both products and the ratio are computed in float64. There they are exact
+    up to a combined spread of the logits of 690. In float32 the denominator underflows when,
+    for every key, :math:`a_{ji} + b_{ki}` lies more than about 87 below the sum of the two
+    maxima. On devices without float64, the sum of the logits is broadcast and a softmax is
+    applied instead. The decoder disables autocast: only the encoder runs in mixed precision.
+
+    The paper does not state the number of heads. At the paper's sizes and with 8 heads, the
+    decoder has 1,575,937 parameters.
 
     Raises
     ------
@@ -57,14 +58,14 @@ class CrossAttentionDecoder(nn.Module):
     --------
     >>> import torch
     >>> from braindecode_pars.pretext.pairwise import CrossAttentionDecoder
-    >>> features = torch.randn(2, 40, 32)  # of 40 patches
+    >>> features = torch.randn(2, 40, 32)  # 40 patches
     >>> masked = features[:, :32]
     >>> decoder = CrossAttentionDecoder(embed_dim=32)
     >>> shifts = decoder(masked, features)
     >>> shifts.shape
     torch.Size([2, 32, 32])
 
-    The other method computes the same from the same parameters:
+    With the same parameters, the other method computes the same shifts:
 
     >>> literal = CrossAttentionDecoder(embed_dim=32, method="literal")
     >>> literal.load_state_dict(decoder.state_dict())
@@ -83,12 +84,12 @@ class CrossAttentionDecoder(nn.Module):
         self.head = nn.Linear(embed_dim, 1)
 
     def forward(self, queries: Tensor, features: Tensor) -> Tensor:
-        """Predict one number for each ordered pair.
+        """Return one prediction for each ordered pair of patches.
 
         Parameters
         ----------
         queries : Tensor, shape (batch, n_masked, embed_dim)
-            Features of the patches to be paired.
+            Features of the patches in the pairs.
         features : Tensor, shape (batch, n_patches, embed_dim)
             Features of all patches.
 
@@ -103,48 +104,70 @@ class CrossAttentionDecoder(nn.Module):
             return predict(queries.to(dtype), features.to(dtype))
 
     def _literal(self, queries: Tensor, features: Tensor) -> Tensor:
+        """Equation 2 as it is written: one query for each pair."""
         n_masked = queries.shape[1]
+
+        # All pairs [y_j; y_k]: (batch, n_masked, n_masked, 2 embed_dim).
         first = queries[:, :, None].expand(-1, -1, n_masked, -1)
         second = queries[:, None].expand(-1, n_masked, -1, -1)
-        pairs = torch.cat([first, second], dim=-1)  # (batch, n_masked, n_masked, 2 embed_dim)
+        pairs = torch.cat([first, second], dim=-1)
+
+        # Attention takes one sequence of queries: (batch, n_masked ** 2, embed_dim).
         attended = self.attention(self.pair_query(pairs).flatten(1, 2), features)
         return self.head(attended).unflatten(1, (n_masked, n_masked)).squeeze(-1)
 
     def _factorized(self, queries: Tensor, features: Tensor) -> Tensor:
+        """The formula in the docstring of the class, with its symbols as names."""
         attention = self.attention
         scale = (attention.query.out_features // attention.num_heads) ** -0.5
 
-        # A_1, A_2 and A_Q's bias, each already through W_Q.
+        # Merge W_Q with A_Q and split the product into the parts that act on y_j and on y_k.
+        # Each weight is (embed_dim, embed_dim); the bias is added once, with the first part.
         weight_1, weight_2 = (attention.query.weight @ self.pair_query.weight).chunk(2, dim=1)
         bias = attention.query(self.pair_query.bias)
+
+        # Logits of the keys: the logit of key i for pair (j, k) is a[j, i] + b[k, i].
         keys = attention.split_heads(attention.key(features) * scale).mT
+        # keys: (batch, num_heads, head_dim, n_patches)
         a = attention.split_heads(F.linear(queries, weight_1, bias)) @ keys
         b = attention.split_heads(F.linear(queries, weight_2)) @ keys
         # a, b: (batch, num_heads, n_masked, n_patches)
 
-        # What a key contributes to the prediction, through W_V, W_O and the head.
+        # Merge W_V, W_O and the head: each key contributes one scalar v_i per head.
         read_out = (self.head.weight @ attention.output.weight).view(attention.num_heads, 1, -1)
+        # read_out: (num_heads, 1, head_dim)
         value_weight = read_out @ attention.value.weight.unflatten(0, (attention.num_heads, -1))
+        # value_weight: (num_heads, 1, embed_dim)
         value_bias = read_out @ attention.value.bias.view(attention.num_heads, -1, 1)
+        # value_bias: (num_heads, 1, 1)
         values = F.linear(features, value_weight.squeeze(1), value_bias.flatten())
-        values = values.mT[:, :, None]  # (batch, num_heads, 1, n_patches)
-        constant = self.head(attention.output.bias)
+        # values: (batch, n_patches, num_heads) -> (batch, num_heads, 1, n_patches)
+        values = values.mT[:, :, None]
+        constant = self.head(attention.output.bias)  # (1,)
 
-        if queries.device.type == "mps":  # no float64 there
+        # Average the scalars with the softmax weights: (batch, num_heads, n_masked, n_masked).
+        if queries.device.type == "mps":
+            # MPS has no float64. Build the logits of all pairs instead:
+            # (batch, num_heads, n_masked, n_masked, n_patches).
             weights = (a[:, :, :, None] + b[:, :, None]).float().softmax(dim=-1)
             ratio = (weights * values[:, :, None]).sum(-1)
         else:
+            # exp(a + b) = exp(a) exp(b), so the sums over keys are matrix products. The maxima
+            # cancel in the ratio, so no gradient flows through them.
             e = torch.exp(a.double() - a.detach().amax(-1, keepdim=True))
             g = torch.exp(b.double() - b.detach().amax(-1, keepdim=True)).mT
+            # The clamp keeps the ratio finite if the denominator underflows in float64, too.
             ratio = ((e * values) @ g) / (e @ g).clamp_min(1e-300)
+
+        # Sum over the heads: (batch, n_masked, n_masked).
         return ratio.sum(dim=1).to(queries.dtype) + constant
 
 
 class PairwiseMLPDecoder(nn.Module):
-    """Each pair of patches on its own (appendix A.4, decoder architecture).
+    """Decoder that sees only the two patches of a pair (appendix A.4, decoder architecture).
 
-    ``Linear(2 F, hidden_dim) - ReLU - Linear(hidden_dim, 1)`` on ``[y_j; y_k]``, computed with
-    the first layer split, so that it runs once for each patch instead of once for each pair.
+    It computes ``Linear(2 F, hidden_dim) - ReLU - Linear(hidden_dim, 1)`` on ``[y_j; y_k]``. The
+    first layer is split into two parts, so it runs once for each patch and not once for each pair.
 
     Parameters
     ----------
@@ -157,7 +180,7 @@ class PairwiseMLPDecoder(nn.Module):
     --------
     >>> import torch
     >>> from braindecode_pars.pretext.pairwise import PairwiseMLPDecoder
-    >>> features = torch.randn(2, 40, 32)  # of 40 patches
+    >>> features = torch.randn(2, 40, 32)  # 40 patches
     >>> PairwiseMLPDecoder(embed_dim=32)(features[:, :32], features).shape
     torch.Size([2, 32, 32])
     """
@@ -168,21 +191,22 @@ class PairwiseMLPDecoder(nn.Module):
         self.head = nn.Linear(hidden_dim, 1)
 
     def forward(self, queries: Tensor, features: Tensor) -> Tensor:
-        """Predict one number for each ordered pair.
+        """Return one prediction for each ordered pair of patches.
 
         Parameters
         ----------
         queries : Tensor, shape (batch, n_masked, embed_dim)
-            Features of the patches to be paired.
+            Features of the patches in the pairs.
         features : Tensor
-            Not used; here because the other decoder takes them.
+            Features of all patches; not used. Both decoders have the same signature.
 
         Returns
         -------
         Tensor, shape (batch, n_masked, n_masked)
-            As of :class:`CrossAttentionDecoder`.
+            Entry ``[:, j, k]`` belongs to the pair ``(j, k)``.
         """
         weight_1, weight_2 = self.hidden.weight.chunk(2, dim=1)
-        first = F.linear(queries, weight_1, self.hidden.bias)
+        first = F.linear(queries, weight_1, self.hidden.bias)  # (batch, n_masked, hidden_dim)
         second = F.linear(queries, weight_2)
+        # Broadcast to all pairs: (batch, n_masked, n_masked, hidden_dim).
         return self.head(F.relu(first[:, :, None] + second[:, None])).squeeze(-1)

@@ -23,21 +23,21 @@ __all__ = ["PARS", "relative_shifts"]
 
 
 def relative_shifts(starts: Tensor, n_times: int) -> Tensor:
-    r"""Time shifts between all ordered pairs of patches (section 2.2, equation 1).
+    r"""Return the time shifts between all ordered pairs of patches (section 2.2, equation 1).
 
     .. math:: \theta_{jk} = (t_j - t_k) / T_s
 
     Parameters
     ----------
     starts : Tensor, shape (batch, n)
-        Patch starts :math:`t` in samples.
+        First samples :math:`t` of the patches.
     n_times : int
-        Samples of the whole signal, :math:`T_s`.
+        Number of samples in the whole signal, :math:`T_s`.
 
     Returns
     -------
     Tensor of float32, shape (batch, n, n)
-        Antisymmetric, between -1 and 1.
+        Antisymmetric matrix of shifts between -1 and 1.
 
     Examples
     --------
@@ -55,51 +55,52 @@ def relative_shifts(starts: Tensor, n_times: int) -> Tensor:
 class PARS(PretextTask):
     """Pairwise relative shift pretraining (Sandino et al. 2025, section 2).
 
-    Patches are cut at random places of one channel; most of them get a learnable mask token
-    instead of their position (section 2.1); a decoder predicts the time shift between every
-    ordered pair of the masked ones (equations 1 and 2), with the mean squared error as loss
+    The task cuts patches at random places of one channel. Most patches get a learnable mask token
+    instead of their position (section 2.1). A decoder predicts the time shift between every
+    ordered pair of these masked patches (equations 1 and 2). The loss is the mean squared error
     (equation 3).
 
     Parameters
     ----------
     n_times : int
-        Samples of the signal.
+        Number of samples in a signal.
     patch_size : int
-        Samples in a patch.
+        Number of samples in a patch.
     encoder : PatchEncoder | None
-        Trained in place when given.
+        Encoder to train in place. None builds one.
     n_patches : int | None
-        Patches per signal. None means 4/3 of ``n_times / patch_size``, the paper's 40 for 30 s;
-        with ``overlap=False`` 2/3 of it, so that they have room to be placed at random. Grid
-        sampling always has ``n_times // patch_size``.
+        Number of patches per signal. None means 4/3 of ``n_times / patch_size``, which gives the
+        paper's 40 patches for 30 s. With ``overlap=False`` None means 2/3 of it, so that there is
+        space between the patches. Grid sampling always has ``n_times // patch_size`` patches.
     position_mask_ratio : float
         Share of the patches that lose their position, in (0, 1].
     sampling : "random" | "grid"
         Independent random starts, or adjacent patches (the ablation of appendix A.4).
     overlap : bool
-        Whether random patches may share samples. The paper's forty one-second patches in thirty
-        seconds must; then a model can stitch patches by their common samples.
+        Whether random patches may share samples. The paper cuts forty one-second patches from
+        thirty seconds, so its patches overlap. A model can then find shifts from the samples that
+        two patches share.
     min_gap : int
-        Samples between neighbouring patches at least; needs ``overlap=False``.
+        Smallest number of samples between neighbouring patches; needs ``overlap=False``.
     decoder : "cross_attention" | "mlp"
         :class:`~braindecode_pars.pretext.pairwise.CrossAttentionDecoder`, or
         :class:`~braindecode_pars.pretext.pairwise.PairwiseMLPDecoder` (the ablation of appendix
         A.4).
     **encoder_arguments
-        Passed to :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
+        Arguments of :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
 
     Attributes
     ----------
     encoder : PatchEncoder
-        What crosses to fine-tuning.
+        The encoder that fine-tuning starts from.
     n_patches, n_masked : int
-        Patches per signal, and how many of them lose their position.
+        Number of patches per signal, and number of patches that lose their position.
 
     Raises
     ------
     ValueError
-        When an argument is out of range, patches do not fit the signal, or fewer than two of them
-        are masked; the message says what would do.
+        When an argument is out of range, the patches do not fit into the signal, or fewer than two
+        patches are masked. The message states what is accepted.
 
     References
     ----------
@@ -133,33 +134,17 @@ class PARS(PretextTask):
         **encoder_arguments: Any,
     ):
         super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
-        for name, value in (("n_patches", n_patches), ("min_gap", min_gap)):
-            if value is not None and not isinstance(value, Integral):
-                raise ValueError(f"{name} must be an integer, got {value!r}.")
-        if not isinstance(position_mask_ratio, Real) or not 0 < position_mask_ratio <= 1:
-            raise ValueError(f"position_mask_ratio must be in (0, 1], got {position_mask_ratio!r}.")
-        if sampling not in ("random", "grid"):
-            raise ValueError(f"sampling must be 'random' or 'grid', got {sampling!r}.")
-        if min_gap < 0 or (min_gap and overlap):
-            raise ValueError(
-                f"min_gap must not be negative and needs overlap=False; got min_gap={min_gap} with "
-                f"overlap={overlap}."
-            )
-        if n_times == patch_size:
-            raise ValueError(
-                f"A window of {n_times} samples holds one patch only, so all shifts are zero; use "
-                "longer windows or a shorter patch."
-            )
-        n_grid = n_times // patch_size
-        if sampling == "grid":
-            if n_patches not in (None, n_grid):
-                raise ValueError(
-                    f"Grid sampling of {n_times} samples gives {n_grid} patches of {patch_size}; "
-                    f"n_patches={n_patches} needs sampling='random'."
-                )
-            n_patches = n_grid
-        elif n_patches is None:
-            n_patches = round((4 / 3 if overlap else 2 / 3) * n_times / patch_size)
+        _check_arguments(
+            n_times, patch_size, n_patches, position_mask_ratio, sampling, overlap, min_gap
+        )
+        self.position_mask_ratio = position_mask_ratio
+        self.sampling = sampling
+        self.overlap = overlap
+        self.min_gap = min_gap
+
+        # Number of patches, and number of patches that lose their position.
+        if n_patches is None:
+            n_patches = _default_n_patches(n_times, patch_size, sampling, overlap)
         n_masked = round(position_mask_ratio * n_patches)
         if n_masked < 2:
             raise ValueError(
@@ -169,11 +154,8 @@ class PARS(PretextTask):
             )
         self.n_patches = n_patches
         self.n_masked = n_masked
-        self.position_mask_ratio = position_mask_ratio
-        self.sampling = sampling
-        self.overlap = overlap
-        self.min_gap = min_gap
 
+        # Layers besides the encoder.
         embed_dim = self.encoder.embed_dim
         self.mask_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
         if decoder == "cross_attention":
@@ -183,7 +165,9 @@ class PARS(PretextTask):
             self.decoder = PairwiseMLPDecoder(embed_dim)
         else:
             raise ValueError(f"decoder must be 'cross_attention' or 'mlp', got {decoder!r}.")
-        self.sample_starts(1)  # patches that do not fit are refused here, not in training
+
+        # One draw raises the error for patches that do not fit, before training begins.
+        self.sample_starts(1)
 
     def sample_starts(
         self,
@@ -192,48 +176,50 @@ class PARS(PretextTask):
         device: torch.device | str | None = None,
         generator: torch.Generator | None = None,
     ) -> Tensor:
-        """Draw where the patches of a batch start.
+        """Draw the first samples of the patches of a batch.
 
         Parameters
         ----------
         batch_size : int
-            Signals.
+            Number of signals.
         device, generator
             As in :func:`~braindecode_pars.tokens.random_starts`.
 
         Returns
         -------
         Tensor of int64, shape (batch_size, n_patches)
-            First sample of each patch. They come in random order, so the first ``n_masked`` of
-            them are a random choice of those that lose their position.
+            First sample of each patch, in random order. The first ``n_masked`` patches lose their
+            position; because of the random order they are a random choice.
         """
         size = (batch_size, self.n_patches, self.n_times, self.patch_size)
-        where = dict(device=device, generator=generator)
+        options = dict(device=device, generator=generator)
         if self.sampling == "grid":
             grid = torch.arange(self.n_patches, device=device) * self.patch_size
             return shuffled(grid.expand(batch_size, -1), generator=generator)
         if self.overlap:
-            return random_starts(*size, **where)
-        return nonoverlapping_starts(*size, min_gap=self.min_gap, **where)
+            return random_starts(*size, **options)
+        return nonoverlapping_starts(*size, min_gap=self.min_gap, **options)
 
     def predict_shifts(self, x: Tensor, starts: Tensor) -> Tensor:
-        """Predict the shifts between the first ``n_masked`` patches.
+        """Return the predicted shifts between the first ``n_masked`` patches.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_times)
-            In any unit.
+            Signals in any unit.
         starts : Tensor of int64, shape (batch, n_patches)
-            As :meth:`sample_starts` draws them.
+            Output of :meth:`sample_starts`.
 
         Returns
         -------
         Tensor, shape (batch, n_masked, n_masked)
-            In units of the signal's length; entry ``[:, j, k]`` is the shift from patch ``k`` to
-            patch ``j``.
+            Shifts as a share of the signal's length. Entry ``[:, j, k]`` is the shift from patch
+            ``k`` to patch ``j``.
         """
         patches = extract_patches(self.normalized(x), starts, self.patch_size)
         tokens = self.encoder.tokenize(patches)  # (batch, n_patches, embed_dim)
+
+        # The mask token or the position, in units of patches, for each token.
         shown = starts[:, self.n_masked :] / self.patch_size
         positions = sinusoidal_positions(shown, tokens.shape[-1]).to(tokens.dtype)
         masked = self.mask_token.to(tokens.dtype).expand(len(x), self.n_masked, -1)
@@ -241,27 +227,27 @@ class PARS(PretextTask):
         return self.decoder(features[:, : self.n_masked], features)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Draw patches, and predict the shifts between those that lose their position.
+        """Return the predicted and the true shifts between randomly drawn patches.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_times)
-            In any unit.
+            Signals in any unit.
 
         Returns
         -------
         prediction, target : Tensor, shape (batch, n_masked, n_masked)
-            In units of the signal's length.
+            Shifts between the masked patches, as a share of the signal's length.
         """
         starts = self.sample_starts(len(x), device=x.device)
         prediction = self.predict_shifts(x, starts)
         return prediction, relative_shifts(starts[:, : self.n_masked], self.n_times)
 
     def chance_loss(self) -> float:
-        r"""Mean squared shift: the loss of predicting zero, which is the best constant.
+        r"""Return the mean squared shift: the loss of predicting zero, the best constant.
 
-        For random overlapping starts :math:`(L^2 - 1) / (6 T^2) \cdot (N_m - 1) / N_m` with
-        :math:`L = T - M + 1`; for other samplings a simulation with a fixed seed.
+        For random overlapping starts it is :math:`(L^2 - 1) / (6 T^2) \cdot (N_m - 1) / N_m` with
+        :math:`L = T - M + 1`. For the other kinds of sampling it is simulated with a fixed seed.
         """
         if self.sampling == "random" and self.overlap:
             n_starts = self.n_times - self.patch_size + 1
@@ -269,3 +255,45 @@ class PARS(PretextTask):
             return (n_starts**2 - 1) / (6 * self.n_times**2) * off_diagonal
         starts = self.sample_starts(4096, generator=torch.Generator().manual_seed(0))
         return relative_shifts(starts[:, : self.n_masked], self.n_times).square().mean().item()
+
+
+def _check_arguments(
+    n_times: int,
+    patch_size: int,
+    n_patches: int | None,
+    position_mask_ratio: float,
+    sampling: str,
+    overlap: bool,
+    min_gap: int,
+) -> None:
+    """Check the arguments of PARS before any layer is built from them."""
+    for name, value in (("n_patches", n_patches), ("min_gap", min_gap)):
+        if value is not None and not isinstance(value, Integral):
+            raise ValueError(f"{name} must be an integer, got {value!r}.")
+    if not isinstance(position_mask_ratio, Real) or not 0 < position_mask_ratio <= 1:
+        raise ValueError(f"position_mask_ratio must be in (0, 1], got {position_mask_ratio!r}.")
+    if sampling not in ("random", "grid"):
+        raise ValueError(f"sampling must be 'random' or 'grid', got {sampling!r}.")
+    if min_gap < 0 or (min_gap and overlap):
+        raise ValueError(
+            f"min_gap must not be negative and needs overlap=False; got min_gap={min_gap} with "
+            f"overlap={overlap}."
+        )
+    if n_times == patch_size:
+        raise ValueError(
+            f"A window of {n_times} samples has only one patch, so all shifts are zero; use "
+            "longer windows or a shorter patch."
+        )
+    n_grid = n_times // patch_size
+    if sampling == "grid" and n_patches not in (None, n_grid):
+        raise ValueError(
+            f"Grid sampling of {n_times} samples gives {n_grid} patches of {patch_size}; "
+            f"n_patches={n_patches} needs sampling='random'."
+        )
+
+
+def _default_n_patches(n_times: int, patch_size: int, sampling: str, overlap: bool) -> int:
+    if sampling == "grid":
+        return n_times // patch_size
+    # The paper's 40 patches for 30 s; without overlap fewer, so that there is space between them.
+    return round((4 / 3 if overlap else 2 / 3) * n_times / patch_size)

@@ -1,4 +1,4 @@
-"""What the corpora of Temple University share: names of files and channels, preparation, splits."""
+"""Common code for the Temple University corpora: names, channels, preparation and splits."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ __all__ = [
     "subjects_in",
 ]
 
-#: A recording's name, the same in all corpora: subject, session, and number within the session.
-#: Subjects were numbers until 2022 and are letters since.
+#: File name of a recording in all corpora: subject, session, and number within the session.
+#: Names of subjects are digits in releases until 2022, and letters in later ones.
 FILE = r"(?P<subject>[a-z]{8}|\d{8})_s(?P<session>\d+)_t(?P<token>\d+)\.edf$"
 
 _CHANNEL = re.compile(r"(?:EEG )?(?P<electrode>\w+?)(?:-(?:REF|LE|AR))?(?:-\d+)?")
@@ -33,9 +33,9 @@ _OLD_NAMES = {"T7": "T3", "T8": "T4", "P7": "T5", "P8": "T6"}
 
 
 def electrode(channel: str) -> str:
-    """The electrode behind a channel, in capital letters and by its name of the 10-20 system.
+    """Return the electrode of a channel, in capital letters and with its old 10-20 name.
 
-    A bipolar channel has none and keeps its name.
+    A bipolar channel keeps its name.
 
     Examples
     --------
@@ -46,47 +46,49 @@ def electrode(channel: str) -> str:
     'C3-P3'
     """
     name = channel.strip().upper()
-    # MNE appends -0, -1, ... to names that a file has twice.
+    # MNE appends -0, -1, ... to names that occur twice in a file.
     if match := _CHANNEL.fullmatch(name):
         name = match["electrode"]
     return _OLD_NAMES.get(name, name)
 
 
 def find(path: str | Path, layouts: Iterable[str], example: str) -> list[Recording]:
-    """Find recordings by their names, without opening them.
+    """Find recordings by their paths, without opening them.
 
     Parameters
     ----------
     path : path
-        Any folder above the recordings.
+        Folder that contains the recordings, at any depth.
     layouts : iterable of str
-        Regular expressions for the end of a recording's path, :data:`FILE` among them, with
-        slashes. Their named groups are the description; the numbers of :data:`FILE` as numbers.
+        Regular expressions for the end of a recording's path, with slashes. Each ends with
+        :data:`FILE`. The named groups become the description of the recording; session and token
+        of :data:`FILE` become integers.
     example : str
-        A recording's path as the corpus has it, for the error.
+        Example of a recording's path in the corpus, for the error message.
 
     Returns
     -------
     list of Recording
-        In the order of their paths.
+        Recordings in the order of their paths.
 
     Raises
     ------
     FileNotFoundError
-        When there is none.
+        When the folder contains no recording of the corpus.
     """
+    # A file belongs to the corpus if its path matches one of the layouts.
     folder = Path(path).expanduser()
     patterns = [re.compile(layout) for layout in layouts]
     found = []
     for file in sorted(folder.rglob("*.edf")):
-        # Absolute, since path may be a folder within the corpus.
+        # Layouts name folders of the corpus, and the given path may be one of these folders.
         where = file.absolute().as_posix()
         match = next((m for pattern in patterns if (m := pattern.search(where))), None)
         if match:
             found.append(Recording(file, dict(_plain(match.groupdict()))))
     if not found:
         raise FileNotFoundError(
-            f"{folder} holds no recording of this corpus; expected files such as {example}."
+            f"{folder} contains no recording of this corpus; expected files such as {example}."
         )
     return found
 
@@ -99,47 +101,56 @@ def _plain(groups: Mapping[str, str]) -> Iterator[tuple[str, str | int]]:
 
 
 def subjects_in(folder: str | Path) -> set[str]:
-    """Subjects of whom any recording lies below a folder, in whatever layout.
+    """Return the subjects of all recordings below a folder, in any layout.
 
     Raises
     ------
     FileNotFoundError
-        When the folder is not there or holds no recording.
+        When the folder does not exist or contains no recording.
     """
     folder = Path(folder).expanduser()
     names = (re.match(FILE, file.name) for file in folder.rglob("*.edf"))
     subjects = {name["subject"] for name in names if name}
     if not subjects:
         raise FileNotFoundError(
-            f"{folder} {'holds no recording' if folder.is_dir() else 'is not there'}; expected a "
-            "folder with files such as aaaaaaaa_s001_t000.edf somewhere below it."
+            f"{folder} {'contains no recording' if folder.is_dir() else 'does not exist'}; "
+            "expected a folder with files such as aaaaaaaa_s001_t000.edf, at any depth."
         )
     return subjects
 
 
 def prepare(file: Path, channels: Sequence[str]) -> mne.io.BaseRaw:
-    """Read a recording: wanted channels, 200 Hz, band-pass 0.3 to 75 Hz, 60 Hz notch; volts.
+    """Read a recording and prepare it: channels, 200 Hz, band-pass 0.3 to 75 Hz, notch 60 Hz.
+
+    The signals are in volts.
 
     Raises
     ------
     ValueError
-        When the file is damaged or lacks one of the channels.
+        When the file is damaged, or does not contain all channels.
     """
     return filter_and_resample(pick_electrodes(read_edf(file), channels, electrode), mains=60.0)
 
 
 def divide(recordings: Iterable[Recording], given: Mapping[str, str], seed: int) -> list[Recording]:
-    """Describe every recording by a ``split``: as given, or 80 % train and 20 % valid by subject.
+    """Add a ``split`` to the description of each recording.
 
     Parameters
     ----------
     recordings : iterable of Recording
-        Described by ``folder``, the corpus' own division.
+        Recordings with an entry ``folder`` in their description, the corpus' own division.
     given : mapping of str to str
-        From a folder to the split of all that is in it. The subjects of other folders are
-        divided.
+        Split of all recordings in a folder, by folder. The subjects of other folders are divided
+        at random into 80 % train and 20 % valid.
     seed : int
+        Seed of the random division.
+
+    Returns
+    -------
+    list of Recording
+        The recordings with an entry ``split`` in their description.
     """
+    # Draw a split for the subjects of all folders that have none.
     recordings = list(recordings)
     rest = {recording.subject for recording in recordings if _folder(recording) not in given}
     drawn = split_subjects(rest, {"train": 0.8, "valid": 0.2}, seed)
@@ -160,12 +171,12 @@ def _folder(recording: Recording) -> str:
 
 
 def check_no_shared_subjects(recordings: Iterable[Recording]) -> None:
-    """Raise where a subject is in several splits, as none of the published corpora has it.
+    """Check that each subject is in one split only, as in the published corpora.
 
     Raises
     ------
     ValueError
-        Naming the subjects and their splits.
+        When a subject is in several splits. The message names the subjects and their splits.
     """
     splits: dict[str, set[str]] = {}
     for recording in recordings:
@@ -174,6 +185,6 @@ def check_no_shared_subjects(recordings: Iterable[Recording]) -> None:
     if shared:
         named = ", ".join(f"{s} ({' and '.join(sorted(found))})" for s, found in shared.items())
         raise ValueError(
-            f"Subjects are in several splits: {named}. Scores would be of people trained on; "
-            "leave these subjects out through `subjects`, or remove one of their folders."
+            f"Subjects are in several splits: {named}. Test subjects would be training subjects "
+            "too; exclude these subjects with `subjects`, or remove one of their folders."
         )

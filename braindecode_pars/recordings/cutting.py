@@ -1,4 +1,4 @@
-"""From a continuous recording to windows: of one length, or within annotations."""
+"""Cut continuous recordings into windows of fixed length, everywhere or within annotations."""
 
 from __future__ import annotations
 
@@ -19,24 +19,26 @@ def fixed_windows(
     *,
     stride_seconds: float | None = None,
 ) -> EEGWindowsDataset | None:
-    """Cut a recording into windows of one length; a rest at the end is dropped.
+    """Cut a recording into windows of equal length; an incomplete window at the end is dropped.
 
     Parameters
     ----------
     raw : Raw
-        What is cut.
+        Continuous recording.
     seconds : float
-        Length of a window.
+        Length of a window in seconds.
     target : int | callable
-        Of all windows, or from their first and last times in seconds, shape (n_windows,) each, to
-        their targets. -1 is "without a label" to the estimators.
+        Target of all windows, or a function that returns the targets. The function receives the
+        start and stop times of all windows in seconds, two arrays of shape (n_windows,). For the
+        estimators, -1 marks an unlabelled window.
     stride_seconds : float | None
-        From one window to the next; None lets them follow one another.
+        Time in seconds from the start of one window to the start of the next. None means the
+        length of a window, so that windows do not overlap.
 
     Returns
     -------
     EEGWindowsDataset | None
-        None where the recording is shorter than a window.
+        Windows; None when the recording is shorter than a window.
 
     Raises
     ------
@@ -54,6 +56,7 @@ def fixed_windows(
     >>> len(windows), windows[0][0].shape, windows[0][1]
     (2, (1, 3000), 1)
     """
+    # Seconds to samples.
     length = round(seconds * raw.info["sfreq"])
     stride = length if stride_seconds is None else round(stride_seconds * raw.info["sfreq"])
     if stride < 1:
@@ -67,6 +70,7 @@ def fixed_windows(
         on_last_window="drop",
         verbose="error",
     ).datasets
+    # braindecode sets one target per recording; here each window gets its own.
     metadata = windows.metadata.copy()
     start = metadata["i_start_in_trial"].to_numpy() / raw.info["sfreq"]
     metadata["target"] = target(start, start + seconds) if callable(target) else target
@@ -76,21 +80,21 @@ def fixed_windows(
 def event_windows(
     raw: mne.io.BaseRaw, mapping: Mapping[str, int], seconds: float = 30.0
 ) -> EEGWindowsDataset | None:
-    """Cut annotated stretches into windows that follow one another.
+    """Cut the annotated parts of a recording into windows that do not overlap.
 
     Parameters
     ----------
     raw : Raw
-        Its annotations say where the stretches are and how long.
+        Continuous recording with annotations; changed in place.
     mapping : mapping of str to int
-        From an annotation to the target; stretches with other annotations are left out.
+        Targets by description of an annotation. Annotations with other descriptions are ignored.
     seconds : float
-        Length of a window.
+        Length of a window in seconds.
 
     Returns
     -------
     EEGWindowsDataset | None
-        None where no stretch is as long as a window.
+        Windows; None when no annotation is as long as a window.
 
     Examples
     --------
@@ -106,7 +110,7 @@ def event_windows(
     [3, 3, 3, 3, 3, 3, 4, 4]
     """
     length = round(seconds * raw.info["sfreq"])
-    # One that is shorter than a window would end the reading.
+    # braindecode raises an error for an annotation that is shorter than a window.
     keep = [
         i
         for i, annotation in enumerate(raw.annotations)

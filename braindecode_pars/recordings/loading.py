@@ -1,4 +1,4 @@
-"""From a list of recordings to one dataset of windows: in parallel, cached, bad files named."""
+"""Read a list of recordings into one dataset of windows, in parallel and with a cache."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ __all__ = ["Recording", "choose_subjects", "read_corpus"]
 log = logging.getLogger(__name__)
 
 
-def left_out_sentence(left_out: Sequence[str], n_recordings: int) -> str:
-    """Which recordings were left out and why, twenty of them at most."""
-    more = f" And {len(left_out) - 20} more." if len(left_out) > 20 else ""
-    shown = " ".join(left_out[:20])
-    return f"{len(left_out)} of {n_recordings} recordings were left out. {shown}{more}"
+def skipped_message(skipped: Sequence[str], n_recordings: int) -> str:
+    """Return a message with the reasons why recordings were skipped, at most twenty of them."""
+    more = f" And {len(skipped) - 20} more." if len(skipped) > 20 else ""
+    shown = " ".join(skipped[:20])
+    return f"{len(skipped)} of {n_recordings} recordings were skipped. {shown}{more}"
 
 
 @dataclass(frozen=True)
 class Recording:
-    """One recording of a corpus and what is known of it before it is opened.
+    """One recording of a corpus, not yet opened, with its description.
 
     Parameters
     ----------
     file : Path
-        What is opened; errors name it.
+        Path of the recording.
     description : mapping
-        ``subject`` first, then whatever else is known, such as ``split`` and ``session``; plain
-        numbers and strings.
+        Numbers and strings that describe the recording: ``subject``, then further entries such as
+        ``split`` and ``session``.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Recording:
 
     @property
     def subject(self) -> Any:
-        """Who was recorded."""
+        """Subject of the recording."""
         return self.description["subject"]
 
 
@@ -64,21 +64,21 @@ def choose_subjects(
     Parameters
     ----------
     recordings : iterable of Recording
-        Those that were found.
+        All recordings that were found.
     subjects : iterable | None
-        Whom to keep; None keeps everybody.
+        Subjects to keep; None keeps all.
     where : path
-        Where they were found, for the message.
+        Folder of the recordings, for the error message.
 
     Returns
     -------
     list of Recording
-        In the order in which they came.
+        Recordings of these subjects, in the given order.
 
     Raises
     ------
     FileNotFoundError
-        When a subject has no recording, or there is none at all.
+        When a subject has no recording, or when there are no recordings.
     TypeError
         When ``subjects`` is a string.
     ValueError
@@ -89,28 +89,29 @@ def choose_subjects(
     >>> from pathlib import Path
     >>> from braindecode_pars.recordings.loading import Recording, choose_subjects
     >>> files = [Path(f"P0{n}.edf") for n in (1, 2, 3)]
-    >>> there = [Recording(file, {"subject": file.stem}) for file in files]
-    >>> chosen = choose_subjects(there, ["P02", "P03"], "folder")
+    >>> recordings = [Recording(file, {"subject": file.stem}) for file in files]
+    >>> chosen = choose_subjects(recordings, ["P02", "P03"], "folder")
     >>> [recording.subject for recording in chosen]
     ['P02', 'P03']
     """
     recordings = list(recordings)
-    there = list(dict.fromkeys(recording.subject for recording in recordings))
+    found = list(dict.fromkeys(recording.subject for recording in recordings))
     if subjects is None:
         if not recordings:
-            raise FileNotFoundError(f"{where} holds no recording of this corpus.")
+            raise FileNotFoundError(f"{where} contains no recording of this corpus.")
         return recordings
     if isinstance(subjects, str):
         raise TypeError(f"subjects is the string {subjects!r}; give a list of subjects.")
+    # Every subject needs a recording, so that a typing error does not go unnoticed.
     subjects = list(subjects)
     if not subjects:
-        raise ValueError("subjects is an empty list; leave it out to read everybody.")
-    absent = [subject for subject in subjects if subject not in there]
+        raise ValueError("subjects is an empty list; omit it to read all subjects.")
+    absent = [subject for subject in subjects if subject not in found]
     if absent:
-        shown = ", ".join(map(str, there[:10])) + (", ..." if len(there) > 10 else "")
+        shown = ", ".join(map(str, found[:10])) + (", ..." if len(found) > 10 else "")
         raise FileNotFoundError(
-            f"{where} holds no recording of subject{'s' if len(absent) > 1 else ''} "
-            f"{', '.join(map(str, absent))}; it has {shown or 'none at all'}."
+            f"{where} contains no recording of subject{'s' if len(absent) > 1 else ''} "
+            f"{', '.join(map(str, absent))}; it has {shown or 'no subjects'}."
         )
     return [recording for recording in recordings if recording.subject in set(subjects)]
 
@@ -125,47 +126,49 @@ def read_corpus(
     on_error: str = "raise",
     verbose: int = 1,
 ) -> BaseConcatDataset:
-    """Read every recording into windows.
+    """Read all recordings of a corpus into one dataset of windows.
 
     Parameters
     ----------
     recordings : iterable of Recording
-        What is to be read.
+        Recordings to read.
     read : callable
-        Opens one recording, prepares it and cuts its windows; None where it is too short for
-        one. It must be picklable where ``n_jobs`` is not 1.
+        Function that opens one recording, prepares it and cuts it into windows. It returns None
+        when the recording is too short for a window. It must be picklable if ``n_jobs`` is not 1.
     settings : mapping
-        Everything that shapes the windows, as JSON knows it. A cache made with others is refused.
+        All settings on which the windows depend, as values that JSON supports. A cache that was
+        created with other settings raises an error.
     n_jobs : int
-        Recordings that are read at a time, as joblib counts.
+        Number of processes, as in joblib.
     cache : path | None
-        Folder for prepared recordings, in single precision. They are read from there the next
-        time, and lazily: a corpus need not fit into memory. None keeps all signals in memory.
+        Folder for prepared recordings, in single precision. A second call reads windows from this
+        folder, each when it is indexed, so the corpus need not fit into memory. None keeps all
+        signals in memory.
     on_error : "raise" | "warn"
-        What a recording that cannot be read does: end the reading, or be left out with a warning
-        that names it.
+        Whether a recording that cannot be read raises an error, or is skipped with a warning.
     verbose : int
-        1 shows a progress bar, and logs how many recordings were too short.
+        Whether to show a progress bar and log the number of recordings that are too short (1), or
+        nothing (0).
 
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        In the order of ``recordings``; descriptions are those of the recordings.
+        Windows, in the order of ``recordings`` and with their descriptions.
 
     Raises
     ------
     ValueError
-        When a recording cannot be read, naming it, when no window is left, or when ``cache`` holds
-        something else or was made with other settings.
+        When a recording cannot be read, when no recording contains a window, or when ``cache`` is
+        another folder or was created with other settings. The message names the recording.
 
     Warns
     -----
     UserWarning
-        With ``on_error="warn"``, naming what was left out and why.
+        With ``on_error="warn"``, when recordings are skipped. The message names them.
 
     Examples
     --------
-    A recipe for a folder of FIF files is as short as this:
+    Read a folder of FIF files:
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -183,8 +186,8 @@ def read_corpus(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "P01_raw.fif")
     ...     _ = mne.io.RawArray(noise, info, verbose=False).save(file, verbose=False)
-    ...     there = [Recording(file, {"subject": "P01"})]
-    ...     windows = read_corpus(there, read, {"corpus": "mine"}, verbose=0)
+    ...     recordings = [Recording(file, {"subject": "P01"})]
+    ...     windows = read_corpus(recordings, read, {"corpus": "mine"}, verbose=0)
     >>> len(windows), windows[0][0].shape, windows.description["subject"][0]
     (6, (2, 2000), 'P01')
     """
@@ -192,6 +195,7 @@ def read_corpus(
         raise ValueError(f"on_error must be 'raise' or 'warn', got {on_error!r}.")
     recordings = list(recordings)
     store = None if cache is None else WindowCache.open(cache, settings)
+    # Read in parallel; results arrive in the given order.
     jobs = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
         joblib.delayed(_read_one)(recording, read, store) for recording in recordings
     )
@@ -205,10 +209,10 @@ def read_corpus(
     )
     for recording, (windows, problem) in bar:
         if problem is not None:
-            told = f"{recording.file} cannot be used: {problem}"
+            message = f"{recording.file} cannot be used: {problem}"
             if on_error == "raise":
-                raise ValueError(f"{told} (on_error='warn' leaves such recordings out.)")
-            failures.append(told)
+                raise ValueError(f"{message} (on_error='warn' skips such recordings.)")
+            failures.append(message)
         elif windows == "cached":
             datasets.append(store.load(recording.file, recording.description))
         elif windows is None:
@@ -216,14 +220,17 @@ def read_corpus(
         else:
             windows.set_description(dict(recording.description), overwrite=True)
             datasets.append(windows)
+    # Report recordings that gave no window.
     if failures:
-        warnings.warn(left_out_sentence(failures, len(recordings)), stacklevel=3)
+        warnings.warn(skipped_message(failures, len(recordings)), stacklevel=3)
     if verbose and too_short:
         log.info(
-            "%d of %d recordings hold no window and were left out.", too_short, len(recordings)
+            "%d of %d recordings are too short for a window and were skipped.",
+            too_short,
+            len(recordings),
         )
     if not datasets:
-        raise ValueError(f"None of {len(recordings)} recordings holds a window.")
+        raise ValueError(f"None of {len(recordings)} recordings contains a window.")
     return BaseConcatDataset(datasets)
 
 
@@ -232,12 +239,13 @@ def _read_one(
     read: Callable[[Recording], EEGWindowsDataset | None],
     cache: WindowCache | None,
 ) -> tuple[EEGWindowsDataset | str | None, str | None]:
-    """The windows and no problem, or the problem. What is in the cache is not sent around."""
+    """Return windows and None, or None and a problem; "cached" stands for windows on disk."""
+    # Windows in the cache are not sent between processes; the caller loads them from disk.
     if cache is not None and cache.holds(recording.file):
         return ("cached" if cache.n_windows(recording.file) else None), None
     try:
         windows = read(recording)
-    except Exception as error:  # whatever a reader stumbles over, the file is to be named
+    except Exception as error:  # the caller names the file, whatever error a reader raises
         return None, f"{error or type(error).__name__}"
     if cache is None:
         return windows, None

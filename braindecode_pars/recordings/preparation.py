@@ -1,4 +1,4 @@
-"""The paper's common preprocessing: channels, sampling rate and filters (appendix A.3)."""
+"""Preprocessing of the paper: channels, sampling rate and filters (appendix A.3)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 __all__ = ["COMMON_CHANNELS", "SFREQ", "SLEEP_STAGES", "filter_and_resample", "pick_electrodes"]
 
-#: The channels that the corpora of Temple University share.
+#: Channels that all corpora of Temple University have.
 COMMON_CHANNELS = (
     *("Fp1", "Fp2", "F3", "F4", "F7", "F8", "Fz", "C3", "C4", "Cz"),
     *("P3", "P4", "Pz", "O1", "O2", "T3", "T4", "T5", "T6"),
 )
 
-#: Sampling rate that everything is brought to, in Hz.
+#: Sampling rate in Hz to which all recordings are resampled.
 SFREQ = 200.0
 
 #: Classes of the sleep corpora, in the order of the targets 0 to 4.
@@ -25,26 +25,26 @@ SLEEP_STAGES = ("W", "N1", "N2", "N3", "R")
 def pick_electrodes(
     raw: mne.io.BaseRaw, wanted: Sequence[str], electrode: Callable[[str], str]
 ) -> mne.io.BaseRaw:
-    """Keep the wanted channels, in the wanted order and under the wanted names.
+    """Pick the channels of electrodes, in the given order, and rename them to the electrodes.
 
     Parameters
     ----------
     raw : Raw
-        Changed in place.
+        Recording; changed in place.
     wanted : sequence of str
-        Names of electrodes; capital letters do not matter.
+        Names of electrodes, in upper or lower case.
     electrode : callable
-        From a channel's name in the file to the electrode behind it.
+        Function that returns the electrode of a channel from the channel's name.
 
     Returns
     -------
     Raw
-        The same.
+        The given recording.
 
     Raises
     ------
     ValueError
-        When electrodes are missing, or one is there twice.
+        When an electrode has no channel, or several channels.
 
     Examples
     --------
@@ -56,18 +56,20 @@ def pick_electrodes(
     >>> pick_electrodes(raw, ["C3", "C4"], lambda name: name[4:6]).ch_names
     ['C3', 'C4']
     """
+    # Names of channels by electrode.
     found: dict[str, list[str]] = {}
     for name in raw.ch_names:
         found.setdefault(electrode(name).upper(), []).append(name)
     missing = [name for name in wanted if name.upper() not in found]
     if missing:
         raise ValueError(
-            f"channel{'s' if len(missing) > 1 else ''} {', '.join(missing)} missing; it has "
-            f"{', '.join(raw.ch_names)}."
+            f"channel{'s' if len(missing) > 1 else ''} {', '.join(missing)} missing; the recording "
+            f"has {', '.join(raw.ch_names)}."
         )
     twice = [names for name in wanted if len(names := found[name.upper()]) > 1]
     if twice:
-        raise ValueError(f"several channels are of one electrode: {', '.join(twice[0])}.")
+        raise ValueError(f"several channels belong to one electrode: {', '.join(twice[0])}.")
+    # Pick, order, rename, and mark as EEG.
     chosen = {found[name.upper()][0]: name for name in wanted}
     raw.pick(list(chosen), verbose="error").reorder_channels(list(chosen))
     raw.rename_channels(chosen, verbose="error")
@@ -83,29 +85,30 @@ def filter_and_resample(
     high: float | None = 75.0,
     mains: float | None = 60.0,
 ) -> mne.io.BaseRaw:
-    """Resample, band-pass and notch a recording in memory, in place (appendix A.3).
+    """Resample a recording and apply a band-pass and a notch filter (appendix A.3).
 
     Parameters
     ----------
     raw : Raw
-        Preloaded; changed in place.
+        Preloaded recording; changed in place.
     sfreq : float
-        Sampling rate to bring it to, in Hz.
+        New sampling rate in Hz.
     low, high : float | None
-        Edges of the FIR band-pass in Hz; a high one that the sampling rate cannot hold is left
-        out.
+        Edges of the FIR band-pass in Hz; None for no edge. An upper edge at or above the Nyquist
+        frequency is ignored.
     mains : float | None
-        Frequency of the notch in Hz; None for none.
+        Frequency of the notch filter in Hz; None for no notch filter. A frequency at or above the
+        Nyquist frequency is ignored.
 
     Returns
     -------
     Raw
-        The same.
+        The given recording.
 
     Raises
     ------
     ValueError
-        When samples are NaN or infinite, naming the channel.
+        When samples are NaN or infinite. The message names the channels.
 
     Examples
     --------
@@ -120,7 +123,7 @@ def filter_and_resample(
     bad = ~np.isfinite(raw.get_data()).all(axis=1)
     if bad.any():
         names = [name for name, is_bad in zip(raw.ch_names, bad, strict=True) if is_bad]
-        raise ValueError(f"channel {', '.join(names)} holds NaN or infinite samples.")
+        raise ValueError(f"channel {', '.join(names)} contains NaN or infinite samples.")
     if raw.info["sfreq"] != sfreq:
         raw.resample(sfreq, verbose="error")
     nyquist = sfreq / 2

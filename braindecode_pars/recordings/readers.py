@@ -1,4 +1,4 @@
-"""Readers of files: EDF, BDF, FIF and WFDB, with what is not EEG marked by its label."""
+"""Readers for EDF, BDF, FIF and WFDB files; signals that are not EEG are marked by their labels."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ import wfdb
 
 __all__ = ["read_edf", "read_recording", "read_wfdb"]
 
-#: Units of voltages in WFDB headers, in volts.
+#: Units of voltage in WFDB headers, in volts.
 VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6}
 
-#: Other kinds of signals, as EDF+ abbreviates them.
+#: Abbreviations of EDF+ for signals that are not EEG.
 _OTHER_KIND = re.compile(r"(ECG|EKG|EMG|EOG|ERG|MEG|MCG|Temp|Resp|SaO2|Light|Sound)\b", re.I)
 
 
 def read_recording(file: Path) -> mne.io.BaseRaw:
     """Read an EDF, BDF, FIF or WFDB recording into memory.
 
-    EDF, BDF and WFDB tell EEG from other signals by labels at most, such as "EEG Fp1" and "ECG".
-    Signals of another kind get the channel type "misc"; a signal without a telling label is taken
-    for EEG.
+    EDF, BDF and WFDB files do not store channel types. The type is derived from the label, such as
+    "EEG Fp1" or "ECG". Signals that are not EEG get the channel type "misc". A signal whose label
+    does not show its type is assumed to be EEG.
 
     Parameters
     ----------
     file : Path
-        Ends in ``.edf``, ``.bdf``, ``.fif``, ``.fif.gz`` or ``.hea``.
+        Path that ends with ``.edf``, ``.bdf``, ``.fif``, ``.fif.gz`` or ``.hea``.
 
     Returns
     -------
     mne.io.BaseRaw
-        Preloaded.
+        Preloaded recording.
 
     Raises
     ------
     ValueError
-        When the file is damaged or truncated, or a WFDB record holds no voltages.
+        When the file is damaged or truncated, or when a WFDB record contains no voltages.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def read_recording(file: Path) -> mne.io.BaseRaw:
         return _mark_other_kinds(read_edf(file))
     if suffix == ".hea":
         return _mark_other_kinds(read_wfdb(file))
-    with _damage_named():
+    with _short_errors():
         if suffix == ".bdf":
             raw = mne.io.read_raw_bdf(file, preload=True, verbose="warning")
             return _mark_other_kinds(raw)
@@ -70,17 +70,17 @@ def read_recording(file: Path) -> mne.io.BaseRaw:
 
 
 def read_edf(file: Path) -> mne.io.BaseRaw:
-    """Read an EDF or EDF+ file into memory; one that is shorter than its header says is refused.
+    """Read an EDF or EDF+ file into memory, and check that it is not truncated.
 
     Parameters
     ----------
     file : Path
-        The file.
+        Path of the file.
 
     Returns
     -------
     mne.io.BaseRaw
-        Preloaded.
+        Preloaded recording.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def read_edf(file: Path) -> mne.io.BaseRaw:
     ...         print(str(error)[:28])
     it is damaged or truncated (
     """
-    with _damage_named():
+    with _short_errors():
         return mne.io.read_raw_edf(file, preload=True, verbose="warning")
 
 
@@ -113,18 +113,19 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
     file : Path
         A file of the record, with any ending.
     wanted : callable | None
-        Whether a signal is read, from its name; where none is wanted, all are. None reads every
-        voltage and leaves out signals of other units.
+        Function that receives the name of a signal and returns whether to read it. If it selects
+        no signal, all signals are read. None reads all voltages and ignores signals in other units.
 
     Returns
     -------
     mne.io.BaseRaw
-        Volts.
+        Preloaded recording, in volts.
 
     Raises
     ------
     ValueError
-        When the record is damaged, a wanted signal is not a voltage, or no signal is.
+        When the record is damaged, when a selected signal is not a voltage, or when no signal is a
+        voltage.
 
     Examples
     --------
@@ -139,12 +140,14 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
     ...     read_wfdb(Path(folder, "night.hea")).ch_names
     ['C3']
     """
-    record = str(file.with_suffix(""))
-    with _damage_named():
+    # Read the selected signals.
+    record = str(file.with_suffix(""))  # wfdb expects a path without ending
+    with _short_errors():
         names = None
         if wanted is not None:
             names = [name for name in wfdb.rdheader(record).sig_name if wanted(name)]
         read = wfdb.rdrecord(record, channel_names=names or None)
+    # Keep voltages only.
     volts = [i for i, unit in enumerate(read.units) if unit in VOLTS]
     other_units = sorted(set(read.units) - set(VOLTS))
     if (names and other_units) or not volts:
@@ -155,27 +158,26 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
 
 
 def _mark_other_kinds(raw: mne.io.BaseRaw) -> mne.io.BaseRaw:
-    """Set the type of what is not EEG to "misc", by labels.
-
-    Where some labels say EEG, as EDF+ wants it ("EEG Fp1"), the others are of something else.
-    """
-    said = [name for name in raw.ch_names if name.upper().startswith("EEG")]
+    """Set the type of channels that are not EEG to "misc", by their labels."""
+    # If some labels begin with "EEG", as EDF+ requires ("EEG Fp1"), the other signals are not EEG.
+    eeg = [name for name in raw.ch_names if name.upper().startswith("EEG")]
     others = [
-        name for name in raw.ch_names if (name not in said if said else _OTHER_KIND.match(name))
+        name for name in raw.ch_names if (name not in eeg if eeg else _OTHER_KIND.match(name))
     ]
     kinds = dict.fromkeys(others, "misc")
     return raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
 
 
 @contextmanager
-def _damage_named() -> Iterator[None]:
-    """Whatever a reader fails with becomes one sentence; the caller knows which file it is."""
+def _short_errors() -> Iterator[None]:
+    """Convert any error of a reader to a short ValueError; the caller adds the name of the file."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            # MNE only warns when an EDF file is truncated.
             warnings.filterwarnings("error", "Number of records from the header")
             yield
     except Exception as error:
         raise ValueError(
-            f"it is damaged or truncated ({error}); remove it and fetch it again."
+            f"it is damaged or truncated ({error}); remove it and download it again."
         ) from error

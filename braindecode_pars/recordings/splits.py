@@ -1,4 +1,4 @@
-"""Divide subjects at random, reproducibly: the same seed and subjects give the same division."""
+"""Random but reproducible splits of subjects."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ __all__ = ["split_subjects"]
 def split_subjects(
     subjects: Iterable, shares: Mapping[str, float], seed: int = 0
 ) -> dict[object, str]:
-    """Which split every subject belongs to.
+    """Divide subjects at random into splits.
 
-    The order in which subjects are given, and how often, does not matter.
+    The same subjects and seed give the same splits. The order of the subjects and repetitions do
+    not matter.
 
     Parameters
     ----------
     subjects : iterable
-        Whom to divide.
+        Subjects to divide.
     shares : mapping of str to float
-        Share of the subjects that each split gets, for example ``{"train": 0.8, "valid": 0.2}``.
+        Share of the subjects in each split, for example ``{"train": 0.8, "valid": 0.2}``.
     seed : int
-        Another one gives another division.
+        Seed of the random division.
 
     Returns
     -------
     dict
-        From subject to split.
+        Split of each subject.
 
     Raises
     ------
     ValueError
-        When shares are negative, or do not sum to 1.
+        When a share is negative, or when the shares do not sum to 1.
 
     Examples
     --------
@@ -45,9 +46,10 @@ def split_subjects(
     [('test', 2), ('train', 6), ('valid', 2)]
     """
     if not np.isclose(sum(shares.values()), 1) or min(shares.values()) < 0:
-        raise ValueError(f"Shares must be positive and sum to 1, got {dict(shares)}.")
-    people = sorted(set(subjects), key=str)
-    people = [people[i] for i in np.random.RandomState(seed).permutation(len(people))]
-    ends = np.round(np.cumsum(list(shares.values())) * len(people)).astype(int)
-    parts = np.split(np.arange(len(people)), ends[:-1])
-    return {people[i]: name for name, part in zip(shares, parts, strict=True) for i in part}
+        raise ValueError(f"shares must not be negative and must sum to 1, got {dict(shares)}.")
+    # Sorted first, so that only the seed determines the order.
+    shuffled = sorted(set(subjects), key=str)
+    shuffled = [shuffled[i] for i in np.random.RandomState(seed).permutation(len(shuffled))]
+    ends = np.round(np.cumsum(list(shares.values())) * len(shuffled)).astype(int)
+    parts = np.split(np.arange(len(shuffled)), ends[:-1])
+    return {shuffled[i]: name for name, part in zip(shares, parts, strict=True) for i in part}

@@ -1,8 +1,12 @@
-"""Pretraining runs: on a SignalStore, on one process or several, resumable to the bit.
+"""Pretraining runs on a SignalStore, in one process or several; a resumed run is bit-identical.
 
-``_config`` is what a run depends on, ``_run`` the run itself; ``_steps`` are its data, ``_net`` its
-training loop, ``_checkpoint`` what it resumes from, ``_folder`` where it lives, ``_records`` what
-it writes after each epoch.
+- ``_config``: the settings of a run.
+- ``_run``: the run itself.
+- ``_steps``: its data.
+- ``_net``: its training loop.
+- ``_checkpoint``: the state that it resumes from.
+- ``_folder``: its folder.
+- ``_records``: the files that it writes after each epoch.
 """
 
 import lazy_loader

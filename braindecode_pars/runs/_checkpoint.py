@@ -1,4 +1,4 @@
-"""All that a run needs to go on to the bit, in one safetensors file."""
+"""The complete state of a run in one safetensors file; a resumed run is bit-identical."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from braindecode_pars.storage._tensors import load_tensors
 
 __all__ = ["KEPT", "Checkpoint", "newest_checkpoint"]
 
-#: Checkpoints that a run keeps: should the newest be damaged, there is one before it.
+#: Number of checkpoints that a run keeps. If the newest is damaged, the one before it is used.
 KEPT = 2
 
 
@@ -33,15 +33,15 @@ class Checkpoint:
     Attributes
     ----------
     step : int
-        Steps done.
+        Number of completed steps.
     history : list of dict
-        One row an epoch, without batches.
+        One row for each epoch, without the rows of its batches.
     tensors : dict of str to Tensor
-        ``module.*``, ``optimizer.*`` and ``random.*``.
+        Tensors named ``module.*``, ``optimizer.*`` and ``random.*``.
     random : dict
-        States of Python's and NumPy's global generators, as JSON takes them.
+        States of the global random generators of Python and NumPy, in JSON types.
     source : Path | None
-        File it was read from.
+        File that the checkpoint was read from.
     """
 
     step: int
@@ -52,12 +52,17 @@ class Checkpoint:
 
     @classmethod
     def of(cls, net: NeuralNet, step: int) -> Checkpoint:
-        """Take the state of a net."""
+        """Return the current state of a net and of all random generators."""
+        # Weights; a tensor with several names is stored once.
         weights = net.task_.state_dict()
         tensors = {f"module.{name}": weights[name] for name in _first_names(net.task_).values()}
+
+        # Moments of the optimizer, by the name of the parameter.
         names = {parameter: name for name, parameter in net.task_.named_parameters()}
         for parameter, state in net.optimizer_.state.items():
             tensors |= {f"optimizer.{key}.{names[parameter]}": t for key, t in state.items()}
+
+        # Random generators.
         tensors["random.cpu"] = torch.get_rng_state()
         if net.compute_device.type == "cuda":
             tensors["random.cuda"] = torch.cuda.get_rng_state(net.compute_device)
@@ -70,24 +75,24 @@ class Checkpoint:
         Raises
         ------
         ValueError
-            When a tensor is not finite: no run could go on from there.
+            When a tensor is not finite, so that a run could not resume from this checkpoint.
         """
         tensors = {name: t.detach().cpu().contiguous() for name, t in self.tensors.items()}
         for name, tensor in tensors.items():
             if not tensor.isfinite().all():
                 raise ValueError(
-                    f"After step {self.step}, {name} holds numbers that are not finite; begin "
-                    "anew with a lower learning rate."
+                    f"After step {self.step}, {name} holds numbers that are not finite; start a "
+                    "new run with a lower learning rate."
                 )
-        rest = {"step": self.step, "history": self.history, "random": self.random}
-        content = safetensors.torch.save(tensors, metadata={"run": json.dumps(rest)})
+        metadata = {"step": self.step, "history": self.history, "random": self.random}
+        content = safetensors.torch.save(tensors, metadata={"run": json.dumps(metadata)})
         replace_file(folder / f"step-{self.step:08d}.safetensors", content)
         for old in _newest_first(folder)[KEPT:]:
             old.unlink()
 
     @classmethod
     def read(cls, file: Path) -> Checkpoint:
-        """Read what :meth:`write` wrote.
+        """Return the checkpoint in a file that :meth:`write` has written.
 
         Raises
         ------
@@ -96,22 +101,24 @@ class Checkpoint:
         """
         try:
             with safe_open(file, framework="pt") as content:
-                rest = json.loads(content.metadata()["run"])
-                # Copies, or the file could not be removed while they are in use.
+                metadata = json.loads(content.metadata()["run"])
+                # safetensors maps the file into memory. Windows cannot remove a mapped file, so
+                # the tensors are copied.
                 tensors = {name: content.get_tensor(name).clone() for name in content.keys()}  # noqa: SIM118
-            return cls(rest["step"], rest["history"], tensors, rest["random"], file)
+            return cls(metadata["step"], metadata["history"], tensors, metadata["random"], file)
         except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
-            raise ValueError(f"{file} is damaged or no checkpoint: {error}.") from error
+            raise ValueError(f"{file} is damaged or not a checkpoint: {error}.") from error
 
     def restore(self, net: NeuralNet) -> None:
-        """Put an initialised net, and all random generators, into this state.
+        """Set an initialised net and all random generators to this state.
 
         Raises
         ------
         ValueError
-            When the checkpoint is that of another task or size; the message tells which tensors
-            differ.
+            When the checkpoint belongs to another task or size; the message names the tensors
+            that differ.
         """
+        # Weights; a tensor with several names was stored under the first one.
         weights = self._of("module")
         for name, first in _first_names(net.task_).items():
             if first in weights:
@@ -121,11 +128,15 @@ class Checkpoint:
             different = [*report.missing, *report.reshaped, *report.unexpected]
             more = f" and {len(different) - 10} more" if len(different) > 10 else ""
             raise ValueError(
-                f"{self.source} is of another task or size: {report}. What differs: "
+                f"{self.source} belongs to another task or size: {report}. These tensors differ: "
                 f"{', '.join(different[:10])}{more}."
             )
+
+        # Optimizer and history.
         self._restore_optimizer(net)
         net.history_.extend(dict(row) for row in self.history)
+
+        # Random generators.
         torch.set_rng_state(self.tensors["random.cpu"])
         if net.compute_device.type == "cuda" and "random.cuda" in self.tensors:
             torch.cuda.set_rng_state(self.tensors["random.cuda"], net.compute_device)
@@ -134,7 +145,12 @@ class Checkpoint:
         _set_numpy_state(self.random["numpy"])
 
     def _restore_optimizer(self, net: NeuralNet) -> None:
-        """The state of each parameter; learning rates and so on follow from the configuration."""
+        """Restore the moments of each parameter.
+
+        The parameter groups are not in the checkpoint: learning rate and weight decay follow from
+        the configuration.
+        """
+        # The optimizer's state_dict numbers the parameters in the order of its groups.
         names = {parameter: name for name, parameter in net.task_.named_parameters()}
         groups = net.optimizer_.param_groups
         order = [names[parameter] for group in groups for parameter in group["params"]]
@@ -155,17 +171,17 @@ class Checkpoint:
 
 
 def newest_checkpoint(folder: Path) -> Checkpoint | None:
-    """Read the newest checkpoint in a folder, or with a warning the newest that is whole.
+    """Return the newest undamaged checkpoint in a folder; a warning names damaged ones.
 
     Returns
     -------
     Checkpoint | None
-        None where there is none.
+        None if the folder has no checkpoints.
 
     Raises
     ------
     ValueError
-        When all that are there are damaged.
+        When all checkpoints are damaged.
     """
     files = _newest_first(folder)
     problems = []
@@ -176,15 +192,18 @@ def newest_checkpoint(folder: Path) -> Checkpoint | None:
             problems.append(str(error))
             continue
         if problems:
-            warnings.warn(f"{' '.join(problems)} Going on from {file.name} instead.", stacklevel=2)
+            warnings.warn(f"{' '.join(problems)} Resuming from {file.name} instead.", stacklevel=2)
         return checkpoint
     if files:
-        raise ValueError(f"No checkpoint is whole: {' '.join(problems)} Begin the run anew.")
+        raise ValueError(f"All checkpoints are damaged: {' '.join(problems)} Start a new run.")
     return None
 
 
 def _first_names(module: nn.Module) -> dict[str, str]:
-    """The first name of each tensor by all its names; an encoder that parts share has several."""
+    """Map all names of each tensor to its first name.
+
+    The tensors of a shared encoder have several names, as in ``Joint``.
+    """
     first: dict[int, str] = {}
     tensors = module.state_dict(keep_vars=True)
     return {name: first.setdefault(id(tensor), name) for name, tensor in tensors.items()}

@@ -1,4 +1,4 @@
-"""The configuration of a pretraining run: defaults, a file, and what is given on top."""
+"""The configuration of a pretraining run, from defaults, a file and keyword arguments."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ _RULES = dict(
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Everything that a pretraining run depends on besides the data; the paper's by default.
+    """The settings of a pretraining run; the defaults are the paper's settings (section 2.5).
 
-    The paper's settings are those of section 2.5. It does not change once it is made.
+    A configuration is immutable.
 
     Attributes
     ----------
@@ -63,40 +63,43 @@ class RunConfig:
     window_seconds, patch_seconds : float
         Length of the random crops and of a patch, in seconds.
     embed_dim, num_layers, num_heads, mlp_dim, drop_prob
-        Of the :class:`~braindecode_pars.PatchEncoder`.
+        Arguments of :class:`~braindecode_pars.PatchEncoder`.
     epochs : int
-        Length of the run, and of the schedule: linear warm-up, then a cosine to zero.
+        Length of the run, and of the learning-rate schedule: linear warm-up, then a cosine to
+        zero.
     steps_per_epoch : int | None
-        A checkpoint is written after each epoch. None means as many steps as one pass over the
-        data takes.
+        Number of steps in an epoch. The run writes a checkpoint after each epoch. None means one
+        pass over the data.
     batch_size : int
-        Examples of a step, of all processes together.
+        Number of examples in a step, over all processes.
     micro_batch_size : int | None
-        Examples that go through the network at a time; gradients are averaged over them. Less
-        memory for the same result but for rounding and for the random draws, which are made for
-        each micro-batch. None means a process' whole share of the batch.
+        Number of examples that pass through the network at once. Gradients are averaged over the
+        micro-batches of a step. Smaller micro-batches need less memory. They change the result
+        only by rounding and by the random draws of the task, which are made for each micro-batch.
+        None means all examples that a process has in a step.
     lr, weight_decay : float
-        Of AdamW; weight decay is for the weights of linear layers only.
+        Learning rate and weight decay of AdamW. Weight decay applies only to the weights of
+        linear layers.
     warmup : float
-        Share of all steps that warms up.
+        Share of all steps in which the learning rate rises.
     exclude_subjects : tuple of str
-        People who are not pretrained on, because they are to be tested on.
+        Subjects to exclude from pretraining, such as future test subjects.
     precision : "float32" | "bfloat16"
-        Of the network's arithmetic.
+        Precision of the network's computations.
     compile : bool
-        Compile the encoder.
+        Whether the encoder is compiled.
     seed : int
-        Of the initial weights, the order of the data, crops and all draws of the task.
+        Seed of the initial weights, the order of the data, the crops and all draws of the task.
     device : "auto" | "cpu" | "cuda" | "mps"
-        ``"auto"`` takes CUDA, then MPS, then the CPU.
+        Device to train on. ``"auto"`` chooses CUDA if available, else MPS, else the CPU.
     num_workers : int | None
-        Processes that read data ahead, for each training process. None means four beside a GPU,
-        none on the CPU.
+        Number of processes that load data ahead, for each training process. None means up to four
+        on a GPU and zero on the CPU.
 
     Raises
     ------
     ValueError, TypeError
-        For a value that no run could have.
+        When a setting is out of range or of the wrong type.
 
     Examples
     --------
@@ -129,63 +132,67 @@ class RunConfig:
     num_workers: int | None = None
 
     def __post_init__(self) -> None:
-        from braindecode_pars.pretext import PRETEXT_TASKS  # takes seconds, and help shows defaults
+        # This import takes seconds. The command line needs only the defaults for its help.
+        from braindecode_pars.pretext import PRETEXT_TASKS
 
         given = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         check_parameters(given, {**_RULES, "task": choice(*sorted(PRETEXT_TASKS))})
-        # As the command line and files of every format give them, whatever their order.
+
+        # Normalise the values, so that equal settings from Python, TOML and JSON compare equal.
         plain = {"exclude_subjects": tuple(sorted(set(map(str, self.exclude_subjects))))}
         for entry in fields(self):
             value = getattr(self, entry.name)
             if hasattr(value, "item"):  # a NumPy number
                 plain[entry.name] = value.item()
         for name, value in plain.items():
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, value)  # the dataclass is frozen
 
     @classmethod
     def from_file(cls, file: str | Path, **given: Any) -> RunConfig:
-        """Read a configuration from a TOML or JSON file.
+        """Return the configuration in a TOML or JSON file.
 
         Parameters
         ----------
         file : path
-            Ends in ``.toml`` or ``.json``; keys are the attributes of this class.
+            File with the suffix ``.toml`` or ``.json``; its keys are the attributes of this class.
         **given
-            Beats the file, as the file beats the defaults; ``task_params`` one by one.
+            Settings that override the file; the file overrides the defaults. Each entry of
+            ``task_params`` is overridden separately.
 
         Returns
         -------
         RunConfig
+            Configuration with all settings checked.
 
         Raises
         ------
         FileNotFoundError
-            When there is no such file.
+            When the file does not exist.
         ValueError, TypeError
-            When the file is damaged, has a key that is unknown, or a value that no run could have.
+            When the file is damaged, has an unknown key, or a setting is out of range.
         """
-        found = _read(Path(file))
+        from_file = _read(Path(file))
         known = [entry.name for entry in fields(cls)]
-        unknown = [repr(key) for key in found if key not in known]
+        unknown = [repr(key) for key in from_file if key not in known]
         if unknown:
             raise ValueError(
-                f"{file} sets {', '.join(unknown)}, which a run does not have; it has "
+                f"{file} has the unknown settings {', '.join(unknown)}; known are "
                 f"{', '.join(known)}."
             )
-        values = {**found, **given}
-        if isinstance(found.get("task_params"), Mapping) and "task_params" in given:
-            values["task_params"] = {**found["task_params"], **given["task_params"]}
+        values = {**from_file, **given}
+        if isinstance(from_file.get("task_params"), Mapping) and "task_params" in given:
+            values["task_params"] = {**from_file["task_params"], **given["task_params"]}
         return cls(**values)
 
 
 def _read(file: Path) -> dict[str, Any]:
     readers = {".toml": tomllib.loads, ".json": json.loads}
     if file.suffix not in readers:
-        raise ValueError(f"A configuration is a .toml or .json file, got {file}.")
+        raise ValueError(f"A configuration must be a .toml or .json file, got {file}.")
     try:
-        found = readers[file.suffix](file.read_text(encoding="utf-8"))
-    except ValueError as error:  # of TOML, of JSON or of UTF-8
-        raise ValueError(f"{file} is damaged or no {file.suffix[1:]} file: {error}.") from error
-    if not isinstance(found, dict):
-        raise ValueError(f"{file} holds a {type(found).__name__}, not keys and values.")
-    return found
+        content = readers[file.suffix](file.read_text(encoding="utf-8"))
+    except ValueError as error:  # raised by TOML, JSON and UTF-8 decoders
+        raise ValueError(f"{file} is damaged or not a {file.suffix[1:]} file: {error}.") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{file} must have keys and values, got a {type(content).__name__}.")
+    return content

@@ -1,4 +1,4 @@
-"""The folder of a run: what it is a run of, and whether another may go on in it."""
+"""The folder of a run: its files, its lock, and the check before a run starts or resumes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,17 @@ from braindecode_pars.storage._settings import differences
 
 __all__ = ["RunFolder"]
 
-#: Parts of the configuration on which the result does not depend.
-_IMMATERIAL = ("device", "num_workers")
+#: Settings that may differ when a run is resumed.
+_MAY_DIFFER = ("device", "num_workers")
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """``run.json``, ``metrics.csv``, ``checkpoints/``, ``tensorboard/``, and the encoder."""
+    """The folder of a run.
+
+    It has ``run.json``, ``metrics.csv``, ``checkpoints/``, ``tensorboard/`` and, at the end, the
+    encoder.
+    """
 
     path: Path
 
@@ -52,56 +56,63 @@ class RunFolder:
         return all((self.path / name).exists() for name in (WEIGHTS, CARD))
 
     def check(self, described: Mapping[str, Any], *, resume: bool) -> None:
-        """Refuse what would mix two runs.
+        """Check that a run can start or resume in the folder.
 
         Parameters
         ----------
         described : dict
-            ``configuration`` and ``store`` of the run to come.
+            ``configuration`` and ``store`` of the new run.
         resume : bool
+            Whether the run continues the one in the folder.
 
         Raises
         ------
         ValueError
-            When the folder holds something else, or a run that is not to be resumed, or one of
-            another configuration, naming every difference; or nothing to resume.
+            When the folder has other files. Without ``resume``, when it has a run. With
+            ``resume``, when it has no run, or a run with another configuration; the message names
+            every difference.
         """
+        # Only an empty folder or the folder of a run is accepted.
         check_no_classifier(self.path)
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(f"{self.path} is a file; name a folder for the run.")
         is_run = self.description.exists()
         if resume and not is_run:
-            raise ValueError(f"{self.path} holds no run to resume; leave out resume to begin one.")
+            raise ValueError(f"{self.path} has no run to resume; start a run without resume.")
         if (self.path / WEIGHTS).exists() and not is_run:
-            raise ValueError(f"{self.path} holds another encoder; name another folder.")
+            raise ValueError(f"{self.path} has another encoder; name another folder.")
         if not is_run and not all(map(is_leftover, self._files())):
-            raise ValueError(f"{self.path} is not empty and holds no run; name another folder.")
-        has_learned = self.is_finished or any(self.checkpoints.glob("step-*"))
-        if not resume and has_learned:
-            raise ValueError(f"{self.path} holds a run already: resume it, or name another folder.")
+            raise ValueError(f"{self.path} is not empty and has no run; name another folder.")
+
+        # A run without checkpoints has no results, so a new run may replace it.
+        has_results = self.is_finished or any(self.checkpoints.glob("step-*"))
+        if not resume and has_results:
+            raise ValueError(f"{self.path} already has a run: resume it, or name another folder.")
+
+        # A resumed run must have the same configuration and the same data.
         if resume:
             before = self._described()
             found = _differences(before, described)
             if found:
                 processes = before["sessions"][0]["processes"]
                 raise ValueError(
-                    f"{self.path} holds a run of another configuration: {'; '.join(found)}. Put "
-                    "this back to resume it, or name another folder. (It was begun on "
-                    f"{processes} process{'es' if processes > 1 else ''}, from which "
-                    "micro_batch_size follows unless it is given.)"
+                    f"{self.path} has a run with another configuration: {'; '.join(found)}. Use "
+                    "the same configuration to resume it, or name another folder. (The run was "
+                    f"started on {processes} process{'es' if processes > 1 else ''}. The default "
+                    "of micro_batch_size depends on the number of processes.)"
                 )
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep other runs out of the folder.
+    def exclusive(self) -> Iterator[None]:
+        """Lock the folder against other runs.
 
         Raises
         ------
         BlockingIOError
-            When another process is writing in it.
+            When another process writes to the folder.
         """
-        told = f"{self.path} is being written by another run; wait until it has ended."
-        with locked(self.path, told):
+        message = f"Another run is writing to {self.path}; wait until it has ended."
+        with locked(self.path, message):
             for folder in (self.path, self.checkpoints):
                 remove_leftovers(folder)
             yield
@@ -109,7 +120,10 @@ class RunFolder:
     def begin_session(
         self, described: Mapping[str, Any], session: Mapping[str, Any], *, resume: bool
     ) -> None:
-        """Write ``run.json``: what the run is, and by what each session computes it."""
+        """Write ``run.json``: configuration and store of the run, and all its sessions.
+
+        A session is one call of ``pretrain``, with its device, processes and versions.
+        """
         earlier = self._described()["sessions"] if resume else []
         run = {**described, "sessions": [*earlier, session]}
         replace_file(self.description, to_json(run))
@@ -118,7 +132,7 @@ class RunFolder:
         return list(self.path.iterdir()) if self.path.exists() else []
 
     def _described(self) -> dict[str, Any]:
-        """What ``run.json`` says.
+        """Return the content of ``run.json``.
 
         Raises
         ------
@@ -131,8 +145,8 @@ class RunFolder:
             _ = run["store"]["checksum"], run["sessions"][0]["processes"]
         except (KeyError, TypeError, IndexError, ValueError) as error:
             raise ValueError(
-                f"{self.description} does not describe a run ({error!r}); put it back, or name "
-                "another folder."
+                f"{self.description} does not describe a run ({error!r}); restore the file, or "
+                "name another folder."
             ) from error
         return run
 
@@ -141,9 +155,9 @@ class RunFolder:
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Clauses that say what differs between two runs."""
-    found = differences(before["configuration"], now["configuration"], ignore=_IMMATERIAL)
+    """Describe the differences between two runs, one clause each."""
+    found = differences(before["configuration"], now["configuration"], ignore=_MAY_DIFFER)
     old, new = before["store"]["checksum"], now["store"]["checksum"]
     if old != new:
-        found.append(f"the store has the checksum {new}, was {old}, with other recordings in it")
+        found.append(f"the store has other recordings: its checksum is {new}, was {old}")
     return found

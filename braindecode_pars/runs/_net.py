@@ -1,4 +1,4 @@
-"""One training loop for one process and for several: shards, micro-batches, agreed losses."""
+"""The training loop of a run, in one process or several, with micro-batches."""
 
 from __future__ import annotations
 
@@ -25,40 +25,44 @@ __all__ = ["MeanOverProcesses", "RunNet"]
 
 
 class MeanOverProcesses(Callback):
-    """Make the losses in the history those of the whole batch, the same in every process."""
+    """Average the losses in the history over all processes."""
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         if net.accelerator.num_processes == 1:
             return
         row = net.history[-1]
         names = [name for name in row if name.startswith("train_loss")]
-        here = torch.tensor([row[name] for name in names], device=net.compute_device)
-        everywhere = net.accelerator.reduce(here, "mean")
-        row.update(zip(names, everywhere.tolist(), strict=True))
+        own = torch.tensor([row[name] for name in names], device=net.compute_device)
+        means = net.accelerator.reduce(own, "mean")
+        row.update(zip(names, means.tolist(), strict=True))
 
 
 class RunNet(AccelerateMixin, PretrainingNet):
-    """A PretrainingNet whose steps may be shared by several processes.
+    """A PretrainingNet for one process or several.
 
-    Each process reads its own shard, so nothing is left for accelerate to divide. The random
-    draws of the task are seeded for every micro-batch by its number in the whole batch: what is
-    learned depends on the sizes of batch and micro-batch, not on how many processes there are.
+    Each process reads its own part of every batch, so accelerate does not have to split the data.
+    Each micro-batch has its own seed, which depends on its number in the whole batch. The result
+    therefore depends on the sizes of batch and micro-batch, but not on the number of processes.
 
     Parameters
     ----------
     module : PretextTask
+        Task to train.
     accelerator : accelerate.Accelerator
+        Link to the other processes.
     micro_batch_size : int
-        Examples that go through the network at a time; divides this process' share of a step.
+        Number of examples that pass through the network at once. It divides the number of
+        examples that this process has in a step.
     steps_per_epoch : int
+        Number of steps in an epoch.
     first_epoch : int
-        How many epochs are done already, in an earlier session.
+        Number of epochs that earlier sessions have completed.
     num_workers : int
-        Processes that read data ahead.
+        Number of processes that load data ahead.
     restore : callable | None
-        Puts the net, once it is initialised, into the state of an earlier session.
+        Function that sets the initialised net to the state of an earlier session.
     **kwargs
-        As in PretrainingNet.
+        Arguments of PretrainingNet.
     """
 
     def __init__(
@@ -90,7 +94,8 @@ class RunNet(AccelerateMixin, PretrainingNet):
         return self.accelerator.device
 
     def _initialize_accelerator(self) -> RunNet:
-        # Losses have no parameters, and accelerate would wrap them all the same.
+        # accelerate would wrap the criteria like the task. Losses have no parameters to
+        # synchronise, so they are hidden from it.
         criteria, self._criteria = self._criteria, []
         try:
             return super()._initialize_accelerator()
@@ -105,7 +110,7 @@ class RunNet(AccelerateMixin, PretrainingNet):
         return self
 
     def fit_loop(self, X: Steps, y: Any = None, epochs: int | None = None, **kwargs: Any) -> RunNet:
-        """As skorch's, but ``max_epochs`` counts those of earlier sessions."""
+        """Train as skorch does, but count the epochs of earlier sessions in ``max_epochs``."""
         epochs = self.max_epochs - self.first_epoch if epochs is None else epochs
         return super().fit_loop(X, y, epochs=epochs, **kwargs)
 
@@ -122,41 +127,51 @@ class RunNet(AccelerateMixin, PretrainingNet):
     def run_single_epoch(
         self, iterator: EpochLoader | None, training: bool, prefix: str, step_fn: Any, **kwargs: Any
     ) -> None:
-        """As skorch's, but losses are read once an epoch: each time, the CPU waits for the GPU."""
+        """Train one epoch as skorch does, but read the losses only at its end.
+
+        Every read of a loss makes the CPU wait for the GPU.
+        """
         if not training:
             return
         losses = []
         for number, batch in enumerate(iterator, start=1):
             self.notify("on_batch_begin", batch=batch, training=True)
-            # Whether the loss is still a number is asked last: one that is none stays none.
+            # step_fn checks that the loss is finite, which reads it. One check in the last step is
+            # enough: once the loss is NaN, it stays NaN.
             step = step_fn if number == len(iterator) else partial(NeuralNet.train_step, self)
-            answer = step(batch, **kwargs)
-            losses.append(answer["loss"])
-            self.notify("on_batch_end", batch=batch, training=True, **answer)
+            result = step(batch, **kwargs)
+            losses.append(result["loss"])
+            self.notify("on_batch_end", batch=batch, training=True, **result)
         self.history.record(f"{prefix}_loss", torch.stack(losses).cpu().double().mean().item())
 
     def train_step_single(self, batch: tuple[Tensor, int], **fit_params: Any) -> dict[str, Any]:
         self._set_training(True)
         signals, step_seed = batch
-        parts = signals.split(self.micro_batch_size)
+        parts = signals.split(self.micro_batch_size)  # each (micro_batch_size, n_times)
         first = self.accelerator.process_index * len(parts)
-        loss, answers = torch.zeros((), device=self.compute_device), []
+        loss, results = torch.zeros((), device=self.compute_device), []
+
+        # Gradients accumulate over the micro-batches.
         for number, part in enumerate(parts, start=1):
-            # Processes exchange gradients once a step, in the last backward.
-            alone = self.accelerator.no_sync(self.module_)
-            with nullcontext() if number == len(parts) else alone:
+            # Processes exchange gradients once in a step: in the last backward pass.
+            no_exchange = self.accelerator.no_sync(self.module_)
+            with nullcontext() if number == len(parts) else no_exchange:
                 with seeded(_micro_batch_seed(step_seed, first + number), self.compute_device):
-                    answer = self.infer(part.to(self.compute_device, non_blocking=True))
-                    part_loss = self.get_loss(answer, None, training=True) / len(parts)
+                    result = self.infer(part.to(self.compute_device, non_blocking=True))
+                    part_loss = self.get_loss(result, None, training=True) / len(parts)
                 self.accelerator.backward(part_loss)
             loss += part_loss.detach()
-            answers.append(answer)
+            results.append(result)
+
+        # Callbacks get the predictions of the whole step.
         with torch.no_grad():
-            answer = answers[0] if len(answers) == 1 else concatenate(answers)
-            return {"loss": loss, "y_pred": answer}
+            result = results[0] if len(results) == 1 else concatenate(results)
+            return {"loss": loss, "y_pred": result}
 
     def on_train_end(self, net: NeuralNet, **kwargs: Any) -> RunNet:
-        if self.interrupted_:  # the other processes may never come to this point
+        # skorch's mixin waits for all processes here. After an interruption of one process, the
+        # others may never arrive.
+        if self.interrupted_:
             self._unwrap_accelerator()
             return self
         return super().on_train_end(net, **kwargs)

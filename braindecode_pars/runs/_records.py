@@ -1,4 +1,4 @@
-"""What a run writes down after each epoch: a table, curves for TensorBoard, a checkpoint."""
+"""The files that a run writes after each epoch: metrics, TensorBoard curves, a checkpoint."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from braindecode_pars.storage._atomic import replace_file
 
 __all__ = ["Checkpoints", "EpochRecord", "MetricsFile", "TensorBoardCurves", "metrics"]
 
-#: Columns of the table after epoch, step and the losses.
-_PACE = ("lr", "seconds", "windows_per_second")
+#: Columns of ``metrics.csv`` after epoch, step and the losses.
+_LAST_COLUMNS = ("lr", "seconds", "windows_per_second")
 
 
 class EpochRecord(Callback):
-    """Complete the history's row of an epoch, and drop the rows of its batches.
+    """Complete the history's row of an epoch, and remove the rows of its batches.
 
-    Adds ``step``, ``lr``, ``seconds`` and ``windows_per_second``. A row a batch would outgrow
-    memory and checkpoints in a run of millions of steps.
+    It adds ``step``, ``lr``, ``seconds`` and ``windows_per_second``. It removes the rows of the
+    batches because they would fill memory and checkpoints in a run of millions of steps.
 
     Parameters
     ----------
     batch_size : int
-        Examples of a step, of all processes together.
+        Number of examples in a step, over all processes.
     """
 
     def __init__(self, batch_size: int):
@@ -46,13 +46,13 @@ class EpochRecord(Callback):
 
 
 def metrics(row: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers of an epoch that are worth a column, in order."""
+    """Return the columns of ``metrics.csv`` for one epoch."""
     losses = [name for name in row if name.startswith("train_loss")]
-    return {name: row[name] for name in ("epoch", "step", *losses, *_PACE)}
+    return {name: row[name] for name in ("epoch", "step", *losses, *_LAST_COLUMNS)}
 
 
 class MetricsFile(Callback):
-    """Write ``metrics.csv``, a row an epoch, anew after each."""
+    """Write ``metrics.csv`` after each epoch, with one row for each epoch so far."""
 
     def __init__(self, file: Path):
         self.file = file
@@ -71,13 +71,15 @@ def _as_csv(rows: Iterable[Mapping[str, float]]) -> str:
 
 
 class TensorBoardCurves(Callback):
-    """Write losses, learning rate and pace for TensorBoard, over steps.
+    """Write losses, learning rate and speed for TensorBoard.
 
     Parameters
     ----------
     folder : Path
+        Folder of the event files.
     first_step : int
-        What an earlier session wrote for later steps, which are done again, is hidden.
+        Number of steps before this session. TensorBoard hides entries of earlier sessions for
+        later steps, because this session repeats these steps.
     """
 
     def __init__(self, folder: Path, first_step: int = 0):
@@ -104,7 +106,11 @@ class TensorBoardCurves(Callback):
 
 
 class Checkpoints(Callback):
-    """Write a checkpoint after each epoch; comes after all that records something of it."""
+    """Write a checkpoint after each epoch.
+
+    It must come after all callbacks that add to the history, because the checkpoint has the
+    history in it.
+    """
 
     def __init__(self, folder: Path):
         self.folder = folder

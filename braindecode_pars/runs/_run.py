@@ -1,4 +1,4 @@
-"""Pretrain on a SignalStore: on what there is, resumable to the bit."""
+"""Pretrain on a SignalStore with the available devices; a resumed run is bit-identical."""
 
 from __future__ import annotations
 
@@ -54,26 +54,26 @@ def pretrain(
 ) -> Path:
     """Pretrain an encoder on a store of recordings.
 
-    Started by ``torchrun``, it shares each step among its processes: gradients are averaged, and
-    the first process writes. A run that was killed at any moment goes on from its last
-    checkpoint. On a CPU, in one process with as many threads, it ends with the same parameters to
-    the bit as one that never was.
+    Under ``torchrun``, the processes share each step: their gradients are averaged, and the first
+    process writes all files. A run that was killed at any time can resume from its last
+    checkpoint. On a CPU, in one process with the same number of threads, a resumed run ends with
+    exactly the same parameters as an uninterrupted run.
 
     Parameters
     ----------
     store : SignalStore | path
-        What is pretrained on.
+        Store to pretrain on.
     out : path
-        Folder for the run: ``run.json`` (configuration, store, versions), ``metrics.csv``,
-        ``checkpoints/``, ``tensorboard/`` where tensorboard is installed, and at the end
-        ``encoder.safetensors`` and ``encoder.json``, so that ``PARSClassifier(encoder=out)``
-        goes on from there.
+        Folder for the run. It gets ``run.json`` (configuration, store, versions),
+        ``metrics.csv``, ``checkpoints/`` and, if tensorboard is installed, ``tensorboard/``. At the
+        end it gets ``encoder.safetensors`` and ``encoder.json``, which
+        ``PARSClassifier(encoder=out)`` loads.
     config : RunConfig | None
-        None is the paper's.
+        Settings of the run. None means the paper's settings.
     resume : bool
-        Go on with the run in ``out``. Its configuration must be the same, and the store.
+        Whether to resume the run in ``out``. Configuration and store must be the same.
     verbose : int
-        0 is silent, 1 tells what is trained and shows a progress bar.
+        Level of output: 0 prints nothing, 1 prints an overview and a progress bar.
 
     Returns
     -------
@@ -86,19 +86,19 @@ def pretrain(
         When ``config`` is not a RunConfig.
     ValueError
         When the configuration does not fit the store, the processes or the device's memory, or
-        the folder holds another run.
+        the folder has another run.
     ChildProcessError
-        When a data worker was killed; nothing up to the last checkpoint is lost.
+        When a data worker was killed. The last checkpoint is kept.
     ConnectionError
-        When another process of the run has ended; nothing up to the last checkpoint is lost.
+        When another process of the run has ended. The last checkpoint is kept.
     KeyboardInterrupt
-        Training ends in good order first; the last checkpoint is kept.
+        When the user interrupts training. The last checkpoint is kept.
 
     Notes
     -----
-    The method is that of section 2.5: in each step a batch of random crops of random channels,
-    AdamW, linear warm-up and a cosine to zero. An epoch is a number of steps, by default one pass
-    over the data.
+    Section 2.5 of the paper describes the method. Each step trains on a batch of random crops of
+    random channels, with AdamW, a linear warm-up and a cosine decay to zero. An epoch is a fixed
+    number of steps, by default one pass over the data.
 
     Examples
     --------
@@ -124,11 +124,15 @@ def pretrain(
     """
     config = RunConfig() if config is None else config
     if not isinstance(config, RunConfig):
-        raise TypeError(f"config is a {type(config).__name__}; give a RunConfig.")
+        raise TypeError(f"config must be a RunConfig, got a {type(config).__name__}.")
+
+    # Build everything that can raise an error before anything is written.
     accelerator = _accelerator(config.device)
-    store = _opened(store, accelerator, verbose).select(exclude=config.exclude_subjects)
+    store = _open_store(store, accelerator, verbose).select(exclude=config.exclude_subjects)
     config, steps = _plan(config, store, accelerator)
     task = _build_task(config, store.sfreq)
+
+    # Check the folder.
     folder = RunFolder(Path(out).expanduser())
     described = {
         "configuration": asdict(config),
@@ -138,11 +142,12 @@ def pretrain(
     if folder.is_finished:
         accelerator.end_training()
         if verbose and accelerator.is_main_process:
-            log.info("The run in %s is finished already.", folder.path)
+            log.info("The run in %s is already finished.", folder.path)
         return folder.path
 
-    accelerator.wait_for_everyone()  # until all have seen the folder as it was
-    with folder.held() if accelerator.is_main_process else nullcontext():
+    # Train. All processes must have checked the folder before the first one writes to it.
+    accelerator.wait_for_everyone()
+    with folder.exclusive() if accelerator.is_main_process else nullcontext():
         _train(steps, task, config, accelerator, folder, described, resume, verbose)
     return folder.path
 
@@ -157,14 +162,19 @@ def _train(
     resume: bool,
     verbose: int,
 ) -> None:
-    """From the last checkpoint, if there is one, to the encoder."""
+    """Train from the last checkpoint, if there is one, and save the encoder."""
+    # All processes must have read the checkpoint before the first one can remove it.
     checkpoint = folder.newest()
     first_epoch = len(checkpoint.history) if checkpoint else 0
-    accelerator.wait_for_everyone()  # until all have read it
+    accelerator.wait_for_everyone()
+
+    # Record the session.
     if accelerator.is_main_process:
         folder.begin_session(described, _session(accelerator, checkpoint), resume=resume)
     if verbose and accelerator.is_main_process:
         log.info(_overview(task, steps, config, accelerator, first_epoch))
+
+    # Train.
     make_net = partial(
         RunNet,
         accelerator=accelerator,
@@ -174,8 +184,8 @@ def _train(
         num_workers=_num_workers(config, accelerator),
         restore=_restore_once(checkpoint) if checkpoint else None,
     )
-    del checkpoint  # it takes as much memory as the training
-    with _failures_told(folder.path, config.micro_batch_size):
+    del checkpoint  # it is as large as weights and optimizer together
+    with _explain_failures(folder.path, config.micro_batch_size):
         net = pretrain_encoder(
             task.encoder,
             steps,
@@ -186,7 +196,7 @@ def _train(
             weight_decay=config.weight_decay,
             warmup=config.warmup,
             callbacks=_records(config, folder, first_epoch, accelerator.is_main_process),
-            device=None,  # accelerate's
+            device=None,  # accelerate chooses the device
             precision=config.precision,
             compile=config.compile,
             first_epoch=first_epoch,
@@ -194,6 +204,8 @@ def _train(
             net=make_net,
         )
         accelerator.wait_for_everyone()
+
+    # Save the encoder.
     if accelerator.is_main_process:
         save_encoder(task.encoder, _card(config, steps, net), folder.path)
     accelerator.end_training()
@@ -202,24 +214,27 @@ def _train(
 
 
 def _accelerator(device: str) -> Accelerator:
-    """Join the other processes of the run, if there are any."""
+    """Return the accelerate object, which connects the processes of the run."""
     wanted = find_device(device).type
     accelerator = Accelerator(
         cpu=wanted == "cpu",
-        mixed_precision="no",  # precision is the net's
+        mixed_precision="no",  # the net handles precision
     )
+    # accelerate keeps one device for the lifetime of a Python process.
     if accelerator.device.type != wanted:
         raise ValueError(
-            f"device={device!r} cannot be used, since a run in this Python process was on "
-            f"{accelerator.device.type} before; start another process."
+            f"device={device!r} cannot be used, because an earlier run in this Python process used "
+            f"{accelerator.device.type}; start another Python process."
         )
     return accelerator
 
 
-def _opened(store: SignalStore | str | Path, accelerator: Accelerator, verbose: int) -> SignalStore:
-    """The store; where it is to be compared with its checksums, one process does that for all."""
+def _open_store(
+    store: SignalStore | str | Path, accelerator: Accelerator, verbose: int
+) -> SignalStore:
     if isinstance(store, SignalStore):
         return store
+    # Opening may compare the samples with their checksums. The first process does so for all.
     with accelerator.main_process_first():
         return SignalStore.open(store, verbose=verbose if accelerator.is_main_process else 0)
 
@@ -227,7 +242,8 @@ def _opened(store: SignalStore | str | Path, accelerator: Accelerator, verbose: 
 def _plan(
     config: RunConfig, store: SignalStore, accelerator: Accelerator
 ) -> tuple[RunConfig, Steps]:
-    """What each process does in each step, and the configuration with all sizes in it."""
+    """Return the configuration without open sizes, and the data of this process."""
+    # Sizes of a batch.
     n_processes = accelerator.num_processes
     share, rest = divmod(config.batch_size, n_processes)
     if rest:
@@ -238,10 +254,12 @@ def _plan(
     micro_batch_size = config.micro_batch_size or share
     if share % micro_batch_size:
         raise ValueError(
-            f"A process has {share} examples of each batch of {config.batch_size}, no whole number "
-            f"of micro-batches of {micro_batch_size}; choose a micro_batch_size that divides "
-            f"{share}."
+            f"Each process has {share} examples of a batch of {config.batch_size}, which cannot be "
+            f"split into micro-batches of {micro_batch_size}; choose a micro_batch_size that "
+            f"divides {share}."
         )
+
+    # Data, and the length of an epoch.
     steps = Steps(
         store,
         round(config.window_seconds * store.sfreq),
@@ -274,13 +292,13 @@ def _build_task(config: RunConfig, sfreq: float) -> PretextTask:
 
 
 def _restore_once(checkpoint: Checkpoint) -> Callable[[RunNet], None]:
-    """A function that restores a net, and then no longer holds the checkpoint."""
-    waiting = [checkpoint]
-    return lambda net: waiting.pop().restore(net)
+    """Return a function that restores a net and then releases the checkpoint's memory."""
+    checkpoints = [checkpoint]
+    return lambda net: checkpoints.pop().restore(net)
 
 
 def _records(config: RunConfig, folder: RunFolder, first_epoch: int, is_main: bool) -> list:
-    """Callbacks in the order in which one needs what another has written into the history."""
+    """Return the callbacks; later ones use entries of the history that earlier ones write."""
     records: list = [MeanOverProcesses(), EpochRecord(config.batch_size)]
     if is_main:
         records.append(MetricsFile(folder.metrics))
@@ -298,9 +316,9 @@ def _num_workers(config: RunConfig, accelerator: Accelerator) -> int:
 
 
 @contextmanager
-def _failures_told(out: Path, micro_batch_size: int) -> Iterator[None]:
-    """What may happen to the best of runs, with a sentence that says how to go on."""
-    advice = f"{out} keeps what was learned up to the last checkpoint; resume the run from there."
+def _explain_failures(out: Path, micro_batch_size: int) -> Iterator[None]:
+    """Raise failures of memory and processes with a message that states what to do."""
+    advice = f"The last checkpoint is in {out}; resume the run from there."
     little_memory = (
         f"The device has too little memory for micro-batches of {micro_batch_size} windows; choose "
         "a smaller micro_batch_size."
@@ -310,17 +328,20 @@ def _failures_told(out: Path, micro_batch_size: int) -> Iterator[None]:
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise ValueError(little_memory) from error
     except (RuntimeError, ChildProcessError) as error:
-        if "can't allocate memory" in str(error):  # torch has no name for it on the CPU
+        # On the CPU, torch raises a plain RuntimeError for too little memory.
+        if "can't allocate memory" in str(error):
             raise ValueError(little_memory) from error
-        of_worker = str(error).startswith("DataLoader worker (pid")
-        if isinstance(error, ChildProcessError) or of_worker:
+        # So it does for a killed data worker.
+        from_worker = str(error).startswith("DataLoader worker (pid")
+        if isinstance(error, ChildProcessError) or from_worker:
             raise ChildProcessError(f"A data worker was killed ({error}). {advice}") from error
-        if torch.distributed.is_initialized() and _is_of_peers(error):
+        if torch.distributed.is_initialized() and _is_lost_connection(error):
             raise ConnectionError(f"Another process of this run has ended. {advice}") from error
         raise
 
 
-def _is_of_peers(error: RuntimeError) -> bool:
+def _is_lost_connection(error: RuntimeError) -> bool:
+    # Backends raise a DistError, or a RuntimeError that only its message identifies.
     is_named = isinstance(error, torch.distributed.DistError)
     return is_named or any(word in str(error) for word in ("gloo", "Connection closed", "NCCL"))
 
@@ -342,18 +363,22 @@ def _session(accelerator: Accelerator, checkpoint: Checkpoint | None) -> dict[st
 def _overview(
     task: PretextTask, steps: Steps, config: RunConfig, accelerator: Accelerator, first_epoch: int
 ) -> str:
+    """Describe the data, the network and the schedule, one line each."""
+    # Data.
     store = steps.store
     hours = steps.lengths.sum() / store.sfreq / 3600
-    short = int((steps.lengths < steps.n_times).sum())
-    left_out = f"; {short} too short for a window take no part" if short else ""
+    n_short = int((steps.lengths < steps.n_times).sum())
+    skipped = f"; {n_short} skipped (shorter than a window)" if n_short else ""
+
+    # Network and schedule.
     parameters = sum(parameter.numel() for parameter in task.parameters())
     micro = config.micro_batch_size * accelerator.num_processes
     parts = f" in micro-batches of {config.micro_batch_size}" if micro < config.batch_size else ""
     done = f", {first_epoch} of them done" if first_epoch else ""
     processes = accelerator.num_processes
     return (
-        f"{len(steps.lengths)} recordings of {len(store.subjects)} people, {hours:.1f} hours, "
-        f"{len(store)} signals at {store.sfreq:g} Hz{left_out}\n"
+        f"{len(steps.lengths)} recordings of {len(store.subjects)} subjects, {hours:.1f} hours, "
+        f"{len(store)} signals at {store.sfreq:g} Hz{skipped}\n"
         f"{type(task).__name__} with {parameters:,} parameters in {config.precision} on "
         f"{processes} {accelerator.device.type} process{'es' if processes > 1 else ''}\n"
         f"{config.epochs} epochs{done}, of {config.steps_per_epoch} steps of {config.batch_size} "
@@ -366,12 +391,13 @@ def _outcome(net: RunNet, folder: RunFolder) -> str:
     return (
         f"Training loss relative to chance: {last[RELATIVE]:.3f}; "
         f"{last['windows_per_second']:.4g} windows/s\n"
-        f'The encoder lies in {folder.path}; PARSClassifier(encoder="{folder.path}") goes on from '
-        "there."
+        f"The encoder is in {folder.path}. Fine-tune it with "
+        f'PARSClassifier(encoder="{folder.path}").'
     )
 
 
 def _card(config: RunConfig, steps: Steps, net: RunNet) -> EncoderCard:
+    # Subjects of recordings that are long enough for a window.
     seen = steps.store.recordings["subject"][steps.lengths >= steps.n_times]
     return EncoderCard(
         sfreq=steps.store.sfreq,

@@ -1,4 +1,4 @@
-"""The data of a run, step by step: a closed form of seed and step."""
+"""The data of each step of a run; they depend only on the seed and the step number."""
 
 from __future__ import annotations
 
@@ -15,29 +15,32 @@ from braindecode_pars.signal_store import SignalStore
 
 __all__ = ["EpochLoader", "Steps"]
 
-#: What a generator is drawn for, so that no two draw the same.
+#: Purposes of the random generators. The purpose is part of a generator's seed, so that
+#: generators for different purposes are independent.
 ORDER, CROPS, MODEL = range(3)
 
 
 class Steps(Dataset):
-    """What a process trains on in each step of a run.
+    """The training data of one process; item ``step`` is the data of that step.
 
-    A pass visits each recording once for every whole window that it holds, in random order, and
-    takes a random channel and a random crop each time (section 2.5). Steps go on across the
-    borders of passes. Everything is a pure function of seed and step: it depends neither on what
-    was read before, nor on how many processes and data workers share the reading.
+    A pass over the data visits each recording as many times as it has whole windows, in random
+    order. Each visit takes a random crop of a random channel (section 2.5). A step may contain
+    the end of one pass and the beginning of the next. The data of a step depend only on the seed
+    and the step number: not on earlier reads, and not on the number of processes or data workers.
 
     Parameters
     ----------
     store : SignalStore
+        Recordings to read.
     n_times : int
-        Samples of a crop. Recordings that are shorter take no part.
+        Number of samples in a crop. Shorter recordings are skipped.
     batch_size : int
-        Examples of a step, of all processes together.
+        Number of examples in a step, over all processes; a multiple of ``n_processes``.
     seed : int
+        Seed of order, channels, crops and the seeds of the steps.
     process, n_processes : int
-        Which part of each step is read here: that many consecutive examples of ``batch_size``,
-        which ``n_processes`` divides.
+        Index of this process, and number of processes. Each process reads an equal number of
+        consecutive examples of every step.
 
     Raises
     ------
@@ -62,6 +65,8 @@ class Steps(Dataset):
             raise ValueError(
                 f"At {store.sfreq:g} Hz the crops have {n_times} samples; use longer windows."
             )
+
+        # Columns of the store's table as arrays.
         recordings = store.recordings
         self.lengths = recordings["n_times"].to_numpy()
         self.n_chans = recordings["ch_names"].map(len).to_numpy()
@@ -69,50 +74,60 @@ class Steps(Dataset):
         self.window_ends = (self.lengths // n_times).cumsum()
         if self.n_windows == 0:
             raise ValueError(
-                f"The crops have {n_times} samples ({n_times / store.sfreq:g} s), and the longest "
-                f"of {len(recordings)} recordings only {self.lengths.max()} "
+                f"The crops have {n_times} samples ({n_times / store.sfreq:g} s), but the longest "
+                f"of {len(recordings)} recordings has only {self.lengths.max()} "
                 f"({self.lengths.max() / store.sfreq:g} s); use shorter windows."
             )
+
+        # Share of this process.
         share = batch_size // n_processes
         self.store = store
         self.n_times = n_times
         self.batch_size = batch_size
         self.seed = seed
-        self.here = slice(process * share, (process + 1) * share)
+        self.own_examples = slice(process * share, (process + 1) * share)
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, dtype=int))
 
     @property
     def n_windows(self) -> int:
-        """Examples of a pass."""
+        """Number of windows in a pass over the data."""
         return int(self.window_ends[-1])
 
     @property
     def steps_per_pass(self) -> int:
-        """Steps that one pass takes, the last of which reaches into the next."""
+        """Number of steps in a pass; the last one may contain the beginning of the next pass."""
         return -(-self.n_windows // self.batch_size)
 
     def __getitem__(self, step: int) -> tuple[Tensor, int]:
-        """Signals of this process, float32 (share, n_times), and the seed of the step's draws."""
+        """Return the crops of this process, float32 (share, n_times), and the step's seed."""
         recordings = self.recordings_of(step)
+
+        # All processes draw the channels and starts of the whole batch, and read their own part.
         rng = np.random.default_rng([self.seed, CROPS, step])
         signals = self.first_signals[recordings] + rng.integers(self.n_chans[recordings])
         starts = rng.integers(self.lengths[recordings] - self.n_times + 1)
-        crops = self.store.crops(signals[self.here], starts[self.here], self.n_times)
+        own = self.own_examples
+        crops = self.store.crops(signals[own], starts[own], self.n_times)
+
+        # Seed of the task's random draws in this step.
         (seed,) = np.random.SeedSequence([self.seed, MODEL, step]).generate_state(1)
         return torch.from_numpy(crops), int(seed)
 
     def recordings_of(self, step: int) -> np.ndarray:
-        """Which recordings the examples of a step come from, those of all processes."""
+        """Return the recordings of a step's examples, over all processes, shape (batch_size,)."""
+        # Number of the pass, and place in this pass, of each example.
         examples = step * self.batch_size + np.arange(self.batch_size)
         passes, places = np.divmod(examples, self.n_windows)
+
+        # Look up the window at each place in the random order of its pass.
         windows = np.empty(self.batch_size, dtype=int)
         for number in np.unique(passes).tolist():
-            here = passes == number
-            windows[here] = self._windows_of_pass(number)[places[here]]
+            in_pass = passes == number
+            windows[in_pass] = self._windows_of_pass(number)[places[in_pass]]
         return np.searchsorted(self.window_ends, windows, side="right")
 
     def _windows_of_pass(self, number: int) -> np.ndarray:
-        """The order of a pass; the last one is kept, since many steps ask for it."""
+        """Return the order of a pass. The latest order is cached, because many steps use it."""
         if self._order[0] != number:
             rng = np.random.default_rng([self.seed, ORDER, number])
             self._order = number, rng.permutation(self.n_windows)
@@ -120,20 +135,22 @@ class Steps(Dataset):
 
 
 class EpochLoader:
-    """Loads some steps of a run, an epoch each time that it is iterated over.
+    """Loader of a range of steps; each iteration over it yields one epoch.
 
-    Data workers read ahead from one epoch into the next.
+    Data workers load ahead across the end of an epoch.
 
     Parameters
     ----------
     steps : Steps
+        Data of the run.
     first, last : int
-        The steps to load, without the last one.
+        Range of steps to load, from ``first`` up to but not including ``last``.
     steps_per_epoch : int
+        Number of steps in an epoch.
     num_workers : int
-        Processes that read ahead; 0 reads when asked.
+        Number of processes that load ahead. 0 loads in the training process.
     pin_memory : bool
-        For copies to a GPU that do not wait.
+        Whether batches are in pinned memory, so that copies to a GPU do not block.
     """
 
     def __init__(
@@ -152,7 +169,8 @@ class EpochLoader:
             sampler=range(first, last),
             num_workers=num_workers,
             pin_memory=pin_memory,
-            generator=torch.Generator(),  # otherwise it draws from torch's global one
+            # Without it, DataLoader draws a seed from torch's global generator.
+            generator=torch.Generator(),
         )
         self.steps_per_epoch = steps_per_epoch
         self._batches: Iterator[tuple[Tensor, int]] | None = None
@@ -161,13 +179,13 @@ class EpochLoader:
         return self.steps_per_epoch
 
     def __iter__(self) -> Iterator[tuple[Tensor, int]]:
-        """The next epoch.
+        """Return an iterator over the steps of the next epoch.
 
         Raises
         ------
         ChildProcessError
-            When a data worker was killed while it handed over a batch. At any other time torch
-            raises a RuntimeError, wherever it learns of it.
+            When a data worker was killed while it was sending a batch. If it was killed at any
+            other time, torch raises a RuntimeError.
         """
         if self._batches is None:
             self._batches = _read(self.loader)
@@ -178,8 +196,12 @@ def _read(loader: DataLoader) -> Iterator[tuple[Tensor, int]]:
     try:
         yield from loader
     except Exception as error:
-        is_of_torch = str(error).startswith(("Caught ", "DataLoader worker"))
-        if loader.num_workers == 0 or is_of_torch:
+        # Errors in the data, and torch's own report of a killed worker, need no explanation.
+        is_explained = str(error).startswith(("Caught ", "DataLoader worker"))
+        if loader.num_workers == 0 or is_explained:
             raise
-        time.sleep(1)  # until torch has learned of it and raised, here rather than later
+        # A worker killed while sending breaks the connection, which is the error here. A moment
+        # later torch's signal handler raises its report. Wait for it, so that it does not
+        # interrupt later code.
+        time.sleep(1)
         raise ChildProcessError(f"{type(error).__name__}: {error}") from error

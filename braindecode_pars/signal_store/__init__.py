@@ -1,8 +1,9 @@
 """SignalStore: a corpus of continuous recordings in one memory-mapped folder.
 
-``_sources`` finds and prepares recordings, ``_reading`` does so several at a time, ``_samples``
-encodes them, ``_index`` is what is known of them, ``_writing`` makes and extends a store,
-``_store`` opens one, ``_windows`` cuts it into windows, and says to ``windows/`` what these are.
+``_sources`` finds and prepares recordings, and ``_reading`` does so in parallel. ``_samples``
+encodes and decodes samples. ``_index`` stores the metadata of all recordings. ``_writing`` creates
+and extends a store, and ``_store`` opens it. ``_windows`` cuts a store into windows and registers
+them with ``braindecode_pars.windows``.
 """
 
 from braindecode_pars.signal_store._store import SignalStore

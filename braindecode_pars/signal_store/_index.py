@@ -1,4 +1,4 @@
-"""What a store knows of its recordings: one JSON file, which notices that it was edited."""
+"""Metadata of the recordings of a store, in one JSON file with a checksum."""
 
 from __future__ import annotations
 
@@ -22,30 +22,32 @@ _CHECKSUM = b'"checksum": '
 
 
 def checksum_of(content: Any) -> str:
-    """16 hexadecimal digits of bytes or of a C-ordered array."""
+    """Return a checksum of bytes or of a C-ordered array, 16 hexadecimal digits."""
     return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True)
 class StoredRecording:
-    """One recording and where its samples are.
+    """Metadata of one recording, and the position of its samples.
 
     Attributes
     ----------
     name : str
-        Its path below the folder that was stored, or ``recording-`` and a number.
+        Path relative to the folder that was stored, or ``recording-`` and a number.
     description : dict
-        Plain values; ``subject`` among them where it is known.
+        Numbers and strings that describe the recording, including ``subject`` if it is known.
     ch_names : list of str
+        Names of the channels.
     n_times : int
+        Length in samples.
     first_sample : int
-        Place in the flat file; channel follows upon channel.
+        Position of the first sample in the flat file. The channels are stored one after another.
     scale, offset : list of float
-        Of each channel: ``value = offset + scale * stored``, in volts.
+        Scale and offset of each channel: ``value = offset + scale * stored``, in volts.
     checksum : str
-        Of the stored samples.
+        Checksum of the stored samples.
     source : dict
-        What tells whether the original has changed since.
+        State of the original recording, such as its size, to detect a later change.
     """
 
     name: str
@@ -68,28 +70,29 @@ class StoredRecording:
 
     @cached_property
     def line(self) -> str:
-        """As JSON, without line breaks."""
+        """This recording as JSON, without line breaks."""
         entries = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return json.dumps(entries, allow_nan=False)
 
 
 @dataclass
 class Index:
-    """The content of ``store.json``.
+    """Content of ``store.json``.
 
     Attributes
     ----------
     settings : dict
-        How recordings are prepared and stored; all recordings of a store have the same.
+        Settings of preparation and storage, the same for all recordings of the store.
     sfreq : float | None
-        Sampling rate in Hz; None while there is no recording.
+        Sampling rate in Hz; None while the store is empty.
     complete : bool
-        False while the store is being made.
+        Whether the creation of the store has finished.
     n_bytes, mtime_ns : int
-        Size of the flat file and time of its last change.
+        Size and modification time of the flat file.
     skipped : dict of str to str
-        Recordings that were left out, and why.
+        Reason why a recording was skipped, by name of the recording.
     recordings : list of StoredRecording
+        Metadata of the stored recordings.
     """
 
     settings: dict[str, Any]
@@ -107,52 +110,56 @@ class Index:
         Raises
         ------
         FileNotFoundError
-            When there is none.
+            When the folder contains no index.
         ValueError
-            When it is damaged, was edited, or is of another version.
+            When the index is damaged, was edited, or has another version.
         """
+        # Read the file.
         file = folder / INDEX
         try:
             content = file.read_bytes()
         except (FileNotFoundError, NotADirectoryError) as error:
             raise FileNotFoundError(
-                f"{folder} is no SignalStore: there is no {INDEX} in it. SignalStore.create makes "
-                "one of recordings."
+                f"{folder} is not a SignalStore: it contains no {INDEX}. Create a store with "
+                "SignalStore.create."
             ) from error
+        # Format and version first: another format may have no checksum.
         try:
-            known = json.loads(content)
-            if known["format"] != FORMAT:
-                raise ValueError(f"it is {known['format']!r}, not {FORMAT!r}")
-            version = known["version"]
+            entries = json.loads(content)
+            if entries["format"] != FORMAT:
+                raise ValueError(f"its format is {entries['format']!r}, not {FORMAT!r}")
+            version = entries["version"]
         except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{file} is damaged or no index of a store: {error}.") from error
+            raise ValueError(f"{file} is damaged or not the index of a store: {error}.") from error
         if version != VERSION:
             raise ValueError(
-                f"{file} is of version {version}, and this package reads version {VERSION}; "
-                "make the store again."
+                f"{file} has version {version}, but this package reads version {VERSION}; create "
+                "the store again."
             )
+        # The checksum covers everything before its own entry, which is the last.
         body, _, _ = content.rpartition(_CHECKSUM)
-        if known.get("checksum") != checksum_of(body):
+        if entries.get("checksum") != checksum_of(body):
             raise ValueError(
-                f"{file} was altered: its content does not agree with its checksum. Put back the "
-                "original, or make the store again."
+                f"{file} was altered: its content does not match its checksum. Restore the "
+                "original, or create the store again."
             )
-        recordings = [StoredRecording(**entry) for entry in known.pop("recordings")]
-        header = {name: known[name] for name in _HEADER}
+        recordings = [StoredRecording(**entry) for entry in entries.pop("recordings")]
+        header = {name: entries[name] for name in _HEADER}
         return cls(**header, recordings=recordings)
 
     def write(self, folder: Path) -> None:
-        """Write the index aside, sync it, and put it in the place of the old one.
+        """Replace the index on disk, completely or not at all.
 
         Raises
         ------
         OSError
-            When that cannot be done; the old index is then as it was.
+            When the index cannot be written; the old index is unchanged.
         """
-        known = {"format": FORMAT, "version": VERSION}
-        known |= {name: getattr(self, name) for name in _HEADER}
+        # One line for each recording, so that the file stays readable.
+        entries = {"format": FORMAT, "version": VERSION}
+        entries |= {name: getattr(self, name) for name in _HEADER}
         lines = ",\n".join(recording.line for recording in self.recordings)
-        head = json.dumps(known, indent=1, allow_nan=False).removesuffix("\n}")
+        head = json.dumps(entries, indent=1, allow_nan=False).removesuffix("\n}")
         body = f'{head},\n "recordings": [\n{lines}\n ],\n '.encode()
         replace_file(folder / INDEX, body + _CHECKSUM + f'"{checksum_of(body)}"\n}}\n'.encode())
 

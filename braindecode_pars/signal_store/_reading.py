@@ -1,4 +1,4 @@
-"""Recordings read, prepared and encoded, several at a time, in the order they were given."""
+"""Read, prepare and encode recordings in parallel; results keep the order of the recordings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Encoded", "Unusable", "read_all"]
 
 @dataclass(frozen=True)
 class Encoded:
-    """A recording as it goes into the file: see :func:`~.samples.encode`."""
+    """An encoded recording with its metadata; see :func:`~._samples.encode`."""
 
     stored: np.ndarray
     scale: np.ndarray
@@ -30,29 +30,37 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Unusable:
-    """Why a recording cannot be stored; ``tolerable`` where it is left out in any case."""
+    """A recording that cannot be stored.
 
-    why: str
-    tolerable: bool = False
+    Attributes
+    ----------
+    reason : str
+        Reason, for a message.
+    always_skip : bool
+        Whether the recording is skipped even with ``on_error="raise"``.
+    """
+
+    reason: str
+    always_skip: bool = False
 
 
 def read_all(
     sources: list[Source], preparation: Preparation, dtype: str, n_jobs: int
 ) -> Iterator[Encoded | Unusable]:
-    """One result for each source, as soon as it and those before it are there."""
-    # joblib would put large arrays into temporary files of its own.
+    """Yield one result for each source, in the order of the sources."""
+    # Without max_nbytes=None, joblib would write large arrays to temporary files.
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)
-    # joblib does not wait for what was read to be taken; a few at a time do not fill the memory.
-    at_once = 8 * joblib.effective_n_jobs(n_jobs)
-    for first in range(0, len(sources), at_once):
-        some = sources[first : first + at_once]
-        results = parallel(joblib.delayed(_read)(source, preparation, dtype) for source in some)
+    # joblib reads ahead even when results are not used yet; small chunks limit the memory.
+    chunk_size = 8 * joblib.effective_n_jobs(n_jobs)
+    for first in range(0, len(sources), chunk_size):
+        chunk = sources[first : first + chunk_size]
+        results = parallel(joblib.delayed(_read)(source, preparation, dtype) for source in chunk)
         try:
-            for result in results:  # noqa: UP028, which would close the results before the end
+            for result in results:  # noqa: UP028, "yield from" would close results too early
                 yield result
         finally:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of recordings that were read in vain
+                warnings.simplefilter("ignore")  # joblib warns about results that are not used
                 results.close()
 
 
@@ -61,7 +69,7 @@ def _read(source: Source, preparation: Preparation, dtype: str) -> Encoded | Unu
         signals, ch_names, sfreq = preparation.apply(source.open())
         stored, scale, offset = encode(signals, ch_names, dtype)
     except NotFiniteError as error:
-        return Unusable(str(error), tolerable=True)
-    except Exception as error:  # whatever a reader stumbles over, the recording is to be named
+        return Unusable(str(error), always_skip=True)
+    except Exception as error:  # the caller names the recording, whatever error a reader raises
         return Unusable(str(error) or type(error).__name__)
     return Encoded(stored, scale, offset, ch_names, sfreq, checksum_of(stored))

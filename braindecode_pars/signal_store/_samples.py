@@ -1,4 +1,4 @@
-"""Volts to stored numbers and back; the flat file of them, mapped into memory."""
+"""Conversion between volts and stored numbers, and the memory-mapped file of the numbers."""
 
 from __future__ import annotations
 
@@ -10,46 +10,50 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 __all__ = ["DTYPES", "NotFiniteError", "SampleFile", "encode"]
 
-#: What samples may be stored as; in the file they are little-endian.
+#: Types of stored samples; in the file they are little-endian.
 DTYPES = {"int16": np.dtype("<i2"), "float16": np.dtype("<f2"), "float32": np.dtype("<f4")}
 
-_LARGEST = 32767  # of int16, the same on both sides of zero
+_LARGEST = 32767  # of int16; -32768 is not used, so that the range is symmetric
 
-#: Samples that are worked on together; they stay in a core's cache.
+#: Number of samples that are scaled together. They fit into the cache of a CPU core.
 _CACHED = 100_000
 
 
 class NotFiniteError(ValueError):
-    """A recording holds NaN, or what single precision cannot hold."""
+    """A recording contains NaN or infinite samples, or values too large for single precision."""
 
 
 def encode(
     signals: np.ndarray, ch_names: list[str], dtype: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Store signals as ``value = offset + scale * stored``, each channel for itself.
+    """Encode each channel as ``value = offset + scale * stored``.
 
-    As int16 the stored numbers span the channel's range, and no value is off by more than half of
-    ``scale``; as float16 they have mean 0 and standard deviation 1, since volts would underflow;
-    as float32 they are the values.
+    With int16, the stored numbers span the range of the channel, and the error of a value is at
+    most half of ``scale``. With float16, the stored numbers have mean 0 and standard deviation 1,
+    because values in volts would underflow. With float32, the stored numbers are the values.
 
     Parameters
     ----------
     signals : ndarray of float64, shape (n_chans, n_times)
+        Signals in volts.
     ch_names : list of str
-        For the message.
+        Names of the channels, for the error message.
     dtype : "int16" | "float16" | "float32"
+        Type of the stored numbers.
 
     Returns
     -------
     stored : ndarray of ``dtype``, shape (n_chans, n_times)
+        Numbers to store.
     scale, offset : ndarray of float32, shape (n_chans,)
-        Scale 0 marks a channel of one value only.
+        Scale and offset of each channel. The scale of a constant channel is 0.
 
     Raises
     ------
     NotFiniteError
-        Naming the channels that hold NaN or infinite samples.
+        When a channel contains NaN or infinite samples. The message names the channels.
     """
+    # The sum overflows to inf if the values do not fit into single precision.
     low, high = signals.min(axis=1), signals.max(axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
         bad = ~np.isfinite((high - low).astype(np.float32) + low.astype(np.float32))
@@ -58,11 +62,12 @@ def encode(
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         raise NotFiniteError(
             f"channel{'s' if len(names) > 1 else ''} {', '.join(names[:5])}{more} "
-            f"hold{'' if len(names) > 1 else 's'} NaN or infinite samples."
+            f"contain{'' if len(names) > 1 else 's'} NaN or infinite samples."
         )
-    scale, offset = _line(signals, low, high, dtype)
+    # Encode channel by channel, because a whole night in float64 takes much memory.
+    scale, offset = _scale_and_offset(signals, low, high, dtype)
     stored = np.empty(signals.shape, DTYPES[dtype])
-    for channel, values in enumerate(signals):  # one at a time: nights are long
+    for channel, values in enumerate(signals):
         unit = float(scale[channel]) or 1.0
         numbers = (values - float(offset[channel])) / unit
         if dtype == "int16":
@@ -71,10 +76,10 @@ def encode(
     return stored, scale, offset
 
 
-def _line(
+def _scale_and_offset(
     signals: np.ndarray, low: np.ndarray, high: np.ndarray, dtype: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Scale and offset, in the single precision in which they will be applied."""
+    """Return scale and offset of each channel, in the precision in which they are applied."""
     constant = low == high
     if dtype == "float32":
         return np.ones(len(signals), np.float32), np.zeros(len(signals), np.float32)
@@ -82,23 +87,26 @@ def _line(
         offset = np.where(constant, low, signals.mean(axis=1)).astype(np.float32)
         scale = signals.std(axis=1).astype(np.float32)
     else:
+        # The offset is rounded, so the range is measured from the rounded offset.
         offset = np.where(constant, low, low + (high - low) / 2).astype(np.float32)
         scale = (np.maximum(high - offset, offset - low) / _LARGEST).astype(np.float32)
     return np.where(constant, np.float32(0), scale), offset
 
 
 class SampleFile:
-    """One flat file of samples, mapped into memory by each process that reads from it.
+    """Flat file of samples, mapped into memory by each process that reads it.
 
-    The map is made at the first reading and does not travel with a pickle: worker processes of
-    any start method map the same file, and so share one copy in the page cache.
+    The file is mapped when it is first read. The map is not pickled: every worker process, with
+    any start method, maps the same file, and all processes share one copy in the page cache.
 
     Parameters
     ----------
     file : Path
+        Path of the file.
     dtype : "int16" | "float16" | "float32"
+        Type of the stored samples.
     n_samples : int
-        What lies behind them in the file is not seen.
+        Number of samples to map. The file may be longer.
     """
 
     def __init__(self, file: Path, dtype: str, n_samples: int):
@@ -121,23 +129,28 @@ class SampleFile:
     def crops(
         self, firsts: np.ndarray, n_times: int, scale: np.ndarray, offset: np.ndarray
     ) -> np.ndarray:
-        """Values of stretches that begin at ``firsts``: float32, shape (n_crops, n_times).
+        """Return crops as float32 values in volts, shape (n_crops, n_times).
 
         Parameters
         ----------
         firsts : ndarray of int, shape (n_crops,)
+            Position of the first sample of each crop in the file.
         n_times : int
+            Length of a crop in samples.
         scale, offset : ndarray of float32, shape (n_crops,)
+            Scale and offset of each crop.
         """
-        stretches = sliding_window_view(self.flat, n_times)
+        # A view of all possible crops, shape (n_samples - n_times + 1, n_times); nothing is read.
+        all_crops = sliding_window_view(self.flat, n_times)
         if self.dtype == "float32":
-            return stretches[firsts]
+            return all_crops[firsts]
+        # Read and scale in blocks that fit into the cache.
         values = np.empty((len(firsts), n_times), np.float32)
         n_crops = max(1, _CACHED // n_times)
         for start in range(0, len(firsts), n_crops):
-            some = slice(start, start + n_crops)
-            block = values[some]
-            block[...] = stretches[firsts[some]]
-            block *= scale[some, None]
-            block += offset[some, None]
+            rows = slice(start, start + n_crops)
+            block = values[rows]
+            block[...] = all_crops[firsts[rows]]
+            block *= scale[rows, None]
+            block += offset[rows, None]
         return values

@@ -1,4 +1,4 @@
-"""Recordings before they are stored: of a dataset, or files of a folder."""
+"""Recordings to be stored: from a dataset, or files of a folder; and their preparation."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from braindecode_pars.storage._json import plain
 __all__ = ["Preparation", "Source", "find_sources"]
 
 ACCEPTED = (
-    "a BaseConcatDataset of continuous recordings or of windows that are cut from such, or a "
-    "folder of .edf, .bdf, .fif or WFDB (.hea) recordings"
+    "a BaseConcatDataset of continuous recordings or of their windows, or a folder of .edf, .bdf, "
+    ".fif or WFDB (.hea) recordings"
 )
 
 _BIDS_SUBJECT = re.compile(r"(?:^|[/_])sub-([A-Za-z0-9]+)")
@@ -31,18 +31,18 @@ _BIDS_SUBJECT = re.compile(r"(?:^|[/_])sub-([A-Za-z0-9]+)")
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is done to every recording of a store before it is stored.
+    """Preparation of every recording before it is stored.
 
     Attributes
     ----------
     sfreq : float | None
-        Sampling rate to bring it to, in Hz; None keeps its own.
+        New sampling rate in Hz; None keeps the rate of the recording.
     low, high : float | None
-        Edges of the band-pass in Hz.
+        Edges of the band-pass in Hz; None for no edge.
     mains : float | None
-        Frequency of the notch in Hz.
+        Frequency of the notch filter in Hz; None for no notch filter.
     channels : list of str | None
-        EEG channels to keep where they are there; None keeps all.
+        EEG channels to keep, as far as a recording has them; None keeps all.
     """
 
     sfreq: float | None = None
@@ -56,21 +56,35 @@ class Preparation:
         check_positive(**{name: rate for name, rate in rates.items() if rate is not None})
         if self.low is not None and self.high is not None and self.low >= self.high:
             raise ValueError(
-                f"low={self.low:g} Hz and high={self.high:g} Hz leave nothing between them; a "
-                "band-pass has its lower edge below its upper one."
+                f"low={self.low:g} Hz must be less than high={self.high:g} Hz, the upper edge of "
+                "the band-pass."
             )
 
     def apply(self, raw: mne.io.BaseRaw) -> tuple[np.ndarray, list[str], float]:
-        """Signals of the EEG channels in volts, (n_chans, n_times); their names; the rate in Hz.
+        """Return the prepared EEG signals of a recording. The recording itself is not changed.
 
-        The recording itself stays as it is. Channels that are marked as bad are left out, as
-        MNE does.
+        Channels that are marked as bad are excluded, as in MNE.
+
+        Parameters
+        ----------
+        raw : Raw
+            Continuous recording.
+
+        Returns
+        -------
+        signals : ndarray, shape (n_chans, n_times)
+            Signals in volts.
+        ch_names : list of str
+            Names of the channels.
+        sfreq : float
+            Sampling rate in Hz.
 
         Raises
         ------
         ValueError
-            When there is no such channel or no sample.
+            When the recording has none of the channels, or no samples.
         """
+        # Pick EEG channels.
         names = [raw.ch_names[i] for i in mne.pick_types(raw.info, eeg=True)]
         if self.channels is not None:
             names = [name for name in names if name in self.channels]
@@ -80,8 +94,9 @@ class Preparation:
             raise ValueError(f"it has no EEG channel{wanted}, only {shown}.")
         signals = raw.get_data(names, verbose="error")
         sfreq = float(raw.info["sfreq"])
-        treated = (self.low, self.high, self.mains) != (None, None, None)
-        if (treated or self.sfreq not in (None, sfreq)) and np.isfinite(signals).all():
+        # Filter and resample a copy. Signals that are not finite are rejected later by encode.
+        filtered = (self.low, self.high, self.mains) != (None, None, None)
+        if (filtered or self.sfreq not in (None, sfreq)) and np.isfinite(signals).all():
             picked = mne.pick_info(raw.info, mne.pick_channels(raw.ch_names, names, ordered=True))
             raw = mne.io.RawArray(signals, picked, verbose="error")
             sfreq = self.sfreq or sfreq
@@ -94,16 +109,18 @@ class Preparation:
 
 @dataclass(frozen=True)
 class Source:
-    """A recording that is to be stored.
+    """A recording to be stored.
 
     Attributes
     ----------
     name : str
+        Name of the recording in the store.
     description : dict
-        Plain values.
+        Numbers and strings that describe the recording.
     state : dict
-        What tells whether it has changed since it was stored.
+        Size and modification time, or length, channels and rate, to detect a later change.
     origin : Path | mne.io.BaseRaw
+        File or recording in memory.
     """
 
     name: str
@@ -112,15 +129,15 @@ class Source:
     origin: Path | mne.io.BaseRaw
 
     @property
-    def told(self) -> str:
-        """What a message calls it."""
+    def label(self) -> str:
+        """Name for messages."""
         if isinstance(self.origin, Path):
             return str(self.origin)
         subject = self.description.get("subject")
         return self.name if subject is None else f"{self.name} (subject {subject})"
 
     def open(self) -> mne.io.BaseRaw:
-        """The recording.
+        """Return the recording; read it if it is a file.
 
         Raises
         ------
@@ -133,29 +150,37 @@ class Source:
 def find_sources(
     recordings: Any, subject: Callable[[Path], Any] | None, n_before: int = 0
 ) -> list[Source]:
-    """List the recordings that a user gave, without reading them.
+    """List recordings without reading them.
 
     Parameters
     ----------
     recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | path
+        Dataset, or folder of files.
     subject : callable | None
-        From the path of a file below the folder to its subject. None takes the label of BIDS
-        (``sub-``), else the first folder, else the name of the file.
+        Function that returns the subject of a file from its path relative to the folder. None
+        takes the BIDS label (``sub-``) if there is one, otherwise the name of the first folder,
+        otherwise the name of the file.
     n_before : int
-        Recordings that have been numbered already; those of a dataset have no other name.
+        First number in the names of a dataset's recordings, which are named by numbers only.
+
+    Returns
+    -------
+    list of Source
+        Recordings in the order of the dataset or of their paths.
 
     Raises
     ------
     TypeError
-        When that is something else, or windows without their recording.
+        When ``recordings`` has another type, or contains windows without their recording.
     FileNotFoundError
-        When the folder does not exist or holds no recording.
+        When the folder does not exist or contains no recording.
     """
+    # A folder of files, otherwise a dataset.
     if isinstance(recordings, (str, Path)):
         return _files_of(Path(recordings).expanduser(), subject or _subject_of)
     if subject is not None:
         raise TypeError(
-            "subject= is for a folder of files; a dataset has 'subject' in its descriptions."
+            "subject= is only for a folder of files; a dataset has 'subject' in its descriptions."
         )
     return [
         _of_dataset(dataset, f"recording-{number}")
@@ -168,21 +193,20 @@ def _leaves(dataset: Any) -> list[Any]:
         return [leaf for part in dataset.datasets for leaf in _leaves(part)]
     if isinstance(dataset, WindowsDataset):
         raise TypeError(
-            "The windows of an mne.Epochs are cut out of their recording, and a store holds whole "
-            "recordings; give the continuous recordings, or cut windows with "
-            "use_mne_epochs=False."
+            "A store contains whole recordings, but windows of an mne.Epochs do not keep their "
+            "recording; pass the continuous recordings, or cut windows with use_mne_epochs=False."
         )
     if isinstance(dataset, (RawDataset, EEGWindowsDataset)):
         return [dataset]
-    raise TypeError(f"recordings holds a {type(dataset).__name__}; it must be {ACCEPTED}.")
+    raise TypeError(f"recordings contains a {type(dataset).__name__}; it must be {ACCEPTED}.")
 
 
 def _of_dataset(dataset: Any, name: str) -> Source:
     raw = dataset.raw
-    described = {} if dataset.description is None else dataset.description.to_dict()
+    entries = {} if dataset.description is None else dataset.description.to_dict()
     return Source(
         name,
-        {str(key): plain(value) for key, value in described.items()},
+        {str(key): plain(value) for key, value in entries.items()},
         dict(n_times=int(raw.n_times), n_chans=len(raw.ch_names), sfreq=float(raw.info["sfreq"])),
         raw,
     )
@@ -190,15 +214,15 @@ def _of_dataset(dataset: Any, name: str) -> Source:
 
 def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
     if not root.is_dir():
-        raise FileNotFoundError(f"{root} is no folder; recordings must be {ACCEPTED}.")
+        raise FileNotFoundError(f"{root} is not a folder; recordings must be {ACCEPTED}.")
     sources = []
     for file in sorted(root.rglob("*")):
         if _is_recording(file):
-            below = file.relative_to(root)
-            who = {"subject": plain(subject(below))}
-            sources.append(Source(below.as_posix(), who, _state_of(file), file))
+            path = file.relative_to(root)
+            description = {"subject": plain(subject(path))}
+            sources.append(Source(path.as_posix(), description, _state_of(file), file))
     if not sources:
-        raise FileNotFoundError(f"{root} holds no .edf, .bdf, .fif or WFDB (.hea) recording.")
+        raise FileNotFoundError(f"{root} contains no .edf, .bdf, .fif or WFDB (.hea) recording.")
     return sources
 
 
@@ -207,13 +231,15 @@ def _is_recording(file: Path) -> bool:
     if name.startswith(".") or _is_later_part(file):
         return False
     if name.endswith(".hea"):
-        # One of several segments, whose own headers stand beside it.
+        # The header of a multi-segment record, "name/n_segments ...", is skipped: each segment
+        # has a header of its own.
         return "/" not in (file.read_text(errors="replace").split() or [""])[0]
     return name.endswith((".edf", ".bdf", ".fif", ".fif.gz")) and file.is_file()
 
 
 def _is_later_part(file: Path) -> bool:
-    """Whether a FIF file goes on with another beside it, which MNE reads with that one."""
+    """Whether a FIF file is a later part of a split recording; MNE reads it with the first."""
+    # Names of the first part: name-1.fif follows name.fif, split-02 follows split-01.
     firsts = {
         re.sub(r"-[1-9]\d*(\.fif(\.gz)?)$", r"\1", file.name),
         re.sub(r"_split-(\d+)_", lambda part: f"_split-{1:0{len(part[1])}}_", file.name),
@@ -221,15 +247,16 @@ def _is_later_part(file: Path) -> bool:
     return any((file.parent / first).exists() for first in firsts - {file.name})
 
 
-def _subject_of(below: Path) -> str:
-    labelled = _BIDS_SUBJECT.search(below.as_posix())
-    if labelled:
-        return labelled[1]
-    return below.parts[0] if len(below.parts) > 1 else below.name.split(".")[0]
+def _subject_of(path: Path) -> str:
+    label = _BIDS_SUBJECT.search(path.as_posix())
+    if label:
+        return label[1]
+    return path.parts[0] if len(path.parts) > 1 else path.name.split(".")[0]
 
 
 def _state_of(file: Path) -> dict[str, int]:
-    """Size and time of a file, or of a WFDB header and its signals."""
+    """Return size and modification time of a file, or of a WFDB header with its signals."""
+    # The samples of a WFDB record are in other files with the same stem.
     files = list(file.parent.glob(f"{escape(file.stem)}.*")) if file.suffix == ".hea" else [file]
     states = [each.stat() for each in files]
     return dict(

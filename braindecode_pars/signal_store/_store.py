@@ -1,4 +1,4 @@
-"""A store that is open: its recordings, and crops of their signals."""
+"""An open store: its recordings, and crops of their signals."""
 
 from __future__ import annotations
 
@@ -34,34 +34,35 @@ from braindecode_pars.windows._subjects import subject_key
 
 __all__ = ["SignalStore"]
 
-_BIG = 1 << 30  # bytes whose checking is worth a progress bar
+_BIG = 1 << 30  # a store of more bytes is checked with a progress bar
 
 
 class SignalStore:
-    """Continuous recordings in one folder, of any montages and lengths, at one sampling rate.
+    """Continuous recordings of any montages and lengths in one folder, with one sampling rate.
 
-    ``samples.bin`` holds signal after signal, a signal being one channel of one recording, and is
-    mapped into memory: a crop is read without Python looking at any other, and all processes
-    share one copy in the page cache. ``store.json`` says what the signals are. Labels are not
-    stored. Make a store with :meth:`create` and open it with :meth:`open`.
+    A signal is one channel of one recording. ``samples.bin`` contains all signals, one after
+    another. It is mapped into memory, so reading a crop does not read other samples, and all
+    processes share one copy in the page cache. ``store.json`` describes the signals. Labels are
+    not stored. Create a store with :meth:`create` and open it with :meth:`open`.
 
     ``len(store)`` is the number of signals.
 
     Parameters
     ----------
     path, index, samples, recordings
-        What :meth:`create` and :meth:`open` know of the folder; nobody else calls the constructor.
+        Internal arguments of :meth:`create` and :meth:`open`. Do not call the constructor
+        directly.
 
     Attributes
     ----------
     path : Path
-        The folder.
+        Folder of the store.
     sfreq : float
         Sampling rate in Hz.
     dtype : "int16" | "float16" | "float32"
-        What samples are stored as; they are read as float32, in volts.
+        Type of the stored samples. Samples are read as float32, in volts.
     skipped : dict of str to str
-        Recordings that were left out when the store was made, and why.
+        Reason why a recording was skipped when the store was created, by name of the recording.
 
     Examples
     --------
@@ -92,10 +93,12 @@ class SignalStore:
         self._index = index
         self._samples = samples
         self._recordings = recordings
+        # Arrays over recordings.
         n_chans = np.array([len(recording.ch_names) for recording in recordings])
         n_times = np.array([recording.n_times for recording in recordings])
         first = np.array([recording.first_sample for recording in recordings])
         self._first_signal = np.cumsum(n_chans) - n_chans
+        # Arrays over signals: recording, length, position in the file, scale and offset.
         self._recording = np.repeat(np.arange(len(recordings)), n_chans)
         self._length = n_times[self._recording]
         channel = np.arange(len(self._recording)) - self._first_signal[self._recording]
@@ -120,56 +123,61 @@ class SignalStore:
         on_error: str = "raise",
         verbose: int = 1,
     ) -> SignalStore:
-        """Store the EEG channels of recordings.
+        """Create a store from the EEG channels of recordings.
 
-        A call that was interrupted or killed is repeated with the same arguments: it goes on
-        from what was stored.
+        If a call was interrupted or killed, call again with the same arguments. The new call
+        resumes after the last stored recording.
 
         Parameters
         ----------
         path : path
-            A new or empty folder, or the one of an interrupted call.
+            Folder of the store: new, empty, or left by an interrupted call.
         recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | path
-            Continuous recordings; windows, whose whole recordings are then stored; or a folder,
-            in which every EDF, BDF, FIF and WFDB recording is found.
+            Recordings to store: continuous recordings, windows, or a folder. The whole recordings
+            of windows are stored. A folder is searched for EDF, BDF, FIF and WFDB recordings.
         dtype : "int16" | "float16" | "float32"
-            As int16 no value is off by more than half of a 65,534th of its channel's range in
-            that recording. float32 is as exact as reading, and twice as large.
+            Type of the stored samples. With int16, the error of a sample is at most half of
+            1/65,534 of the range of its channel in that recording. With float32, samples have
+            single precision, and the file is twice as large.
         sfreq : float | None
-            Sampling rate to bring recordings to, in Hz. None keeps theirs, which must be the same.
+            New sampling rate of the recordings in Hz. None keeps the rate of the recordings, which
+            must be the same for all.
         low, high, mains : float | None
-            Edges of a band-pass and frequency of a notch in Hz; None for none.
+            Edges of the band-pass and frequency of the notch filter in Hz; None for none.
         channels : iterable of str | None
-            Names of EEG channels to keep; a recording without some of them keeps the others. None
-            keeps all that are not marked as bad. EDF, BDF and WFDB tell EEG from other signals by
-            labels at most, such as "EEG Fp1" and "ECG"; what has no telling label is kept.
+            Names of EEG channels to keep; a recording need not have all of them. None keeps all
+            EEG channels that are not marked as bad. EDF, BDF and WFDB files do not store channel
+            types, so the type is derived from labels such as "EEG Fp1" and "ECG". A channel whose
+            label does not show its type is kept.
         subject : callable | None
-            From the path of a file below the folder to its subject. None takes BIDS' ``sub-``
-            label, else the first folder, else the name of the file. Datasets have ``subject`` in
-            their descriptions.
+            Function that returns the subject of a file from its path relative to the folder. None
+            takes the BIDS label (``sub-``) if there is one, otherwise the name of the first folder,
+            otherwise the name of the file. For a dataset, subjects are the entries ``subject`` of
+            its descriptions.
         n_jobs : int
-            Recordings that are read at a time, as joblib counts.
+            Number of processes, as in joblib.
         on_error : "raise" | "warn"
-            What a recording that cannot be read does: end the call, or be left out with a
-            warning that names it. One with NaN or infinite samples is left out in any case.
+            Whether a recording that cannot be read raises an error, or is skipped with a warning.
+            A recording with NaN or infinite samples is always skipped with a warning.
         verbose : int
-            1 shows a progress bar.
+            Whether to show a progress bar (1) or nothing (0).
 
         Returns
         -------
         SignalStore
-            The store, open.
+            The open store.
 
         Raises
         ------
         TypeError
-            When ``recordings`` is none of the above, or ``channels`` is a string.
+            When ``recordings`` has another type, or ``channels`` is a string.
         ValueError
-            When the folder holds something else, a recording cannot be used, naming it, or
-            sampling rates differ.
+            When the folder is not empty and not an unfinished store, when a recording cannot be
+            stored, or when sampling rates differ. The message names the recording.
         OSError
-            When the folder cannot be written, such as on a full disk.
+            When the folder cannot be written, for example on a full disk.
         """
+        # Check all arguments before anything is created.
         if dtype not in DTYPES:
             raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
         if isinstance(channels, str):
@@ -177,49 +185,52 @@ class SignalStore:
         channels = None if channels is None else list(channels)
         path = Path(path).expanduser()
         preparation = Preparation(sfreq, low, high, mains, channels)
-        reading = _reading(n_jobs, on_error, verbose)
+        reading = _reading_options(n_jobs, on_error, verbose)
         create(path, recordings, subject, preparation, dtype, **reading)
         return cls.open(path)
 
     @classmethod
     def open(cls, path: str | Path, *, verbose: int = 1) -> SignalStore:
-        """Open a store that is finished.
+        """Open a finished store.
 
-        Where the file of samples was touched since it was written, as by copying, all of it is
-        read and compared with its checksums, once.
+        If the modification time of ``samples.bin`` has changed, for example because the store was
+        copied, all samples are compared with their checksums once.
 
         Parameters
         ----------
         path : path
-            The folder.
+            Folder of the store.
         verbose : int
-            1 shows a progress bar while much is compared.
+            Whether to show a progress bar while a large store is checked (1) or nothing (0).
 
         Returns
         -------
         SignalStore
+            The open store.
 
         Raises
         ------
         FileNotFoundError
-            When there is no store.
+            When the folder is not a store.
         ValueError
             When the store is unfinished, truncated or altered.
         """
+        # Check that index and samples are complete.
         path = Path(path).expanduser()
         index = Index.read(path)
         check_finished(path, index)
         samples = path / SAMPLES
         if not samples.is_file():
-            raise FileNotFoundError(f"{samples} is missing, and {INDEX} alone holds no samples.")
+            raise FileNotFoundError(f"{samples} is missing; {INDEX} alone contains no samples.")
         check_not_truncated(path, index)
         dtype = index.settings["dtype"]
         file = SampleFile(samples, dtype, index.n_bytes // DTYPES[dtype].itemsize)
         store = cls(path, index, file, tuple(index.recordings))
+        # Check the content if the file was touched, and restore its time to check only once.
         found = samples.stat()
         if found.st_mtime_ns != index.mtime_ns:
             store.verify(verbose=verbose)
-            with suppress(OSError):  # a folder that is read-only is compared every time
+            with suppress(OSError):  # in a read-only folder, the samples are checked every time
                 os.utime(samples, ns=(found.st_atime_ns, index.mtime_ns))
         return store
 
@@ -233,34 +244,35 @@ class SignalStore:
         on_error: str = "raise",
         verbose: int = 1,
     ) -> SignalStore:
-        """Add recordings, which are filtered and stored as those that are there.
+        """Add recordings to the store, with the preparation and dtype of the store.
 
-        All of them are added, or none if the call ends early. What is there is not touched, and
-        files of a folder that are there already are not read again.
+        Either all recordings are added, or none if the call ends early. Stored samples are not
+        changed. Files that are already in the store are not read again.
 
         Parameters
         ----------
         recordings, subject, n_jobs, on_error, verbose
             As in :meth:`create`.
         sfreq : float | None
-            The store's sampling rate in Hz, to resample to it. None does so where the store was
-            made with ``sfreq``; otherwise recordings must have that rate.
+            Sampling rate of the store in Hz, to resample the new recordings to it. None resamples
+            them only if the store was created with ``sfreq``; otherwise they must have this rate.
 
         Returns
         -------
         SignalStore
-            The longer store. This one shows what it showed before.
+            The extended store. This object does not change.
 
         Raises
         ------
         ValueError
-            When a sampling rate is not the store's, a recording cannot be used, or a file that is
-            stored has changed.
+            When a sampling rate differs from the store's, when a recording cannot be stored, or
+            when a stored file has changed.
         OSError
-            When the folder cannot be written; the store is then as it was.
+            When the folder cannot be written; the store is unchanged.
         """
-        SignalStore.open(self.path, verbose=verbose)  # nothing is added to what was altered
-        append(self.path, recordings, subject, sfreq, **_reading(n_jobs, on_error, verbose))
+        SignalStore.open(self.path, verbose=verbose)  # raises an error if the store was altered
+        options = _reading_options(n_jobs, on_error, verbose)
+        append(self.path, recordings, subject, sfreq, **options)
         return SignalStore.open(self.path)
 
     def __len__(self) -> int:
@@ -275,7 +287,7 @@ class SignalStore:
 
     @cached_property
     def recordings(self) -> pd.DataFrame:
-        """One row a recording: ``name subject ch_names n_times first_signal``.
+        """Table with one row per recording: ``name subject ch_names n_times first_signal``.
 
         Channel ``c`` of a recording is signal ``first_signal + c``.
         """
@@ -291,17 +303,18 @@ class SignalStore:
 
     @property
     def n_bytes(self) -> int:
-        """Size of the samples of these recordings."""
+        """Size of the stored samples in bytes."""
         return sum(r.n_samples for r in self._recordings) * DTYPES[self.dtype].itemsize
 
     @property
     def subjects(self) -> list:
-        """Everybody who was recorded, in the order of the recordings."""
-        return [who for who in dict.fromkeys(self.recordings["subject"]) if who is not None]
+        """Known subjects, in the order of the recordings."""
+        return [name for name in dict.fromkeys(self.recordings["subject"]) if name is not None]
 
     @cached_property
     def checksum(self) -> str:
-        """16 hexadecimal digits that tell these recordings from any others."""
+        """Checksum of all recordings, 16 hexadecimal digits."""
+        # Checksums of the samples, together with everything that determines the values in volts.
         lines = [f"{self.sfreq} {self.dtype}"]
         lines += [
             f"{r.name} {r.subject!r} {r.ch_names} {r.n_times} {r.checksum}"
@@ -311,7 +324,7 @@ class SignalStore:
         return checksum_of(content)
 
     def recording_of(self, signals: np.ndarray) -> np.ndarray:
-        """Which recording each signal belongs to.
+        """Return the recording of each signal.
 
         Parameters
         ----------
@@ -321,69 +334,70 @@ class SignalStore:
         Returns
         -------
         ndarray of int, shape (n_signals,)
-            Rows of :attr:`recordings`.
+            Row of each recording in :attr:`recordings`.
         """
-        return self._recording[self._checked(signals)]
+        return self._recording[self._check_signals(signals)]
 
     def batch(self, signals: np.ndarray, n_times: int, rng: np.random.Generator) -> np.ndarray:
-        """A random crop of each signal, all starts being equally likely.
+        """Return a random crop of each signal; all starts have the same probability.
 
         Parameters
         ----------
         signals : array-like of int, shape (batch,)
-            Numbers of signals; one may come several times.
+            Numbers of signals; a signal may occur several times.
         n_times : int
-            Samples of a crop.
+            Length of a crop in samples.
         rng : numpy.random.Generator
-            What the starts are drawn from.
+            Generator that draws the starts.
 
         Returns
         -------
         ndarray of float32, shape (batch, n_times)
-            Volts.
+            Crops in volts.
 
         Raises
         ------
         IndexError
-            When there is no such signal.
+            When a signal does not exist.
         ValueError
-            When a signal is shorter than the crop, naming the recording.
+            When a signal is shorter than the crop. The message names the recording.
         """
-        signals = self._checked(signals)
+        signals = self._check_signals(signals)
         self._check_long_enough(signals, n_times)
         starts = rng.integers(0, self._length[signals] - n_times, endpoint=True)
         return self._crops(signals, starts, n_times)
 
     def crops(self, signals: np.ndarray, starts: np.ndarray, n_times: int) -> np.ndarray:
-        """Crops of signals that begin at given samples.
+        """Return a crop of each signal that begins at a given sample.
 
         Parameters
         ----------
         signals, starts : array-like of int, shape (batch,)
             Numbers of signals, and the first sample of each crop.
         n_times : int
-            Samples of a crop.
+            Length of a crop in samples.
 
         Returns
         -------
         ndarray of float32, shape (batch, n_times)
-            Volts.
+            Crops in volts.
 
         Raises
         ------
         IndexError
-            When there is no such signal.
+            When a signal does not exist.
         ValueError
-            When a crop is not within its signal, naming the recording.
+            When a crop exceeds its signal. The message names the recording.
         """
-        signals, starts = self._checked(signals), np.asarray(starts)
+        signals, starts = self._check_signals(signals), np.asarray(starts)
         self._check_long_enough(signals, n_times)
+        # Name the first crop that is not within its signal.
         outside = (starts < 0) | (starts > self._length[signals] - n_times)
         if outside.any():
             i = int(outside.argmax())
             raise ValueError(
-                f"A crop of {n_times} samples from sample {starts[i]} on is not within "
-                f"{self._told(signals[i])} with its {self._length[signals[i]]} samples."
+                f"A crop of {n_times} samples that starts at sample {starts[i]} exceeds "
+                f"{self._label(signals[i])}, which has {self._length[signals[i]]} samples."
             )
         return self._crops(signals, starts, n_times)
 
@@ -392,16 +406,17 @@ class SignalStore:
             self._first[signals] + starts, n_times, self._scale[signals], self._offset[signals]
         )
 
-    def _checked(self, signals: np.ndarray) -> np.ndarray:
+    def _check_signals(self, signals: np.ndarray) -> np.ndarray:
+        """Return numbers of signals as an array, and check that these signals exist."""
         signals = np.asarray(signals)
         if signals.ndim != 1 or signals.dtype.kind not in "iu":
             raise TypeError(
-                "signals must be numbers of signals, integers of shape (n_signals,); got "
+                "signals must be integers of shape (n_signals,), got "
                 f"{signals.dtype} of shape {signals.shape}."
             )
         if len(signals) and (signals.min() < 0 or signals.max() >= len(self)):
             raise IndexError(
-                f"Signals {signals.min()} to {signals.max()} were asked for; there are "
+                f"Signals {signals.min()} to {signals.max()} were requested; the store has signals "
                 f"0 to {len(self) - 1}."
             )
         return signals
@@ -412,88 +427,91 @@ class SignalStore:
         if short.any():
             signal = signals[short.argmax()]
             raise ValueError(
-                f"{self._told(signal)} has {self._length[signal]} samples, crops of {n_times} were "
-                "asked for; ask for shorter ones, or leave it out."
+                f"{self._label(signal)} has {self._length[signal]} samples, but a crop has "
+                f"{n_times}; request shorter crops, or exclude the recording."
             )
 
-    def _told(self, signal: int) -> str:
+    def _label(self, signal: int) -> str:
         return f"recording {self._recordings[self._recording[signal]].name} in {self.path}"
 
     def select(
         self, subjects: Iterable | None = None, *, exclude: Iterable | None = None
     ) -> SignalStore:
-        """Show the recordings of some people only; the file of samples stays one.
+        """Return a view of the store with the recordings of some subjects; nothing is copied.
 
         Parameters
         ----------
         subjects : iterable | None
-            Whom to keep, as in :attr:`subjects` or written as text; None keeps everybody.
+            Subjects to keep, as in :attr:`subjects` or as strings; None keeps all.
         exclude : iterable | None
-            Whom to leave out of these.
+            Subjects to exclude from these; None excludes none.
 
         Returns
         -------
         SignalStore
-            A view; this one shows what it showed before.
+            View of the selected recordings. This object does not change.
 
         Raises
         ------
         ValueError
-            When somebody is not in the store, nobody is left, or recordings that do not tell their
-            subject may be of somebody who is excluded.
+            When a subject is not in the store, when no recording remains, or when subjects are
+            excluded and the subject of a remaining recording is unknown.
         """
         recordings = self._recordings
         if subjects is not None:
-            kept = self._known(subjects)
+            kept = self._check_subjects(subjects)
             recordings = tuple(r for r in recordings if subject_key(r.subject) in kept)
-        left_out = self._known(exclude or ())
-        if left_out:
-            recordings = tuple(r for r in recordings if subject_key(r.subject) not in left_out)
+        excluded = self._check_subjects(exclude or ())
+        if excluded:
+            recordings = tuple(r for r in recordings if subject_key(r.subject) not in excluded)
+            # A recording without a subject may be of an excluded subject.
             unknown = sum(recording.subject is None for recording in recordings)
             if unknown:
                 raise ValueError(
-                    f"{unknown} recordings in {self.path} do not tell their subject, and may be of "
-                    "somebody who is to be excluded; store recordings with their subjects."
+                    f"{unknown} recordings in {self.path} have no subject, so they may be of an "
+                    "excluded subject; create the store again with the subjects of all recordings."
                 )
         if not recordings:
-            raise ValueError(f"No recording of {self.path} is left; exclude fewer subjects.")
+            raise ValueError(f"No recording of {self.path} remains; exclude fewer subjects.")
         return SignalStore(self.path, self._index, self._samples, recordings)
 
-    def _known(self, subjects: Iterable) -> set[str]:
+    def _check_subjects(self, subjects: Iterable) -> set[str]:
+        """Return the keys of subjects, and check that the store has recordings of them."""
         if isinstance(subjects, str):
             raise TypeError(f"subjects is the string {subjects!r}; give a list of subjects.")
-        asked = {subject_key(subject) for subject in subjects}
-        there = list(map(subject_key, self.subjects))
-        absent = sorted(asked.difference(there))
+        requested = {subject_key(subject) for subject in subjects}
+        stored = list(map(subject_key, self.subjects))
+        absent = sorted(requested.difference(stored))
         if absent:
-            shown = ", ".join(there[:10]) + (", ..." if len(there) > 10 else "")
+            shown = ", ".join(stored[:10]) + (", ..." if len(stored) > 10 else "")
             raise ValueError(
-                f"{self.path} holds no recording of subject{'s' if len(absent) > 1 else ''} "
-                f"{', '.join(absent)}; it has {shown or 'no subjects at all'}."
+                f"{self.path} contains no recording of subject{'s' if len(absent) > 1 else ''} "
+                f"{', '.join(absent)}; it has {shown or 'no subjects'}."
             )
-        return asked
+        return requested
 
     def windows(self, n_times: int) -> StoreWindows:
-        """Cut the recordings into windows that follow one another, as a torch Dataset.
+        """Return consecutive windows of all recordings as a torch Dataset.
 
-        Recordings that are shorter than a window give none.
+        A recording that is shorter than a window gives no window.
 
         Parameters
         ----------
         n_times : int
-            Samples of a window.
+            Length of a window in samples.
 
         Returns
         -------
         braindecode_pars.signal_store._windows.StoreWindows
-            Estimators take it as they take any windows; nothing is read yet.
+            Windows, which the estimators accept. No sample is read yet.
 
         Raises
         ------
         ValueError
-            When all are shorter, with both lengths.
+            When all recordings are shorter than a window. The message contains both lengths.
         """
         _check_n_times(n_times)
+        # At least one recording must be as long as a window.
         longest = max(self._recordings, key=lambda recording: recording.n_times)
         if longest.n_times < n_times:
             raise ValueError(
@@ -508,12 +526,12 @@ class SignalStore:
         Parameters
         ----------
         verbose : int
-            1 shows a progress bar where that takes a while.
+            Whether to show a progress bar for a large store (1) or nothing (0).
 
         Raises
         ------
         ValueError
-            Naming the recordings that were altered.
+            When samples were altered. The message names the recordings.
         """
         bar = tqdm(
             self._recordings,
@@ -526,7 +544,7 @@ class SignalStore:
             more = f" and {len(altered) - 5} more" if len(altered) > 5 else ""
             raise ValueError(
                 f"{self._samples.file} was altered: the samples of {', '.join(altered[:5])}{more} "
-                "do not agree with their checksums. Copy it again, or make the store again."
+                "do not match their checksums. Copy it again, or create the store again."
             )
 
     def _stored(self, recording: StoredRecording) -> np.ndarray:
@@ -539,11 +557,12 @@ def _check_n_times(n_times: int) -> None:
         raise ValueError(f"n_times must be a positive number of samples, got {n_times!r}.")
 
 
-def _reading(n_jobs: int, on_error: str, verbose: int) -> dict[str, Any]:
+def _reading_options(n_jobs: int, on_error: str, verbose: int) -> dict[str, Any]:
+    """Check the arguments that create and append share, and return them."""
     if on_error not in ("raise", "warn"):
         raise ValueError(f"on_error must be 'raise' or 'warn', got {on_error!r}.")
     if not isinstance(n_jobs, Integral) or n_jobs == 0:
         raise ValueError(
-            f"n_jobs must be a number of processes or -1 for one on each core, got {n_jobs!r}."
+            f"n_jobs must be a number of processes, or -1 for one per core, got {n_jobs!r}."
         )
     return dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)

@@ -1,4 +1,4 @@
-"""Windows of the recordings of a store, read when they are asked for."""
+"""Windows of the recordings of a store, read when they are indexed."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ __all__ = ["StoreWindows", "StoredWindow"]
 
 
 class StoreWindows(Dataset):
-    """Windows that follow one another in every recording; a rest at the end is left out.
+    """Consecutive windows of all recordings of a store; an incomplete last window is dropped.
 
-    What :meth:`SignalStore.windows <braindecode_pars.signal_store.SignalStore.windows>` returns.
+    Created by :meth:`SignalStore.windows <braindecode_pars.signal_store.SignalStore.windows>`.
     Items are float32 arrays of shape (n_chans, n_times), in volts.
 
     Parameters
     ----------
     recordings : pandas.DataFrame
-        As the store's ``recordings``.
+        Table ``recordings`` of the store.
     crops : callable
-        The store's method ``crops``.
+        Method ``crops`` of the store.
     sfreq : float
         Sampling rate in Hz.
     n_times : int
-        Samples of a window.
+        Length of a window in samples.
 
     Attributes
     ----------
     shapes : ndarray of int, shape (n_windows, 2)
-        Channels and samples of each window, known without reading.
+        Number of channels and samples of each window, known without reading.
     subjects : ndarray of object, shape (n_windows,)
-        Whom each window is of; None where that is not known.
+        Subject of each window; None when unknown.
 
     Examples
     --------
@@ -66,9 +66,10 @@ class StoreWindows(Dataset):
         self.crops = crops
         self.sfreq = sfreq
         self.n_times = n_times
-        self._stops = np.cumsum(counts)
+        self._stops = np.cumsum(counts)  # number of windows up to and including each recording
         self._n_chans = recordings["ch_names"].map(len).to_numpy()
         self._first_signal = recordings["first_signal"].to_numpy()
+        # Subject and shape of each window, from the table and without reading.
         self.subjects = np.repeat(recordings["subject"].to_numpy(dtype=object), counts)
         self.shapes = np.column_stack(
             [np.repeat(self._n_chans, counts), np.full(len(self.subjects), n_times)]
@@ -81,7 +82,7 @@ class StoreWindows(Dataset):
         return self.lazy_window(i)[:]
 
     def lazy_window(self, i: int) -> StoredWindow:
-        """Look at a window, of which only what is indexed is read.
+        """Return a view of a window. Indexing the view reads only the indexed samples.
 
         Parameters
         ----------
@@ -91,12 +92,17 @@ class StoreWindows(Dataset):
         Returns
         -------
         StoredWindow
-            ``view[channels, start:stop]`` reads these samples, float32 in volts; it has a
-            ``shape``.
+            View of the window: ``view[channels, start:stop]`` reads samples, float32 in volts.
+
+        Raises
+        ------
+        IndexError
+            When there is no window ``i``.
         """
         if not -len(self) <= i < len(self):
-            raise IndexError(f"Window {i} of {len(self)}.")
+            raise IndexError(f"Window {i} was requested; there are {len(self)} windows.")
         i %= len(self)
+        # The recording of the window, and the number of windows before this recording.
         recording = int(np.searchsorted(self._stops, i, side="right"))
         before = self._stops[recording - 1] if recording else 0
         return StoredWindow(
@@ -108,7 +114,7 @@ class StoreWindows(Dataset):
 
     @property
     def chs_info(self) -> list[dict[str, Any]]:
-        """As in ``mne.Info["chs"]``; empty where recordings differ in their channels."""
+        """Channels, as in ``mne.Info["chs"]``; empty when recordings differ in their channels."""
         montages = set(map(tuple, self.recordings["ch_names"]))
         if len(montages) > 1:
             return []
@@ -116,12 +122,12 @@ class StoreWindows(Dataset):
 
 
 class StoredWindow:
-    """A window that is still on the disk: ``window[channels, start:stop]`` reads that alone.
+    """View of a window on disk: ``window[channels, start:stop]`` reads only these samples.
 
     Attributes
     ----------
     shape : tuple of int
-        (n_chans, n_times)
+        Shape of the window, (n_chans, n_times).
     """
 
     def __init__(
@@ -137,6 +143,7 @@ class StoredWindow:
         self.shape = shape
 
     def __getitem__(self, key: Any) -> np.ndarray:
+        # Read the interval without its step, then apply the step.
         channels, times = key if isinstance(key, tuple) else (key, slice(None))
         start, stop, step = times.indices(self.shape[1])
         signals = self.first_signal + np.arange(self.shape[0])[channels]

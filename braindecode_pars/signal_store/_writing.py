@@ -1,4 +1,4 @@
-"""Making and extending a store; neither a kill nor a full disk loses what was stored."""
+"""Creation and extension of a store. A kill or a full disk does not lose stored recordings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from braindecode_pars._sampling_rate import check_same_rate, is_same_rate
-from braindecode_pars.recordings.loading import left_out_sentence
+from braindecode_pars.recordings.loading import skipped_message
 from braindecode_pars.signal_store._index import INDEX, SAMPLES, Index, StoredRecording
 from braindecode_pars.signal_store._reading import Encoded, Unusable, read_all
 from braindecode_pars.signal_store._sources import Preparation, Source, find_sources
@@ -25,7 +25,7 @@ from braindecode_pars.storage._settings import differences
 
 __all__ = ["append", "create"]
 
-#: Share of the time that may be spent on making what was stored last.
+#: Maximum share of the time that is spent on commits.
 _COMMIT_SHARE = 0.05
 
 
@@ -37,39 +37,43 @@ def create(
     dtype: str,
     **reading: Any,
 ) -> None:
-    """Make a store, or go on with one that was begun with the same arguments.
+    """Create a store, or resume the creation of one that was started with the same arguments.
 
-    Every now and then what was stored is committed, and also when an error or Ctrl-C ends it.
+    Stored recordings are committed from time to time, and when an error or Ctrl-C ends the call.
 
     Raises
     ------
     ValueError
-        When the folder holds a finished store, one that was begun with other arguments, naming
-        the difference, or something else; when no recording can be stored.
+        When no recording can be stored, or when the folder is not empty and not an unfinished
+        store. Also when its creation was started with other arguments; the message names the
+        differences.
     """
     sources = find_sources(recordings, subject)
     _check_contents(folder)
-    with _held(folder) as file:
+    with _open_locked(folder) as file:
+        # A new index, or that of an unfinished store.
         settings = {"dtype": dtype, **asdict(preparation)}
         index = Index.read(folder) if (folder / INDEX).exists() else Index(settings)
         if index.complete:
             raise ValueError(
                 f"{folder} is a finished store of {len(index.recordings)} recordings; open it "
-                "with SignalStore.open, and add recordings with its append."
+                "with SignalStore.open, and add recordings with its method append."
             )
         if index.recordings:
             _check_settings(folder, index.settings, settings)
-        else:  # whatever was tried before, nothing was stored
+        else:  # nothing is stored yet, so the settings may change
             index = Index(settings)
+        # Only recordings that are not stored yet.
         _check_same_recordings(folder, index, {source.name for source in sources})
         sources = _not_stored(folder, index, sources)
-        writer = _Writer(folder, file, index, "the same call goes on from what was stored")
-        writer.commit()
+        writer = _Writer(folder, file, index, "the same call resumes after the stored recordings")
+        writer.commit()  # an index without recordings marks the folder as a store
         try:
             _store(writer, sources, preparation, on_time=writer.commit_in_time, **reading)
             index.complete = True
             writer.commit()
         except BaseException:
+            # Also on Ctrl-C: commit what is stored, so that the next call can resume.
             index.complete = False
             with suppress(OSError):
                 writer.commit()
@@ -83,15 +87,16 @@ def append(
     sfreq: float | None,
     **reading: Any,
 ) -> None:
-    """Add recordings to a finished store: all of them, or none when it ends early.
+    """Add recordings to a finished store: all of them, or none if the call ends early.
 
     Raises
     ------
     ValueError
-        When ``sfreq`` is not the store's, when a file that was stored has changed, or no
-        recording can be stored.
+        When ``sfreq`` is not the sampling rate of the store, when a stored file has changed, or
+        when no recording can be stored.
     """
-    with _held(folder) as file:
+    with _open_locked(folder) as file:
+        # The preparation of the store.
         index = Index.read(folder)
         check_finished(folder, index)
         check_same_rate(sfreq, index.sfreq, "The recordings would be", f"the store {folder}")
@@ -99,14 +104,17 @@ def append(
         preparation = Preparation(**settings)
         if sfreq is not None:
             preparation = replace(preparation, sfreq=index.sfreq)
+        # New recordings of a dataset continue the numbers of stored and skipped recordings.
         sources = find_sources(
             recordings, subject, n_before=len(index.recordings) + len(index.skipped)
         )
-        writer = _Writer(folder, file, index, "the store is as it was")
+        writer = _Writer(folder, file, index, "the store is unchanged")
         try:
-            _store(writer, _not_stored(folder, index, sources), preparation, twice=False, **reading)
+            sources = _not_stored(folder, index, sources)
+            _store(writer, sources, preparation, may_repeat=False, **reading)
             writer.commit()
         except BaseException:
+            # Also on Ctrl-C: cut off new samples, and restore the time that the index contains.
             kept = Index.read(folder)
             file.truncate(kept.n_bytes)
             os.utime(folder / SAMPLES, ns=(time.time_ns(), kept.mtime_ns))
@@ -114,52 +122,55 @@ def append(
 
 
 def check_finished(folder: Path, index: Index) -> None:
-    """Refuse a store whose making was interrupted."""
+    """Check that the creation of a store was not interrupted."""
     if not index.complete:
         raise ValueError(
-            f"{folder} is an unfinished store: it holds {len(index.recordings)} recordings, and "
-            "its making was interrupted. Run the same SignalStore.create or command again; it "
-            "goes on from there."
+            f"{folder} is an unfinished store: its creation was interrupted after "
+            f"{len(index.recordings)} recordings. Run the same SignalStore.create or command "
+            "again; it resumes there."
         )
 
 
 def check_not_truncated(folder: Path, index: Index) -> None:
-    """Refuse a flat file that is shorter than its index says."""
+    """Check that the flat file is not shorter than its index states."""
     n_bytes = (folder / SAMPLES).stat().st_size
     if n_bytes < index.n_bytes:
         raise ValueError(
-            f"{folder / SAMPLES} is truncated: it has {n_bytes} bytes, and {INDEX} says "
-            f"{index.n_bytes}. Copy it again, or make the store again."
+            f"{folder / SAMPLES} is truncated: it has {n_bytes} bytes, but {INDEX} expects "
+            f"{index.n_bytes}. Copy it again, or create the store again."
         )
 
 
 class _Writer:
-    """Appends to the flat file and keeps the index behind it.
+    """Append recordings to the flat file and to the index.
 
     Parameters
     ----------
     folder : Path
+        Folder of the store.
     file : FileIO
-        The flat file, locked.
+        Flat file, locked.
     index : Index
-        Of what the file holds; anything behind that is overwritten or cut off.
-    kept : str
-        What becomes of the store where the disk is full, for the message.
+        Index of the recordings in the file. Bytes after these recordings are overwritten or cut
+        off.
+    after_error : str
+        State of the store after an error, for the message.
     """
 
-    def __init__(self, folder: Path, file: FileIO, index: Index, kept: str):
+    def __init__(self, folder: Path, file: FileIO, index: Index, after_error: str):
         self.folder = folder
         self.file = file
         self.index = index
-        self.kept = kept
+        self.after_error = after_error
         self.n_bytes = index.n_bytes
         self._committed_at = self._cost = 0.0
         check_not_truncated(folder, index)
         file.seek(self.n_bytes)
 
     def add(self, source: Source, encoded: Encoded) -> None:
-        """Append a recording."""
-        with self._told():
+        """Append a recording. It is permanent only after the next commit."""
+        with self._short_errors():
+            # Unbuffered files may write only a part.
             unwritten = memoryview(encoded.stored.reshape(-1).view(np.uint8))
             while unwritten:
                 unwritten = unwritten[self.file.write(unwritten) :]
@@ -180,10 +191,10 @@ class _Writer:
         self.n_bytes += encoded.stored.nbytes
 
     def commit(self) -> None:
-        """Make everything that was added last: samples first, then the index that names them."""
+        """Make all added recordings permanent: first the samples, then the index."""
         start = time.monotonic()
-        with self._told():
-            self.file.truncate(self.n_bytes)  # of what a kill or a full disk left behind that
+        with self._short_errors():
+            self.file.truncate(self.n_bytes)  # cuts off what a kill or a full disk left
             os.fsync(self.file.fileno())
             self.index.n_bytes = self.n_bytes
             self.index.mtime_ns = os.fstat(self.file.fileno()).st_mtime_ns
@@ -192,17 +203,19 @@ class _Writer:
         self._cost = self._committed_at - start
 
     def commit_in_time(self) -> None:
-        """Commit where that has not been done for so long that it costs little."""
+        """Commit if the last commit was long ago compared with the duration of a commit."""
         if self._cost < _COMMIT_SHARE * (time.monotonic() - self._committed_at):
             self.commit()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _short_errors(self) -> Iterator[None]:
+        """Add the folder and the state of the store to an OSError."""
         try:
             yield
         except OSError as error:
             raise type(error)(
-                error.errno, f"{self.folder} cannot be written ({error.strerror}); {self.kept}"
+                error.errno,
+                f"{self.folder} cannot be written ({error.strerror}); {self.after_error}",
             ) from error
 
 
@@ -215,15 +228,30 @@ def _store(
     on_error: str,
     verbose: int,
     on_time: Callable[[], None] = lambda: None,
-    twice: bool = True,
+    may_repeat: bool = True,
 ) -> None:
-    """Read the recordings and add them one after another; those that are left out are named.
+    """Read recordings and add them one after another; warn about skipped recordings.
 
-    ``twice`` is whether one may be there already, under another name.
+    Parameters
+    ----------
+    writer : _Writer
+        Writer of the store.
+    sources : list of Source
+        Recordings to read.
+    preparation : Preparation
+        Preparation of the recordings.
+    n_jobs, on_error, verbose
+        As in :meth:`SignalStore.create`.
+    on_time : callable
+        Function that is called after each recording.
+    may_repeat : bool
+        Whether samples may be stored again under another name. If False, such a recording is
+        skipped.
     """
     index = writer.index
-    known = {} if twice else {_content(recording): recording.name for recording in index.recordings}
-    left_out = []
+    # Names of stored recordings by content.
+    stored = {} if may_repeat else {_content(r): r.name for r in index.recordings}
+    skipped = []
     with closing(read_all(sources, preparation, index.settings["dtype"], n_jobs)) as results:
         bar = tqdm(
             zip(sources, results, strict=True),
@@ -234,28 +262,28 @@ def _store(
         )
         for source, result in bar:
             result = _of_one_rate(result, index)
-            if isinstance(result, Encoded) and _content(result) in known:
-                name = known[_content(result)]
-                result = Unusable(f"it is stored already, as {name}.", tolerable=True)
+            if isinstance(result, Encoded) and _content(result) in stored:
+                name = stored[_content(result)]
+                result = Unusable(f"it is already stored as {name}.", always_skip=True)
             if isinstance(result, Encoded):
                 writer.add(source, result)
-            elif on_error == "raise" and not result.tolerable:
+            elif on_error == "raise" and not result.always_skip:
                 raise ValueError(
-                    f"{source.told} cannot be used: {result.why} (on_error='warn' leaves such "
-                    f"recordings out; {writer.kept}.)"
+                    f"{source.label} cannot be used: {result.reason} (on_error='warn' skips such "
+                    f"recordings; {writer.after_error}.)"
                 )
             else:
-                index.skipped[source.name] = result.why
-                left_out.append(f"{source.told}: {result.why}")
+                index.skipped[source.name] = result.reason
+                skipped.append(f"{source.label}: {result.reason}")
             on_time()
-    if left_out:
-        warnings.warn(left_out_sentence(left_out, len(sources)), stacklevel=4)
+    if skipped:
+        warnings.warn(skipped_message(skipped, len(sources)), stacklevel=4)
     if not index.recordings:
         raise ValueError(f"None of {len(sources)} recordings could be stored.")
 
 
 def _of_one_rate(result: Encoded | Unusable, index: Index) -> Encoded | Unusable:
-    """The first recording says what the rate of all is."""
+    """Check the sampling rate of a recording; the first recording sets the rate of the store."""
     if isinstance(result, Unusable):
         return result
     if index.sfreq is None:
@@ -263,28 +291,28 @@ def _of_one_rate(result: Encoded | Unusable, index: Index) -> Encoded | Unusable
     if is_same_rate(result.sfreq, index.sfreq):
         return result
     return Unusable(
-        f"it is sampled at {result.sfreq:g} Hz, the recordings before it at {index.sfreq:g} Hz; "
-        "pass sfreq= to resample them to one rate."
+        f"it is sampled at {result.sfreq:g} Hz, earlier recordings at {index.sfreq:g} Hz; pass "
+        "sfreq= to resample all recordings to one rate."
     )
 
 
 def _content(recording: Encoded | StoredRecording) -> tuple:
-    """What two recordings of the same samples have in common."""
+    """Return a key that is equal for recordings with the same samples and channels."""
     scale, offset = (tuple(map(float, map(str, v))) for v in (recording.scale, recording.offset))
     return recording.checksum, tuple(recording.ch_names), scale, offset
 
 
 def _shortest(values: np.ndarray) -> list[float]:
-    """Numbers of single precision with no more digits than they need."""
+    """Convert single-precision numbers to floats with the fewest digits, for a short index."""
     return [float(str(value)) for value in values]
 
 
 @contextmanager
-def _held(folder: Path) -> Iterator[FileIO]:
-    """The flat file, opened for writing by one process only."""
+def _open_locked(folder: Path) -> Iterator[FileIO]:
+    """Lock the folder and open the flat file for writing."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
-    told = f"{folder} is being written by another process; wait until it is done."
-    with locked(folder, told):
+    message = f"Another process is writing {folder}; wait until it has finished."
+    with locked(folder, message):
         remove_leftovers(folder)
         descriptor = os.open(folder / SAMPLES, flags, 0o666)
         with open(descriptor, "r+b", buffering=0) as file:
@@ -292,33 +320,34 @@ def _held(folder: Path) -> Iterator[FileIO]:
 
 
 def _check_contents(folder: Path) -> None:
-    """A folder may be new, empty, or hold a store; of a kill at the very beginning, no sample."""
+    """Check that a folder is new, empty or a store."""
     if not folder.exists() or (folder / INDEX).exists():
         return
+    # A process that was killed at the very beginning leaves a lock and an empty file of samples.
     samples = folder / SAMPLES
     foreign = [file for file in folder.iterdir() if file != samples and not is_leftover(file)]
     if foreign or (samples.exists() and samples.stat().st_size):
-        raise ValueError(f"{folder} is not empty and no store; name an empty folder.")
+        raise ValueError(f"{folder} is not empty and not a store; pass an empty or new folder.")
 
 
 def _check_settings(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
     found = differences(before, now)
     if found:
         raise ValueError(
-            f"{folder} was begun with other settings: {'; '.join(found)}. Name another folder, or "
-            "put the arguments back to go on with this one."
+            f"The store {folder} was started with other settings: {'; '.join(found)}. Pass another "
+            "folder, or the earlier settings to resume."
         )
 
 
 def _not_stored(folder: Path, index: Index, sources: list[Source]) -> list[Source]:
-    """The recordings that are still to be stored; those that were must not have changed."""
+    """Return recordings that are not stored yet; check that stored ones have not changed."""
     stored = {recording.name: recording for recording in index.recordings}
     for source in sources:
-        known = stored.get(source.name)
-        if known and (known.source, known.description) != (source.state, source.description):
+        earlier = stored.get(source.name)
+        if earlier and (earlier.source, earlier.description) != (source.state, source.description):
             raise ValueError(
-                f"{source.told} is not what was stored in {folder} under its name; name another "
-                "folder to store it as it is now."
+                f"{source.label} has changed since it was stored in {folder}; pass another folder "
+                "to store the new version."
             )
     return [source for source in sources if source.name not in stored]
 
@@ -327,6 +356,6 @@ def _check_same_recordings(folder: Path, index: Index, given: set[str]) -> None:
     foreign = [recording.name for recording in index.recordings if recording.name not in given]
     if foreign:
         raise ValueError(
-            f"{folder} was begun with other recordings: {foreign[0]} is stored in it and is not "
-            "among those given. Name another folder, or give the same recordings again."
+            f"The store {folder} was started with other recordings: it contains {foreign[0]}, "
+            "which is not in recordings. Pass another folder, or the earlier recordings."
         )

@@ -1,7 +1,8 @@
-"""What is kept on disk: files that are there as a whole or not at all, JSON, and tensors.
+"""Files on disk: atomic writing, JSON, settings and tensors.
 
-``_atomic`` writes, ``_json`` and ``_settings`` turn values into text and compare them, ``_tensors``
-loads weights and reports what was loaded, ``_hub`` finds the folder of a model.
+``_atomic`` writes a file completely or not at all. ``_json`` converts values to JSON and back,
+``_settings`` compares settings, ``_tensors`` loads weights and reports which were loaded, and
+``_hub`` finds the folder of a pretrained model.
 """
 
 from braindecode_pars.storage._tensors import LoadReport

@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all, whenever the machine stops; locked folders."""
+"""Atomic writing of files, which also survives a crash or a loss of power; locks on folders."""
 
 from __future__ import annotations
 
@@ -26,26 +26,28 @@ _LOCK = ".lock"
 
 @contextmanager
 def written_aside(folder: Path) -> Iterator[Path]:
-    """Write files into a temporary folder, then put all of them in their places, or none.
+    """Write files into a temporary folder, then move all of them into a folder, or none.
 
-    A reader never sees half a file. Several processes may write into one folder at once.
+    A reader never sees an incomplete file. Several processes may write into the same folder at the
+    same time.
 
     Parameters
     ----------
     folder : Path
-        Where the files belong; made when it does not exist.
+        Folder of the files; created when it does not exist.
 
     Yields
     ------
     Path
-        An empty folder. The files in it at the end replace those of the same names in ``folder``.
+        An empty temporary folder. At the end, the files in it replace the files of the same names
+        in ``folder``.
 
     Raises
     ------
     OSError
-        When they cannot be written; what ``folder`` held before is unchanged.
+        When the files cannot be written; the previous content of ``folder`` is unchanged.
     """
-    told = folder
+    target = folder  # of the error message
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=_ASIDE, dir=folder) as temporary:
@@ -53,35 +55,36 @@ def written_aside(folder: Path) -> Iterator[Path]:
             new.mkdir()
             old.mkdir()
             yield new
-            # What describes the others comes last: where it is, all of it is.
-            names = [file.name for file in sorted(new.iterdir(), key=_describes)]
-            told = folder / names[0] if len(names) == 1 else folder
+            # JSON files describe the other files. They are moved last, so a reader that finds one
+            # also finds the files that it describes.
+            names = [file.name for file in sorted(new.iterdir(), key=_json_last)]
+            target = folder / names[0] if len(names) == 1 else folder
             for name in names:
                 _sync(new / name)
             _exchange(folder, new, old, names)
-        with suppress(OSError):  # some systems cannot open or sync a folder
+        with suppress(OSError):  # some systems cannot open a folder or sync it
             _sync(folder)
     except OSError as error:
         raise type(error)(
             error.errno,
-            f"{told} cannot be written ({error.strerror}); what was there before is unchanged",
+            f"{target} cannot be written ({error.strerror}); its previous content is unchanged",
         ) from error
 
 
 def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write several files that belong together, all of them or none.
+    """Write several files of a folder, all of them or none.
 
     Parameters
     ----------
     folder : Path
-        Made when it does not exist.
+        Folder of the files; created when it does not exist.
     contents : mapping of str to bytes
-        By file name.
+        Content of each file, by file name.
 
     Raises
     ------
     OSError
-        When they cannot be written; what the folder held before is unchanged.
+        When the files cannot be written; the previous content of the folder is unchanged.
     """
     with written_aside(folder) as aside:
         for name, content in contents.items():
@@ -89,27 +92,29 @@ def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def replace_file(path: Path, content: bytes | str) -> None:
-    """Write one file, as a whole or not at all; text is written as UTF-8.
+    """Write one file completely or not at all; text is encoded as UTF-8.
 
     Raises
     ------
     OSError
-        When it cannot be written; what was there before is unchanged.
+        When the file cannot be written; its previous content is unchanged.
     """
     content = content.encode() if isinstance(content, str) else content
     replace_files(path.parent, {path.name: content})
 
 
 def _exchange(folder: Path, new: Path, old: Path, names: list[str]) -> None:
-    """Put all new files in the place of the old ones, or none."""
+    """Replace all old files by the new ones, or none."""
     try:
+        # Copies of the old files, to undo an exchange that fails in the middle.
         for name in names:
-            if len(names) > 1:  # one rename is atomic, and needs no copy to undo it
+            if len(names) > 1:  # a single rename is atomic and needs no copy
                 with suppress(FileNotFoundError):
                     shutil.copy2(folder / name, old / name)
         for name in names:
             os.replace(new / name, folder / name)
     except BaseException:
+        # Undo: restore old files, remove new ones that replaced nothing.
         for name in names:
             if (new / name).exists():
                 continue  # not exchanged yet
@@ -120,12 +125,12 @@ def _exchange(folder: Path, new: Path, old: Path, names: list[str]) -> None:
         raise
 
 
-def _describes(file: Path) -> tuple[bool, str]:
+def _json_last(file: Path) -> tuple[bool, str]:
     return file.suffix == ".json", file.name
 
 
 def _sync(path: Path) -> None:
-    """Make a file, or the names in a folder, survive a loss of power."""
+    """Flush a file, or the list of names in a folder, to disk, so that it survives a power loss."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -134,27 +139,27 @@ def _sync(path: Path) -> None:
 
 
 @contextmanager
-def locked(folder: Path, told: str) -> Iterator[None]:
-    """Keep other processes from writing into a folder; a process that is killed releases it.
+def locked(folder: Path, message: str) -> Iterator[None]:
+    """Lock a folder against other writers. The lock of a killed process is released.
 
     Parameters
     ----------
     folder : Path
-        Made when it does not exist; keeps an empty file ``.lock``.
-    told : str
-        What to say when another process has it.
+        Folder to lock; created when it does not exist. An empty file ``.lock`` stays in it.
+    message : str
+        Error message when another process holds the lock.
 
     Raises
     ------
     BlockingIOError
-        When another process has locked it.
+        When another process holds the lock.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / _LOCK)
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        raise BlockingIOError(told) from None
+        raise BlockingIOError(message) from None
     try:
         yield
     finally:
@@ -162,11 +167,11 @@ def locked(folder: Path, told: str) -> Iterator[None]:
 
 
 def is_leftover(file: Path) -> bool:
-    """Whether a file is a lock, or what a killed process has left aside."""
+    """Whether a file is a lock, or a temporary folder of a killed process."""
     return file.name == _LOCK or file.name.startswith(_ASIDE)
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes have left aside. Call it while the folder is locked."""
+    """Remove temporary folders of killed processes. The caller must hold the lock."""
     for aside in folder.glob(f"{_ASIDE}*"):
         shutil.rmtree(aside, ignore_errors=True)

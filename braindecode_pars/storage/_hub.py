@@ -1,4 +1,4 @@
-"""Where a pretrained model's files are: a folder, or a model on the Hugging Face Hub."""
+"""Folder of a pretrained model, local or downloaded from the Hugging Face Hub."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ FILES = ["*.json", "*.safetensors"]
 
 
 def model_folder(source: str | Path, *, download: bool = False, **options: Any) -> Path:
-    """Find the folder of a pretrained model.
+    """Return the folder of a pretrained model; download the model if requested.
 
     Parameters
     ----------
     source : str | Path
-        A folder; ``"hf://owner/name"`` or ``"hf://owner/name@revision"``, which is downloaded
-        from the Hugging Face Hub unless it has been before; or ``"owner/name"``, which is only
-        looked for among what has been downloaded before.
+        Path of a folder, or name of a model on the Hugging Face Hub. ``"hf://owner/name"`` and
+        ``"hf://owner/name@revision"`` are downloaded unless they are in the local cache of the
+        Hub. ``"owner/name"`` is searched for in this cache only.
     download : bool
-        Download ``"owner/name"`` too.
+        Whether ``"owner/name"`` is downloaded too.
     **options
-        Of ``huggingface_hub.snapshot_download``, such as ``revision`` or ``cache_dir``.
+        Options of ``huggingface_hub.snapshot_download``, such as ``revision`` or ``cache_dir``.
 
     Returns
     -------
     Path
-        A folder that exists.
+        An existing folder.
 
     Raises
     ------
     FileNotFoundError
-        When there is no such folder or model.
+        When the folder or model does not exist, or cannot be downloaded.
     ImportError
-        When a download is asked for and ``huggingface_hub`` is not installed.
+        When a download is requested and ``huggingface_hub`` is not installed.
 
     Examples
     --------
@@ -46,17 +46,19 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     True
     >>> model_folder("hf://owner/name@main")  # doctest: +SKIP
     """
+    # A folder is returned as it is.
     folder = Path(source)
     if folder.is_dir():
         return folder
     if folder.exists():
-        raise FileNotFoundError(f"{source} is a file; give the folder it lies in.")
+        raise FileNotFoundError(f"{source} is a file; pass the folder that contains it.")
+    # Anything else may be the name of a model on the Hub.
     name = str(source)
     download = download or name.startswith(PREFIX)
     repo_id, _, revision = name.removeprefix(PREFIX).partition("@")
     if not re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", repo_id):
         raise FileNotFoundError(
-            f"{source} is not the folder of a pretrained encoder: there is no such folder."
+            f"{source} is not the folder of a pretrained encoder: the folder does not exist."
         )
     options = {"local_files_only": not download, **options}
     if revision:
@@ -69,14 +71,15 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
                 f"{source} needs huggingface_hub; install it with: pip install huggingface_hub"
             ) from error
         raise FileNotFoundError(f"{source} is not the folder of a pretrained encoder.") from None
+    # Without a download, the model must be in the local cache of the Hub.
     try:
         found = snapshot_download(repo_id, allow_patterns=FILES, **options)
-    except Exception as error:  # of the hub, of the network; many kinds
+    except Exception as error:  # the Hub and the network raise many types of errors
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise FileNotFoundError(
             f"{source} could not be downloaded: {reason}"
             if download
-            else f"{source} is not the folder of a pretrained encoder, nor a model downloaded from "
-            f"the Hugging Face Hub before; {PREFIX}{source} downloads it."
+            else f"{source} is neither the folder of a pretrained encoder nor a downloaded model "
+            f"of the Hugging Face Hub; to download it, pass {PREFIX}{source}."
         ) from error
     return Path(found)

@@ -1,4 +1,4 @@
-"""Values as JSON, and back."""
+"""Conversion of values to JSON and back."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ __all__ = ["as_read", "plain", "read_json", "to_json"]
 
 
 def plain(value: Any) -> Any:
-    """Convert one value to what JSON knows.
+    """Convert one value to a type that JSON supports.
 
-    NumPy scalars become numbers, missing values (NaN, NA) None, anything else its text.
+    NumPy scalars become Python numbers. Missing values (NaN, NA) become None. Any other object
+    becomes its ``str``.
 
     Parameters
     ----------
     value : Any
-        Not a list or dict.
+        Value to convert; not a list or dict.
 
     Returns
     -------
     bool | int | float | str | None
+        Converted value.
     """
     value = value.item() if hasattr(value, "item") else value
     if value is None or isinstance(value, (bool, int, str)):
@@ -37,12 +39,12 @@ def plain(value: Any) -> Any:
 
 
 def to_json(value: Any) -> str:
-    """Write lists, dicts and values as indented JSON that ends with a line break."""
+    """Return lists, dicts and values as indented JSON that ends with a line break."""
     return json.dumps(value, indent=2, default=plain) + "\n"
 
 
 def as_read(value: Any) -> Any:
-    """Convert to what comes back from JSON, to compare it with what was read."""
+    """Convert to JSON and back, to compare a value with one that was read from a file."""
     return json.loads(to_json(value))
 
 
@@ -52,24 +54,24 @@ def read_json(path: Path) -> dict[str, Any]:
     Parameters
     ----------
     path : Path
-        The file.
+        Path of the file.
 
     Returns
     -------
     dict
-        What it holds.
+        Content of the file.
 
     Raises
     ------
     FileNotFoundError
-        When there is no such file.
+        When the file does not exist.
     ValueError
-        When the file is damaged or something else.
+        When the file is damaged, or does not contain a JSON object.
     """
     try:
-        described = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # of JSON or of UTF-8
-        raise ValueError(f"{path} is damaged or no JSON file: {error}.") from error
-    if not isinstance(described, dict):
-        raise ValueError(f"{path} holds a {type(described).__name__}, not a JSON object.")
-    return described
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # invalid JSON or invalid UTF-8
+        raise ValueError(f"{path} is damaged or not a JSON file: {error}.") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} contains a {type(content).__name__}, not a JSON object.")
+    return content

@@ -1,4 +1,4 @@
-"""The one comparison of the settings that a folder was made with."""
+"""Comparison of settings, such as those stored in a folder with those of a new call."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ __all__ = ["differences"]
 def differences(
     before: Mapping[str, Any], now: Mapping[str, Any], *, ignore: Collection[str] = ()
 ) -> list[str]:
-    """Describe what is not the same in two sets of settings, one clause each.
+    """Return the differences between two sets of settings as phrases for a message.
 
     Parameters
     ----------
     before : mapping
-        As it was read from JSON.
+        Stored settings, as read from JSON.
     now : mapping
-        As it would be written.
+        New settings.
     ignore : collection of str
-        Entries on which nothing depends.
+        Names of settings that may differ.
 
     Returns
     -------
     list of str
-        Such as "lr is 0.001, was 0.0001".
+        One phrase per difference, for example "lr is 0.001, was 0.0001".
 
     Examples
     --------
@@ -35,6 +35,7 @@ def differences(
     >>> differences({"lr": 0.1, "task": {"name": "pars"}}, {"lr": 0.2, "task": {"name": "mae"}})
     ['lr is 0.2, was 0.1', "task.name is 'mae', was 'pars'"]
     """
+    # Both as JSON values, so that tuples equal lists and NumPy numbers equal Python numbers.
     before, now = (
         {name: value for name, value in settings.items() if name not in ignore}
         for settings in (as_read(before), as_read(now))
@@ -43,13 +44,14 @@ def differences(
 
 
 def _differences(before: Any, now: Any, path: str) -> Iterator[str]:
+    # Only values that differ are named, by their path: "task.name", "channels[2]".
     if isinstance(before, Mapping) and isinstance(now, Mapping):
         for name in dict.fromkeys([*now, *before]):
             inner = f"{path}.{name}" if path else str(name)
             if name not in before:
-                yield f"{inner} is {_short(now[name])}, was not there"
+                yield f"{inner} is {_short(now[name])}, was not set"
             elif name not in now:
-                yield f"{inner} is not there, was {_short(before[name])}"
+                yield f"{inner} is not set, was {_short(before[name])}"
             else:
                 yield from _differences(before[name], now[name], inner)
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):

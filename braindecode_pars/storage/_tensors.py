@@ -1,4 +1,4 @@
-"""Tensors on disk as safetensors, loaded with a report, and what describes them as JSON."""
+"""Tensors in safetensors files, with JSON files that describe them and a report on loading."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__ = ["LoadReport", "load_tensors", "read_tensors", "write_folder"]
 
 @dataclass(frozen=True)
 class LoadReport:
-    """What became of a module's tensors and of those in a file.
+    """Report on which tensors of a module were loaded from a file.
 
     Attributes
     ----------
     loaded : tuple of str
-        Tensors of the module that were found in the file.
+        Tensors of the module that were loaded.
     missing : tuple of str
-        Those that were not; they keep the values they had.
+        Tensors of the module that are not in the file; their values are unchanged.
     reshaped : tuple of str
-        Those that the file has in another shape; they keep the values they had.
+        Tensors of the module that have another shape in the file; their values are unchanged.
     unexpected : tuple of str
-        Tensors of the file that the module does not have.
+        Tensors of the file that are not in the module.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class LoadReport:
 
     @property
     def complete(self) -> bool:
-        """Whether module and file have the same tensors."""
+        """Whether all tensors of the module and of the file were loaded."""
         return not (self.missing or self.reshaped or self.unexpected)
 
     def __str__(self) -> str:
@@ -74,24 +74,24 @@ def load_tensors(
     Parameters
     ----------
     module : nn.Module
-        What gets the tensors.
+        Module whose tensors are replaced.
     tensors : dict of str to Tensor
-        By their names in the module's ``state_dict``.
+        New tensors, by their names in the module's ``state_dict``.
     source : Any
-        Where they come from, for the message.
+        Origin of the tensors, for the error message.
     strict : bool
-        Refuse anything but an exact match. False loads what fits.
+        Whether names and shapes must all match. If False, the matching tensors are loaded.
 
     Returns
     -------
     LoadReport
-        What was loaded and what was not.
+        Names of the tensors that were loaded, and of those that were not.
 
     Raises
     ------
     ValueError
-        When tensors are missing, of another shape or unexpected; without ``strict`` when none
-        fits.
+        With ``strict``, when tensors are missing, unexpected or of another shape; without it, when
+        no tensor matches.
 
     Examples
     --------
@@ -102,6 +102,7 @@ def load_tensors(
     >>> print(load_tensors(nn.Linear(2, 1), tensors, "a dict", strict=False))
     1 of 2 tensors loaded; 1 missing (such as bias)
     """
+    # A tensor matches when the module has one of the same name and shape.
     expected = {name: value.shape for name, value in module.state_dict().items()}
     fits = {n: t for n, t in tensors.items() if n in expected and t.shape == expected[n]}
     report = LoadReport(
@@ -111,11 +112,11 @@ def load_tensors(
         unexpected=tuple(name for name in tensors if name not in expected),
     )
     if not report.loaded or (strict and not report.complete):
-        advice = "" if not report.loaded else "; strict=False loads what fits"
+        advice = "" if not report.loaded else "; strict=False loads the matching tensors"
         raise ValueError(
-            f"{source} does not hold the {type(module).__name__} it describes: {report}{advice}."
+            f"The tensors of {source} do not match the {type(module).__name__}: {report}{advice}."
         )
-    module.load_state_dict(fits, strict=False)
+    module.load_state_dict(fits, strict=False)  # the report above replaces torch's own check
     return report
 
 
@@ -125,19 +126,19 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     Parameters
     ----------
     path : Path
-        The file.
+        Path of the file.
 
     Returns
     -------
     dict of str to Tensor
-        On the CPU.
+        Tensors by name, on the CPU.
 
     Raises
     ------
     FileNotFoundError
-        When there is no such file.
+        When the file does not exist.
     ValueError
-        When the file is damaged or something else.
+        When the file is damaged, or not a safetensors file.
 
     Examples
     --------
@@ -153,7 +154,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     try:
         return safetensors.torch.load_file(path)
     except SafetensorError as error:
-        raise ValueError(f"{path} is damaged or no safetensors file: {error}.") from error
+        raise ValueError(f"{path} is damaged or not a safetensors file: {error}.") from error
 
 
 def write_folder(
@@ -162,19 +163,19 @@ def write_folder(
     tensors: Mapping[str, Mapping[str, Tensor]],
     described: Mapping[str, Mapping[str, Any]],
 ) -> Path:
-    """Write safetensors and JSON files into a folder.
+    """Write safetensors and JSON files into a folder, all of them or none.
 
-    All are written aside first and then renamed: a reader never sees half a file, and a full
-    disk leaves what was there.
+    The files are first written into a temporary folder and then renamed. A reader never sees an
+    incomplete file, and a full disk leaves the previous files unchanged.
 
     Parameters
     ----------
     folder : path
-        Made when it does not exist.
+        Folder of the files; created when it does not exist.
     tensors : dict of str to dict of str to Tensor
-        Tensors by name, by the name of their file.
+        Content of each safetensors file, by file name: tensors by name.
     described : dict of str to dict
-        JSON objects by the name of their file.
+        Content of each JSON file, by file name.
 
     Returns
     -------
@@ -184,9 +185,9 @@ def write_folder(
     Raises
     ------
     ValueError
-        When a tensor is not finite.
+        When a tensor contains NaN or infinite values.
     OSError
-        When the folder cannot be written; what it held before is unchanged.
+        When the files cannot be written; the previous content of the folder is unchanged.
 
     Examples
     --------
@@ -203,12 +204,15 @@ def write_folder(
     ['a.json', 'a.safetensors']
     """
     folder = Path(folder)
+    # The content of all files, before any of them is written.
     contents: dict[str, bytes] = {}
     for name, values in tensors.items():
         values = {key: value.detach().cpu().contiguous() for key, value in values.items()}
         bad = [key for key, value in values.items() if not value.isfinite().all()]
         if bad:
-            raise ValueError(f"{bad[0]} has weights that are not finite, not worth keeping.")
+            raise ValueError(
+                f"{bad[0]} contains NaN or infinite values, so the model is not saved."
+            )
         contents[name] = safetensors.torch.save(values)
     for name, value in described.items():
         contents[name] = to_json(value).encode()

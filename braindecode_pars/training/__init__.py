@@ -1,8 +1,12 @@
-"""What every training in this package shares, whatever it trains.
+"""Parts that pretraining and fine-tuning share.
 
-``_device`` and ``_seeding`` say where and with which random draws, ``_precision`` in which
-arithmetic, ``_schedule`` at which learning rate, ``_weight_decay`` on which weights, ``_failures``
-what ends it, ``_progress`` and ``_history`` what is shown and kept of it.
+- ``_device``: choice of the device.
+- ``_seeding``: random draws that follow a seed.
+- ``_precision``: bfloat16, compilation and TF32.
+- ``_schedule``: learning rate of each step.
+- ``_weight_decay``: weights that decay.
+- ``_failures``: errors after Ctrl-C or a NaN loss.
+- ``_progress`` and ``_history``: progress bar and table of losses.
 """
 
 from braindecode_pars.training._failures import NoSilentFailure

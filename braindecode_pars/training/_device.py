@@ -1,4 +1,4 @@
-"""Where to compute: by name, or whatever there is."""
+"""Choice of the torch device."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ __all__ = ["find_device"]
 
 
 def find_device(name: str | torch.device) -> torch.device:
-    """A device that can be used here; ``"auto"`` takes CUDA, then MPS, then the CPU.
+    """Return a usable device; ``"auto"`` chooses CUDA, then MPS, then the CPU.
 
     Raises
     ------
     ValueError
-        When the device does not exist here.
+        When the device cannot be used on this machine.
     """
     if name != "auto":
+        # Only an allocation shows that a device works; torch.device accepts absent ones.
         try:
             device = torch.empty(0, device=name).device
             if device.type == "meta":
-                raise TypeError("it holds no numbers")
+                raise TypeError("it stores no data")
             return device
         except (RuntimeError, AssertionError, TypeError) as error:
             raise ValueError(
                 f"device={name!r} cannot be used here ({str(error).splitlines()[0]}); "
-                "device='auto' takes what there is."
+                "use device='auto' to choose an available device."
             ) from error
     if torch.cuda.is_available():
         return torch.device("cuda")

@@ -1,4 +1,4 @@
-"""Training that neither swallows Ctrl-C nor trains on after a loss of NaN."""
+"""Errors after Ctrl-C or a NaN loss, which skorch ignores."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ __all__ = ["NoSilentFailure"]
 
 
 class NoSilentFailure:
-    """Mixin for skorch nets: neither Ctrl-C nor a loss of NaN goes unnoticed.
+    """Mixin for skorch nets that raises an error after Ctrl-C or a NaN loss.
 
-    skorch swallows Ctrl-C, and whoever waits for the net (a pipeline, a cross-validation) would
-    go on with half-trained weights. Here training ends in good order, and it is raised again.
+    skorch catches Ctrl-C and returns. A pipeline or a cross-validation would then continue with a
+    partly trained net. This mixin lets skorch end training, with its callbacks, and then raises
+    KeyboardInterrupt again.
 
     Raises
     ------
     KeyboardInterrupt
-        From ``fit``, after Ctrl-C; the net keeps what it has learned.
+        From ``fit``, after Ctrl-C. The net keeps its current weights.
     ValueError
         From ``fit``, when the training loss is NaN or infinite.
 
@@ -52,11 +53,12 @@ class NoSilentFailure:
         try:
             return super().fit_loop(*args, **kwargs)
         except KeyboardInterrupt:
+            # partial_fit of skorch catches this error, so it is remembered here.
             self.interrupted_ = not self._stopped_early()
             raise
 
     def _stopped_early(self) -> bool:
-        """Whether skorch's EarlyStopping has ended training, which it does by KeyboardInterrupt."""
+        """Return whether EarlyStopping of skorch raised the KeyboardInterrupt."""
         return any(
             isinstance(callback, EarlyStopping) and callback.misses_ == callback.patience
             for _, callback in self.callbacks_

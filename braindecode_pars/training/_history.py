@@ -1,4 +1,4 @@
-"""The losses of a training as a table."""
+"""Training history as a table."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["history_frame", "history_row"]
 
 
 def history_row(row: Mapping[str, Any]) -> dict[str, float]:
-    """The epoch and the losses in a row of a skorch history."""
+    """Return the epoch and the losses in a row of a skorch history."""
     kept = {"epoch", *loss_columns(row)}
     return {name: value for name, value in row.items() if name in kept}
 
 
 def history_frame(phases: Mapping[str, Sequence[Mapping[str, Any]]]) -> pd.DataFrame:
-    """One row an epoch: ``phase``, ``epoch``, the losses, and those of a task's parts."""
+    """Return one row per epoch: ``phase``, ``epoch``, losses, and losses of a task's parts."""
     rows = [
         {"phase": phase, **history_row(row)} for phase, history in phases.items() for row in history
     ]

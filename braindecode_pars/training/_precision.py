@@ -1,4 +1,4 @@
-"""What makes a skorch net fast on a device that can: bfloat16, a compiled encoder, TF32."""
+"""Faster training of skorch nets: bfloat16, a compiled encoder, TF32."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ __all__ = ["Precision"]
 class Precision:
     """Mixin for skorch nets whose module has a PatchEncoder as ``encoder``.
 
-    On CUDA, AdamW is the fused one, and matrix products in float32 round their factors to TF32
-    while the net is trained; so do those of the decoder of pairs, which is never in bfloat16.
+    On CUDA, AdamW uses its fused implementation, and float32 matrix products use TF32 during
+    training. TF32 also applies to the pair decoder, which never runs in bfloat16.
 
     Parameters
     ----------
     precision : "float32" | "bfloat16"
-        Of the arithmetic (torch's autocast); weights, gradients, optimizer and losses are float32
-        in both.
+        Precision of the forward pass (torch's autocast). Weights, gradients, optimizer state and
+        losses are always float32.
     compile : bool
-        Compile the encoder, where the time goes, in place: the weights keep their names, and
-        random draws stay outside. The first steps then take up to a minute.
+        Whether to compile the encoder, which takes most of the computing time. Compilation is in
+        place: weights keep their names, and random draws stay outside the compiled code. The first
+        steps then take up to a minute.
     *args, **kwargs
-        Of the skorch net.
+        Arguments of the skorch net.
 
     Raises
     ------
@@ -50,7 +51,7 @@ class Precision:
         self,
         *args: Any,
         precision: str = "float32",
-        compile: bool = False,  # noqa: A002 skorch's name
+        compile: bool = False,  # noqa: A002  the name is skorch's
         **kwargs: Any,
     ):
         self.precision = precision
@@ -58,8 +59,8 @@ class Precision:
 
     @property
     def compute_device(self) -> torch.device:
-        """Where training takes place."""
-        if self.device is None:  # skorch then leaves the module where it is
+        """Device of the training."""
+        if self.device is None:  # skorch then does not move the module
             return next(self.module_.parameters()).device
         return torch.device(self.device)
 
@@ -69,6 +70,7 @@ class Precision:
             raise ValueError(f"precision must be 'float32' or 'bfloat16', got {self.precision!r}.")
 
     def torch_compile(self, module: Any, name: str) -> Any:
+        # skorch would compile the whole module, and with it the random draws.
         if self.compile and name == "module":
             module.encoder.compile(**self.get_params_for("compile"))
         return module
@@ -86,16 +88,18 @@ class Precision:
     def infer(self, *args: Any, **kwargs: Any) -> Any:
         enabled = self.precision == "bfloat16"
         with torch.autocast(self.compute_device.type, torch.bfloat16, enabled=enabled):
-            # Losses and scores are computed in full precision; NumPy has no bfloat16.
+            # Losses and scores need float32, and NumPy has no bfloat16.
             return convert_to_fp32(super().infer(*args, **kwargs))
 
 
 @contextmanager
 def _tensor_cores(device: torch.device) -> Iterator[None]:
-    """Allow TF32 on CUDA for a while; it is a setting of the whole process."""
+    """Allow TF32 on CUDA inside the context."""
+    # The setting belongs to the whole process, so it is restored afterwards.
     try:
         before = torch.get_float32_matmul_precision() if device.type == "cuda" else None
-    except RuntimeError:  # set in torch's newer way, which is then the user's wish
+    except RuntimeError:
+        # The user set TF32 through torch's newer interface; that setting is kept.
         before = None
     if before is None:
         yield

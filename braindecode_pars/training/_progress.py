@@ -1,4 +1,4 @@
-"""One progress bar for a whole training."""
+"""Progress bar of a training run."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ __all__ = ["ProgressLine"]
 
 
 class ProgressLine(Callback):
-    """One progress bar for a whole training run, with the last epoch's losses and time left.
+    """Progress bar of a training run, with the losses of the last epoch and the time left.
 
     Parameters
     ----------
     description : str
-        Stands before the bar.
+        Text before the bar.
     show : dict of str to str
-        History entries to show behind the bar, and their short names.
+        History entries to show after the bar, and their short names. None shows the training and
+        validation losses.
     first_epoch : int
-        How many of the net's ``max_epochs`` were trained before; the bar begins there.
+        Number of the net's ``max_epochs`` that are already trained. The bar starts there.
 
     Examples
     --------
@@ -48,6 +49,7 @@ class ProgressLine(Callback):
         self.bar_ = None
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
+        # The number of steps is known only here, from the training set.
         if self.bar_ is None:
             steps = len(net.get_iterator(dataset_train, training=True))
             self.bar_ = tqdm(

@@ -1,4 +1,4 @@
-"""The learning rate of each step: linear warm-up, then a cosine to zero."""
+"""Learning rate schedule: linear warm-up, then cosine annealing to zero."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ __all__ = ["WarmupCosine"]
 
 
 class WarmupCosine(Callback):
-    """Linear warm-up, then cosine annealing to zero, in every step (section 2.5).
+    """Linear warm-up, then cosine annealing to zero, updated in every step (section 2.5).
 
-    A closed form of the step within one call of ``fit``, as long as the net's ``max_epochs``. The
-    defaults are the paper's: from a tenth of the rate, over the first 100 of 1000 epochs.
+    The learning rate is a function of the current step divided by all steps of ``max_epochs``
+    epochs. The defaults are the paper's: warm-up from a tenth of the learning rate, over the first
+    100 of 1000 epochs.
 
     Parameters
     ----------
     warmup : float
-        Share of all steps spent warming up; the paper's 100 of 1000 epochs.
+        Share of all steps that warm up. The default is the paper's 100 of 1000 epochs.
     start : float
-        Share of the learning rate to start from.
+        Learning rate of the first step, as a share of the full learning rate.
     first_epoch : int
-        How many of the net's ``max_epochs`` were trained before, by a net that is now resumed.
+        Number of the net's ``max_epochs`` that are already trained, for a net that resumes.
 
     Raises
     ------
@@ -46,9 +47,9 @@ class WarmupCosine(Callback):
         self.first_epoch = first_epoch
 
     def factor(self, progress: float) -> float:
-        r"""Share of the learning rate at some point of training.
+        r"""Return the factor of the learning rate at some point of the training.
 
-        With warm-up over a share :math:`w` from a share :math:`s` of the rate, at :math:`p`
+        With ``warmup`` :math:`w`, ``start`` :math:`s` and ``progress`` :math:`p`, the factor is
 
         .. math::
             s + (1 - s) \, p / w \quad (p < w), \qquad
@@ -57,12 +58,12 @@ class WarmupCosine(Callback):
         Parameters
         ----------
         progress : float
-            Share of all steps that are done.
+            Completed steps divided by all steps.
 
         Returns
         -------
         float
-            Between 0 and 1.
+            Factor between 0 and 1.
         """
         if progress < self.warmup:
             return self.start + (1 - self.start) * progress / self.warmup
@@ -76,6 +77,7 @@ class WarmupCosine(Callback):
                 f"warmup={self.warmup}, start={self.start}."
             )
         self.epoch_ = self.first_epoch - 1
+        # Each parameter group keeps its own full learning rate, under torch's name for it.
         for group in net.optimizer_.param_groups:
             group.setdefault("initial_lr", group["lr"])
 

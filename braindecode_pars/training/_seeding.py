@@ -1,4 +1,4 @@
-"""Random draws that follow a seed and leave the caller's random state as it was."""
+"""Seeded random draws that do not change the caller's random state."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ __all__ = ["seeded"]
 
 @contextmanager
 def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
-    """Seed torch for a while, on the CPU and on ``device``."""
+    """Seed torch inside the context, on the CPU and on ``device``."""
     device = torch.device(device)
     if device.type == "cpu":
+        # An empty list, since the default would save the state of every GPU.
         fork = torch.random.fork_rng(devices=[])
     else:
         index = 0 if device.index is None else device.index

@@ -1,8 +1,10 @@
-"""Windows of any source, as scikit-learn and as pretraining take them; labels and subjects.
+"""Windows of any source, with their labels and subjects, for scikit-learn and for pretraining.
 
-``_describe`` says what a source holds, ``_window_set`` is the one lazy dataset that everything else
-reads, ``_single_channel`` and ``_sklearn`` are views, ``_labels`` and ``_subjects`` decide what is
-unlabelled and held out. A source registers itself with ``describe``, as a SignalStore does.
+``_describe`` collects what is known of a source without reading its signals. ``_window_set`` is the
+lazy dataset from which the estimators read. ``_single_channel`` and ``_sklearn`` are views of
+windows. ``_labels`` separates unlabelled windows, ``_held_out`` splits off validation windows, and
+``_subjects`` compares names of subjects. A new type of source is registered with ``describe``, as
+SignalStore's windows are.
 """
 
 import braindecode_pars._hosts  # noqa: F401

@@ -1,4 +1,4 @@
-"""What a source says of its windows, without reading them: one short function a source."""
+"""Metadata of windows, collected without reading signals: one short function per source."""
 
 from __future__ import annotations
 
@@ -25,22 +25,24 @@ ACCEPTED = (
 
 @dataclass(frozen=True)
 class Description:
-    """What a source says of its windows; None where it does not say.
+    """Metadata of windows; None where unknown.
 
     Attributes
     ----------
     source : Any
-        ``source[i]`` is window ``i``, or a tuple that begins with it.
+        The windows: ``source[i]`` is window ``i``, or a tuple that begins with it.
     n_windows : int
-        Length of the source.
+        Number of windows.
     y, groups : ndarray, shape (n_windows,) | None
         Labels and subjects.
     sfreqs : Counter of float
         Sampling rates in Hz, with the number of recordings of each.
     chs_info : list of dict | None
-        As in ``mne.Info["chs"]``; empty where recordings differ in channels or in their order.
+        Channels, as in ``mne.Info["chs"]``; empty when recordings differ in their channels or in
+        the order of the channels.
     shapes : ndarray of int, shape (n_windows, 2) | None
-        Channels and samples of each window, where all samples are known to be finite.
+        Number of channels and samples of each window. It is given only when all samples are known
+        to be finite.
     """
 
     source: Any
@@ -54,28 +56,29 @@ class Description:
 
 @singledispatch
 def describe(X: Any) -> Description:
-    """Describe a source of windows. Other sources are added with ``describe.register``.
+    """Return the metadata of windows. Other sources are added with ``describe.register``.
 
     Parameters
     ----------
     X : Any
-        A source of windows.
+        Source of windows.
 
     Returns
     -------
     Description
+        Metadata of all windows of the source.
 
     Raises
     ------
     TypeError
-        When ``X`` is not a source of windows.
+        When the type of ``X`` is not supported.
     ValueError
-        When it is a malformed one.
+        When the type is supported, but the content of ``X`` is not.
     """
-    raise TypeError(f"X is a {type(X).__name__}; windows are {ACCEPTED}.")
+    raise TypeError(f"X is a {type(X).__name__}; it must be {ACCEPTED}.")
 
 
-# str is a Sequence too.
+# A str is a Sequence too, but never a list of windows.
 describe.register(str, describe.dispatch(object))
 
 
@@ -88,14 +91,14 @@ def _(X: np.ndarray | torch.Tensor) -> Description:
         )
     X = plain_array(X)
     if X.dtype.kind not in "iuf":
-        raise ValueError(f"X holds {X.dtype} values; EEG samples are real numbers.")
+        raise ValueError(f"X has dtype {X.dtype}; EEG samples must be real numbers.")
     return Description(X, len(X))
 
 
 @describe.register(mne.BaseEpochs)
 def _(X: mne.BaseEpochs) -> Description:
     if not X.preload:
-        X = X.copy().load_data()
+        X = X.copy().load_data()  # a copy, so that the Epochs of the user are not changed
     has_subjects = X.metadata is not None and "subject" in X.metadata
     return Description(
         X.get_data(copy=False),
@@ -111,38 +114,40 @@ def _(X: mne.BaseEpochs) -> Description:
 def _(X: Sequence) -> Description:
     if len(X) == 0:
         return Description(X, 0)
+    # The first item shows which kind of list it is.
     first = X[0]
     if isinstance(first, mne.BaseEpochs):
         return _describe_single_epochs(X)
     if isinstance(first, Dataset):
         raise ValueError(
-            f"X is a list of {type(first).__name__}; make one dataset of them with braindecode's "
+            f"X is a list of {type(first).__name__}; join them with braindecode's "
             "BaseConcatDataset([...])."
         )
+    # Tuples (window, label, ...), as braindecode's datasets return them.
     if isinstance(first, (tuple, list)) and len(first) > 1 and np.ndim(first[0]) == 2:
         for i, item in enumerate(X):
             if not isinstance(item, (tuple, list)) or len(item) != len(first):
                 raise ValueError(
                     f"Item {i} of X is a {type(item).__name__}, item 0 is a tuple of {len(first)}; "
-                    "all items must be of one kind."
+                    "all items must have the same type and length."
                 )
         return Description(X, len(X), y=np.asarray([item[1] for item in X]))
     if np.ndim(first) != 2 and not (isinstance(first, tuple) and np.ndim(first[0]) == 2):
         raise ValueError(
             f"X is a list whose first item has shape {np.shape(first)}; its items must be windows "
-            "(n_chans, n_times) or tuples that begin with one."
+            "of shape (n_chans, n_times), or tuples that begin with a window."
         )
     return Description(X, len(X))
 
 
 def _describe_single_epochs(items: Sequence) -> Description:
-    """A list of mne.Epochs of one window each, which is what cross-validating an Epochs gives."""
+    """Describe a list of one-window mne.Epochs, as scikit-learn makes by indexing an Epochs."""
     for i, item in enumerate(items):
         if not isinstance(item, mne.BaseEpochs) or len(item) != 1:
-            what = f"an Epochs of {len(item)} windows" if hasattr(item, "events") else repr(item)
+            found = f"an Epochs of {len(item)} windows" if hasattr(item, "events") else repr(item)
             raise ValueError(
-                f"Item {i} is {what}; a list of Epochs needs one window in each "
-                "(mne.concatenate_epochs makes one Epochs of all)."
+                f"Item {i} is {found}; each Epochs in a list must have one window. Join longer "
+                "ones with mne.concatenate_epochs."
             )
     return _join(items, [describe(item) for item in items])
 
@@ -153,7 +158,7 @@ def _(X: Dataset) -> Description:
         return Description(X, len(X))
     except TypeError:
         raise TypeError(
-            f"X is a {type(X).__name__} of unknown length; windows are {ACCEPTED}."
+            f"X is a {type(X).__name__} without a length; it must be {ACCEPTED}."
         ) from None
 
 
@@ -170,6 +175,7 @@ def _(X: Subset) -> Description:
 @describe.register(ConcatDataset)
 def _(X: ConcatDataset) -> Description:
     joined = _join(X, [describe(part) for part in X.datasets])
+    # braindecode applies a target_transform when it reads a window; here it is applied to labels.
     target_transform = getattr(X, "target_transform", None)
     if target_transform is None or joined.y is None:
         return joined
@@ -183,6 +189,7 @@ def _(X: EEGWindowsDataset | WindowsDataset) -> Description:
     chs_info = info["chs"]
     has_target_channels = X.targets_from != "metadata"
     if has_target_channels:
+        # braindecode takes targets from channels of type "misc"; they are not signals.
         signals = set(np.array(info["ch_names"])[mne.pick_types(info, misc=False)])
         chs_info = [ch for ch in chs_info if ch["ch_name"] in signals]
     subject = None if X.description is None else X.description.get("subject")
@@ -199,18 +206,18 @@ def _(X: EEGWindowsDataset | WindowsDataset) -> Description:
 @describe.register(RawDataset)
 def _(X: RawDataset) -> Description:
     raise TypeError(
-        "The dataset holds continuous recordings; cut them into windows first, for example "
+        "The dataset contains continuous recordings; cut them into windows first, for example "
         "with braindecode.preprocessing.create_fixed_length_windows."
     )
 
 
 def _select(source: Any, whole: Description, indices: Any) -> Description:
-    """Describe a part of a source."""
+    """Describe a subset of a source."""
     indices = np.asarray(indices)
     if len(indices) and not np.issubdtype(indices.dtype, np.integer):
         raise ValueError(
-            f"A subset is given by {indices.dtype} indices; it needs integers (of a mask, "
-            "np.flatnonzero(mask))."
+            f"The subset has {indices.dtype} indices; they must be integers. For a boolean mask, "
+            "use np.flatnonzero(mask)."
         )
     indices = indices.astype(int)
     return replace(
@@ -224,7 +231,8 @@ def _select(source: Any, whole: Description, indices: Any) -> Description:
 
 
 def _join(source: Any, parts: list[Description]) -> Description:
-    """Describe a source that consists of parts."""
+    """Describe a concatenation of sources."""
+    # Channels are known only if all parts have the same channels in the same order.
     montages = {_ch_names(part.chs_info) for part in parts}
     shapes = [part.shapes for part in parts]
     return Description(
@@ -239,7 +247,7 @@ def _join(source: Any, parts: list[Description]) -> Description:
 
 
 def _join_columns(parts: list[Description], name: str) -> np.ndarray | None:
-    """Labels or subjects of all parts; None for the windows of a part that has none."""
+    """Join labels or subjects; windows of a part without them get None."""
     columns = [getattr(part, name) for part in parts]
     if all(column is None for column in columns):
         return None
@@ -248,7 +256,7 @@ def _join_columns(parts: list[Description], name: str) -> np.ndarray | None:
         for part, column in zip(parts, columns, strict=True)
     ]
     if len({column.dtype.kind for column in known}) > 1:
-        # NumPy would turn numbers into strings.
+        # NumPy would convert numbers to strings, so subject 1 would become subject "1".
         known = [column.astype(object) for column in known]
     return np.concatenate(known)
 
@@ -258,7 +266,7 @@ def _ch_names(chs_info: list[dict] | None) -> tuple[str, ...] | None:
 
 
 def plain_array(values: Any) -> np.ndarray:
-    """Convert tensors, masked arrays and lists to an array; masked samples become NaN."""
+    """Convert a tensor, masked array or list to an array; masked samples become NaN."""
     if isinstance(values, torch.Tensor):
         values = values.detach().cpu()
         if values.layout is not torch.strided:

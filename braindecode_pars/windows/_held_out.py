@@ -1,9 +1,10 @@
-"""Which windows are held out for the internal validation, and kept out of pretraining."""
+"""Which windows are held out for internal validation, and kept out of pretraining."""
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,104 +15,135 @@ from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = ["drop_held_out", "hold_out"]
 
+#: Random draws of the validation subjects before giving up: one may take a class out of training.
+_DRAWS = 20
+
 
 def hold_out(windows: WindowSet, share: float, seed: int) -> tuple[WindowSet, WindowSet | None]:
-    """Split internal validation windows off: by subject where known, else stratified by label.
+    """Hold out internal validation windows: by subject where known, else stratified by label.
 
     Parameters
     ----------
     windows : WindowSet
-        With labels.
+        Windows with labels.
     share : float
-        Of the subjects, or of the windows, in [0, 1); at least one.
+        Share of the subjects, or of the windows, in [0, 1); at least one is held out.
     seed : int
+        Seed of the split.
 
     Returns
     -------
     train : WindowSet
+        The remaining windows, with every class.
     valid : WindowSet | None
-        None for a share of 0, and where there are too few windows to hold any out.
+        None for a share of 0, and where there are too few windows.
+
+    Warns
+    -----
+    UserWarning
+        When subjects are unknown or there is only one, and when nothing can be held out.
     """
     if not 0 <= share < 1:
         raise ValueError(f"validation must be in [0, 1), got {share}.")
     if share == 0:
         return windows, None
-    groups = windows.groups
-    first = windows.source[0] if isinstance(windows.source, list) else None
-    if groups is None and isinstance(first, tuple):
-        warnings.warn(
-            "A list of tuples tells neither subjects nor sampling rate, so the internal validation "
-            "windows may be of the people trained on; fit on as_sklearn's X, or pass groups=.",
-            stacklevel=3,
-        )
-    if groups is not None:  # as numbers, since subjects of mixed types cannot be ordered
-        number_of = {subject: i for i, subject in enumerate(dict.fromkeys(groups.tolist()))}
-        groups = np.array([number_of[subject] for subject in groups.tolist()])
-    n_groups = 0 if groups is None else len(number_of)
-    if n_groups == 1:
-        warnings.warn(
-            f"All windows are of one subject ({windows.groups[0]}), so the internal validation "
-            "windows are of that subject too; validation=0 does without them.",
-            stacklevel=3,
-        )
-    classes, counts = np.unique(windows.y, return_counts=True)
-    if n_groups > 1:
-        n_valid = min(max(1, round(share * n_groups)), n_groups - 1)
-        # Several draws, because the first may take a class away from training.
-        splitter = GroupShuffleSplit(n_splits=20, test_size=n_valid, random_state=seed)
-    else:
-        groups = None
-        n_valid = math.ceil(share * len(windows))
-        # Both parts need a window of every class.
-        enough = min(n_valid, len(windows) - n_valid) >= len(classes) and counts.min() > 1
-        if enough:
-            splitter = StratifiedShuffleSplit(n_splits=1, test_size=n_valid, random_state=seed)
-        else:
-            splitter = None
-    if splitter is not None:
-        for train, valid in splitter.split(windows.indices, windows.y, groups):
-            if len(set(windows.y[train])) == len(classes):
-                return windows.take(train), windows.take(valid)
+    n_classes = len(np.unique(windows.y))
+    for train, valid in _splits(windows, share, seed):
+        # A split is useful only if every class remains in training.
+        if len(set(windows.y[train])) == n_classes:
+            return windows.take(train), windows.take(valid)
     warnings.warn(
-        f"Validation windows cannot be held out of {len(windows)} without taking one of the "
-        f"{len(classes)} classes away from training; training goes on without them.",
+        f"Validation windows cannot be held out of {len(windows)} windows without taking one of "
+        f"the {n_classes} classes out of training; training continues without validation.",
         stacklevel=3,
     )
     return windows, None
 
 
+def _splits(windows: WindowSet, share: float, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Splits into training and validation windows, in random order."""
+    groups = _subject_numbers(windows)
+    n_subjects = 0 if groups is None else groups.max() + 1
+    if n_subjects > 1:
+        n_valid = min(max(1, round(share * n_subjects)), n_subjects - 1)
+        splitter = GroupShuffleSplit(n_splits=_DRAWS, test_size=n_valid, random_state=seed)
+        return splitter.split(windows.indices, windows.y, groups)
+    # Stratified: both parts need at least one window of every class.
+    n_valid = math.ceil(share * len(windows))
+    classes, counts = np.unique(windows.y, return_counts=True)
+    if min(n_valid, len(windows) - n_valid) < len(classes) or counts.min() < 2:
+        return iter(())
+    splitter = StratifiedShuffleSplit(n_splits=1, test_size=n_valid, random_state=seed)
+    return splitter.split(windows.indices, windows.y)
+
+
+def _subject_numbers(windows: WindowSet) -> np.ndarray | None:
+    """Subjects as numbers, since subjects of mixed types cannot be ordered; None if unknown."""
+    if windows.groups is None:
+        is_list = isinstance(windows.source, list)
+        if is_list and isinstance(windows.source[0], tuple):
+            warnings.warn(
+                "A list of tuples carries neither subjects nor sampling rate, so validation "
+                "windows may be of training subjects; fit on as_sklearn's X, or pass groups=.",
+                stacklevel=5,
+            )
+        return None
+    number_of = {subject: i for i, subject in enumerate(dict.fromkeys(windows.groups.tolist()))}
+    if len(number_of) == 1:
+        warnings.warn(
+            f"All windows are of one subject ({windows.groups[0]}), so the internal validation "
+            "windows are of that subject too; validation=0 uses no validation windows.",
+            stacklevel=5,
+        )
+    return np.array([number_of[subject] for subject in windows.groups.tolist()])
+
+
 def drop_held_out(
     windows: WindowSet | None, train: WindowSet, valid: WindowSet | None
 ) -> WindowSet | None:
-    """Drop windows that are held out, and all of people who are.
+    """Drop windows that are held out, and all windows of held-out subjects.
+
+    Parameters
+    ----------
+    windows : WindowSet | None
+        Further windows to pretrain on.
+    train, valid : WindowSet, WindowSet | None
+        Result of :func:`hold_out`.
 
     Returns
     -------
     WindowSet | None
-        None when nothing is left.
+        None when nothing remains.
+
+    Warns
+    -----
+    UserWarning
+        When the subjects of ``windows`` are unknown and some subjects are held out.
     """
     if windows is None or valid is None:
         return windows
     keep = np.ones(len(windows), dtype=bool)
     if _same_source(windows.source, valid.source):
         keep &= ~np.isin(windows.indices, valid.indices)
-    if valid.groups is not None and windows.groups is not None:
-        held_out = set(map(subject_key, valid.groups.tolist())) - set(
-            map(subject_key, train.groups.tolist())
-        )
-        keep &= [subject_key(subject) not in held_out for subject in windows.groups.tolist()]
-    elif valid.groups is not None and set(valid.groups.tolist()) - set(train.groups.tolist()):
+    held_out = set() if valid.groups is None else _keys(valid) - _keys(train)
+    if held_out and windows.groups is None:
         warnings.warn(
-            "The unlabelled windows do not tell their subjects, so people who are held out for "
-            "internal validation may be pretrained on; give them as a dataset with 'subject' in "
-            "its descriptions.",
+            "The subjects of the unlabelled windows are unknown, so pretraining may use subjects "
+            "that are held out for internal validation; pass a dataset with 'subject' in its "
+            "descriptions.",
             stacklevel=3,
         )
+    elif held_out:
+        keep &= [subject_key(subject) not in held_out for subject in windows.groups.tolist()]
     return windows.take(np.flatnonzero(keep)) if keep.any() else None
 
 
+def _keys(windows: WindowSet) -> set[str]:
+    return set(map(subject_key, windows.groups.tolist()))
+
+
 def _same_source(one: Any, other: Any) -> bool:
-    """Whether two sources are one and the same, also as views of one array's memory."""
+    """Whether two sources are the same object, or views of the same memory."""
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return one.shape == other.shape and one.ctypes.data == other.ctypes.data
     return one is other

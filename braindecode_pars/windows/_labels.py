@@ -1,4 +1,4 @@
-"""Labels: which windows have one, and what each class weighs in the loss."""
+"""Labels of windows, and the weights of classes in the loss."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ __all__ = ["cross_entropy_weights", "labels_of", "split_unlabeled"]
 
 
 def labels_of(windows: WindowSet) -> np.ndarray:
-    """The label of every window, shape (n_windows,).
+    """Return the label of every window, shape (n_windows,).
 
     Raises
     ------
     ValueError
-        When there are none, or some are None or NaN, or there are several for one window.
+        When there are no labels, when a label is None or NaN, or when a window has several labels.
     """
     if windows.y is None:
         raise ValueError(
-            "There are no labels: pass y, or window the recordings with a target. PARSEmbedder "
-            "needs none."
+            "There are no labels: pass y, or cut the recordings into windows with a target. "
+            "PARSEmbedder needs no labels."
         )
     if windows.y.ndim != 1:
         raise ValueError(
@@ -45,20 +45,29 @@ def labels_of(windows: WindowSet) -> np.ndarray:
 def split_unlabeled(
     windows: WindowSet, unlabeled_label: Any = -1
 ) -> tuple[WindowSet, WindowSet | None]:
-    """Separate windows whose label says that they have none.
+    """Separate labelled from unlabelled windows.
+
+    Parameters
+    ----------
+    windows : WindowSet
+        Windows with labels.
+    unlabeled_label : Any
+        Label that marks a window as unlabelled.
 
     Returns
     -------
     labeled : WindowSet
+        Windows with any other label.
     unlabeled : WindowSet | None
-        None when every window is labelled.
+        Windows with ``unlabeled_label``; None when every window is labelled.
 
     Raises
     ------
     ValueError
-        When there are no labels at all, or when -1 may be a class.
+        When no window is labelled, or when -1 may be a class.
     """
     y = labels_of(windows)
+    # Compared one by one, because labels may have several types.
     unlabeled = np.asarray([label == unlabeled_label for label in y], dtype=bool)
     if unlabeled.all():
         raise ValueError(
@@ -78,21 +87,29 @@ def split_unlabeled(
 def cross_entropy_weights(
     codes: np.ndarray, classes: np.ndarray, class_weight: str | dict | None
 ) -> Tensor | None:
-    """Weight of each class in the loss.
+    """Return the weight of each class in the loss.
 
     Parameters
     ----------
     codes : ndarray of int, shape (n_windows,)
-        Indices into ``classes`` of the training labels.
+        Training labels, as indices into ``classes``.
     classes : ndarray, shape (n_classes,)
+        All labels.
     class_weight : "balanced" | dict | None
-        ``"balanced"`` is n / (K n_c), with n, n_c and K those of the training labels (section
-        2.5); a dict maps labels to weights, 1 where it says nothing.
+        Rule for the weights. ``"balanced"`` gives class c the weight n / (K n_c), with n training
+        windows, n_c of them of class c, and K classes among them (section 2.5). A dict maps labels
+        to weights; labels that it does not contain have weight 1. None means no weights.
 
     Returns
     -------
     Tensor, shape (n_classes,) | None
-        1 for a class that has no training window.
+        Weights; 1 for a class without training windows.
+
+    Raises
+    ------
+    ValueError
+        When ``class_weight`` is none of the above, contains a label that is not in ``classes``, or
+        a weight that is not a positive number.
     """
     if class_weight is None:
         return None
@@ -102,20 +119,22 @@ def cross_entropy_weights(
         unknown = [label for label in class_weight if label not in code_of]
         if unknown:
             raise ValueError(
-                f"class_weight names {unknown[0]!r}, which is no label; the labels are "
+                f"class_weight contains {unknown[0]!r}, which is not a label; the labels are "
                 f"{', '.join(map(repr, code_of))}."
             )
         for label, weight in class_weight.items():
             if not isinstance(weight, Real) or not 0 < weight < float("inf"):
                 raise ValueError(
-                    f"class_weight of {label!r} must be a positive number, got {weight!r}; windows "
-                    "of a class can be left out of the data."
+                    f"class_weight of {label!r} must be a positive number, got {weight!r}; to "
+                    "ignore a class, remove its windows from the data."
                 )
+        # scikit-learn accepts only weights of classes that are in codes.
         class_weight = {
             code: class_weight.get(label, 1.0) for label, code in code_of.items() if code in present
         }
     elif class_weight != "balanced":
         raise ValueError(f"class_weight must be 'balanced', a dict or None, got {class_weight!r}.")
+    # Weights of the classes in codes; scikit-learn's "balanced" is the formula of the paper.
     weights = torch.ones(len(classes))
     weights[present] = torch.as_tensor(
         compute_class_weight(class_weight, classes=present, y=codes), dtype=torch.float32

@@ -1,4 +1,4 @@
-"""Random crops of random channels: what pretraining sees of windows."""
+"""Random crops of random channels, the training examples of pretraining."""
 
 from __future__ import annotations
 
@@ -19,38 +19,40 @@ __all__ = ["SingleChannelWindows"]
 
 
 class SingleChannelWindows(Dataset):
-    """A random channel and a random crop of every window, for pretraining (section 2.5).
+    """Dataset of single-channel crops, one from each window, for pretraining (section 2.5).
 
-    Montages may differ from recording to recording: one example is one channel. Items are tuples
-    of a signal, float32 of shape (n_times,), and the 0 that skorch takes for "no target". The
-    draws come from torch's global generator, so each reading of an item is another example.
+    Reading an item draws one channel and one crop of a window at random. An item is a tuple of the
+    signal, float32 of shape (n_times,), and 0, because skorch expects a target. The random draws
+    use torch's global generator, so reading an item twice gives two different crops. Montages may
+    differ between recordings, because an example is one channel.
 
     Parameters
     ----------
     dataset : torch.utils.data.Dataset | SignalStore | list of these
-        Any dataset whose items are windows, shape (n_chans, n_times), or tuples that begin with
-        one, such as braindecode's windows datasets; a SignalStore, which is cut into windows of
-        ``n_times``; or several of them, one for each corpus. Of a SignalStore only the crops are
-        read.
+        One corpus, or a list of corpora. A corpus is a dataset whose items are windows of shape
+        (n_chans, n_times), or tuples that begin with a window, as in braindecode's windows
+        datasets. A corpus may also be a SignalStore, which is cut into windows of ``n_times``
+        samples; only the crops are read from disk.
     n_times : int | None
-        Samples of the crop. None means the length of the first window, in the corpus where that
-        is shortest, and is not enough for a SignalStore alone.
+        Length of a crop in samples. None means the length of the first window; with several
+        corpora, the shortest of these lengths. A SignalStore alone needs a number.
     balance : bool
-        With several corpora, give as many examples of each, however large they are: every window
-        of the largest once, those of the others again and again. Hold windows out before, not
-        after, or the repeated ones are on both sides. Otherwise every window is one example.
+        Whether several corpora give the same number of examples each. If True, each window of the
+        largest corpus gives one example per pass, and windows of smaller corpora are repeated.
+        Split off validation windows before, because the copies of a window would end up on both
+        sides of a later split. If False, each window gives one example.
 
     Attributes
     ----------
     n_times : int
-        Samples of a crop.
+        Length of a crop in samples.
 
     Raises
     ------
     ValueError
-        When a dataset is empty, sampling rates differ, ``n_times`` is not positive or is needed
-        and not given, and when ``balance`` is asked for with one corpus. On reading an item: when
-        its window is shorter than a crop, or holds NaN or infinite samples.
+        When a dataset is empty, when sampling rates differ, when ``n_times`` is not positive or is
+        missing for a SignalStore alone, or when ``balance`` is True with one corpus. Also when an
+        item is read whose window is shorter than a crop or contains NaN or infinite samples.
 
     Examples
     --------
@@ -64,7 +66,7 @@ class SingleChannelWindows(Dataset):
     (8, torch.Size([200]))
     """
 
-    #: Items are signals of one channel, not windows.
+    #: Marks a dataset whose items are signals of one channel, not windows.
     is_single_channel = True
 
     def __init__(
@@ -74,6 +76,7 @@ class SingleChannelWindows(Dataset):
         *,
         balance: bool = False,
     ):
+        # Corpora of windows; recordings of a store are cut into windows.
         corpora = list(dataset) if isinstance(dataset, (list, tuple)) else [dataset]
         if n_times is not None and (not isinstance(n_times, Integral) or n_times < 1):
             raise ValueError(f"n_times must be a positive number of samples, got {n_times!r}.")
@@ -83,9 +86,8 @@ class SingleChannelWindows(Dataset):
             which = f"dataset {lengths.index(0)}" if len(lengths) > 1 else "the dataset"
             raise ValueError(f"There are no windows: {which} has length 0.")
         if balance and len(corpora) < 2:
-            raise ValueError(
-                "balance=True is for several corpora; give them as a list of datasets."
-            )
+            raise ValueError("balance=True needs several corpora; pass them as a list of datasets.")
+        # Windows are numbered through all corpora.
         self.corpora = corpora
         self.balance = balance
         self._lengths = lengths
@@ -102,41 +104,43 @@ class SingleChannelWindows(Dataset):
         n_corpora = len(self._lengths)
         return n_corpora * max(self._lengths) if self.balance else sum(self._lengths)
 
-    def _place(self, index: int) -> int:
-        """Which window item ``index`` is taken from: the corpora take turns where balanced."""
+    def _window_number(self, index: int) -> int:
+        """Return the number of the window from which item ``index`` is drawn."""
         if not self.balance:
             return index
+        # Balanced items alternate between the corpora; short corpora start again.
         turn, corpus = divmod(index, len(self._lengths))
         return self._starts[corpus] + turn % self._lengths[corpus]
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
-        """One signal (n_times,) as float32, and 0."""
+        """Draw one signal, float32 of shape (n_times,), and return it with the target 0."""
         if not -len(self) <= index < len(self):
-            raise IndexError(f"Item {index} of {len(self)}.")
-        index = self._place(index % len(self))
+            raise IndexError(f"Item {index} was requested; there are {len(self)} items.")
+        index = self._window_number(index % len(self))
         window = self._window(index)
         slack = window.shape[-1] - self.n_times
         if slack < 0:
             raise ValueError(
-                f"Window {index} has {window.shape[-1]} samples, crops of {self.n_times} were "
-                "asked for; pass the shortest window's length as n_times."
+                f"Window {index} has {window.shape[-1]} samples, but a crop has {self.n_times}; "
+                "pass the length of the shortest window as n_times."
             )
+        # The channel and the start of the crop are random.
         channel = torch.randint(window.shape[0], ()).item()
         start = torch.randint(slack + 1, ()).item()
         crop = window[channel, start : start + self.n_times]
         if isinstance(crop, np.ndarray):
-            crop = crop.copy()  # torch takes neither negative strides nor read-only memory
+            crop = crop.copy()  # torch accepts neither negative strides nor read-only memory
         signal = torch.as_tensor(crop, dtype=torch.float32)
         if not signal.isfinite().all():
             raise ValueError(
-                f"Window {index} holds NaN or infinite samples in channel {channel}; drop or "
+                f"Window {index} contains NaN or infinite samples in channel {channel}; remove or "
                 "repair it first."
             )
         return signal, 0
 
 
 def _window_of(corpus: Dataset, index: int) -> Any:
-    """A window; a view of it, where the corpus can read less than the whole."""
+    """Return a window, or a lazy view of it when the corpus has such views."""
     if hasattr(corpus, "lazy_window"):
         return corpus.lazy_window(index)
     item = corpus[index]
@@ -148,13 +152,13 @@ def _first_length(corpus: Dataset) -> int:
 
 
 def _cut(corpora: list[Any], n_times: int | None) -> list[Dataset]:
-    """Cut continuous recordings into windows that are as long as a crop."""
+    """Cut continuous recordings into windows of the length of a crop."""
     if n_times is None and any(map(is_continuous, corpora)):
         others = [corpus for corpus in corpora if not is_continuous(corpus)]
         if not others:
             raise ValueError(
-                f"A {type(corpora[0]).__name__} holds continuous recordings; pass n_times, the "
-                "samples of a window."
+                f"A {type(corpora[0]).__name__} contains continuous recordings; pass n_times, the "
+                "number of samples of a window."
             )
         n_times = min(_first_length(corpus) for corpus in others)
     return [corpus.windows(n_times) if is_continuous(corpus) else corpus for corpus in corpora]

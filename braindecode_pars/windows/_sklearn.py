@@ -13,7 +13,7 @@ __all__ = ["as_sklearn"]
 
 
 def as_sklearn(windows_ds: Dataset) -> tuple[SliceDataset, np.ndarray, np.ndarray]:
-    """View a braindecode windows dataset as the ``X, y, groups`` of scikit-learn.
+    """Return a braindecode windows dataset as the ``X, y, groups`` of scikit-learn.
 
     Parameters
     ----------
@@ -23,8 +23,8 @@ def as_sklearn(windows_ds: Dataset) -> tuple[SliceDataset, np.ndarray, np.ndarra
     Returns
     -------
     X : skorch.helper.SliceDataset, shape (n_windows,)
-        Indexing it with an array gives a smaller view. It keeps the recordings behind it, and
-        with them sampling rate, channel names and subjects.
+        View of the windows; no signal is read yet. Indexing it with an array gives a smaller view.
+        The view keeps the sampling rate, channel names and subjects of its recordings.
     y : ndarray, shape (n_windows,)
         Targets.
     groups : ndarray, shape (n_windows,)
@@ -33,9 +33,9 @@ def as_sklearn(windows_ds: Dataset) -> tuple[SliceDataset, np.ndarray, np.ndarra
     Raises
     ------
     TypeError
-        When the dataset holds continuous recordings, or is none at all.
+        When ``windows_ds`` contains continuous recordings, or is not a dataset.
     ValueError
-        When targets or subjects are missing, or sampling rates differ.
+        When targets or subjects are missing, or when sampling rates differ.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def as_sklearn(windows_ds: Dataset) -> tuple[SliceDataset, np.ndarray, np.ndarra
     y = labels_of(windows)
     if windows.groups is None:
         raise ValueError(
-            "The recordings' descriptions have no entry 'subject'; add it with "
-            "windows_ds.set_description({'subject': [...]}) so that people can be held out."
+            "The descriptions of the recordings have no entry 'subject', which is needed to hold "
+            "out subjects; add it with windows_ds.set_description({'subject': [...]})."
         )
     return SliceDataset(windows_ds), y, windows.groups

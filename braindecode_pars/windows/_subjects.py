@@ -1,4 +1,4 @@
-"""When two entries name one person."""
+"""Comparison of subjects' names."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ __all__ = ["subject_key"]
 
 
 def subject_key(subject: Any) -> str:
-    """One name for each person: 7 of a table, "7" of a file's name and "007" of BIDS are one."""
+    """Return the same string for the same subject: 7, "7" and the BIDS label "007" give "7"."""
     name = str(subject)
     return str(int(name)) if name.isascii() and name.isdigit() else name

@@ -1,4 +1,4 @@
-"""Windows of any source as one lazy dataset, with what is known of them."""
+"""Windows of any source as one lazy dataset with labels, subjects and channels."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["WindowSet", "as_window_set", "is_continuous"]
 
 @dataclass(frozen=True, eq=False)
 class WindowSet(Dataset):
-    """Windows with what is known of them. Reading item ``i`` reads that window and no other.
+    """Windows with their metadata. Reading item ``i`` reads only that window.
 
     Attributes
     ----------
     source : Any
-        What the user gave; ``source[j]`` is a window or a tuple that begins with one.
+        Source of the windows: ``source[j]`` is a window or a tuple that begins with a window.
     indices : ndarray of int, shape (n_windows,)
         Items of the source that belong to this set.
     y : ndarray, shape (n_windows,) | None
@@ -36,11 +36,11 @@ class WindowSet(Dataset):
     sfreq : float | None
         Sampling rate in Hz.
     chs_info : list of dict | None
-        As in ``mne.Info["chs"]``; None where there are none, empty where
-        recordings differ in their channels or the order of them.
+        Channels, as in ``mne.Info["chs"]``; None when unknown, empty when recordings differ in
+        their channels or in the order of the channels.
     shapes : ndarray of int, shape (n_windows, 2) | None
-        Channels and samples of each window, where all are known to be finite; None where they
-        have to be read for that.
+        Number of channels and samples of each window, when all samples are known to be finite.
+        None when the windows have to be read to find out.
     """
 
     source: Any
@@ -55,13 +55,14 @@ class WindowSet(Dataset):
         return len(self.indices)
 
     def __getitem__(self, i: int) -> tuple[np.ndarray, Any]:
-        """Window ``i`` as float32 (n_chans, n_times), and its label (0 when there are none).
+        """Return window ``i``, float32 of shape (n_chans, n_times), and its label, or 0 if unknown.
 
         Raises
         ------
         ValueError
-            When the window is not two-dimensional or holds NaN or infinite samples.
+            When the window is not two-dimensional, or contains NaN or infinite samples.
         """
+        # The samples alone: without the label, out of a one-window Epochs.
         window = self.source[int(self.indices[i])]
         if isinstance(window, tuple) or (isinstance(window, list) and np.ndim(window[0]) == 2):
             window = window[0]
@@ -70,38 +71,39 @@ class WindowSet(Dataset):
         window = plain_array(window)
         if window.dtype.kind not in "iuf":
             raise ValueError(
-                f"Window {i} holds {window.dtype} values; EEG samples are real numbers."
+                f"Window {i} has dtype {window.dtype}; EEG samples must be real numbers."
             )
         if window.ndim != 2:
             raise ValueError(
                 f"Window {i} has shape {window.shape}; a window has shape (n_chans, n_times)."
             )
-        # A copy: torch takes neither negative strides nor read-only memory.
-        with np.errstate(over="ignore"):  # too large for float32 becomes infinite, caught below
+        # A copy, because torch accepts neither negative strides nor read-only memory.
+        with np.errstate(over="ignore"):  # values too large for float32 become inf, checked below
             window = np.array(window, dtype=np.float32, order="C")
         self._check_finite(i, window)
         return window, 0 if self.y is None else self.y[i]
 
     def lazy_window(self, i: int) -> Any:
-        """Window ``i``, of which only what is indexed is read, where the source has such views."""
+        """Return a view of window ``i`` that reads only indexed samples, if the source can."""
         has_views = hasattr(self.source, "lazy_window")
         return self.source.lazy_window(int(self.indices[i])) if has_views else self[i][0]
 
     def _check_finite(self, i: int, window: np.ndarray) -> None:
-        finite = np.isfinite(window).all(axis=1)
+        finite = np.isfinite(window).all(axis=1)  # (n_chans,)
         if finite.all():
             return
+        # Channels are named where possible, and numbered otherwise.
         bad = np.flatnonzero(~finite)
-        known = len(self.chs_info or ()) == len(window)
-        named = [self.chs_info[c]["ch_name"] for c in bad] if known else bad.tolist()
+        has_names = len(self.chs_info or ()) == len(window)
+        names = [self.chs_info[c]["ch_name"] for c in bad] if has_names else bad.tolist()
         raise ValueError(
-            f"Window {i} holds NaN or infinite samples in channel"
-            f"{'s' if len(bad) > 1 else ''} {', '.join(map(str, named[:5]))}"
-            f"{' and more' if len(bad) > 5 else ''}; drop or repair it first."
+            f"Window {i} contains NaN or infinite samples in channel"
+            f"{'s' if len(bad) > 1 else ''} {', '.join(map(str, names[:5]))}"
+            f"{' and more' if len(bad) > 5 else ''}; remove or repair it first."
         )
 
     def take(self, positions: np.ndarray) -> WindowSet:
-        """Select the windows at these positions, in this order."""
+        """Return the windows at the given positions, in the given order."""
         positions = np.asarray(positions)
         return replace(
             self,
@@ -112,7 +114,7 @@ class WindowSet(Dataset):
         )
 
     def batches(self, batch_size: int) -> Iterator[np.ndarray]:
-        """Read the windows in order, as float32 arrays (<= batch_size, n_chans, n_times).
+        """Read the windows in order, as float32 arrays of shape (<= batch_size, n_chans, n_times).
 
         Raises
         ------
@@ -124,50 +126,55 @@ class WindowSet(Dataset):
             batch = [self[i][0] for i in range(start, min(start + batch_size, len(self)))]
             shape = shape or batch[0].shape
             if 0 in shape:
-                raise ValueError(f"Windows have shape {shape}; they hold no samples.")
+                raise ValueError(f"The windows have shape {shape}, so they have no samples.")
             for i, window in enumerate(batch, start):
                 _check_shape(i, window.shape, shape)
             yield np.stack(batch)
 
     def shortest(self) -> int:
-        """Samples of the shortest window. Each is read once, unless all are known to be finite."""
+        """Return the length of the shortest window; read all windows if ``shapes`` is None."""
         if self.shapes is not None:
             return int(self.shapes[:, 1].min())
         shapes = [self[i][0].shape for i in range(len(self))]
         for i, shape in enumerate(shapes):
             if 0 in shape:
-                raise ValueError(f"Window {i} has shape {shape}; it holds no samples.")
+                raise ValueError(f"Window {i} has shape {shape}, so it has no samples.")
         return min(n_times for _, n_times in shapes)
 
     def check(self) -> tuple[int, int]:
-        """Check that all windows are finite and of one shape, reading each once if need be.
+        """Check that all windows are finite and have the same shape.
+
+        The windows are read once if ``shapes`` is None.
 
         Returns
         -------
         n_chans, n_times : int
+            Shape of every window.
 
         Raises
         ------
         ValueError
-            Naming the first window that differs or holds bad samples.
+            When a window has another shape, or contains NaN or infinite samples. The message names
+            the first such window.
         """
         self.check_not_empty()
         if self.shapes is not None:
-            other = (self.shapes != self.shapes[0]).any(axis=1).argmax()
-            first, another = (tuple(self.shapes[i].tolist()) for i in (0, other))
-            _check_shape(other, another, first)
+            # The first window that differs; window 0 if none does.
+            i = (self.shapes != self.shapes[0]).any(axis=1).argmax()
+            first, other = (tuple(self.shapes[j].tolist()) for j in (0, i))
+            _check_shape(i, other, first)
             return first
         for batch in self.batches(64):
             shape = batch.shape[1:]
         return shape
 
     def check_not_empty(self) -> None:
-        """Refuse a set without windows.
+        """Check that there is at least one window.
 
         Raises
         ------
         ValueError
-            When its length is 0.
+            When there is no window.
         """
         if len(self) == 0:
             raise ValueError("There are no windows: the dataset has length 0.")
@@ -176,13 +183,13 @@ class WindowSet(Dataset):
 def _check_shape(i: int, shape: tuple[int, ...], first: tuple[int, ...]) -> None:
     if shape != first:
         raise ValueError(
-            f"Window {i} has shape {shape}, window 0 has {first}; all windows need the same "
-            "channels and length (n_chans, n_times)."
+            f"Window {i} has shape {shape}, window 0 has {first}; all windows must have the same "
+            "shape (n_chans, n_times)."
         )
 
 
 def is_continuous(X: Any) -> bool:
-    """Whether a source is still to be cut into windows, as a SignalStore is."""
+    """Whether a source, such as a SignalStore, has to be cut into windows first."""
     return callable(getattr(X, "windows", None))
 
 
@@ -193,34 +200,39 @@ def as_window_set(
     sfreq: float | None = None,
     n_times: int | None = None,
 ) -> WindowSet:
-    """Describe windows without reading them.
+    """Return any supported source of windows as a WindowSet, without reading the windows.
 
     Parameters
     ----------
     X : Any
-        A braindecode windows dataset, a torch Subset or ConcatDataset of these, a skorch
-        SliceDataset, a list of tuples or of one-window Epochs, an mne.Epochs, an array, or a
-        SignalStore or its windows.
+        Source of windows: a braindecode windows dataset, a torch Subset or ConcatDataset of these,
+        a skorch SliceDataset, a list of tuples or of one-window Epochs, an mne.Epochs, an array, or
+        a SignalStore or its windows.
     y, groups : array-like, shape (n_windows,) | None
-        Labels and subjects, instead of those that ``X`` says. An mne.Epochs says its event codes
-        and, if there is one, the column ``subject`` of its metadata.
+        Labels and subjects. They replace those of ``X``. The labels of an mne.Epochs are its event
+        codes; its subjects are the column ``subject`` of its metadata, if there is one.
     sfreq : float | None
-        Sampling rate in Hz, for windows that do not carry one.
+        Sampling rate in Hz, for windows without a known rate.
     n_times : int | None
-        Samples of the windows that a SignalStore is cut into.
+        Length in samples of the windows into which a SignalStore is cut.
+
+    Returns
+    -------
+    WindowSet
+        The windows with their metadata.
 
     Raises
     ------
     TypeError
-        When X is none of the above.
+        When ``X`` is none of the above.
     ValueError
-        When lengths differ, recordings have different sampling rates, or ``sfreq`` contradicts
-        the data; when a SignalStore is given without ``n_times``.
+        When lengths differ, when recordings have different sampling rates, when ``sfreq`` is not
+        the sampling rate of the data, or when a SignalStore is given without ``n_times``.
     """
     if is_continuous(X):
         if n_times is None:
             raise ValueError(
-                f"A {type(X).__name__} holds continuous recordings; give windows of it, "
+                f"A {type(X).__name__} contains continuous recordings; pass windows of it: "
                 "store.windows(n_times)."
             )
         X = X.windows(n_times)
@@ -236,55 +248,57 @@ def as_window_set(
 
 
 def _describe(X: Any) -> WindowSet:
-    said = describe(X)
-    known = said.groups is not None and not _some_missing(said.groups)
+    found = describe(X)
+    known = found.groups is not None and not _some_missing(found.groups)
     return WindowSet(
-        said.source,
-        np.arange(said.n_windows),
-        said.y,
-        # One window without a subject makes the subjects unknown.
-        said.groups if known else None,
-        _one_rate(said.sfreqs),
-        said.chs_info,
-        said.shapes,
+        found.source,
+        np.arange(found.n_windows),
+        found.y,
+        # If one window has no subject, it may be of any subject, so none can be held out.
+        found.groups if known else None,
+        _one_rate(found.sfreqs),
+        found.chs_info,
+        found.shapes,
     )
 
 
 def _one_rate(sfreqs: Counter) -> float | None:
-    """The sampling rate that all recordings have."""
+    """Return the common sampling rate, None if unknown."""
     first = next(iter(sfreqs), None)
     if not all(is_same_rate(rate, first) for rate in sfreqs):
         found = ", ".join(f"{rate:g} Hz ({n})" for rate, n in sfreqs.most_common())
         raise ValueError(
-            f"The recordings have different sampling rates: {found}. Resample them to one "
-            "before windowing, for example with braindecode's Preprocessor('resample', "
+            f"The recordings have different sampling rates: {found}. Resample them to one rate "
+            "before you cut windows, for example with braindecode's Preprocessor('resample', "
             "sfreq=...)."
         )
     return first
 
 
 def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
-    """Labels or subjects that the user gave, one for each window."""
+    """Convert labels or subjects to one array, and check that each window has an entry."""
     if np.ndim(values) == 0:
-        raise ValueError(f"{name} is {values!r}; {n_windows} windows need one entry each.")
+        raise ValueError(
+            f"{name} is {values!r}; it must have one entry for each of {n_windows} windows."
+        )
     values = _as_column(values)
     if values.shape == (n_windows, 1):
         values = column_or_1d(values, warn=True)
     if _some_missing(values):
         raise ValueError(
-            f"{name} holds None or NaN; give every window an entry"
-            + (", or mark unlabelled ones with unlabeled_label." if name == "y" else ".")
+            f"{name} contains None or NaN; every window needs an entry."
+            + (" Mark unlabelled windows with unlabeled_label." if name == "y" else "")
         )
     if values.shape != (n_windows,):
         raise ValueError(
-            f"{name} has shape {values.shape}; {n_windows} windows need one entry each, shape "
+            f"{name} has shape {values.shape}; it must have one entry for each window, shape "
             f"({n_windows},)."
         )
     return values
 
 
 def _some_missing(values: np.ndarray) -> bool:
-    """Whether an entry is None, NaN or pandas' NA."""
+    """Whether any entry is None, NaN or pandas' NA."""
     return bool(np.any(pd.isna(values.astype(object))))
 
 
@@ -292,6 +306,7 @@ def _as_column(values: Any) -> np.ndarray:
     """Convert to an array; entries of mixed types keep their types."""
     if hasattr(values, "dtype"):  # array, tensor, Series
         return np.asarray(values)
+    # NumPy would convert mixed entries to strings, and tuples to a second dimension.
     values = list(values)
     array = np.empty(len(values), dtype=object)
     array[:] = values

@@ -1,4 +1,4 @@
-"""The directive ``measured``: stored scores as a table, and where they come from."""
+"""The directive ``measured``: a table of stored scores, and the commands that made them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,15 @@ __all__ = ["Measured"]
 
 
 class Measured(SphinxDirective):
-    """``.. measured:: FILES``, a glob pattern below ``docs/measured``."""
+    """Show stored scores: ``.. measured:: FILES``, a glob pattern below ``docs/measured``.
+
+    Options: ``:own-subjects:`` when each seed has other subjects, ``:against: METHOD`` for a column
+    of paired differences, ``:over: subjects | seeds`` for the units of mean and SD.
+    """
 
     required_arguments = 1
-    option_spec = {  # noqa: RUF012  as docutils has it
-        "own-people": directives.flag,
+    option_spec = {  # noqa: RUF012  docutils reads a class attribute
+        "own-subjects": directives.flag,
         "against": directives.unchanged,
         "over": lambda text: directives.choice(text, ("subjects", "seeds")),
     }
@@ -32,22 +36,25 @@ class Measured(SphinxDirective):
         if not files:
             raise self.error(f"No stored table is named {self.arguments[0]}.")
         for file in files:
-            self.env.note_dependency(str(file))
+            self.env.note_dependency(str(file))  # the page is rebuilt when a file changes
         over = self.options.get("over", "subjects")
-        scores = read_scores(files, "own-people" in self.options)
+        scores = read_scores(files, "own-subjects" in self.options)
         return self.parse_text_to_nodes("\n".join(self._lines(scores, files, over)))
 
     def _lines(self, scores: pd.DataFrame, files: list[Path], over: str) -> list[str]:
+        # Means and spreads, and the differences to one method.
         rows = table(scores, over)
         if other := self.options.get("against"):
             rows[f"against {other}"] = against(scores, other)
             rows = rows.fillna("")
+        # The table as reStructuredText. A cell is not broken at "±" or "=".
         lines = [".. list-table::", "   :header-rows: 1", ""]
         for row in [["method", *rows.columns], *rows.reset_index().to_numpy().tolist()]:
             cells = [re.sub(r" (±|=) ", "\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", x) for x in row]
             lines += [f"   {'* ' if i == 0 else '  '}- {cell}" for i, cell in enumerate(cells)]
+        # Below the table: the number of units, and the origin of the scores.
         n = summarize(scores, over=over)["n"].max()
-        unit = "people left out" if over == "subjects" else "seeds, of the score over all windows"
+        unit = "held-out subjects" if over == "subjects" else "seeds, of the score over all windows"
         lines += ["", f"Mean ± SD over {n} {unit}.", ""]
         return [*lines, *(f"| ``{line}``" for line in provenance(files)), ""]
 

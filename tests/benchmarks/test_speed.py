@@ -1,6 +1,7 @@
-"""Ratios of two things measured in one run, printed; a bound fails only where noise cannot.
+"""Run and print all benchmarks; their bounds are so wide that noise alone does not fail them.
 
-Run with ``pytest tests/benchmarks -s``; ``braindecode-pars benchmark`` makes a table of the same.
+Run it with ``pytest tests/benchmarks -s``. ``braindecode-pars benchmark`` writes the same results
+as a table.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from braindecode_pars.benchmarks import BENCHMARKS
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
-def test_no_bound_is_broken(name, capsys):
+def test_no_value_is_beyond_its_bound(name, capsys):
     rows = []
     for row in BENCHMARKS[name]():
         rows.append(row)

@@ -1,4 +1,4 @@
-"""``braindecode-pars demo``, in miniature."""
+"""``braindecode-pars demo`` with small data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ runner = CliRunner()
 
 @pytest.fixture
 def small(monkeypatch):
-    """The demo's scenario, with people and nights for seconds instead of minutes."""
+    """The demo with fewer subjects and shorter nights, so that it takes seconds."""
 
     def scenario(seed):
         nights = datasets.simulated.sleep(5, 0.2, n_chans=2, sfreq=100, random_state=seed)
@@ -37,8 +37,8 @@ def test_demo_end_to_end(small, tmp_path):
     assert result.exit_code == 0, result.output
     for row in ("PARS", "scratch", "band power"):
         assert row in result.output
-    assert "3 people with labels: 72 windows, 2 channels x 30 s at 100 Hz" in result.output
-    assert "of chance" in result.output
+    assert "3 subjects with labels: 72 windows, 2 channels x 30 s at 100 Hz" in result.output
+    assert "Loss relative to chance on held-out subjects" in result.output
     out = tmp_path / "out"
     assert {p.name for p in out.iterdir()} == {"encoder", "shifts.png", "kappa.png", "scores.csv"}
     for figure in ("shifts.png", "kappa.png"):
@@ -46,7 +46,7 @@ def test_demo_end_to_end(small, tmp_path):
     scores = pd.read_csv(out / "scores.csv")
     assert set(scores["subject"]) == {3, 4, 5}
     assert set(scores["seed"]) == {5}
-    # The encoder is there to be used, and has not seen the people it was scored on.
+    # The encoder can be loaded, and was not pretrained on the subjects with scores.
     clf = PARSClassifier(encoder=out / "encoder", finetune_epochs=1, verbose=0)
     clf.fit(demo.simulated_nights(5).labeled)
     assert clf.encoder_card_.subjects == [1, 2]
@@ -80,14 +80,14 @@ def test_demo_of_all_tasks_side_by_side(small, tmp_path, monkeypatch):
     assert {p.name for p in tmp_path.iterdir() if p.is_dir()} == {
         f"encoder-{name}" for name in ("pars", "mae", "mp3", "droppos")
     }
-    # Nothing differs but the task.
+    # Only the task differs.
     parameters = [{**emb.get_params(), "pretext": None} for emb in fitted]
     assert all(other == parameters[0] for other in parameters)
     assert len({str(emb.encoder_.config) for emb in fitted}) == 1
     assert len({(card.n_windows, card.epochs) for card in (e.encoder_card_ for e in fitted)}) == 1
 
 
-@pytest.mark.filterwarnings("ignore:All windows are of one subject")  # two people, one left out
+@pytest.mark.filterwarnings("ignore:All windows are of one subject")  # two subjects, one held out
 def test_demo_on_real_recordings(eeg_folder, tmp_path, monkeypatch):
     real = demo.motor_imagery
 
@@ -98,13 +98,13 @@ def test_demo_on_real_recordings(eeg_folder, tmp_path, monkeypatch):
         scenario.labeled = demo.BaseConcatDataset(scenario.labeled.datasets[:6])
         return scenario
 
-    there = demo.physionet_mi.recordings(eeg_folder, runs=(4, 8, 12))
-    few = [r for r in there if r.subject in (1, 2, 3, 88)]
-    monkeypatch.setattr(demo.physionet_mi, "recordings", lambda *_, **__: few)
+    recordings = demo.physionet_mi.recordings(eeg_folder, runs=(4, 8, 12))
+    chosen = [r for r in recordings if r.subject in (1, 2, 3, 88)]
+    monkeypatch.setattr(demo.physionet_mi, "recordings", lambda *_, **__: chosen)
     monkeypatch.setattr(demo, "motor_imagery", shorter)
     result = runner.invoke(app, ["demo", "--data", str(eeg_folder), "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
-    assert "2 people with labels: 90 windows, 21 channels x 4 s at 160 Hz" in result.output
+    assert "2 subjects with labels: 90 windows, 21 channels x 4 s at 160 Hz" in result.output
     assert (tmp_path / "shifts.png").exists()
 
 
@@ -112,11 +112,11 @@ def test_demo_on_real_recordings(eeg_folder, tmp_path, monkeypatch):
     ("arguments", "message"),
     [
         (["--pretext", "parts"], "Unknown pretext task 'parts'; known are"),
-        (["--data", "nowhere"], "nowhere holds no run"),
-        (["--all", "--pretext", "mae"], "--all takes every task; leave --pretext out"),
+        (["--data", "nowhere"], "nowhere contains none of the runs"),
+        (["--all", "--pretext", "mae"], "--all compares all tasks; omit --pretext"),
     ],
 )
-def test_mistakes_end_in_one_sentence(arguments, message, tmp_path):
+def test_user_errors_end_without_a_traceback(arguments, message, tmp_path):
     result = runner.invoke(app, ["demo", "--out", str(tmp_path / "out"), *arguments])
     assert result.exit_code != 0
     assert message in " ".join(result.output.replace("│", " ").split())

@@ -1,4 +1,4 @@
-"""``braindecode-pars pretrain``: every setting by hand or from a file, mistakes in a sentence."""
+"""``braindecode-pars pretrain``: settings from options and files, resuming, and errors."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ def test_a_run_from_a_file_and_the_command_line(store, tmp_path):
     file.write_text("lr = 0.01\nwarmup = 0.5\n[task_params]\nn_patches = 4\noverlap = false\n")
     printed = pretrain(
         *(store, "--out", out, *SMALL, "--config", file, "--lr", "0.002"),
-        *("--set", "n_patches=5", "--exclude-subject", "person-0"),
+        *("--set", "n_patches=5", "--exclude-subject", "subject-0"),
     )
-    assert "3 recordings of 3 people" in printed
+    assert "3 recordings of 3 subjects" in printed
     assert "PARS with 4,193 parameters" in printed
-    assert f"The encoder lies in {out}" in printed.replace("\n", "")
+    assert f"The encoder is in {out}" in printed.replace("\n", "")
     found = configuration(out)
     assert (found["lr"], found["warmup"], found["weight_decay"]) == (0.002, 0.5, 1e-4)
     assert found["task_params"] == {"n_patches": 5, "overlap": False}
-    assert load_encoder(out).card.subjects == ["person-1", "person-3"]
+    assert load_encoder(out).card.subjects == ["subject-1", "subject-3"]
 
 
 def test_every_setting_has_an_option(store, tmp_path):
@@ -62,11 +62,11 @@ def test_every_setting_has_an_option(store, tmp_path):
         **dict(task="mae", task_params={"mask_ratio": 0.6}, window_seconds=2.0, patch_seconds=0.5),
         **dict(embed_dim=8, num_layers=2, num_heads=1, mlp_dim=12, drop_prob=0.1, epochs=1),
         **dict(steps_per_epoch=1, batch_size=4, micro_batch_size=2, lr=0.002, weight_decay=0.1),
-        **dict(warmup=0.2, exclude_subjects=["person-2"], precision="bfloat16", compile=False),
+        **dict(warmup=0.2, exclude_subjects=["subject-2"], precision="bfloat16", compile=False),
         **dict(seed=3, device="cpu", num_workers=1),
     }
     assert set(given) == {field.name for field in fields(RunConfig)}
-    options = ["--set", "mask_ratio=0.6", "--exclude-subject", "person-2", "--no-compile"]
+    options = ["--set", "mask_ratio=0.6", "--exclude-subject", "subject-2", "--no-compile"]
     for name, value in given.items():
         if name not in ("task_params", "exclude_subjects", "compile"):
             options += [f"--{name.replace('_', '-')}", value]
@@ -74,7 +74,7 @@ def test_every_setting_has_an_option(store, tmp_path):
     assert configuration(tmp_path / "run") == given
 
 
-def test_ctrl_c_says_how_to_go_on_and_resume_does(store, tmp_path, monkeypatch):
+def test_ctrl_c_prints_advice_and_resume_continues(store, tmp_path, monkeypatch):
     out = tmp_path / "run"
     with monkeypatch.context() as patched:
 
@@ -83,19 +83,19 @@ def test_ctrl_c_says_how_to_go_on_and_resume_does(store, tmp_path, monkeypatch):
                 raise KeyboardInterrupt
 
         patched.setattr(RunNet, "on_batch_end", interrupt)
-        told = pretrain(store, "--out", out, *SMALL, code=130)
-    assert "Interrupted." in told
-    assert "use --resume" in told
-    refused = pretrain(store, "--out", out, *SMALL, code=1)
-    assert "holds a run already: resume it, or name another folder" in refused
-    refused = pretrain(store, "--out", out, *SMALL, "--resume", "--lr", "0.5", code=1)
-    assert "lr is 0.5, was 0.0001" in refused
+        message = pretrain(store, "--out", out, *SMALL, code=130)
+    assert "Interrupted." in message
+    assert "use --resume" in message
+    output = pretrain(store, "--out", out, *SMALL, code=1)
+    assert "already has a run: resume it, or name another folder" in output
+    output = pretrain(store, "--out", out, *SMALL, "--resume", "--lr", "0.5", code=1)
+    assert "lr is 0.5, was 0.0001" in output
     assert "2 epochs, 1 of them done" in pretrain(store, "--out", out, *SMALL, "--resume")
-    assert "is finished already" in pretrain(store, "--out", out, *SMALL, "--resume")
+    assert "is already finished" in pretrain(store, "--out", out, *SMALL, "--resume")
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--task", "parts"], "task must be one of 'droppos', 'joint'"),
         (["--set", "n_patches"], "--set 'n_patches' is not of the form KEY=VALUE"),
@@ -104,14 +104,14 @@ def test_ctrl_c_says_how_to_go_on_and_resume_does(store, tmp_path, monkeypatch):
         (["--exclude-subject", "S09"], "S09"),
     ],
 )
-def test_mistakes_are_told_in_a_sentence(store, tmp_path, options, told):
+def test_user_errors_of_pretrain_end_without_a_traceback(store, tmp_path, options, message):
     output = pretrain(store, "--out", tmp_path / "run", *SMALL, *options, code=1)
-    assert told in output
+    assert message in output
     assert "Traceback" not in output
 
 
 @pytest.mark.slow
-def test_under_torchrun_two_processes_make_one_encoder(store, tmp_path):
+def test_torchrun_with_two_processes_writes_one_encoder(store, tmp_path):
     command = [
         *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"),
         *("-m", "braindecode_pars", "pretrain", store, "--out", tmp_path / "run", *SMALL),
@@ -119,6 +119,6 @@ def test_under_torchrun_two_processes_make_one_encoder(store, tmp_path):
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert len(re.findall("on 2 cpu processes", done.stdout)) == 1
-    assert len(re.findall("The encoder lies in", done.stdout)) == 1
+    assert len(re.findall("The encoder is in", done.stdout)) == 1
     assert configuration(tmp_path / "run")["micro_batch_size"] == 4
     assert load_encoder(tmp_path / "run").card.epochs == 2

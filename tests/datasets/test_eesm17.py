@@ -1,4 +1,4 @@
-"""EESM17: from a BIDS folder that the tests write with the names and files of ds004348."""
+"""EESM17: the tests write a BIDS folder with the file names of ds004348."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ import scipy.io
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import eesm17
 
-#: Channels of the recordings, among them the two ear electrodes that nobody uses.
+#: Channels of the recordings, including ELB1 and ERB1, which are not used.
 CHANNELS = ["F3", "C3", "O1", "A1", "LOC", "CHIN12", "OSAT"]
 CHANNELS += ["ERB1", "ERK", "ELE", "ELA", "ELB", "ERE", "ELG", "ERI", "ERB", "ELK", "ERA", "ELI"]
 CHANNELS += ["ERG", "ELB1"]
-#: 1 to 5 are W, R, N1, N2, N3.
+#: Codes of the stages: 1 to 5 are W, R, N1, N2, N3; 7 and 8 are dropped.
 SCORING = ("1", "1", "7", "3", "4", "5", "8", "2")
 LIGHTS_OFF = 41.0
 
 
 def volts(names: list[str], sfreq: float, seconds: float) -> np.ndarray:
-    """10 Hz and the mains; each channel at a level of its own, by its name."""
+    """Return 10 Hz and 50 Hz mains, with an amplitude unique to each channel name."""
     t = np.arange(round(seconds * sfreq)) / sfreq
     waves = 40e-6 * np.sin(2 * np.pi * 10 * t) + 30e-6 * np.sin(2 * np.pi * 50 * t)
     return np.stack([waves * level(name) for name in names])
@@ -48,22 +48,26 @@ def write(
     gaps: dict[str, slice] | None = None,
     task: str = "sleep",
 ) -> Path:
-    """A recording as on OpenNeuro: ``.set`` and what BIDS wants beside it."""
+    """Write a recording as on OpenNeuro: the ``.set`` file and its BIDS sidecar files."""
     folder = root / f"sub-{subject}" / "ses-001" / "eeg"
     folder.mkdir(parents=True, exist_ok=True)
     (root / "dataset_description.json").write_text(
         json.dumps({"Name": "EESM17", "BIDSVersion": "1.4.0", "License": "CC0"})
     )
-    people = "".join(f"sub-{i:03d}\tn/a\n" for i in range(1, 10))
-    (root / "participants.tsv").write_text(f"participant_id\tage\n{people}")
+    participants = "".join(f"sub-{i:03d}\tn/a\n" for i in range(1, 10))
+    (root / "participants.tsv").write_text(f"participant_id\tage\n{participants}")
+
+    # Signals
     samples = volts(names, sfreq, seconds)
-    for name, where in (gaps or {}).items():
-        samples[names.index(name), where] = np.nan
+    for name, gap in (gaps or {}).items():
+        samples[names.index(name), gap] = np.nan
     raw = mne.io.RawArray(samples, mne.create_info(names, sfreq, "eeg"), verbose="error")
     stem = f"sub-{subject}_ses-001_task-{task}"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of missing positions
+        warnings.simplefilter("ignore")  # MNE warns about missing positions
         mne.export.export_raw(folder / f"{stem}_eeg.set", raw, overwrite=True, verbose="error")
+
+    # Sidecar files: channels, description, events, scoring
     types = {"LOC": "EOG", "CHIN12": "EMG", "OSAT": "MISC"}
     rows = "".join(f"{name}\t{types.get(name, 'EEG')}\tmicroV\n" for name in names)
     (folder / f"{stem}_channels.tsv").write_text(f"name\ttype\tunits\n{rows}")
@@ -84,7 +88,7 @@ def write(
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory) -> Path:
-    """Three nights, and an hour awake before one of them."""
+    """Three nights, and a recording of the task wake for one subject."""
     root = tmp_path_factory.mktemp("ds004348")
     for subject in ("001", "002", "009"):
         write(root, subject)
@@ -103,13 +107,14 @@ def test_twelve_ear_channels_in_volts(windows):
     assert night.raw.ch_names == [*left, *right, "ERI", "ERK"]
     assert night.raw.info["sfreq"] == 200.0
     assert set(night.raw.get_channel_types()) == {"eeg"}
+    # 40 uV at 10 Hz times the level of the channel; the mains are filtered out.
     expected = [40e-6 / np.sqrt(2) * level(name) for name in eesm17.CHANNELS]
     assert night[2][0].shape == (12, 6000)
     np.testing.assert_allclose(night[2][0].std(axis=1), expected, rtol=0.01)
 
 
 def test_windows_agree_with_the_scoring(windows):
-    """The scoring begins at lights out; artefacts and what is unknown are dropped."""
+    """The scoring starts at lights off; windows with artefact or unknown stage are dropped."""
     metadata = windows.datasets[1].metadata
     stages = [eesm17.CARD["classes"][target] for target in metadata["target"]]
     assert stages == ["W", "W", "N1", "N2", "N3", "R"]
@@ -128,22 +133,22 @@ def test_only_the_nights_are_read(corpus, windows):
     assert night.description["subject"] == "009"
 
 
-def test_the_mains_are_gone_and_ten_hertz_stay(windows):
+def test_the_notch_removes_the_mains_and_keeps_ten_hertz(windows):
     spectrum = np.abs(np.fft.rfft(windows.datasets[0][3][0])) / 3000 * 1e6
     expected = [40 * level(name) for name in eesm17.CHANNELS]
     assert spectrum[:, 10 * 30] == pytest.approx(np.array(expected), rel=0.02)
     assert (spectrum[:, 50 * 30] < 1).all()
 
 
-def test_scoring_that_counts_from_the_beginning_of_the_recording(tmp_path, windows):
+def test_scoring_may_count_from_the_start_of_the_recording(tmp_path, windows):
     write(tmp_path, "001", first=LIGHTS_OFF)
     (night,) = eesm17.load(tmp_path, verbose=0).datasets
-    theirs = windows.datasets[0].metadata
-    assert night.metadata["i_start_in_trial"].equals(theirs["i_start_in_trial"])
+    expected = windows.datasets[0].metadata
+    assert night.metadata["i_start_in_trial"].equals(expected["i_start_in_trial"])
 
 
 @pytest.mark.parametrize("column", ["Staging1", "scoring"])
-def test_names_of_stages_are_understood(tmp_path, column):
+def test_names_of_stages_are_accepted(tmp_path, column):
     scoring = ("Wake", "REM", "N1", "N2", "N3", "Artefact", "W", "R")
     write(tmp_path, "001", scoring, column=column)
     (night,) = eesm17.load(tmp_path, verbose=0).datasets
@@ -162,27 +167,27 @@ def test_stages_among_the_recordings_own_events(tmp_path):
     assert night.metadata["i_start_in_trial"].tolist() == [12000, 18000, 24000]
 
 
-def test_windows_behind_the_end_of_the_recording_are_dropped(tmp_path):
+def test_windows_after_the_end_of_the_recording_are_dropped(tmp_path):
     write(tmp_path, "001", seconds=LIGHTS_OFF + 5.5 * 30)
     (night,) = eesm17.load(tmp_path, verbose=0).datasets
     assert night.metadata["target"].tolist() == [0, 0, 1, 2]
 
 
-def test_gaps_are_bridged_and_counted(tmp_path, windows):
-    """Half of one channel's second window, and one channel's whole night."""
+def test_gaps_are_interpolated_and_counted(tmp_path, windows):
+    """One channel has a gap of half a window, another channel is NaN all night."""
     half = slice(round((LIGHTS_OFF + 30) * 200), round((LIGHTS_OFF + 45) * 200))
     write(tmp_path, "001", gaps={"ELG": half, "ERK": slice(None)})
     (night,) = eesm17.load(tmp_path, verbose=0).datasets
     np.testing.assert_allclose(night.metadata["missing"][:3], [1 / 12, 1.5 / 12, 1 / 12])
     assert np.isfinite(night.raw.get_data()).all()
-    ours, theirs = night[1][0], windows.datasets[0][1][0]
-    assert not ours[eesm17.CHANNELS.index("ERK")].any()
-    np.testing.assert_allclose(ours[0], theirs[0], atol=1e-9)
-    gap = ours[eesm17.CHANNELS.index("ELG")]
+    filled, complete = night[1][0], windows.datasets[0][1][0]
+    assert not filled[eesm17.CHANNELS.index("ERK")].any()
+    np.testing.assert_allclose(filled[0], complete[0], atol=1e-9)
+    gap = filled[eesm17.CHANNELS.index("ELG")]
     assert gap[600:2400].std() < 2e-6 < 3e-5 < gap[3600:].std()
 
 
-def test_other_rates_are_resampled(tmp_path):
+def test_other_sampling_rates_are_resampled(tmp_path):
     write(tmp_path, "001", sfreq=500.0)
     (night,) = eesm17.load(tmp_path, verbose=0).datasets
     assert night.raw.info["sfreq"] == 200.0
@@ -190,7 +195,7 @@ def test_other_rates_are_resampled(tmp_path):
     assert night[2][0].shape == (12, 6000)
 
 
-def test_channels_are_listed_in_another_order_than_recorded(tmp_path, windows):
+def test_the_order_of_channels_in_the_table_does_not_matter(tmp_path, windows):
     file = write(tmp_path, "001")
     table = file.with_name(file.name.replace("_eeg.set", "_channels.tsv"))
     head, *rows = table.read_text().splitlines(keepends=True)
@@ -211,13 +216,13 @@ def test_a_truncated_file_is_named(tmp_path):
     damaged.write_bytes(damaged.read_bytes()[:300_000])
     with pytest.raises(ValueError, match=r"sub-002_.*\.set cannot be used: it is damaged or trunc"):
         eesm17.load(tmp_path, verbose=0)
-    with pytest.warns(UserWarning, match=r"1 of 2 recordings were left out\. .*sub-002_ses"):
+    with pytest.warns(UserWarning, match=r"1 of 2 recordings were skipped\. .*sub-002_ses"):
         windows = eesm17.load(tmp_path, on_error="warn", verbose=0)
     assert windows.description["subject"].tolist() == ["001"]
 
 
-def with_samples_beside_it(file: Path) -> Path:
-    """Move the samples of a ``.set`` into a ``.fdt``, as they are on OpenNeuro."""
+def move_samples_to_fdt(file: Path) -> Path:
+    """Move the samples of a ``.set`` file into an ``.fdt`` file, as on OpenNeuro."""
     content = {k: v for k, v in scipy.io.loadmat(file).items() if not k.startswith("__")}
     samples = file.with_suffix(".fdt")
     samples.write_bytes(content["data"].astype("<f4").tobytes(order="F"))
@@ -225,10 +230,11 @@ def with_samples_beside_it(file: Path) -> Path:
     return samples
 
 
-def test_samples_in_a_file_of_their_own(tmp_path, windows):
-    samples = with_samples_beside_it(write(tmp_path, "001"))
+def test_samples_in_a_separate_fdt_file(tmp_path, windows):
+    samples = move_samples_to_fdt(write(tmp_path, "001"))
     (night,) = eesm17.load(tmp_path, verbose=0).datasets
     np.testing.assert_allclose(night[4][0], windows.datasets[0][4][0], atol=1e-10)
+    # A truncated .fdt file, then a missing one
     samples.write_bytes(samples.read_bytes()[:-400_000])
     with pytest.raises(ValueError, match=r"sub-001_.*\.set cannot be used: it is damaged or trunc"):
         eesm17.load(tmp_path, verbose=0)
@@ -239,44 +245,46 @@ def test_samples_in_a_file_of_their_own(tmp_path, windows):
 
 def test_a_night_without_scoring(tmp_path):
     file = write(tmp_path, "001", scoring=None)
-    with pytest.raises(ValueError, match=r"no scoring: .*task-sleep_events\.tsv says Lights Off"):
+    with pytest.raises(ValueError, match=r"no scoring: .*sleep_events\.tsv contains Lights Off"):
         eesm17.load(tmp_path, verbose=0)
     file.with_name(file.name.replace("_eeg.set", "_events.tsv")).unlink()
-    with pytest.raises(ValueError, match=r"neither .*_acq-scoring_events.tsv nor .* beside it"):
+    with pytest.raises(ValueError, match=r"neither .*_acq-scoring_events.tsv nor .*_events"):
         eesm17.load(tmp_path, verbose=0)
+    # A scoring without the right column, then without any stage
     write(tmp_path, "001", column="colour")
-    with pytest.raises(ValueError, match="the columns onset, duration, colour; onset and staging"):
+    with pytest.raises(ValueError, match="columns onset, duration, colour; the columns onset and"):
         eesm17.load(tmp_path, verbose=0)
     write(tmp_path, "001", ["7", "8"])
-    with pytest.raises(ValueError, match="says 7, 8, of which no entry is a stage"):
+    with pytest.raises(ValueError, match="contains 7, 8, but no sleep stage"):
         eesm17.load(tmp_path, verbose=0)
 
 
-def test_who_and_what_is_not_there(corpus, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"holds no night .*sub-001_ses-001_task-sleep_eeg"):
+def test_missing_recordings_and_subjects_raise(corpus, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no night .*sub-001_ses-001_task-sleep_eeg"):
         eesm17.load(tmp_path)
-    with pytest.raises(FileNotFoundError, match="holds no night of EESM17"):
+    with pytest.raises(FileNotFoundError, match="contains no night of EESM17"):
         eesm17.load(tmp_path / "nowhere")
     with pytest.raises(FileNotFoundError, match="of subject 010; it has 001, 002, 009"):
         eesm17.load(corpus, ["010"])
 
 
 def test_the_cache_gives_the_same_windows_without_the_source(corpus, tmp_path, monkeypatch):
-    who = ["001", "002"]
-    first = eesm17.load(corpus, who, cache=tmp_path / "cache", verbose=0)
+    subjects = ["001", "002"]
+    first = eesm17.load(corpus, subjects, cache=tmp_path / "cache", verbose=0)
     monkeypatch.setattr(mne_bids, "read_raw_bids", None)
-    second = eesm17.load(corpus, who, cache=tmp_path / "cache", verbose=0)
+    second = eesm17.load(corpus, subjects, cache=tmp_path / "cache", verbose=0)
     plain, cached = (np.stack([x for x, _, _ in windows]) for windows in (first, second))
     np.testing.assert_array_equal(plain, cached)
     for name in ("target", "missing"):
         assert first.get_metadata()[name].tolist() == second.get_metadata()[name].tolist()
+    # A cache of another version is an error.
     settings = tmp_path / "cache" / "settings.json"
     settings.write_text(settings.read_text().replace("1.0.5", "1.0.4"))
     with pytest.raises(ValueError, match=r"version is '1\.0\.5', was '1\.0\.4'"):
-        eesm17.load(corpus, who, cache=tmp_path / "cache", verbose=0)
+        eesm17.load(corpus, subjects, cache=tmp_path / "cache", verbose=0)
 
 
-def test_two_processes_read_the_same(corpus, windows):
+def test_two_processes_give_the_same_windows(corpus, windows):
     both = eesm17.load(corpus, n_jobs=2, verbose=0)
     assert both.description.equals(windows.description)
     np.testing.assert_array_equal(both[11][0], windows[11][0])

@@ -1,4 +1,4 @@
-"""eegmmidb: from files that the test writes, and from the published recordings."""
+"""PhysioNet-MI: published recordings, and folders that the tests write."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from braindecode_pars.evaluation import leave_one_subject_out
 
 @pytest.fixture
 def no_network(monkeypatch):
-    def refuse(*args, **kwargs):
-        raise AssertionError("went to the network")
+    def fail(*args, **kwargs):
+        raise AssertionError("the network was used")
 
-    monkeypatch.setattr(socket, "create_connection", refuse)
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket, "create_connection", fail)
+    monkeypatch.setattr(socket.socket, "connect", fail)
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
 
 
 def test_published_recordings(eeg_folder, no_network):
     windows = physionet_mi.load(eeg_folder, [1, 88], verbose=0)
     assert windows[0][0].shape == (64, 800)
     assert windows.datasets[0].raw.ch_names[:3] == ["FC5", "FC3", "FC1"]
-    assert {ds.raw.info["sfreq"] for ds in windows.datasets} == {200.0}  # S088 comes at 128 Hz
+    assert {ds.raw.info["sfreq"] for ds in windows.datasets} == {200.0}  # the file of S088: 128 Hz
     _, y, groups = as_sklearn(windows)
     assert set(groups) == {1, 88}
-    assert (groups == 1).sum() == 45  # fifteen trials a run
+    assert (groups == 1).sum() == 45  # fifteen trials per run
     assert set(y) == {0, 1}
     assert np.isfinite(windows[50][0]).all()
     assert 1e-6 < windows[50][0].std() < 1e-3  # volts
@@ -57,7 +57,7 @@ def test_trials_agree_with_the_annotations(eeg_folder):
     )
 
 
-def test_both_fists_and_both_feet_are_classes_of_their_own(eeg_folder, tmp_path):
+def test_both_fists_and_both_feet_are_separate_classes(eeg_folder, tmp_path):
     tree = tmp_path / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001"
     tree.mkdir(parents=True)
     source = eeg_folder / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001/S001R04.edf"
@@ -68,7 +68,7 @@ def test_both_fists_and_both_feet_are_classes_of_their_own(eeg_folder, tmp_path)
     assert by_run == {4: {0, 1}, 6: {2, 3}}
 
 
-def test_the_splits_are_the_papers(tmp_path):
+def test_splits_follow_the_paper(tmp_path):
     for subject in (1, 70, 71, 89, 90, 109):
         tree = tmp_path / f"MNE-eegbci-data/files/eegmmidb/1.0.0/S{subject:03d}"
         tree.mkdir(parents=True)
@@ -83,7 +83,7 @@ def test_the_splits_are_the_papers(tmp_path):
     }
 
 
-def test_windows_to_pretrain_on_have_no_label(eeg_folder):
+def test_pretraining_windows_are_unlabelled(eeg_folder):
     windows = physionet_mi.load(
         eeg_folder, [1], part="pretraining", runs=[4], picks=["Cz"], stride_seconds=15, verbose=0
     )
@@ -100,11 +100,12 @@ def test_picks_keep_the_reference_of_all_channels(eeg_folder):
     )
 
 
-def test_leave_one_subject_out_on_real_people(eeg_folder):
-    """Three people, really read, really pretrained and fine-tuned, small."""
+def test_leave_one_subject_out_on_published_recordings(eeg_folder):
+    """Three subjects, with pretraining and fine-tuning of a small model."""
     windows = physionet_mi.load(
         eeg_folder, [1, 2, 3], runs=[4, 8], picks=["C3", "Cz", "C4", "CP3", "CP4"], verbose=0
     )
+    # The smallest model and the fewest epochs that run both phases.
     clf = PARSClassifier(
         embed_dim=16,
         num_layers=1,
@@ -121,7 +122,7 @@ def test_leave_one_subject_out_on_real_people(eeg_folder):
     assert (scores["n_train_subjects"] == 2).all()
 
 
-def test_absent_runs_are_counted_and_never_fetched(eeg_folder, no_network, tmp_path, caplog):
+def test_missing_runs_are_logged_and_never_downloaded(eeg_folder, no_network, tmp_path, caplog):
     caplog.set_level("INFO")
     tree = tmp_path / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001"
     tree.mkdir(parents=True)
@@ -129,13 +130,13 @@ def test_absent_runs_are_counted_and_never_fetched(eeg_folder, no_network, tmp_p
     (tree / "S001R04.edf").symlink_to(source)
     windows = physionet_mi.load(tmp_path, runs=[4, 8, 12])
     assert len(windows) == 15
-    assert "2 runs are not there and left out: S001R08, S001R12." in caplog.text
-    with pytest.raises(FileNotFoundError, match="holds no recording of subject 2; it has 1"):
+    assert "Skipped 2 missing runs: S001R08, S001R12." in caplog.text
+    with pytest.raises(FileNotFoundError, match="contains no recording of subject 2; it has 1"):
         physionet_mi.load(tmp_path, [1, 2])
-    assert sorted(p.name for p in tree.parent.iterdir()) == ["S001"]  # nothing was made
+    assert sorted(p.name for p in tree.parent.iterdir()) == ["S001"]  # no folder was created
 
 
-def test_a_truncated_file_is_named_and_not_fetched_again(eeg_folder, tmp_path):
+def test_a_truncated_file_is_named_and_not_downloaded_again(eeg_folder, tmp_path):
     tree = tmp_path / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001"
     tree.mkdir(parents=True)
     source = eeg_folder / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001/S001R04.edf"
@@ -144,12 +145,12 @@ def test_a_truncated_file_is_named_and_not_fetched_again(eeg_folder, tmp_path):
         physionet_mi.load(tmp_path)
 
 
-def test_a_folder_without_the_layout(tmp_path):
+def test_wrong_folders_and_arguments_raise(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"expected files such as .*S001R04\.edf"):
         physionet_mi.load(tmp_path)
     with pytest.raises(ValueError, match=r"runs must be among \(4, 6, 8.*got \(5,\)"):
         physionet_mi.load(tmp_path, runs=[5])
-    with pytest.raises(TypeError, match="runs is the number 4; give a list"):
+    with pytest.raises(TypeError, match="runs is the number 4; pass a list"):
         physionet_mi.load(tmp_path, runs=4)
     with pytest.raises(ValueError, match="part must be 'trials' or 'pretraining', got 'all'"):
         physionet_mi.load(tmp_path, part="all")

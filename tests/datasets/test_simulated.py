@@ -1,4 +1,4 @@
-"""Simulated nights: what a sleep scientist would check first."""
+"""Simulated nights: stages, rhythms, subjects and artefacts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def long_nights():
 
 @pytest.fixture(scope="module")
 def spectra(long_nights):
-    """Mean power spectrum of each stage, over people and channels."""
+    """Mean power spectrum of each stage, over subjects and channels."""
     X, y, _ = as_sklearn(long_nights)
     signals = np.asarray(X)
     signals = signals / signals.std(axis=-1, keepdims=True).clip(1e-12)
@@ -46,11 +46,11 @@ def test_shapes_units_and_subjects(long_nights):
     assert 5e-6 < amplitude < 60e-6  # volts
 
 
-def test_targets_mean_the_stages_that_they_mean_in_the_sleep_corpora():
+def test_targets_are_the_same_stages_as_in_the_sleep_corpora():
     assert simulated.STAGES == ysyw.CARD["classes"] == eesm17.CARD["classes"]
 
 
-def test_stages_have_their_rhythms(spectra):
+def test_stages_have_their_typical_rhythms(spectra):
     def highest(low, high):
         return max(simulated.STAGES, key=lambda stage: power(spectra, stage, low, high))
 
@@ -61,7 +61,7 @@ def test_stages_have_their_rhythms(spectra):
     assert power(spectra, "R", 4, 7.5) > power(spectra, "N3", 4, 7.5)
 
 
-def test_hypnograms_look_like_nights():
+def test_hypnograms_are_realistic():
     stages = np.concatenate([simulated.hypnogram(960, np.random.default_rng(s)) for s in range(20)])
     share = np.bincount(stages, minlength=5) / len(stages)
     wake, n1, n2, n3, rem = share
@@ -70,19 +70,19 @@ def test_hypnograms_look_like_nights():
     assert 0.05 < wake < 0.35
     assert 0.05 < n3 < 0.35
     assert 0.1 < rem < 0.35
-    # Stages last: the same one follows in most windows.
+    # Most windows have the stage of the window before.
     assert np.mean(stages[1:] == stages[:-1]) > 0.75
-    # Deep sleep early in the night, REM late.
+    # N3 (index 3) is more frequent early in the night, REM (index 4) late.
     by_night = stages.reshape(20, 960)
     assert (by_night[:, :480] == 3).mean() > (by_night[:, 480:] == 3).mean()
     assert (by_night[:, :480] == 4).mean() < (by_night[:, 480:] == 4).mean()
-    # Nobody falls from wake into deep sleep.
-    jumps = (by_night[:, :-1] == 0) & (by_night[:, 1:] == 3)
-    assert not jumps.any()
+    # No transition from wake to N3.
+    wake_to_n3 = (by_night[:, :-1] == 0) & (by_night[:, 1:] == 3)
+    assert not wake_to_n3.any()
 
 
 def test_windows_have_slow_trends(long_nights):
-    """Power in neighbouring seconds is more alike than in seconds far apart."""
+    """Power is more similar in neighbouring seconds than in seconds 15 s apart."""
     near, far = [], []
     for i in range(0, len(long_nights), 7):
         seconds = long_nights[i][0][0].reshape(30, 100)
@@ -94,18 +94,18 @@ def test_windows_have_slow_trends(long_nights):
     assert np.mean(near) < 0.95 * np.mean(far)
 
 
-def test_people_differ(long_nights):
+def test_subjects_differ(long_nights):
     gains = [np.median([ds[i][0].std() for i in range(0, 240, 20)]) for ds in long_nights.datasets]
     assert max(gains) > 1.5 * min(gains)
 
 
-def test_a_channel_is_flat_now_and_then(long_nights):
+def test_channels_are_occasionally_flat(long_nights):
     flat = [i for i in range(len(long_nights)) if not long_nights[i][0].any(axis=1).all()]
     assert 0 < len(flat) < 0.05 * len(long_nights)
 
 
-def test_it_is_learnable_but_not_easy(long_nights):
-    """Band power and logistic regression on people left out: far from 0, well below 1."""
+def test_simulated_stages_are_learnable_but_not_easy(long_nights):
+    """Logistic regression on band power has a kappa far from 0 and below 1 on held-out subjects."""
     pipeline = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(max_iter=1000))
     scores = leave_one_subject_out({"band power": pipeline}, long_nights, verbose=0)
     kappa = scores.loc[scores["metric"] == "kappa", "value"]
@@ -113,12 +113,12 @@ def test_it_is_learnable_but_not_easy(long_nights):
     assert kappa.max() < 0.95
 
 
-def test_a_seed_makes_the_same_people():
-    few = simulated.sleep(2, 0.1, 2, 100, random_state=1)
-    more = simulated.sleep(3, 0.1, 2, 100, random_state=1)
-    np.testing.assert_array_equal(few[15][0], more[15][0])
-    assert not np.array_equal(few[0][0], few[12][0])
-    assert not np.array_equal(few[0][0], simulated.sleep(2, 0.1, 2, 100, random_state=2)[0][0])
+def test_a_seed_gives_the_same_subjects():
+    two = simulated.sleep(2, 0.1, 2, 100, random_state=1)
+    three = simulated.sleep(3, 0.1, 2, 100, random_state=1)
+    np.testing.assert_array_equal(two[15][0], three[15][0])
+    assert not np.array_equal(two[0][0], two[12][0])
+    assert not np.array_equal(two[0][0], simulated.sleep(2, 0.1, 2, 100, random_state=2)[0][0])
 
 
 @pytest.mark.parametrize(
@@ -128,9 +128,9 @@ def test_a_seed_makes_the_same_people():
         (dict(n_chans=0), "n_chans must be between 1 and 13"),
         (dict(n_chans=14), "n_chans must be between 1 and 13"),
         (dict(sfreq=50), "sfreq must be at least 64 Hz"),
-        (dict(hours=0), "hold no 30-second window"),
+        (dict(hours=0), "hours must give at least one 30-second window, got 0"),
     ],
 )
-def test_mistakes_are_explained(arguments, message):
+def test_invalid_arguments_raise(arguments, message):
     with pytest.raises(ValueError, match=message):
         simulated.sleep(**arguments)

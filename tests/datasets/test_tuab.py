@@ -1,4 +1,4 @@
-"""TUAB: from trees that the test writes as the corpus is distributed."""
+"""TUAB: the tests write folders in the layout of the corpus."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.temple_trees import level, truncate, write_recording
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import tuab
 
-#: Folder, class, subject; aaaaaaab has recordings of both classes.
+#: Folder, class, recording, sampling rate. Subject aaaaaaab has recordings of both classes.
 RECORDINGS = [
     ("train", "normal", "aaaaaaaa_s001_t000", 250),
     ("train", "normal", "aaaaaaab_s001_t000", 256),
@@ -36,7 +36,7 @@ def written(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def tree(tmp_path) -> Path:
-    """A smaller one, to be damaged."""
+    """A smaller corpus for tests that damage it."""
     for folder, label, name, sfreq in (RECORDINGS[0], RECORDINGS[3], RECORDINGS[6]):
         file = tmp_path / "edf" / folder / label / "01_tcp_ar" / f"{name}.edf"
         write_recording(file, sfreq=sfreq, seconds=32)
@@ -44,6 +44,7 @@ def tree(tmp_path) -> Path:
 
 
 def test_windows_targets_and_splits(written, capsys):
+    # Signals
     windows = tuab.load(written, verbose=0)
     assert len(windows) == 2 * len(RECORDINGS)
     assert windows.datasets[0].raw.ch_names == [*tuab.CHANNELS]
@@ -54,10 +55,12 @@ def test_windows_targets_and_splits(written, capsys):
     levels = [1e-6 * level(name.upper()) for name in tuab.CHANNELS]
     np.testing.assert_allclose(amplitude, levels, rtol=0.02)  # volts
 
+    # Targets
     found = windows.description
-    for dataset, (_, told) in zip(windows.datasets, found.iterrows(), strict=True):
-        assert set(dataset.metadata["target"]) == {int(told["label"] == "abnormal")}
+    for dataset, (_, row) in zip(windows.datasets, found.iterrows(), strict=True):
+        assert set(dataset.metadata["target"]) == {int(row["label"] == "abnormal")}
     assert (found["label"] == "normal").sum() == 3
+    # Splits: eval is the test set, the subjects of train are divided.
     assert set(found.loc[found["folder"] == "eval", "split"]) == {"test"}
     train = found[found["folder"] == "train"]
     assert set(train["split"]) == {"train", "valid"}
@@ -65,6 +68,7 @@ def test_windows_targets_and_splits(written, capsys):
     assert train.groupby("split")["subject"].nunique().to_dict() == {"train": 4, "valid": 1}
     assert capsys.readouterr().out == ""
 
+    # Views of braindecode and scikit-learn
     assert len(windows.split("split")["test"]) == 4
     _, y, groups = as_sklearn(windows)
     assert set(groups[y == 1]) & set(groups[y == 0]) == {"aaaaaaab"}
@@ -99,7 +103,7 @@ def test_the_layout_of_version_2(tmp_path):
     assert (recording.subject, recording.description["label"]) == ("00007871", "normal")
 
 
-def test_the_division_depends_on_the_seed_only(written):
+def test_the_division_depends_only_on_the_seed(written):
     def splits(**arguments):
         return {r.file: r.description["split"] for r in tuab.recordings(written, **arguments)}
 
@@ -142,10 +146,10 @@ def test_short_recordings_are_counted(tree, caplog):
     caplog.set_level("INFO")
     write_recording(tree / "edf/eval/abnormal/01_tcp_ar/aaaaaada_s001_t000.edf", seconds=29)
     assert len(tuab.load(tree)) == 3
-    assert "1 of 4 recordings hold no window" in caplog.text
+    assert "1 of 4 recordings are too short for a window" in caplog.text
 
 
-def test_folders_and_subjects_that_are_not_there(tmp_path, tree):
+def test_missing_folders_and_subjects_raise(tmp_path, tree):
     (tmp_path / "empty").mkdir()
     for path in (tmp_path / "empty", tmp_path / "absent"):
         with pytest.raises(FileNotFoundError, match=r"edf/train/normal/01_tcp_ar/aaaaaaaa_s001"):
@@ -154,11 +158,11 @@ def test_folders_and_subjects_that_are_not_there(tmp_path, tree):
         tuab.load(tree, ["zzzzzzzz"])
 
 
-def test_the_cache_and_jobs_change_nothing(tree, tmp_path_factory):
+def test_cache_and_n_jobs_do_not_change_the_windows(tree, tmp_path_factory):
     plain = tuab.load(tree, verbose=0)
     cache = tmp_path_factory.mktemp("cache")
     tuab.load(tree, cache=cache, n_jobs=2, verbose=0)
-    for file in tree.rglob("*.edf"):  # the same size and time, and nothing to read
+    for file in tree.rglob("*.edf"):  # keep size and time, remove the content
         state = file.stat()
         file.write_bytes(bytes(state.st_size))
         os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))

@@ -1,4 +1,4 @@
-"""TUEG: from trees that the test writes as the corpus is distributed."""
+"""TUEG: the tests write folders in the layout of the corpus."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RECORDINGS = {
     "000/aaaaaaab/s001_2003/03_tcp_ar_a/aaaaaaab_s001_t000": dict(sfreq=400, drop=("A1", "A2")),
     "001/aaaaaadd/s001_2003/01_tcp_ar/aaaaaadd_s001_t000": dict(sfreq=512),
 }
-pretrained_on_everybody = pytest.mark.filterwarnings("ignore:TUAB and TUSZ are parts of TUEG")
+ignore_missing_exclusion = pytest.mark.filterwarnings("ignore:TUEG contains the subjects of TUAB")
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def written(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def tree(tmp_path) -> Path:
-    """A smaller one, to be damaged."""
+    """A smaller corpus for tests that damage it."""
     path = tmp_path / "v2.0.1"
     for name in list(RECORDINGS)[:3:2]:
         write_recording(path / "edf" / f"{name}.edf", seconds=32)
@@ -43,7 +43,7 @@ def touch(file: Path) -> None:
     file.touch()
 
 
-@pretrained_on_everybody
+@ignore_missing_exclusion
 def test_windows(written, capsys):
     windows = tueg.load(written, verbose=0)
     assert capsys.readouterr().out == ""
@@ -72,7 +72,7 @@ def test_names_are_read_without_opening_files(tmp_path):
     )
     for file in (new, old, *(tmp_path / other for other in others)):
         touch(file)
-    first, second = tueg.recordings(tmp_path)  # of the other corpora nothing
+    first, second = tueg.recordings(tmp_path)  # no recording of the other corpora
     assert (first.file, second.file) == (old, new)
     assert first.description == dict(subject="00000254", montage="01_tcp_ar", session=5, token=0)
     assert second.description == dict(subject="aaaaaaaa", montage="01_tcp_ar", session=1, token=2)
@@ -81,7 +81,7 @@ def test_names_are_read_without_opening_files(tmp_path):
 
 @pytest.fixture
 def others(tmp_path) -> tuple[Path, Path]:
-    """TUAB and TUSZ, of which only the names of recordings matter."""
+    """Folders of TUAB and TUSZ; only the names of their recordings matter."""
     tuab, tusz = tmp_path / "tuab", tmp_path / "tusz"
     touch(tuab / "edf/eval/normal/01_tcp_ar/aaaaaaaa_s009_t000.edf")
     touch(tuab / "edf/train/normal/01_tcp_ar/zzzzzzzz_s001_t000.edf")
@@ -95,55 +95,55 @@ def test_subjects_of_other_corpora_are_removed_and_counted(written, others, capl
     assert set(windows.description["subject"]) == {"aaaaaaab"}
     assert caplog.messages == [
         "Excluded from TUEG: 2 subjects (3 recordings) of 3 subjects (4 recordings). "
-        "Left: 1 subject (1 recording)."
+        "Remaining: 1 subject (1 recording)."
     ]
 
 
 def test_exclusion_by_folders_and_lists(written, others):
     found = tueg.recordings(written)
-    kept, gone = tueg.leave_out(found, [others[0], ["aaaaaaab"]])
+    kept, excluded = tueg.leave_out(found, [others[0], ["aaaaaaab"]])
     assert {recording.subject for recording in kept} == {"aaaaaadd"}
-    assert {recording.subject for recording in gone} == {"aaaaaaaa", "aaaaaaab"}
-    assert len(kept) + len(gone) == len(found)
-    kept, gone = tueg.leave_out(found, [str(others[1])])
-    assert [recording.subject for recording in gone] == ["aaaaaadd"]
+    assert {recording.subject for recording in excluded} == {"aaaaaaaa", "aaaaaaab"}
+    assert len(kept) + len(excluded) == len(found)
+    kept, excluded = tueg.leave_out(found, [str(others[1])])
+    assert [recording.subject for recording in excluded] == ["aaaaaadd"]
     assert tueg.leave_out(found, []) == (found, [])
 
 
-def test_excluded_subjects_that_were_asked_for_go_too(written):
+def test_requested_subjects_are_excluded_too(written):
     windows = tueg.load(written, ["aaaaaaaa", "aaaaaaab"], exclude=[["aaaaaaaa"]], verbose=0)
     assert set(windows.description["subject"]) == {"aaaaaaab"}
-    with pytest.raises(ValueError, match=r"leaves none of 1 subject \(1 recording\)"):
+    with pytest.raises(ValueError, match=r"removes all of 1 subject \(1 recording\)"):
         tueg.load(written, ["aaaaaaab"], exclude=[["aaaaaaab"]], verbose=0)
 
 
-def test_without_exclusion_a_warning_says_what_that_means(tree):
-    with pytest.warns(UserWarning, match="has seen the people that it is fine-tuned") as caught:
+def test_without_exclusion_a_warning_explains_the_leakage(tree):
+    with pytest.warns(UserWarning, match="including their test subjects") as caught:
         tueg.load(tree, verbose=0)
     assert caught[0].filename == __file__
 
 
-def test_an_exclusion_that_finds_nobody_is_refused(written, tmp_path):
+def test_an_exclusion_without_matching_subjects_raises(written, tmp_path):
     found = tueg.recordings(written)
     touch(tmp_path / "old/edf/01_tcp_ar/002/00000254/s005_2010_11_15/00000254_s005_t000.edf")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileNotFoundError, match="empty holds no recording"):
+    with pytest.raises(FileNotFoundError, match="empty contains no recording"):
         tueg.leave_out(found, [tmp_path / "empty"])
-    with pytest.raises(FileNotFoundError, match="aaaaaaaa is not there"):
-        tueg.leave_out(found, ["aaaaaaaa"])  # a subject where a list of them belongs
-    with pytest.raises(TypeError, match="give a list of folders"):
+    with pytest.raises(FileNotFoundError, match="aaaaaaaa does not exist"):
+        tueg.leave_out(found, ["aaaaaaaa"])  # a subject instead of a list of subjects
+    with pytest.raises(TypeError, match="pass a list of folders"):
         tueg.leave_out(found, str(tmp_path))
     with pytest.raises(ValueError, match=r"subjects such as 00000254, .* such as aaaaaadd"):
         tueg.leave_out(found, [["00000254"]])
     mixed = [*found, *tueg.recordings(tmp_path / "old")]
-    with pytest.raises(ValueError, match=r"such as aaaaaaaa, but .* such as \w+, \w+: people"):
+    with pytest.raises(ValueError, match=r"such as aaaaaaaa, but .* such as \w+, \w+\. Some"):
         tueg.leave_out(mixed, [["aaaaaaaa"]])
     touch(tmp_path / "v2/edf/eval/normal/01_tcp_ar/00000254_s001_t000.edf")
     with pytest.raises(ValueError, match=r"v2 has subjects such as 00000254.*renamed"):
         tueg.load(written, exclude=[tmp_path / "v2"])
 
 
-@pretrained_on_everybody
+@ignore_missing_exclusion
 def test_missing_channels_are_named_with_the_file(tree):
     file = tree / "edf/000/aaaaaaac/s001_2003/01_tcp_ar/aaaaaaac_s001_t000.edf"
     write_recording(file, drop=("T6",), seconds=32)
@@ -154,7 +154,7 @@ def test_missing_channels_are_named_with_the_file(tree):
     assert set(windows.description["subject"]) == {"aaaaaaaa", "aaaaaaab"}
 
 
-@pretrained_on_everybody
+@ignore_missing_exclusion
 def test_a_truncated_file_is_named(tree):
     truncate(next(tree.rglob("aaaaaaab_s001_t000.edf")))
     with pytest.raises(ValueError, match=r"aaaaaaab_s001_t000\.edf .* damaged or truncated"):
@@ -163,7 +163,7 @@ def test_a_truncated_file_is_named(tree):
         assert len(tueg.load(tree, on_error="warn", verbose=0)) == 1
 
 
-def test_folders_and_subjects_that_are_not_there(tmp_path, tree):
+def test_missing_folders_and_subjects_raise(tmp_path, tree):
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match=r"edf/000/aaaaaaaa/s001_2015_12_30/01_tcp_ar/"):
         tueg.load(tmp_path / "empty")
@@ -171,16 +171,16 @@ def test_folders_and_subjects_that_are_not_there(tmp_path, tree):
         tueg.load(tree, ["zzzzzzzz"])
 
 
-@pretrained_on_everybody
-def test_the_cache_and_jobs_change_nothing(tree, tmp_path):
+@ignore_missing_exclusion
+def test_cache_and_n_jobs_do_not_change_the_windows(tree, tmp_path):
     plain = tueg.load(tree, verbose=0)
     cache = tmp_path / "cache"
     tueg.load(tree, cache=cache, n_jobs=2, verbose=0)
-    for file in tree.rglob("*.edf"):  # the same size and time, and nothing to read
+    for file in tree.rglob("*.edf"):  # keep size and time, remove the content
         state = file.stat()
         file.write_bytes(bytes(state.st_size))
         os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
-    # Who is excluded does not shape windows.
+    # exclude does not change the windows, so the cache is valid.
     again = tueg.load(tree, exclude=[["zzzzzzzz"]], cache=cache, verbose=0)
     assert len(again) == len(plain) == 2
     for (x, y, _), (other, target, _) in zip(plain, again, strict=True):

@@ -1,4 +1,4 @@
-"""TUSZ: from trees that the test writes as the corpus is distributed."""
+"""TUSZ: the tests write folders in the layout of the corpus."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
 
 def annotate(file: Path, rows: list[tuple], ending: str = "csv_bi") -> None:
-    """Write annotations beside a recording: (channel, start, stop, label)."""
+    """Write the annotations of a recording; rows are (channel, start, stop, label)."""
     lines = [
         "# version = csv_v1.0.0",
         f"# bname = {file.stem}",
@@ -36,7 +36,7 @@ def write(path: Path, folder: str, subject: str, rows: list[tuple], **arguments)
 
 
 BACKGROUND = [("TERM", 0, 32, "bckg")]
-#: Ten windows: one seizure from the 3rd into the 4th, two that overlap in the 7th.
+#: Ten windows: one seizure in the 3rd and 4th, two overlapping seizures in the 7th.
 LONG = [
     ("TERM", 0, 85.5, "bckg"),
     ("TERM", 200, 205, "seiz"),
@@ -68,7 +68,7 @@ def written(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def tree(tmp_path) -> Path:
-    """A smaller one, to be damaged."""
+    """A smaller corpus for tests that damage it."""
     write(tmp_path, "train", "aaaaaajy", [("TERM", 4.5, 8, "seiz")])
     write(tmp_path, "eval", "aaaaaakd", BACKGROUND)
     return tmp_path
@@ -90,7 +90,7 @@ def test_windows_and_targets(written):
     levels = [1e-6 * level(name.upper()) for name in COMMON_CHANNELS]
     np.testing.assert_allclose(amplitude, levels, rtol=0.02)  # volts
     assert targets(windows, "aaaaaajy") == [0, 0, 1, 1, 0, 0, 1, 0, 0, 0]
-    assert targets(windows, "aaaaaakd") == [0]  # the seizure is in the rest that is dropped
+    assert targets(windows, "aaaaaakd") == [0]  # the seizure is after the last window
     np.testing.assert_array_equal(
         [y for _, y, _ in windows], windows.get_metadata()["target"].to_numpy()
     )
@@ -98,7 +98,7 @@ def test_windows_and_targets(written):
 
 @pytest.mark.parametrize(
     ("min_overlap", "seizures"),
-    # 4.5 s and 1.25 s of the one, 15 s of the union of the others (13 and 5 of each)
+    # Overlaps: 4.5 s and 1.25 s with the first seizure, 15 s with the union of the other two.
     [(1.25, [2, 3, 6]), (1.26, [2, 6]), (4.5, [2, 6]), (4.51, [6]), (15, [6]), (15.01, [])],
 )
 def test_minimal_overlap(written, min_overlap, seizures):
@@ -115,7 +115,7 @@ def test_annotations_of_single_channels(written):
     assert sum(targets(windows, "aaaaaajy")) == 0
 
 
-def test_the_least_overlap_that_annotations_can_express_counts(tmp_path):
+def test_the_smallest_overlap_that_annotations_can_express_counts(tmp_path):
     write(tmp_path, "train", "aaaaaajy", [("TERM", 29.9999, 60, "seiz")], seconds=92)
     write(tmp_path, "train", "aaaaaajz", [("TERM", 30, 60.0001, "seiz")], seconds=92)
     windows = tusz.load(tmp_path, verbose=0)
@@ -129,12 +129,12 @@ def test_overlap_agrees_with_counting_on_a_fine_grid():
     grid = (np.arange(30_000) + 0.5) * step  # 300 s
     start = np.arange(10) * 30.0
     for _ in range(20):
-        # On the grid, unsorted, some inside others or empty, some beyond the recording.
+        # Unsorted stretches on the grid; some are nested, empty, or after the recording.
         begin = rng.integers(0, 31_000, rng.integers(0, 12)) * step
         stretches = np.column_stack([begin, begin + rng.integers(0, 6000, len(begin)) * step])
         inside = ((grid >= stretches[:, :1]) & (grid < stretches[:, 1:])).any(axis=0)
-        slow = inside.reshape(10, 3000).sum(axis=1) * step
-        np.testing.assert_allclose(tusz.overlap(start, start + 30, stretches), slow, atol=1e-9)
+        counted = inside.reshape(10, 3000).sum(axis=1) * step
+        np.testing.assert_allclose(tusz.overlap(start, start + 30, stretches), counted, atol=1e-9)
 
 
 def test_names_are_read_without_opening_files(tmp_path):
@@ -153,24 +153,24 @@ def test_names_are_read_without_opening_files(tmp_path):
     )
 
 
-def test_what_becomes_of_the_folder_dev(written):
+def test_use_of_the_folder_dev(written):
     def splits(dev):
         return {r.subject: r.description["split"] for r in tusz.recordings(written, dev=dev)}
 
-    joined = splits("train")
-    assert sorted(joined.values()) == ["test", "train", "train", "train", "train", "valid"]
+    pooled = splits("train")
+    assert sorted(pooled.values()) == ["test", "train", "train", "train", "train", "valid"]
     assert any(  # dev is divided too
         r.description["split"] == "valid"
         for seed in range(30)
         for r in tusz.recordings(written, ["aaaaaakc"], split_seed=seed)
     )
-    alone = splits("leave_out")
-    assert "aaaaaakc" not in alone
-    assert sorted(alone.values()) == ["test", "train", "train", "train", "valid"]
-    given = splits("valid")
-    assert given.pop("aaaaaakc") == "valid"
-    assert given.pop("aaaaaakd") == "test"
-    assert set(given.values()) == {"train"}
+    without_dev = splits("leave_out")
+    assert "aaaaaakc" not in without_dev
+    assert sorted(without_dev.values()) == ["test", "train", "train", "train", "valid"]
+    as_published = splits("valid")
+    assert as_published.pop("aaaaaakc") == "valid"
+    assert as_published.pop("aaaaaakd") == "test"
+    assert set(as_published.values()) == {"train"}
     with pytest.raises(ValueError, match="dev must be one of 'train', 'valid', 'leave_out'"):
         splits("test")
 
@@ -185,12 +185,12 @@ def test_a_subject_of_eval_in_dev_is_named(tree):
 def test_a_recording_without_annotations_is_named(tree):
     file = write(tree, "train", "aaaaaajz", BACKGROUND)
     file.with_suffix(".csv_bi").unlink()
-    with pytest.raises(ValueError, match=r"aaaaaajz_s001_t000\.edf cannot .*csv_bi are not beside"):
+    with pytest.raises(ValueError, match=r"aaaaaajz_s001_t000\.edf cannot .*csv_bi is missing"):
         tusz.load(tree, verbose=0)
     with pytest.warns(UserWarning, match=r"1 of 3 recordings .*aaaaaajz_s001_t000\.edf"):
         windows = tusz.load(tree, on_error="warn", verbose=0)
     assert set(windows.description["subject"]) == {"aaaaaajy", "aaaaaakd"}
-    with pytest.raises(ValueError, match=r"its annotations \w+\.csv are not beside it"):
+    with pytest.raises(ValueError, match=r"its annotation file \w+\.csv is missing"):
         tusz.load(tree, annotations="csv", verbose=0)
 
 
@@ -199,15 +199,15 @@ def test_a_recording_without_annotations_is_named(tree):
     [
         ("", "cannot be read"),
         ("# version = csv_v1.0.0\n", "cannot be read"),
-        ("channel,start_time,stop_time,label,confidence\n", "are empty"),
+        ("channel,start_time,stop_time,label,confidence\n", "is empty"),
         ("channel,start,stop,label\nTERM,0,5,seiz\n", "cannot be read"),
         ("channel,start_time,stop_time,label,confidence\nTERM,0,x,seiz,1\n", "cannot be read"),
-        ("channel,start_time,stop_time,label,confidence\nTERM,5,0,seiz,1\n", "before it begins"),
-        ("channel,start_time,stop_time,label,confidence\nTERM,0,5,seiz,1\nTERM,5", "cut off"),
-        ("channel,start_time,stop_time,label,confidence\nTERM,0,,seiz,1\n", "before it begins"),
+        ("channel,start_time,stop_time,label,confidence\nTERM,5,0,seiz,1\n", "before it starts"),
+        ("channel,start_time,stop_time,label,confidence\nTERM,0,5,seiz,1\nTERM,5", "truncated"),
+        ("channel,start_time,stop_time,label,confidence\nTERM,0,,seiz,1\n", "before it starts"),
     ],
 )
-def test_damaged_annotations_are_refused(tmp_path, content, problem):
+def test_damaged_annotations_raise(tmp_path, content, problem):
     file = tmp_path / "aaaaaajy_s001_t000.csv_bi"
     file.write_text(content)
     with pytest.raises(ValueError, match=rf"{file.name} .*{problem}"):
@@ -223,7 +223,7 @@ def test_missing_channels_and_truncated_files_are_named(tree):
         assert len(tusz.load(tree, on_error="warn", verbose=0)) == 2
 
 
-def test_arguments_that_are_refused(tree):
+def test_invalid_arguments_raise(tree):
     with pytest.raises(ValueError, match="annotations must be 'csv_bi' or 'csv', got 'tse'"):
         tusz.load(tree, annotations="tse")
     for min_overlap in (0, -1, 30.5, np.nan):
@@ -231,7 +231,7 @@ def test_arguments_that_are_refused(tree):
             tusz.load(tree, min_overlap=min_overlap)
 
 
-def test_folders_and_subjects_that_are_not_there(tmp_path, tree):
+def test_missing_folders_and_subjects_raise(tmp_path, tree):
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match=r"edf/train/aaaaaaaa/s001_2003/02_tcp_le/"):
         tusz.load(tmp_path / "empty")
@@ -239,11 +239,11 @@ def test_folders_and_subjects_that_are_not_there(tmp_path, tree):
         tusz.load(tree, ["zzzzzzzz"])
 
 
-def test_the_cache_and_jobs_change_nothing(tree, tmp_path):
+def test_cache_and_n_jobs_do_not_change_the_windows(tree, tmp_path):
     plain = tusz.load(tree, verbose=0)
     cache = tmp_path / "cache"
     tusz.load(tree, cache=cache, n_jobs=2, verbose=0)
-    for file in tree.rglob("*.edf"):  # the same size and time, and nothing to read
+    for file in tree.rglob("*.edf"):  # keep size and time, remove the content
         state = file.stat()
         file.write_bytes(bytes(state.st_size))
         os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
@@ -258,7 +258,7 @@ def test_the_cache_and_jobs_change_nothing(tree, tmp_path):
         tusz.load(tree, cache=cache, annotations="csv")
 
 
-def test_new_annotations_beside_a_cached_recording_count(tree, tmp_path):
+def test_new_annotations_of_a_cached_recording_are_read(tree, tmp_path):
     cache = tmp_path / "cache"
     assert targets(tusz.load(tree, cache=cache, verbose=0), "aaaaaajy") == [1]
     annotate(next(tree.rglob("aaaaaajy_s001_t000.edf")), BACKGROUND)

@@ -1,4 +1,4 @@
-"""YSYW: from records that the tests write as the challenge published them."""
+"""YSYW: the tests write records in the format of the challenge."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import wfdb
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import ysyw
 
-#: As in the published headers, in their order.
+#: Channels in the order of the published headers.
 SIGNALS = ("F3-M2", "F4-M1", "C3-M2", "C4-M1", "O1-M2", "O2-M1", "E1-M2", "Chin1-Chin2")
 SIGNALS += ("ABD", "CHEST", "AIRFLOW", "SaO2", "ECG")
-#: Seconds and notes of the annotations of a night of six minutes.
+#: Annotations of a night of six minutes: seconds and text.
 NOTES = (
     (10, "undefined"),
     (40, "W"),
@@ -32,7 +32,7 @@ NOTES = (
 
 
 def microvolts(seconds: int, sfreq: int, seed: int) -> np.ndarray:
-    """10 Hz and the mains, and each channel at a level of its own; shape (n_times, n_signals)."""
+    """Return 10 Hz and 60 Hz mains, with an amplitude per channel, (n_times, n_signals)."""
     t = np.arange(seconds * sfreq) / sfreq
     waves = 40 * np.sin(2 * np.pi * 10 * t) + 30 * np.sin(2 * np.pi * 60 * t)
     noise = np.random.default_rng(seed).normal(0, 2, (len(t), len(SIGNALS)))
@@ -49,28 +49,32 @@ def write(
     names=SIGNALS,
     unit: str = "uV",
 ) -> Path:
-    """A record as published: a MATLAB 4 file that WFDB reads behind its header of 24 bytes."""
+    """Write a record as published: a MATLAB 4 file; WFDB skips its 24-byte header."""
     folder = root / ("training" if subject.startswith("tr") else "test") / subject
     folder.mkdir(parents=True)
     samples = np.round(microvolts(seconds, sfreq, int(subject[-4:]))).astype("<i2")
     header = np.array([30, len(names), len(samples), 0, 4], dtype="<i4").tobytes() + b"val\0"
     (folder / f"{subject}.mat").write_bytes(header + samples.tobytes())
+
+    # Header
     lines = [f"{subject} {len(names)} {sfreq} {len(samples)}"]
     lines += [
         f"{subject}.mat 16+24 1/{unit} 16 0 {first} 0 0 {name}"
         for first, name in zip(samples[0], names, strict=True)
     ]
     (folder / f"{subject}.hea").write_text("\n".join(lines) + "\n")
+
+    # Annotations of labelled subjects
     if subject.startswith("tr"):
-        (folder / f"{subject}-arousal.mat").touch()  # sample by sample, not needed
+        (folder / f"{subject}-arousal.mat").touch()  # published, but not read
         if notes is not None:
-            at, said = zip(*notes, strict=True)
+            seconds_of_notes, texts = zip(*notes, strict=True)
             wfdb.wrann(
                 subject,
                 "arousal",
-                np.array(at) * sfreq,
-                symbol=['"'] * len(at),
-                aux_note=list(said),
+                np.array(seconds_of_notes) * sfreq,
+                symbol=['"'] * len(texts),
+                aux_note=list(texts),
                 write_dir=str(folder),
             )
     return folder / f"{subject}.mat"
@@ -78,7 +82,7 @@ def write(
 
 @pytest.fixture(scope="module")
 def challenge(tmp_path_factory) -> Path:
-    """Five subjects with stages, two without."""
+    """Five subjects with stages and two without."""
     root = tmp_path_factory.mktemp("challenge-2018")
     for subject in [f"tr03-000{i}" for i in range(1, 6)] + ["te03-0001", "te09-0094"]:
         write(root, subject)
@@ -96,16 +100,16 @@ def test_channels_rate_and_volts(labelled):
     assert night.raw.info["sfreq"] == 200.0
     window = night[3][0]
     assert window.shape == (6, 6000)
-    # 40 uV of 10 Hz, 10 % more from channel to channel.
+    # 40 uV at 10 Hz; each channel has 4 uV more than the one before.
     expected = 40e-6 / np.sqrt(2) * (1 + np.arange(6) / 10)
     np.testing.assert_allclose(window.std(axis=1), expected, rtol=0.01)
 
 
 def test_windows_agree_with_the_annotations(labelled):
-    """A stage lasts to the next one: notes on arousals and breathing do not end it."""
+    """A stage lasts until the next one; annotations of arousals and breathing do not end it."""
     metadata = labelled.datasets[0].metadata
     written = [("W", 40), ("W", 70), ("N1", 100), ("N1", 130), ("N2", 160), ("N3", 220)]
-    written += [("N3", 250), ("R", 280)]  # the last stage: one window; undefined: none
+    written += [("N3", 250), ("R", 280)]  # one window of the last stage, none of undefined
     stages = [ysyw.CARD["classes"][target] for target in metadata["target"]]
     assert list(zip(stages, metadata["i_start_in_trial"] / 200, strict=True)) == written
     assert len(labelled) == 5 * len(written)
@@ -114,7 +118,7 @@ def test_windows_agree_with_the_annotations(labelled):
     assert set(groups) == {f"tr03-000{i}" for i in range(1, 6)}
 
 
-def test_the_mains_are_gone_and_ten_hertz_stay(labelled):
+def test_the_notch_removes_the_mains_and_keeps_ten_hertz(labelled):
     window = labelled.datasets[2][4][0]
     spectrum = np.abs(np.fft.rfft(window)) / 3000 * 1e6
     assert spectrum[:, 10 * 30] == pytest.approx(40 * (1 + np.arange(6) / 10), rel=0.02)
@@ -124,6 +128,7 @@ def test_the_mains_are_gone_and_ten_hertz_stay(labelled):
 def test_labelled_subjects_are_divided(challenge, labelled):
     assert Counter(labelled.description["split"]) == {"train": 3, "valid": 1, "test": 1}
     splits = dict(zip(labelled.description["subject"], labelled.description["split"], strict=True))
+    # Another seed changes the division, but not the unlabelled subjects.
     others = [
         {r.subject: r.description["split"] for r in ysyw.recordings(challenge, split_seed=seed)}
         for seed in range(8)
@@ -132,7 +137,7 @@ def test_labelled_subjects_are_divided(challenge, labelled):
     assert all(other["te03-0001"] == "unlabeled" for other in others)
 
 
-def test_who_is_chosen_does_not_change_the_division(challenge, labelled):
+def test_the_division_does_not_depend_on_the_chosen_subjects(challenge, labelled):
     splits = dict(zip(labelled.description["subject"], labelled.description["split"], strict=True))
     for subject in ("tr03-0002", "tr03-0005"):
         (alone,) = ysyw.load(challenge, [subject], verbose=0).datasets
@@ -140,7 +145,7 @@ def test_who_is_chosen_does_not_change_the_division(challenge, labelled):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_pretraining_never_sees_validation_or_test_subjects(challenge, seed):
+def test_pretraining_never_uses_validation_or_test_subjects(challenge, seed):
     labelled = ysyw.load(challenge, split_seed=seed, verbose=0).description
     held_out = set(labelled["subject"][labelled["split"] != "train"])
     assert len(held_out) == 2
@@ -148,7 +153,7 @@ def test_pretraining_never_sees_validation_or_test_subjects(challenge, seed):
     assert set(nights.description["subject"]) == (
         {"te03-0001", "te09-0094"} | set(labelled["subject"]) - held_out
     )
-    with pytest.raises(ValueError, match=r"unlabeled and train only, not tr03-000\d \((val|tes)"):
+    with pytest.raises(ValueError, match=r"unlabeled and train, not tr03-000\d \((val|tes)"):
         ysyw.load(challenge, [max(held_out), "te03-0001"], part="pretraining", split_seed=seed)
 
 
@@ -161,26 +166,27 @@ def test_pretraining_takes_all_windows_without_stages(challenge):
 
 
 def test_subjects_without_stages_are_not_labelled(challenge):
-    with pytest.raises(ValueError, match=r"'labeled' holds .* not te03-0001 \(unlabeled\)"):
+    with pytest.raises(ValueError, match=r"'labeled' contains only .* not te03-0001 \(unlabeled\)"):
         ysyw.load(challenge, ["tr03-0001", "te03-0001"])
     with pytest.raises(ValueError, match="part must be 'labeled' or 'pretraining', got 'test'"):
         ysyw.load(challenge, part="test")
 
 
 def test_only_the_six_channels_are_read(challenge, monkeypatch):
-    asked = []
+    # Record the channels that are requested from wfdb.
+    read_channels = []
     read = wfdb.rdrecord
 
     def spy(*args, **kwargs):
-        asked.append(kwargs["channel_names"])
+        read_channels.append(kwargs["channel_names"])
         return read(*args, **kwargs)
 
     monkeypatch.setattr(wfdb, "rdrecord", spy)
     ysyw.load(challenge, ["te03-0001"], part="pretraining", verbose=0)
-    assert asked == [list(SIGNALS[:6])]
+    assert read_channels == [list(SIGNALS[:6])]
 
 
-def test_other_rates_are_resampled(tmp_path):
+def test_other_sampling_rates_are_resampled(tmp_path):
     write(tmp_path, "tr03-0005", sfreq=250)
     (night,) = ysyw.load(tmp_path, verbose=0).datasets
     assert night.raw.info["sfreq"] == 200.0
@@ -193,8 +199,8 @@ def test_the_order_of_channels_in_the_file_does_not_matter(tmp_path):
     write(tmp_path, "tr03-0005", names=names)
     (night,) = ysyw.load(tmp_path, verbose=0).datasets
     assert night.raw.ch_names == list(ysyw.CHANNELS)
-    place = [names.index(name) for name in SIGNALS[:6]]
-    expected = 40e-6 / np.sqrt(2) * (1 + np.array(place) / 10)
+    indices = [names.index(name) for name in SIGNALS[:6]]
+    expected = 40e-6 / np.sqrt(2) * (1 + np.array(indices) / 10)
     np.testing.assert_allclose(night[0][0].std(axis=1), expected, rtol=0.01)
 
 
@@ -203,11 +209,11 @@ def test_a_missing_channel_is_named_with_the_file(tmp_path):
     with pytest.raises(ValueError, match=r"tr03-0005\.mat cannot be used: channels C4, O1 missing"):
         ysyw.load(tmp_path, verbose=0)
     write(tmp_path, "tr03-0006", names=[f"X{i}" for i in range(13)])
-    with pytest.raises(ValueError, match=r"tr03-0006\.mat .*channels F3, .* it has X0, X1, .*X12"):
+    with pytest.raises(ValueError, match=r"tr03-0006\.mat .*channels F3, .* has X0, X1, .*X12"):
         ysyw.load(tmp_path, ["tr03-0006"], verbose=0)
 
 
-def test_units_that_are_not_volts_are_refused(tmp_path):
+def test_units_other_than_volts_raise(tmp_path):
     write(tmp_path, "tr03-0005", unit="bpm")
     with pytest.raises(ValueError, match=r"tr03-0005\.mat .* signals are in bpm, not in V, mV, uV"):
         ysyw.load(tmp_path, verbose=0)
@@ -219,25 +225,25 @@ def test_a_truncated_file_is_named(tmp_path):
     damaged.write_bytes(damaged.read_bytes()[:500_000])
     with pytest.raises(ValueError, match=r"tr03-0005\.mat cannot be used: it is damaged or trunc"):
         ysyw.load(tmp_path, verbose=0)
-    with pytest.warns(UserWarning, match=r"1 of 2 recordings were left out\. .*tr03-0005\.mat"):
+    with pytest.warns(UserWarning, match=r"1 of 2 recordings were skipped\. .*tr03-0005\.mat"):
         windows = ysyw.load(tmp_path, on_error="warn", verbose=0)
     assert windows.description["subject"].tolist() == ["tr03-0004"]
 
 
-def test_stages_that_are_not_there(tmp_path):
+def test_missing_stages_raise(tmp_path):
     write(tmp_path, "tr03-0001", notes=None)
-    with pytest.raises(ValueError, match=r"tr03-0001\.arousal is not beside it"):
+    with pytest.raises(ValueError, match=r"tr03-0001\.arousal is missing"):
         ysyw.load(tmp_path, verbose=0)
     write(tmp_path, "tr03-0002", notes=[(20, "(arousal_rera"), (30, "arousal_rera)")])
-    with pytest.raises(ValueError, match=r"no stages: tr03-0002\.arousal holds none of them"):
+    with pytest.raises(ValueError, match=r"no stages: tr03-0002\.arousal contains no sleep stage"):
         ysyw.load(tmp_path, ["tr03-0002"], verbose=0)
     write(tmp_path, "tr03-0003", notes=[(20, "undefined"), (80, "undefined")])
-    with pytest.raises(ValueError, match="None of 1 recordings holds a window"):
+    with pytest.raises(ValueError, match="None of 1 recordings contains a window"):
         ysyw.load(tmp_path, ["tr03-0003"], verbose=0)
 
 
-def test_who_and_what_is_not_there(challenge, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"training/tr03-0005/tr03-0005\.mat with \.hea"):
+def test_missing_recordings_and_subjects_raise(challenge, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"training/tr03-0005/tr03-0005\.mat, with the"):
         ysyw.load(tmp_path)
     with pytest.raises(FileNotFoundError, match="no recording of subject tr12-3456; it has tr03-"):
         ysyw.load(challenge, ["tr12-3456"])
@@ -246,10 +252,10 @@ def test_who_and_what_is_not_there(challenge, tmp_path):
 
 
 def test_the_cache_gives_the_same_windows_without_the_source(challenge, tmp_path, monkeypatch):
-    who = ["tr03-0001", "tr03-0002"]
-    first = ysyw.load(challenge, who, cache=tmp_path / "cache", verbose=0)
+    subjects = ["tr03-0001", "tr03-0002"]
+    first = ysyw.load(challenge, subjects, cache=tmp_path / "cache", verbose=0)
     monkeypatch.setattr(wfdb, "rdrecord", None)
-    second = ysyw.load(challenge, who, cache=tmp_path / "cache", verbose=0)
+    second = ysyw.load(challenge, subjects, cache=tmp_path / "cache", verbose=0)
     plain, cached = (np.stack([x for x, _, _ in windows]) for windows in (first, second))
     np.testing.assert_array_equal(plain, cached)
     assert first.get_metadata()["target"].tolist() == second.get_metadata()["target"].tolist()
@@ -257,7 +263,7 @@ def test_the_cache_gives_the_same_windows_without_the_source(challenge, tmp_path
         ysyw.load(challenge, part="pretraining", cache=tmp_path / "cache", verbose=0)
 
 
-def test_two_processes_read_the_same(challenge, labelled):
+def test_two_processes_give_the_same_windows(challenge, labelled):
     both = ysyw.load(challenge, n_jobs=2, verbose=0)
     assert both.description.equals(labelled.description)
     np.testing.assert_array_equal(both[17][0], labelled[17][0])

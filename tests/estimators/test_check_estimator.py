@@ -1,4 +1,4 @@
-"""scikit-learn's own checks, through subclasses that take its two-dimensional data."""
+"""The estimator checks of scikit-learn, through subclasses that accept two-dimensional data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from braindecode_pars.windows._window_set import WindowSet
 
 
 class FlatData:
-    """Makes one channel of every row: (n, f) -> (n, 1, f)."""
+    """Mixin that turns every row into a window of one channel: (n, f) -> (n, 1, f)."""
 
     def fit(self, X, y=None):
         if y is None and isinstance(self, PARSClassifier):
@@ -47,8 +47,8 @@ class FlatClassifier(FlatData, PARSClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        # Of two samples, instance normalisation leaves one bit: which is the larger. Three blobs
-        # in the plane cannot be told apart by that.
+        # scikit-learn's data have two features, hence windows of two samples. After instance
+        # normalisation only their order is left, which cannot separate three classes.
         tags.classifier_tags.poor_score = True
         return tags
 
@@ -67,10 +67,10 @@ class FlatEmbedder(FlatData, PARSEmbedder):
         return super().transform(self.one_channel(X))
 
 
-#: Checks that cannot hold, and why.
+#: Checks that fail on purpose -> reason.
 EXPECTED = {
-    "check_fit2d_1feature": "a window of one sample has one patch, hence no shift to learn; it is "
-    "refused, with a sentence of our own",
+    "check_fit2d_1feature": "a window of one sample has one patch and thus no shift to learn, so "
+    "fit raises an error of this package",
 }
 
 
@@ -78,5 +78,5 @@ EXPECTED = {
     [FlatClassifier(), FlatEmbedder()], expected_failed_checks=lambda estimator: EXPECTED
 )
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
-def test_scikit_learns_checks(estimator, check):
+def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -1,4 +1,4 @@
-"""PARSClassifier: what it learns from, and what it does with what it is given."""
+"""PARSClassifier: fit, predict, internal validation, pretraining, Ctrl-C and errors."""
 
 from __future__ import annotations
 
@@ -55,38 +55,39 @@ def test_the_default_model_is_pretrained_then_fine_tuned(fitted):
     assert fitted.net_.module_.encoder is fitted.encoder_
 
 
-def test_same_seed_same_model_to_the_bit(fitted, nights):
+def test_the_same_seed_gives_exactly_the_same_model(fitted, nights):
     state = torch.get_rng_state()
     again = classifier().fit(nights)
-    assert torch.equal(torch.get_rng_state(), state)  # the caller's draws are not disturbed
+    assert torch.equal(torch.get_rng_state(), state)  # the caller's random state is unchanged
     assert same_weights(again.net_.module_, fitted.net_.module_)
     other = classifier(random_state=1).fit(nights)
     assert not same_weights(other.net_.module_, fitted.net_.module_)
 
 
-def test_it_learns(nights):
-    """On its own training windows, far above chance: 25, 24, 33, 1 and 13 windows a class."""
+def test_the_classifier_learns_its_training_windows(nights):
+    """Training accuracy is far above chance; the classes have 25, 24, 33, 1 and 13 windows."""
     clf = classifier(
         pretrain_epochs=3, finetune_epochs=60, finetune_lr=3e-3, validation=0, embed_dim=32
     )
     assert clf.fit(nights).score(nights) > 0.6
 
 
-def test_cross_validation_leaving_subjects_out(nights):
+def test_leave_one_subject_out_cross_validation(nights):
     X, y, groups = as_sklearn(nights)
     awake = y == 0
     logo = dict(groups=groups, cv=LeaveOneGroupOut(), error_score="raise")
-    through_view = cross_val_score(classifier(), X, awake, **logo)
-    assert through_view.shape == (4,)
-    # The literal dataset reaches the estimator as lists of tuples: no sampling rate, no subjects.
+    from_view = cross_val_score(classifier(), X, awake, **logo)
+    assert from_view.shape == (4,)
+    # scikit-learn splits the dataset itself into lists of tuples, without sampling rate and
+    # subjects.
     no_rate = pytest.warns(UserWarning, match=r"Pass sfreq= \(in Hz\) to PARSClassifier")
-    no_people = pytest.warns(UserWarning, match="A list of tuples tells neither subjects")
-    with no_rate, no_people:
-        literal = cross_val_score(classifier(), nights, awake, **logo)
-    assert literal.shape == (4,)
-    with pytest.warns(UserWarning, match="A list of tuples tells neither subjects"):
-        told = cross_val_score(classifier(sfreq=100), nights, awake, **logo)
-    assert np.isfinite(told).all()
+    no_subjects = pytest.warns(UserWarning, match="A list of tuples carries neither subjects")
+    with no_rate, no_subjects:
+        from_dataset = cross_val_score(classifier(), nights, awake, **logo)
+    assert from_dataset.shape == (4,)
+    with pytest.warns(UserWarning, match="A list of tuples carries neither subjects"):
+        with_rate = cross_val_score(classifier(sfreq=100), nights, awake, **logo)
+    assert np.isfinite(with_rate).all()
 
 
 def test_the_same_signals_in_an_array_give_the_same_model(fitted, nights):
@@ -96,32 +97,32 @@ def test_the_same_signals_in_an_array_give_the_same_model(fitted, nights):
     assert same_weights(from_array.net_.module_, fitted.net_.module_)
 
 
-def test_microvolts_are_as_good_as_volts(fitted, nights):
+def test_microvolts_and_volts_give_the_same_probabilities(fitted, nights):
     microvolts = np.stack([nights[i][0] for i in range(96)]) * 1e6
     np.testing.assert_allclose(
         fitted.predict_proba(microvolts), fitted.predict_proba(nights), atol=1e-4
     )
 
 
-def test_clone_forgets_what_was_learned_and_keeps_what_was_set(fitted):
-    twin = clone(fitted)
-    assert not hasattr(twin, "net_")
-    assert twin.get_params() == fitted.get_params()
+def test_clone_is_unfitted_and_keeps_the_parameters(fitted):
+    cloned = clone(fitted)
+    assert not hasattr(cloned, "net_")
+    assert cloned.get_params() == fitted.get_params()
 
 
 def test_a_fitted_estimator_given_as_encoder_stays_fitted(nights):
     emb = embedder().fit(nights)
     clf = classifier(encoder=emb)
-    twin = clone(make_pipeline(clf)).named_steps["parsclassifier"]
-    assert twin is not clf
-    assert twin.encoder is emb
+    cloned = clone(make_pipeline(clf)).named_steps["parsclassifier"]
+    assert cloned is not clf
+    assert cloned.encoder is emb
     X, y, groups = as_sklearn(nights)
     logo = dict(groups=groups, cv=LeaveOneGroupOut(), error_score="raise")
     scores = cross_val_score(clf, X, y == 0, **logo)
     assert np.isfinite(scores).all()
 
 
-def test_labels_of_any_kind(nights):
+def test_labels_of_any_type(nights):
     y = as_sklearn(nights)[1]
     names = np.array(["W", "N1", "N2", "N3", "R"])[y]
     clf = classifier(pretext=None).fit(nights, names)
@@ -131,8 +132,8 @@ def test_labels_of_any_kind(nights):
     assert awake.classes_.tolist() == [False, True]
 
 
-class Reads(Callback):
-    """Notes what has been read when fine-tuning begins."""
+class StoreReads(Callback):
+    """Store which windows were read before fine-tuning starts."""
 
     def __init__(self, counting):
         self.counting = counting
@@ -141,12 +142,12 @@ class Reads(Callback):
         self.counting.before_fine_tuning = list(self.counting.read)
 
 
-def test_internal_validation_takes_no_part_in_pretraining(nights):
+def test_validation_windows_are_not_pretrained_on(nights):
     counting = Counting(nights)
     _, y, groups = as_sklearn(nights)
-    clf = classifier(sfreq=100, callbacks=[Reads(counting)], validation=0.5)
+    clf = classifier(sfreq=100, callbacks=[StoreReads(counting)], validation=0.5)
     clf.fit(counting, y, groups=groups)
-    # Every window is looked at once before anything starts; pretraining then reads on.
+    # fit first reads all 96 windows once, to check them. The later reads are pretraining.
     pretrained_on = set(counting.before_fine_tuning[96:])
     subjects = set(groups[list(pretrained_on)])
     assert len(subjects) == 2
@@ -160,19 +161,20 @@ def test_unlabelled_windows_of_held_out_subjects_are_not_pretrained_on(nights):
     y = np.where(np.arange(96) % 3 == 0, -1, y == 0)
     clf = classifier(sfreq=100, validation=0.5).fit(nights, y, unlabeled=nights)
     assert len(clf.encoder_card_.subjects) == 2
-    assert clf.encoder_card_.n_windows == 24 * 2 * 2  # both people, and again as unlabeled=
+    # 24 windows of each of two subjects, from X and again from ``unlabeled``.
+    assert clf.encoder_card_.n_windows == 24 * 2 * 2
 
 
-def test_a_pickle_holds_the_model_and_not_the_data(nights):
+def test_a_pickle_contains_the_model_but_not_the_data(nights):
     clf = classifier().fit(nights)
-    text = pickle.dumps(clf)
-    assert len(text) < 300_000  # the data are 3.4 MB
-    twin = pickle.loads(text)
-    assert twin.encoder_ is twin.net_.module_.encoder
-    np.testing.assert_array_equal(twin.predict_proba(nights), clf.predict_proba(nights))
+    content = pickle.dumps(clf)
+    assert len(content) < 300_000  # the data have 3.4 MB
+    loaded = pickle.loads(content)
+    assert loaded.encoder_ is loaded.net_.module_.encoder
+    np.testing.assert_array_equal(loaded.predict_proba(nights), clf.predict_proba(nights))
 
 
-def test_a_failed_fit_leaves_no_stale_model(nights):
+def test_a_failed_fit_deletes_the_old_model(nights):
     clf = classifier().fit(nights)
     with pytest.raises(ValueError, match="at least two classes"):
         clf.fit(nights, np.zeros(96))
@@ -180,20 +182,20 @@ def test_a_failed_fit_leaves_no_stale_model(nights):
         clf.predict(nights)
 
 
-def test_a_failure_in_pretraining_spares_the_checkpoint(nights, tmp_path):
+def test_a_failure_in_pretraining_keeps_the_old_checkpoint(nights, tmp_path):
     classifier(checkpoint_dir=tmp_path).fit(nights)
     before = (tmp_path / "encoder.json").read_text()
 
     class FailingTask(PARS):
         def forward(self, x):
-            raise RuntimeError("disk on fire")
+            raise RuntimeError("the task failed")
 
-    with pytest.raises(RuntimeError, match="disk on fire"):
+    with pytest.raises(RuntimeError, match="the task failed"):
         classifier(pretext=FailingTask, checkpoint_dir=tmp_path).fit(nights)
     assert (tmp_path / "encoder.json").read_text() == before
 
 
-def test_a_task_of_ones_own_needs_no_registration(nights):
+def test_a_custom_task_class_needs_no_registration(nights):
     class Mine(PARS):
         pass
 
@@ -206,29 +208,31 @@ def test_unlabelled_windows_may_be_shorter_and_of_another_montage(nights):
     clf = classifier(validation=0).fit(nights, y, unlabeled=short)
     assert clf.encoder_card_.n_windows == 96 + 6
     short[4, 7, 3] = np.nan
-    with pytest.raises(ValueError, match="Window 4 holds NaN or infinite samples in channel 7"):
+    with pytest.raises(ValueError, match="Window 4 contains NaN or infinite samples in channel 7"):
         classifier(validation=0).fit(nights, unlabeled=short)
     with pytest.warns(UserWarning, match=r"are not used.*pretext is None"):
         classifier(pretext=None).fit(nights, unlabeled=nights)
 
 
-def test_electrode_position_without_names_is_refused_before_pretraining(nights):
+def test_electrode_position_without_channel_names_raises_before_pretraining(nights):
     array = np.stack([nights[i][0] for i in range(8)])
     clf = classifier(electrode_position=True, sfreq=100, pretrain_epochs=10**9)
-    with pytest.raises(ValueError, match=r"needs channel names.*these windows carry none"):
+    with pytest.raises(
+        ValueError, match=r"needs channel names.*these windows have no channel names"
+    ):
         clf.fit(array, [0, 1] * 4)
 
 
 def test_the_best_validation_state_is_restored(nights):
-    class Spoil(Callback):
-        """Ruins the model after the second epoch."""
+    class SpoilModel(Callback):
+        """Make the model useless after the second epoch."""
 
         def on_epoch_begin(self, net, **kwargs):
             if len(net.history) == 3:
                 with torch.no_grad():
                     net.module_.final_layer.bias.add_(100 * torch.arange(5.0))
 
-    clf = classifier(pretext=None, finetune_epochs=4, callbacks=[Spoil()]).fit(nights)
+    clf = classifier(pretext=None, finetune_epochs=4, callbacks=[SpoilModel()]).fit(nights)
     losses = clf.history_["valid_loss"]
     assert losses.idxmin() < 2
     assert clf.net_.module_.final_layer.bias.abs().max() < 10
@@ -260,7 +264,7 @@ def test_a_pretrained_encoder_from_a_folder(nights, tmp_path):
     emb = embedder(embed_dim=24, num_heads=3).fit(nights)
     emb.save(tmp_path / "encoder")
     clf = classifier(encoder=tmp_path / "encoder", freeze_encoder=True).fit(nights)
-    assert clf.encoder_.embed_dim == 24  # the encoder's sizes win
+    assert clf.encoder_.embed_dim == 24  # the sizes of the encoder replace embed_dim
     assert same_weights(clf.encoder_, emb.encoder_)
     assert clf.encoder_card_ == replace(emb.encoder_card_, finetune_subjects=[1, 2, 3, 4])
     assert clf.history_["phase"].tolist() == ["fine-tuning"]
@@ -270,27 +274,27 @@ def test_a_pretrained_encoder_from_a_folder(nights, tmp_path):
     assert same_weights(again, emb.encoder_)
 
 
-def test_everything_about_a_given_encoder_is_kept(nights):
+def test_the_configuration_of_a_given_encoder_is_kept(nights):
     given = PatchEncoder(100, 16, 1, 2, 32, drop_prob=0.1, activation=nn.ELU)
     for estimator in (classifier(encoder=given), embedder(encoder=given)):
         assert estimator.fit(nights).encoder_.config == given.config
 
 
-def test_the_card_of_a_model_from_scratch_tells_whom_it_has_seen(nights):
+def test_the_card_of_a_model_from_scratch_lists_its_training_subjects(nights):
     card = classifier(pretext=None).fit(nights).encoder_card_
     assert card.sfreq == 100.0
     assert card.subjects == []
     assert card.finetune_subjects == [1, 2, 3, 4]
 
 
-def test_an_encoder_of_another_sampling_rate_is_refused(nights):
+def test_an_encoder_of_another_sampling_rate_raises(nights):
     emb = embedder().fit(nights)
     fast = np.random.default_rng(0).normal(size=(8, 3, 3000))
     with pytest.raises(ValueError, match="at 200 Hz, the encoder was pretrained at 100 Hz"):
         classifier(encoder=emb, sfreq=200).fit(fast, [0, 1] * 4)
 
 
-def test_windows_of_another_sampling_rate_are_refused_at_predict(fitted):
+def test_windows_of_another_sampling_rate_raise_at_predict(fitted):
     info = mne.create_info(3, 250.0, "eeg")
     epochs = mne.EpochsArray(np.zeros((2, 3, 3000)), info, verbose="error")
     with pytest.raises(ValueError, match="250 Hz, the model at 100 Hz; resample"):
@@ -306,13 +310,13 @@ def test_other_channels_and_lengths_at_predict(fitted):
 
 
 def test_a_flat_channel_and_fewer_windows_than_a_batch(nights):
-    few = np.stack([nights[i][0] for i in range(12)])
-    few[:, 1] = 0.0
-    clf = classifier(sfreq=100, validation=0).fit(few, [0, 1] * 6)
-    assert np.isfinite(clf.predict_proba(few)).all()
+    array = np.stack([nights[i][0] for i in range(12)])
+    array[:, 1] = 0.0
+    clf = classifier(sfreq=100, validation=0).fit(array, [0, 1] * 6)
+    assert np.isfinite(clf.predict_proba(array)).all()
 
 
-def test_electrode_position_follows_the_names(nights):
+def test_electrode_positions_come_from_channel_names(nights):
     clf = classifier(electrode_position=True, pretext=None).fit(nights)
     assert clf.net_.module_.electrode_position
     array = np.stack([nights[i][0] for i in range(4)])
@@ -324,14 +328,15 @@ def test_electrode_position_follows_the_names(nights):
     )
 
 
-def test_a_stimulus_channel_is_refused(nights):
+def test_a_stimulus_channel_raises(nights):
     info = mne.create_info(["C3", "C4", "STI"], 100.0, ["eeg", "eeg", "stim"])
     epochs = mne.EpochsArray(np.stack([nights[i][0] for i in range(8)]), info, verbose="error")
-    with pytest.raises(ValueError, match="STI is a stimulus channel and may hold the labels"):
+    with pytest.raises(ValueError, match="STI is a stimulus channel and may contain the labels"):
         classifier().fit(epochs, [0, 1] * 4)
 
 
-def test_arrays_that_torch_does_not_take(nights):
+def test_arrays_that_torch_cannot_convert_are_accepted(nights):
+    """Negative strides, read-only memory, and bfloat16, which NumPy does not have."""
     array = np.stack([nights[i][0] for i in range(12)])
     clf = classifier(sfreq=100, validation=0).fit(array[:, ::-1, ::-1], [0, 1] * 6)
     array.setflags(write=False)
@@ -339,7 +344,7 @@ def test_arrays_that_torch_does_not_take(nights):
     assert np.isfinite(clf.predict_proba(torch.from_numpy(array.copy()).bfloat16())).all()
 
 
-def test_electrodes_that_nobody_knows_are_warned_of(nights):
+def test_unknown_electrodes_raise_a_warning(nights):
     info = mne.create_info(["E1", "E2", "E3"], 100.0, "eeg")
     epochs = mne.EpochsArray(np.stack([nights[i][0] for i in range(8)]), info, verbose="error")
     with pytest.warns(UserWarning, match=r"none of the channels \(E1, \.\.\.\) is an electrode"):
@@ -380,9 +385,9 @@ def test_ctrl_c_in_pretraining_keeps_the_encoder(nights, monkeypatch, tmp_path, 
     with pytest.raises(KeyboardInterrupt):
         clf.fit(nights)
     with pytest.raises(NotFittedError):
-        clf.predict(nights)  # there is an encoder, but its head has learned nothing
+        clf.predict(nights)  # the encoder is pretrained, but the head is untrained
     assert "Pretraining was interrupted in epoch 2 of 4" in caplog.text
-    assert len(pickle.dumps(clf)) < 300_000  # and the training data are let go
+    assert len(pickle.dumps(clf)) < 300_000  # without the training data
     kept, card, _ = load_encoder(tmp_path / "kept")
     assert same_weights(kept, clf.encoder_)
     assert card.task == "pars"
@@ -393,11 +398,11 @@ def test_ctrl_c_in_fine_tuning_is_raised(nights):
     with pytest.raises(KeyboardInterrupt):
         clf.fit(nights)
     assert clf.predict(nights).shape == (96,)
-    # Whoever scores it is warned of the people it has seen all the same.
+    # The card lists the training subjects, so that evaluation can warn about them.
     assert clf.encoder_card_.finetune_subjects == [1, 2, 3, 4]
 
 
-def test_early_stopping_is_no_ctrl_c(nights):
+def test_early_stopping_does_not_raise_keyboard_interrupt(nights):
     stop = EarlyStopping(monitor="train_loss", patience=2, threshold=10.0, sink=noop)
     clf = classifier(pretext=None, finetune_epochs=9, callbacks=[stop]).fit(nights)
     assert len(clf.history_) == 3
@@ -410,21 +415,21 @@ def test_early_stopping_is_no_ctrl_c(nights):
     assert len(net.fit(np.stack([nights[i][0][0] for i in range(8)])).history) == 3
 
 
-def test_a_fit_that_fails_half_way_counts_as_none(nights):
+def test_a_fit_that_fails_in_training_leaves_the_classifier_unfitted(nights):
     class Fail(Callback):
         def on_batch_end(self, net, **kwargs):
-            raise RuntimeError("disk on fire")
+            raise RuntimeError("the callback failed")
 
     clf = classifier(pretext=None, callbacks=[Fail()])
-    with pytest.raises(RuntimeError, match="disk on fire"):
+    with pytest.raises(RuntimeError, match="the callback failed"):
         clf.fit(nights)
     for attempt in (clf.predict, clf.predict_proba, clf.score):
         with pytest.raises(NotFittedError):
             attempt(nights)
 
 
-def test_unlabelled_windows_are_not_those_held_out(nights):
-    """Where subjects are unknown, or there is only one, they are told apart as windows."""
+def test_unlabelled_windows_exclude_held_out_windows(nights):
+    """With unknown subjects or a single subject, held-out windows are recognised themselves."""
     array = np.stack([nights[i][0] for i in range(12)])
     y = [0, 1] * 6
     for unlabeled in (array, array[:]):
@@ -433,17 +438,19 @@ def test_unlabelled_windows_are_not_those_held_out(nights):
     tensor = torch.from_numpy(array)
     clf = classifier(sfreq=100, validation=0.5).fit(tensor, y, unlabeled=tensor)
     assert clf.encoder_card_.n_windows == 6 + 6
+    # A single subject.
     night = nights.datasets[0]
     with pytest.warns(UserWarning, match="All windows are of one subject"):
         clf = classifier(validation=0.25).fit(night, np.arange(24) % 2, unlabeled=night)
     assert clf.encoder_card_.n_windows == 18 + 18
-    people = "unlabelled windows do not tell their subjects, so people who are held out"
-    with pytest.warns(UserWarning, match=people) as caught:
+    # Labelled windows with subjects, unlabelled windows without.
+    message = "subjects of the unlabelled windows are unknown, so pretraining may use"
+    with pytest.warns(UserWarning, match=message) as caught:
         classifier(validation=0.5).fit(nights, np.arange(96) % 2, unlabeled=array)
     assert caught[0].filename == __file__
 
 
-def test_windows_without_a_rate_are_taken_to_have_the_encoders(nights):
+def test_windows_without_a_rate_are_assumed_to_have_that_of_the_encoder(nights):
     emb = embedder().fit(nights)
     array = np.stack([nights[i][0] for i in range(8)])
     with pytest.warns(UserWarning, match="the encoder's 100 Hz is assumed. Pass sfreq="):
@@ -451,7 +458,7 @@ def test_windows_without_a_rate_are_taken_to_have_the_encoders(nights):
     assert clf.sfreq_ == 100.0
 
 
-def test_score_leaves_unlabelled_windows_out(nights):
+def test_score_ignores_unlabelled_windows(nights):
     y = np.where(np.arange(96) % 3 == 0, -1, as_sklearn(nights)[1] == 0)
     clf = classifier().fit(nights, y)
     labeled = np.flatnonzero(y != -1)
@@ -486,7 +493,7 @@ def test_the_published_settings_fit_the_constructor():
             "PARSClassifier: pretrain_epochs must be an integer of at least",
         ),
         (dict(finetune_epochs=0), [0, 1] * 4, "PARSClassifier: finetune_epochs must be"),
-        ({}, [0, 1, None, 1] * 2, "y holds None or NaN"),
+        ({}, [0, 1, None, 1] * 2, "y contains None or NaN"),
         (dict(encoder="nowhere"), [0, 1] * 4, "nowhere is not the folder of a pretrained encoder"),
         (
             dict(class_weight="even"),
@@ -497,13 +504,13 @@ def test_the_published_settings_fit_the_constructor():
         (dict(pretrain_batch_size=0), [0, 1] * 4, "PARSClassifier: pretrain_batch_size must be"),
         (dict(embed_dim=16.0), [0, 1] * 4, "PARSClassifier: embed_dim must be"),
         (dict(sfreq=0), [0, 1] * 4, "PARSClassifier: sfreq must be"),
-        (dict(checkpoint_dir=__file__), [0, 1] * 4, "checkpoint_dir=.* cannot be a folder"),
+        (dict(checkpoint_dir=__file__), [0, 1] * 4, "checkpoint_dir=.* is not a folder"),
         (dict(pretrain_lr=1e30, pretrain_epochs=5), [0, 1] * 4, "loss became .* PretrainingNet"),
         (dict(pretext=None, finetune_lr=1e30, finetune_epochs=5), [0, 1] * 4, "loss became .*Fine"),
         (dict(pretext_params=dict(n_times=5)), [0, 1] * 4, "PARS has no parameter 'n_times'"),
         ({}, np.linspace(0, 1, 8), "continuous"),
         ({}, ["a", 1] * 4, "Labels of different types"),
-        ({}, 1, "y is 1; 8 windows need one entry each"),
+        ({}, 1, "y is 1; it must have one entry for each of 8 windows"),
     ],
 )
 def test_mistakes_are_explained(arguments, y, message):
@@ -513,7 +520,7 @@ def test_mistakes_are_explained(arguments, y, message):
         clf.fit(array, y)
 
 
-def test_without_verbose_it_is_silent_and_with_it_one_bar_a_phase(nights, capfd):
+def test_verbose_shows_one_progress_bar_per_phase_and_zero_prints_nothing(nights, capfd):
     classifier().fit(nights).predict(nights)
     assert capfd.readouterr() == ("", "")
     classifier(verbose=1).fit(nights)
@@ -521,7 +528,7 @@ def test_without_verbose_it_is_silent_and_with_it_one_bar_a_phase(nights, capfd)
     assert out == ""
     bars = [line for line in err.replace("\r", "\n").splitlines() if "100%" in line]
     assert {bar.split(":")[0] for bar in bars} == {"pretraining (PARS)", "fine-tuning"}
-    assert all("<00:00" in bar for bar in bars)  # time gone < time left
+    assert all("<00:00" in bar for bar in bars)  # "elapsed<remaining"
 
 
 def test_not_fitted_yet(nights):

@@ -1,4 +1,4 @@
-"""PARSEmbedder: one vector a window."""
+"""PARSEmbedder: one embedding vector per window."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_embedder_in_a_pipeline(nights):
     assert np.isfinite(scores).all()
 
 
-def test_embedding_is_mean_and_spread_over_channels(nights):
+def test_embedding_is_mean_and_standard_deviation_over_channels(nights):
     emb = embedder().fit(nights)
     embedded = emb.transform(nights)
     assert embedded.shape == (96, 32)
@@ -67,16 +67,16 @@ def test_save_and_load(nights, tmp_path):
     assert classifier.fit(nights).encoder_card_.subjects == [1, 2, 3, 4]
 
 
-def test_groups_are_remembered_where_windows_do_not_tell(nights):
+def test_the_card_lists_the_groups_passed_to_fit(nights):
     array = np.stack([nights[i][0] for i in range(8)])
     card = embedder(sfreq=100).fit(array, groups=["a", "b"] * 4).encoder_card_
     assert card.subjects == ["a", "b"]
 
 
-def test_a_fit_that_fails_leaves_nothing(nights):
-    for arguments in (dict(pretext="nonsense"), dict(embed_dim=15)):
+def test_a_failed_fit_leaves_the_embedder_unfitted(nights):
+    for arguments in (dict(pretext="unknown"), dict(embed_dim=15)):
         emb = embedder(**arguments)
-        with pytest.raises(ValueError, match=r"nonsense|embed_dim"):
+        with pytest.raises(ValueError, match=r"'unknown'|embed_dim"):
             emb.fit(nights)
         with pytest.raises(NotFittedError):
             emb.transform(nights)

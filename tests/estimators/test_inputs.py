@@ -1,4 +1,4 @@
-"""The same signals give the same model, in whatever they come."""
+"""The same signals give the same model, whatever their type: dataset, array, list or tensor."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def epochs_of(array: np.ndarray, groups: np.ndarray) -> mne.EpochsArray:
 
 
 def windows_dataset(array: np.ndarray, subject: int) -> WindowsDataset:
-    """braindecode's dataset of an mne.Epochs, as its older windowers make them."""
+    """Return a braindecode dataset of an mne.Epochs, as older windowers of braindecode make it."""
     epochs = epochs_of(array, np.full(len(array), subject))
     epochs.metadata = pd.DataFrame(
         {
@@ -70,7 +70,8 @@ def windows_dataset(array: np.ndarray, subject: int) -> WindowsDataset:
     return WindowsDataset(epochs, description={"subject": subject})
 
 
-#: Every kind of input: windows, and whether they tell sampling rate and subjects themselves.
+#: Type of input -> windows from dataset, array and subjects. The first eleven types contain
+#: the sampling rate and the subjects.
 KINDS = {
     "BaseConcatDataset": lambda ds, x, g: ds,
     "torch ConcatDataset": lambda ds, x, g: ConcatDataset(ds.datasets),
@@ -113,7 +114,7 @@ def reference(two_nights, labels, groups):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_input_gives_the_same_model(
+def test_every_type_of_input_gives_the_same_model(
     kind, two_nights, array, labels, groups, reference
 ):
     X = KINDS[kind](two_nights, array, groups)
@@ -124,7 +125,9 @@ def test_every_kind_of_input_gives_the_same_model(
 
 
 @pytest.mark.parametrize("kind", list(KINDS)[:11])
-def test_what_windows_tell_need_not_be_said(kind, two_nights, array, labels, groups, reference):
+def test_sampling_rate_and_subjects_are_read_from_the_windows(
+    kind, two_nights, array, labels, groups, reference
+):
     X = KINDS[kind](two_nights, array, groups)
     clf = classifier().fit(X, labels)
     assert clf.sfreq_ == 100.0
@@ -133,14 +136,14 @@ def test_what_windows_tell_need_not_be_said(kind, two_nights, array, labels, gro
 
 
 @pytest.mark.parametrize("kind", ["mne.Epochs", "NumPy", "as_sklearn"])
-def test_the_embedder_takes_them_too(kind, two_nights, array, groups):
+def test_the_embedder_accepts_every_type_of_input(kind, two_nights, array, groups):
     X = KINDS[kind](two_nights, array, groups)
     reference = embedder(sfreq=100).fit(two_nights)
     emb = embedder(sfreq=100).fit(X, groups=groups)
     np.testing.assert_array_equal(emb.transform(X), reference.transform(two_nights))
 
 
-def test_microvolts_give_the_model_of_volts(array, labels, groups, reference):
+def test_microvolts_and_volts_give_the_same_model(array, labels, groups, reference):
     clf = classifier(sfreq=100).fit(array * 1e6, labels, groups=groups)
     for one, two in zip(
         clf.net_.module_.parameters(), reference.net_.module_.parameters(), strict=True
@@ -151,7 +154,7 @@ def test_microvolts_give_the_model_of_volts(array, labels, groups, reference):
     )
 
 
-def test_double_precision_is_read_as_single(array, labels, groups, reference):
+def test_float64_and_float32_give_the_same_model(array, labels, groups, reference):
     clf = classifier(sfreq=100).fit(array.astype(np.float64), labels, groups=groups)
     assert same_weights(clf.net_.module_, reference.net_.module_)
 
@@ -170,7 +173,7 @@ def test_double_precision_is_read_as_single(array, labels, groups, reference):
         ("tensor", torch.from_numpy),
     ],
 )
-def test_labels_of_every_kind(array, labels, groups, reference, kind, transform):
+def test_labels_of_every_type(array, labels, groups, reference, kind, transform):
     y = transform(labels)
     clf = classifier(sfreq=100).fit(array, y, groups=groups)
     assert same_weights(clf.net_.module_, reference.net_.module_)
@@ -186,23 +189,23 @@ def test_a_column_of_labels_is_flattened_with_a_warning(array, labels, groups, r
     assert same_weights(clf.net_.module_, reference.net_.module_)
 
 
-def test_given_labels_win_over_those_of_the_dataset(two_nights, labels):
+def test_labels_passed_to_fit_replace_those_of_the_dataset(two_nights, labels):
     assert classifier(pretext=None).fit(two_nights, labels).classes_.tolist() == [0, 1]
     assert len(classifier(pretext=None).fit(two_nights).classes_) > 2
 
 
-def test_labels_that_only_some_recordings_have(two_nights):
+def test_labels_missing_in_some_recordings_raise(two_nights):
     bare = windows_dataset(np.stack([two_nights[i][0] for i in range(3)]), 3)
     bare.targets_from = "channels"
     with pytest.raises(ValueError, match=r"3 of 51 windows have no label \(window 48, for example"):
         classifier().fit(BaseConcatDataset([*two_nights.datasets, bare]))
 
 
-# ---------------------------------------------------------------- encoders from elsewhere
+# ---------------------------------------------------------------- pretrained encoders
 
 
 def owners(two_nights, tmp_path, tiny) -> dict:
-    """Whatever may hold the encoder ``emb.encoder_``."""
+    """Return every type of object or folder that can contain the encoder ``emb.encoder_``."""
     emb = embedder().fit(two_nights)
     net = PARSNet(
         2, 3, n_times=3000, sfreq=100, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32
@@ -223,7 +226,7 @@ def owners(two_nights, tmp_path, tiny) -> dict:
     }
 
 
-def test_encoders_from_everywhere(two_nights, labels, tmp_path, tiny):
+def test_encoders_from_every_source(two_nights, labels, tmp_path, tiny):
     sources = owners(two_nights, tmp_path, tiny)
     models = {
         name: classifier(encoder=source, freeze_encoder=True).fit(two_nights, labels)
@@ -237,7 +240,7 @@ def test_encoders_from_everywhere(two_nights, labels, tmp_path, tiny):
     assert models["encoder"].encoder_card_.subjects is None
 
 
-def test_a_frozen_encoder_does_not_move_and_the_rest_does(two_nights, labels):
+def test_a_frozen_encoder_stays_fixed_and_the_head_is_trained(two_nights, labels):
     encoder = PatchEncoder(100, 16, 1, 2, 32)
     clf = classifier(encoder=encoder, freeze_encoder=True, validation=0)
     fresh = classifier(encoder=encoder, validation=0, finetune_lr=1e-12).fit(two_nights, labels)
@@ -248,7 +251,7 @@ def test_a_frozen_encoder_does_not_move_and_the_rest_does(two_nights, labels):
     assert not torch.allclose(head, start)
 
 
-def test_an_encoder_trained_the_skorch_way(two_nights, labels):
+def test_an_encoder_trained_with_the_skorch_callback(two_nights, labels):
     """EEGClassifier with Pretraining, then PARSClassifier on its encoder."""
     sizes = {f"module__{name}": FAST[name] for name in ("embed_dim", "num_layers", "num_heads")}
     net = EEGClassifier(
@@ -272,7 +275,7 @@ def test_an_encoder_trained_the_skorch_way(two_nights, labels):
 
 
 def test_both_estimators_pretrain_the_same_encoder(two_nights, labels):
-    """Neither the head nor the number of classes changes what is pretrained."""
+    """Neither the head nor the number of classes changes the pretrained encoder."""
     emb = embedder().fit(two_nights)
     for y in (labels, np.arange(N) % 3):
         clf = classifier(validation=0, finetune_lr=1e-30).fit(two_nights, y)
@@ -290,11 +293,13 @@ def test_both_estimators_pretrain_the_same_encoder(two_nights, labels):
     ],
 )
 def test_augmentation_changes_training_only_and_follows_the_seed(two_nights, labels, augmentation):
+    # The augmentation changes the fine-tuned model, in the same way in every fit.
     plain = classifier(pretext=None, validation=0).fit(two_nights, labels)
     noisy = classifier(pretext=None, validation=0, augmentation=augmentation)
     first = noisy.fit(two_nights, labels).net_.module_
     assert not same_weights(first, plain.net_.module_)
     assert same_weights(noisy.fit(two_nights, labels).net_.module_, first)
+    # Prediction and pretraining are not augmented.
     loader = noisy.net_.get_iterator(noisy.net_.get_dataset(np.zeros((2, 3, 3000))), training=False)
     assert type(loader) is DataLoader
     pretrained, augmented = (
@@ -305,6 +310,8 @@ def test_augmentation_changes_training_only_and_follows_the_seed(two_nights, lab
 
 
 class CountEpochs(Callback):
+    """Count the epochs of a net."""
+
     def initialize(self):
         self.epochs_ = 0
         return self
@@ -326,6 +333,7 @@ def test_callbacks_are_for_fine_tuning(two_nights, labels):
 
 
 def test_recordings_of_several_montages_are_pretrained_on_together(two_nights):
+    """SingleChannelWindows and ``unlabeled`` accept several montages; ``X`` needs one montage."""
     other = datasets.simulated.sleep(n_subjects=1, hours=0.1, n_chans=2, sfreq=100, random_state=9)
     mixed = BaseConcatDataset([*two_nights.datasets, *other.datasets])
     examples = SingleChannelWindows(mixed)
@@ -338,7 +346,7 @@ def test_recordings_of_several_montages_are_pretrained_on_together(two_nights):
         classifier().fit(mixed)
 
 
-def test_nothing_is_written_unless_asked_for(two_nights, labels, tmp_path, monkeypatch):
+def test_files_are_only_written_with_checkpoint_dir(two_nights, labels, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     classifier().fit(two_nights, labels).predict(two_nights)
     assert list(Path().iterdir()) == []

@@ -9,26 +9,26 @@ from support.small_estimators import classifier
 
 from braindecode_pars.estimators import PARSClassifier
 
-# MOABB asks MNE for a montage by a name that MNE retires, and h5py for a dataset without a type.
+# MOABB uses a montage name that MNE deprecates, and creates h5py datasets without a dtype.
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Montage name:FutureWarning", "ignore:Creating a dataset without passing data or dtype"
 )
 
 
-class Remembering(PARSClassifier):
-    """Notes on which subjects it was fitted, since MOABB keeps only scores."""
+class StoreSubjects(PARSClassifier):
+    """A classifier that stores its pretraining subjects. MOABB returns scores, not estimators."""
 
-    seen: list = []  # noqa: RUF012  shared by all clones on purpose
+    subjects: list = []  # noqa: RUF012  shared by all clones on purpose
 
     def fit(self, X, y=None, **arguments):
         super().fit(X, y, **arguments)
-        self.seen.append(self.encoder_card_.subjects)
+        self.subjects.append(self.encoder_card_.subjects)
         return self
 
 
 @pytest.fixture
 def evaluation(tmp_path, monkeypatch):
-    """Leave one of three made-up subjects out; nothing is written outside the test's folder."""
+    """Leave one of three synthetic subjects out. All files are written to the test folder."""
     for name in ("MNE_DATA", "_MNE_FAKE_HOME_DIR"):
         monkeypatch.setenv(name, str(tmp_path))
     from moabb.datasets.fake import FakeDataset
@@ -66,10 +66,10 @@ def test_arrays(evaluation):
     assert results["samples_test"].eq(20).all()
 
 
-def test_epochs_bring_sampling_rate_electrodes_and_subjects(evaluation):
-    Remembering.seen.clear()
-    pars = Remembering(**{**classifier().get_params(), "electrode_position": True})
+def test_epochs_provide_sampling_rate_electrodes_and_subjects(evaluation):
+    StoreSubjects.subjects.clear()
+    pars = StoreSubjects(**{**classifier().get_params(), "electrode_position": True})
     results = evaluation(make_pipeline(pars), return_epochs=True)
     assert np.isfinite(results["score"]).all()
-    # One of the two training subjects is the internal validation: pretraining sees the other.
-    assert [len(subjects) for subjects in Remembering.seen] == [1, 1, 1]
+    # One of the two training subjects is held out for validation, so one is left to pretrain on.
+    assert [len(subjects) for subjects in StoreSubjects.subjects] == [1, 1, 1]

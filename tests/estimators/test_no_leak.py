@@ -1,4 +1,4 @@
-"""What is held out stays unread, proved by a dataset that notes every read."""
+"""Held-out windows are never read: a dataset records every read."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from braindecode_pars.evaluation import leave_one_subject_out
 from braindecode_pars.pretraining import pretrain_encoder
 
 
-class Noting(BaseConcatDataset):
-    """A windows dataset that notes which windows were read, and in which phase."""
+class RecordReads(BaseConcatDataset):
+    """A windows dataset that records which windows are read in which phase."""
 
     def __init__(self, datasets):
         super().__init__(datasets)
-        self.phase = "looking"
-        self.reads = {"looking": set(), "pretraining": set(), "fine-tuning": set()}
+        self.phase = "checks"
+        self.reads = {"checks": set(), "pretraining": set(), "fine-tuning": set()}
 
     def __getitem__(self, index):
         self.reads[self.phase].add(int(index))
         return super().__getitem__(index)
 
 
-class Phase(Callback):
-    """Tells the dataset which phase begins; lives in both nets."""
+class SetPhase(Callback):
+    """Set the phase of the dataset. Both nets, of pretraining and fine-tuning, have one."""
 
     def __init__(self, dataset, phase):
         self.dataset = dataset
@@ -43,9 +43,9 @@ class Phase(Callback):
 
 
 @pytest.fixture
-def noting(nights, monkeypatch):
-    dataset = Noting(nights.datasets)
-    with_phase = partial(pretrain_encoder, callbacks=[Phase(dataset, "pretraining")])
+def recorded(nights, monkeypatch):
+    dataset = RecordReads(nights.datasets)
+    with_phase = partial(pretrain_encoder, callbacks=[SetPhase(dataset, "pretraining")])
     monkeypatch.setattr(_pretraining, "pretrain_encoder", with_phase)
     return dataset
 
@@ -55,42 +55,46 @@ def subjects_of(reads, groups):
 
 
 @pytest.mark.parametrize("test_subject", [1, 4])
-def test_windows_of_a_test_fold_are_never_touched(noting, test_subject):
-    X, y, groups = as_sklearn(noting)
+def test_windows_of_a_test_fold_are_never_read(recorded, test_subject):
+    X, y, groups = as_sklearn(recorded)
     train = np.flatnonzero(groups != test_subject)
-    clf = classifier(callbacks=[Phase(noting, "fine-tuning")], pretrain_epochs=2, finetune_epochs=2)
+    callbacks = [SetPhase(recorded, "fine-tuning")]
+    clf = classifier(callbacks=callbacks, pretrain_epochs=2, finetune_epochs=2)
     clf.fit(X[train], y[train])
-    assert set().union(*noting.reads.values()) == set(train.tolist())
+    assert set().union(*recorded.reads.values()) == set(train.tolist())
     assert test_subject not in clf.encoder_card_.seen_subjects
 
 
-def test_internal_validation_is_of_other_people_and_not_pretrained_on(noting):
-    X, _, groups = as_sklearn(noting)
-    clf = classifier(callbacks=[Phase(noting, "fine-tuning")], validation=0.5, pretrain_epochs=3)
+def test_validation_subjects_are_held_out_of_pretraining(recorded):
+    X, _, groups = as_sklearn(recorded)
+    callbacks = [SetPhase(recorded, "fine-tuning")]
+    clf = classifier(callbacks=callbacks, validation=0.5, pretrain_epochs=3)
     y = np.arange(96) % 3
     clf.fit(X, y)
-    pretrained_on = noting.reads["pretraining"]
-    people = subjects_of(pretrained_on, groups)
-    assert len(people) == 2
-    assert pretrained_on == set(np.flatnonzero(np.isin(groups, list(people))))
-    assert clf.encoder_card_.subjects == sorted(people)
-    # Fine-tuning reads the rest too: to choose the best state, not to train on.
-    assert subjects_of(noting.reads["fine-tuning"], groups) == {1, 2, 3, 4}
+    pretrained_on = recorded.reads["pretraining"]
+    subjects = subjects_of(pretrained_on, groups)
+    assert len(subjects) == 2
+    assert pretrained_on == set(np.flatnonzero(np.isin(groups, list(subjects))))
+    assert clf.encoder_card_.subjects == sorted(subjects)
+    # Fine-tuning also reads the validation windows, to select the best state.
+    assert subjects_of(recorded.reads["fine-tuning"], groups) == {1, 2, 3, 4}
 
 
 def test_validation_windows_never_enter_a_training_step(nights):
-    """The encoder sees them in evaluation mode only."""
+    """The encoder receives them in evaluation mode only."""
     X, _, groups = as_sklearn(nights)
     y = np.arange(96) % 3
     trained_on = []
 
-    class Note(Callback):
+    class RecordTraining(Callback):
         def on_batch_begin(self, net, batch, training=False, **kwargs):
             if training:
                 trained_on.extend(window.numpy().tobytes() for window in batch[0])
 
-    clf = classifier(callbacks=[Note()], validation=0.5, pretext=None, channel_drop_prob=0.0)
+    callbacks = [RecordTraining()]
+    clf = classifier(callbacks=callbacks, validation=0.5, pretext=None, channel_drop_prob=0.0)
     clf.fit(X, y)
+    # Windows are identified by their samples.
     index = {X[i].tobytes(): i for i in range(96)}
     read = {index[window] for window in trained_on}
     assert len(read) == 48
@@ -99,7 +103,8 @@ def test_validation_windows_never_enter_a_training_step(nights):
 
 def test_class_weights_come_from_training_windows(nights):
     X, _, groups = as_sklearn(nights)
-    # Every subject has another share of the second class.
+    # The share of the second class differs between subjects, so the weights show which subject
+    # is held out.
     y = np.array([i % 24 < 3 * subject for i, subject in enumerate(groups)])
     clf = classifier(validation=0.25, pretext=None)
     clf.fit(X, y)
@@ -114,8 +119,8 @@ def test_class_weights_come_from_training_windows(nights):
     assert not np.allclose(weights, everything)
 
 
-def test_windows_that_cannot_be_read_do_no_harm_in_a_test_fold(nights):
-    """A test fold full of NaN would raise if anything in ``fit`` looked at it."""
+def test_nan_in_a_test_fold_does_not_change_the_model(nights):
+    """``fit`` raises an error for NaN, so a test fold of NaN shows that ``fit`` never reads it."""
     array = np.stack([nights[i][0] for i in range(96)])
     _, y, groups = as_sklearn(nights)
     clean = classifier(sfreq=100).fit(
@@ -130,20 +135,20 @@ def test_windows_that_cannot_be_read_do_no_harm_in_a_test_fold(nights):
         assert torch.equal(one, two)
 
 
-def test_the_folder_of_an_encoder_lists_its_people(nights, tmp_path):
+def test_the_folder_of_an_encoder_lists_its_subjects(nights, tmp_path):
     X, _, groups = as_sklearn(nights)
     emb = embedder(checkpoint_dir=tmp_path).fit(X[np.flatnonzero(groups > 2)])
     assert '"subjects": [\n      3,\n      4\n    ]' in (tmp_path / "encoder.json").read_text()
     assert emb.encoder_card_.subjects == [3, 4]
 
 
-def test_evaluation_warns_of_people_the_encoder_has_seen(nights, tmp_path):
+def test_evaluation_warns_when_test_subjects_were_pretrained_on(nights, tmp_path):
     X, _, groups = as_sklearn(nights)
     folder = embedder().fit(X[np.flatnonzero(groups > 2)]).save(tmp_path)
     with pytest.warns(UserWarning, match="was pretrained on windows of test subject") as caught:
         leave_one_subject_out({"PARS": classifier(encoder=folder)}, nights, verbose=0)
     leaked = [str(w.message) for w in caught if "was pretrained on" in str(w.message)]
     assert leaked == [
-        "PARS was pretrained on windows of test subjects 3, 4; its score there is not that of a "
-        "new person, unless it was somebody else of the same name in another corpus."
+        "PARS was pretrained on windows of test subjects 3, 4. Its scores of these subjects are "
+        "not held-out scores, unless another dataset used the same names for different subjects."
     ]

@@ -1,4 +1,4 @@
-"""Every pretext task by every road."""
+"""Every pretext task, in the estimators and as a skorch callback."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_by_name_class_and_instance_in_the_estimators(name, nights):
     assert np.isfinite(embedder(pretext=name).fit(nights).transform(nights)).all()
 
 
-def test_tasks_differ_and_scratch_from_all_of_them(nights):
+def test_every_task_gives_another_encoder(nights):
     encoders = [embedder(pretext=name).fit(nights).encoder_ for name in (*PRETEXT_TASKS, None)]
     for i, one in enumerate(encoders):
         assert not any(same_weights(one, other) for other in encoders[:i])
@@ -57,7 +57,7 @@ def test_as_a_skorch_callback(name, nights):
     assert task.encoder is net.module_.encoder
 
 
-def test_short_windows_are_refused_in_a_sentence(nights):
+def test_windows_of_one_patch_raise(nights):
     array = np.stack([nights[i][0][:, :150] for i in range(8)])
     for name in ("mae", "mp3", "droppos"):
         with pytest.raises(ValueError, match="needs a grid of at least two patches; a window of"):

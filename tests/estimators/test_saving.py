@@ -1,4 +1,4 @@
-"""Saving a fitted classifier, and getting the same one back."""
+"""Saving and loading a fitted classifier."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ print(clf.load_report_, clf.predict(windows)[:2].tolist())
     assert done.stdout.startswith(f"{n_tensors} of {n_tensors} tensors loaded [")
 
 
-def test_the_losses_of_parts_are_kept(nights, tmp_path):
+def test_part_losses_are_saved(nights, tmp_path):
     clf = classifier(pretext="joint").fit(nights)
     parts = [f"train_loss_relative_{name}" for name in ("mae", "mae_masked", "pars")]
     assert clf.history_.columns.tolist()[-3:] == parts
@@ -57,32 +57,38 @@ def test_the_losses_of_parts_are_kept(nights, tmp_path):
     assert PARSClassifier.load(clf.save(tmp_path)).history_.equals(clf.history_)
 
 
-def test_the_folder_of_a_checkpoint_serves_too(nights, tmp_path):
-    """What is fine-tuned last is what is loaded."""
+def test_a_classifier_can_be_saved_into_its_checkpoint_folder(nights, tmp_path):
+    """After ``save``, the folder gives the fine-tuned encoder instead of the pretrained one."""
     clf = classifier(checkpoint_dir=tmp_path).fit(nights)
-    assert not same_weights(load_encoder(tmp_path).encoder, clf.encoder_)  # the pretrained one
+    # The folder contains the pretrained encoder.
+    assert not same_weights(load_encoder(tmp_path).encoder, clf.encoder_)
     clf.save(tmp_path)
     assert same_weights(load_encoder(tmp_path).encoder, clf.encoder_)
-    with pytest.raises(ValueError, match="holds a saved PARSClassifier; give its encoder another"):
+    # No other encoder can be saved there.
+    with pytest.raises(
+        ValueError, match="contains a saved PARSClassifier; save the encoder in another"
+    ):
         embedder().fit(nights).save(tmp_path)
-    with pytest.raises(ValueError, match="holds a saved PARSClassifier; give its encoder another"):
+    with pytest.raises(
+        ValueError, match="contains a saved PARSClassifier; save the encoder in another"
+    ):
         classifier(checkpoint_dir=tmp_path, pretrain_epochs=10**9).fit(nights)
 
 
-def test_weights_of_classes_are_kept(nights, tmp_path):
+def test_class_weights_are_saved(nights, tmp_path):
     clf = classifier(class_weight={0: 2.0, 3: 1.5}).fit(nights)
     assert PARSClassifier.load(clf.save(tmp_path)).class_weight == {0: 2.0, 3: 1.5}
 
 
-def test_an_encoder_that_is_not_there_at_all(folder):
+def test_a_folder_without_encoder_weights_raises(folder):
     tensors = load_file(folder / "model.safetensors")
     head = {name: value for name, value in tensors.items() if not name.startswith("encoder.")}
     save_file(head, folder / "model.safetensors")
-    with pytest.raises(ValueError, match="holds nothing of an encoder: "):
+    with pytest.raises(ValueError, match="contains no weights of an encoder: "):
         load_encoder(folder, strict=False)
 
 
-def test_everything_a_user_asks_of_it_is_there_again(fitted, folder, nights):
+def test_a_loaded_classifier_has_all_fitted_attributes(fitted, folder, nights):
     clf = PARSClassifier.load(folder)
     np.testing.assert_array_equal(clf.predict_proba(nights), fitted.predict_proba(nights))
     np.testing.assert_array_equal(clf.classes_, fitted.classes_)
@@ -93,6 +99,7 @@ def test_everything_a_user_asks_of_it_is_there_again(fitted, folder, nights):
     assert [ch["ch_name"] for ch in clf.chs_info_] == ["C3", "C4", "F3"]
     assert torch.equal(clf.net_.criterion_.weight, fitted.net_.criterion_.weight)
     y = np.array(["W", "N1", "N2", "N3", "R"])[as_sklearn(nights)[1]]
+    # The loaded classifier can be fitted again.
     again, first = clf.fit(nights, y), classifier(**fitted.get_params()).fit(nights, y)
     assert same_weights(again.net_.module_, first.net_.module_)
 
@@ -106,14 +113,14 @@ def test_labels_keep_their_type(nights, tmp_path, labels):
     assert loaded.predict(X).tolist() == clf.predict(X).tolist()
 
 
-def test_windows_that_know_nothing_of_themselves(nights, tmp_path):
+def test_windows_without_sampling_rate_and_channel_names(nights, tmp_path):
     array = np.stack([nights[i][0] for i in range(12)])
     with pytest.warns(UserWarning, match="Pass sfreq="):
         clf = classifier(validation=0).fit(array, [0, 1] * 6)
     loaded = PARSClassifier.load(clf.save(tmp_path))
     assert loaded.sfreq_ is None
     assert loaded.chs_info_ is None
-    assert PARSNet.from_pretrained(tmp_path)._sfreq is None  # not one that we have made up
+    assert PARSNet.from_pretrained(tmp_path)._sfreq is None  # not an assumed sampling rate
     np.testing.assert_array_equal(loaded.predict_proba(array), clf.predict_proba(array))
 
 
@@ -139,14 +146,14 @@ def test_the_folder_is_a_model_and_an_encoder_too(fitted, folder, nights):
     assert same_weights(other.encoder_, fitted.encoder_)
 
 
-def test_the_load_report_is_told(folder, nights, caplog):
+def test_the_load_report_is_logged(folder, nights, caplog):
     caplog.set_level("INFO")
     clf = classifier(encoder=folder, verbose=1, finetune_epochs=1).fit(nights)
     assert f"Encoder from {folder}: {clf.load_report_}" in caplog.text
     assert clf.load_report_.complete
 
 
-def test_objects_are_not_kept_and_that_is_said(nights, tmp_path):
+def test_objects_are_not_saved_and_loading_warns(nights, tmp_path):
     task = PARS(3000, 100, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
     clf = classifier(pretext=task, encoder=embedder().fit(nights)).fit(nights)
     clf.save(tmp_path)
@@ -155,11 +162,13 @@ def test_objects_are_not_kept_and_that_is_said(nights, tmp_path):
     assert loaded.encoder is None
     assert loaded.pretext == "pars"
     np.testing.assert_array_equal(loaded.predict_proba(nights), clf.predict_proba(nights))
+    # A task class is saved by its name.
     by_class = classifier(pretext=PARS).fit(nights).save(tmp_path / "class")
     assert PARSClassifier.load(by_class).pretext == "pars"
 
 
-def spoil(folder: Path, **changes) -> None:
+def change_tensors(folder: Path, **changes) -> None:
+    """Replace tensors in the file of weights; None deletes one."""
     path = folder / "model.safetensors"
     tensors = load_file(path)
     for name, tensor in changes.items():
@@ -171,8 +180,8 @@ def spoil(folder: Path, **changes) -> None:
     save_file(tensors, path)
 
 
-def test_a_part_is_refused_unless_asked_for(fitted, folder):
-    spoil(
+def test_partly_matching_weights_need_strict_false(fitted, folder):
+    change_tensors(
         folder,
         encoder__norm__weight=None,
         encoder__tokenizer__weight=torch.zeros(3, 3),
@@ -183,10 +192,10 @@ def test_a_part_is_refused_unless_asked_for(fitted, folder):
         ValueError,
         match=rf"{n_tensors - 2} of {n_tensors} tensors loaded; 1 missing \(such as "
         r"encoder.norm.weight\); 1 of another shape \(such as encoder.tokenizer.weight\); 1 "
-        r"unexpected \(such as decoder.weight\); strict=False loads what fits",
+        r"unexpected \(such as decoder.weight\); strict=False loads the matching tensors",
     ):
         PARSClassifier.load(folder)
-    with pytest.raises(ValueError, match="strict=False loads what fits"):
+    with pytest.raises(ValueError, match="strict=False loads the matching tensors"):
         load_encoder(folder)
     report = PARSClassifier.load(folder, strict=False).load_report_
     assert report.missing == ("encoder.norm.weight",)
@@ -195,7 +204,7 @@ def test_a_part_is_refused_unless_asked_for(fitted, folder):
     assert len(report.loaded) == n_tensors - 2
 
 
-def test_nothing_that_fits_is_refused_even_then(folder):
+def test_weights_without_a_match_raise_with_strict_false(folder):
     save_file({"conv.weight": torch.zeros(2)}, folder / "model.safetensors")
     with pytest.raises(ValueError, match=r"0 of \d+ tensors loaded; \d+ missing"):
         PARSClassifier.load(folder, strict=False)
@@ -204,12 +213,16 @@ def test_nothing_that_fits_is_refused_even_then(folder):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("classifier.json", None, "holds no saved PARSClassifier: it has no classifier.json"),
-        ("config.json", None, "holds no PARSNet: it has no config.json"),
+        (
+            "classifier.json",
+            None,
+            "does not contain a saved PARSClassifier: it has no classifier.json",
+        ),
+        ("config.json", None, "does not contain a PARSNet: it has no config.json"),
         ("model.safetensors", None, "it has no model.safetensors"),
-        ("classifier.json", b"{", "damaged or no JSON file"),
-        ("classifier.json", b"\xff\xfe", "damaged or no JSON file"),
-        ("classifier.json", b"[1]", "holds a list, not a JSON object"),
+        ("classifier.json", b"{", "damaged or not a JSON file"),
+        ("classifier.json", b"\xff\xfe", "damaged or not a JSON file"),
+        ("classifier.json", b"[1]", "contains a list, not a JSON object"),
         ("classifier.json", b"{}", "does not describe a PARSClassifier"),
         (
             "classifier.json",
@@ -226,15 +239,15 @@ def test_nothing_that_fits_is_refused_even_then(folder):
         ("classifier.json", {"pretraining": {"sfreq": "fast"}}, "sfreq is 'fast', not a positive"),
         ("config.json", b'{"hidden": 3}', "does not describe a PARSNet"),
         ("config.json", b'{"n_outputs": "five"}', "does not describe a PARSNet"),
-        ("model.safetensors", b"PK\x03\x04", "damaged or no safetensors file"),
-        ("model.safetensors", b"", "damaged or no safetensors file"),
+        ("model.safetensors", b"PK\x03\x04", "damaged or not a safetensors file"),
+        ("model.safetensors", b"", "damaged or not a safetensors file"),
     ],
 )
 def test_foreign_and_damaged_folders(folder, name, content, message):
     path = folder / name
     if content is None:
         path.unlink()
-    elif isinstance(content, dict):  # one entry changed
+    elif isinstance(content, dict):  # change one entry
         path.write_text(json.dumps({**json.loads(path.read_text()), **content}))
     else:
         path.write_bytes(content)
@@ -245,16 +258,16 @@ def test_foreign_and_damaged_folders(folder, name, content, message):
 def test_a_truncated_file(folder):
     path = folder / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(ValueError, match="damaged or no safetensors file"):
+    with pytest.raises(ValueError, match="damaged or not a safetensors file"):
         PARSClassifier.load(folder)
 
 
-def test_other_numbers_of_classes(folder, fitted):
+def test_a_wrong_number_of_classes_raises(folder, fitted):
     path = folder / "classifier.json"
     described = json.loads(path.read_text())
     described["classes"]["values"] = ["W", "R"]
     path.write_text(json.dumps(described))
-    with pytest.raises(ValueError, match="it names 2 classes, the model has 5 outputs"):
+    with pytest.raises(ValueError, match="it lists 2 classes, but the model has 5 outputs"):
         PARSClassifier.load(folder)
 
 
@@ -271,7 +284,7 @@ def test_a_full_disk_and_a_folder_that_is_read_only(fitted, folder, monkeypatch,
 
     monkeypatch.setattr(Path, "write_bytes", fail)
     with pytest.raises(
-        OSError, match=rf"cannot be written \({text}\); what was there before"
+        OSError, match=rf"cannot be written \({text}\); its previous content"
     ) as info:
         fitted.save(folder)
     assert info.value.errno == number
@@ -282,11 +295,11 @@ def test_a_file_where_the_folder_should_be(fitted, tmp_path):
     (tmp_path / "model").write_text("a file")
     with pytest.raises(OSError, match="model cannot be written"):
         fitted.save(tmp_path / "model")
-    with pytest.raises(FileNotFoundError, match="is a file; give the folder it lies in"):
+    with pytest.raises(FileNotFoundError, match="is a file; pass the folder that contains it"):
         PARSClassifier.load(tmp_path / "model")
 
 
-def test_what_cannot_be_saved(nights, tmp_path):
+def test_dates_as_labels_and_nan_weights_cannot_be_saved(nights, tmp_path):
     X, _, groups = as_sklearn(nights)
     dates = groups.astype("datetime64[D]")
     clf = classifier(pretext=None, validation=0).fit(X, dates)
@@ -295,7 +308,7 @@ def test_what_cannot_be_saved(nights, tmp_path):
     assert list(tmp_path.iterdir()) == []
     clf = classifier(pretext=None, validation=0).fit(X, groups)
     nn.init.constant_(clf.net_.module_.final_layer.bias, float("nan"))
-    with pytest.raises(ValueError, match=r"final_layer.bias has weights that are not finite"):
+    with pytest.raises(ValueError, match=r"final_layer.bias contains NaN or infinite values"):
         clf.save(tmp_path)
 
 

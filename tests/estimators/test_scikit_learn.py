@@ -1,4 +1,4 @@
-"""The estimators in scikit-learn's world: searches, ensembles, routing, several processes."""
+"""The estimators with scikit-learn: searches, ensembles, routing, several processes."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ def routing():
 
 @pytest.fixture(scope="module")
 def awake(nights):
-    """Windows, whether their sleeper is awake, and who it is."""
+    """Return windows, labels ("awake" or "asleep") and subjects."""
     X, y, groups = as_sklearn(nights)
     return X, np.where(y == 0, "awake", "asleep"), groups
 
 
-def test_grid_search_over_what_a_user_tunes(awake):
+def test_grid_search_over_task_and_learning_rate(awake):
     X, y, groups = awake
     grid = {
         "pretext": ["pars", None],
         "finetune_lr": [1e-3, 1e-2],
         "pretext_params": [None, {"position_mask_ratio": 0.5}],
     }
-    # Without pretraining there is nothing that pretext_params could mean, so no such point.
+    # pretext_params needs a pretext task, so that grid point is excluded.
     grids = [{**grid, "pretext": ["pars"]}, {**grid, "pretext": [None], "pretext_params": [None]}]
     search = GridSearchCV(classifier(), grids, cv=GroupKFold(2), error_score="raise")
     search.fit(X, y, groups=groups)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert len(search.cv_results_["mean_test_score"]) == 6
     assert search.predict(X).shape == (96,)
-    # Another learning rate is another result, not the same estimator six times.
+    # The parameters have an effect: the six scores are not all equal.
     assert len(set(search.cv_results_["mean_test_score"])) > 1
 
 
-def test_grid_search_reaches_into_a_pipeline(awake):
+def test_grid_search_in_a_pipeline(awake):
     X, y, groups = awake
     probe = make_pipeline(embedder(), LogisticRegression(max_iter=1000))
     grid = {"parsembedder__pooling": ["mean", "mean_std"], "logisticregression__C": [0.1, 1.0]}
@@ -63,7 +63,7 @@ def test_grid_search_reaches_into_a_pipeline(awake):
     assert search.fit(X, y, groups=groups).best_score_ > 0
 
 
-def test_two_processes_give_the_scores_of_one(awake):
+def test_two_processes_give_the_same_scores_as_one(awake):
     X, y, groups = awake
     one, two = (
         cross_val_score(
@@ -106,7 +106,7 @@ def test_permutation_test(awake):
 
 
 def test_groups_are_routed_to_fit(routing, nights):
-    """Arrays do not know their subjects; metadata routing brings them to the internal split."""
+    """Arrays have no subjects; metadata routing passes them to the internal validation split."""
     array = np.stack([nights[i][0] for i in range(96)])
     _, y, groups = as_sklearn(nights)
     clf = classifier(sfreq=100, pretext=None).set_fit_request(groups=True)
@@ -119,8 +119,8 @@ def test_groups_are_routed_to_fit(routing, nights):
         return_estimator=True,
         error_score="raise",
     )
-    seen = [fitted.encoder_card_.finetune_subjects for fitted in result["estimator"]]
-    assert seen == [[2, 3, 4], [1, 3, 4], [1, 2, 4], [1, 2, 3]]
+    subjects = [fitted.encoder_card_.finetune_subjects for fitted in result["estimator"]]
+    assert subjects == [[2, 3, 4], [1, 3, 4], [1, 2, 4], [1, 2, 3]]
 
 
 def test_groups_and_unlabelled_windows_are_routed_through_a_pipeline(routing, nights):
@@ -131,7 +131,7 @@ def test_groups_and_unlabelled_windows_are_routed_through_a_pipeline(routing, ni
     probe.fit(array, groups == 1, groups=groups, unlabeled=array[:10])
     card = probe[0].encoder_card_
     assert card.n_windows == 58
-    assert card.subjects is None  # those of the further windows are not known
+    assert card.subjects is None  # the subjects of the unlabelled windows are unknown
 
 
 def test_scoring_by_name_uses_probabilities_and_decisions(awake):
@@ -179,7 +179,7 @@ def test_name_class_and_instance_of_a_task_are_the_same(nights):
         classifier(pretext=task).fit(nights).encoder_ for task in ("pars", PARS, instance)
     )
     assert same_weights(by_name, by_class)
-    # An instance brings a decoder with its own initial weights.
+    # An instance has a decoder with its own initial weights.
     assert not same_weights(by_name, by_instance)
     assert by_instance.config == by_name.config
 
@@ -194,7 +194,7 @@ def test_fitting_changes_no_parameter(nights):
     assert all((instance.state_dict()[name] == value).all() for name, value in before.items())
 
 
-def test_how_it_looks():
+def test_text_and_html_representation():
     clf = PARSClassifier(pretext=None, embed_dim=32)
     assert repr(clf) == "PARSClassifier(embed_dim=32, pretext=None)"
     html = make_pipeline(clf)._repr_html_()

@@ -1,4 +1,4 @@
-"""A SignalStore as a source of windows for the net and the estimators."""
+"""A SignalStore as the source of windows for the net and the estimators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from braindecode_pars.windows import SingleChannelWindows
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """Two people who are not among those of the fixture ``nights``, of another montage."""
+    """Return a store of two subjects who are not in ``nights``, with another montage."""
     others = datasets.simulated.sleep(2, 0.1, n_chans=2, sfreq=100, random_state=8)
     others.set_description({"subject": ["anna", "bert"]}, overwrite=True)
     return SignalStore.create(tmp_path_factory.mktemp("store"), others, verbose=0)
@@ -23,15 +23,15 @@ def store(tmp_path_factory):
 
 @pytest.fixture
 def crops_only(monkeypatch):
-    """Lengths of what is read from the store, one entry for each reading."""
+    """Record every read of the store as (number of channels, number of samples)."""
     read = []
     crops = SignalStore._crops
 
-    def noting(self, signals, starts, n_times):
+    def recording(self, signals, starts, n_times):
         read.append((len(signals), n_times))
         return crops(self, signals, starts, n_times)
 
-    monkeypatch.setattr(SignalStore, "_crops", noting)
+    monkeypatch.setattr(SignalStore, "_crops", recording)
     return read
 
 
@@ -43,32 +43,33 @@ def test_pretraining_net_reads_crops(store, tiny, crops_only):
     assert crops_only == [(1, 1000)] * 72
 
 
-def test_classifier_takes_it_unlabeled(nights, store, crops_only):
+def test_the_classifier_pretrains_on_an_unlabelled_store(nights, store, crops_only):
     clf = classifier(pretrain_batch_size=16).fit(nights, unlabeled=store)
     assert clf.encoder_card_.subjects[-2:] == ["anna", "bert"]
-    # As long as the labelled windows, one channel of each once an epoch, nothing before.
+    # Each window of the store is read once per epoch: one channel, as long as the labelled
+    # windows. The checks before training read no samples.
     assert crops_only == [(1, 3000)] * 24
     assert clf.encoder_card_.n_windows == 24 + 24 * len(set(clf.encoder_card_.subjects[:-2]))
 
 
-def test_embedder_takes_its_windows(store, crops_only):
+def test_the_embedder_accepts_windows_of_a_store(store, crops_only):
     emb = embedder().fit(store.windows(1500))
     assert crops_only == [(1, 1500)] * 48
     assert (emb.n_chans_, emb.n_times_, emb.sfreq_) == (2, 1500, 100.0)
     assert emb.encoder_card_.subjects == ["anna", "bert"]
     assert emb.transform(store.windows(1500)).shape == (48, 32)
-    with pytest.raises(ValueError, match=r"give windows of it, store\.windows\(n_times\)"):
+    with pytest.raises(ValueError, match=r"pass windows of it: store\.windows\(n_times\)"):
         embedder().fit(store)
 
 
-def test_another_rate_is_refused(nights, tmp_path):
+def test_a_store_of_another_sampling_rate_raises(nights, tmp_path):
     faster = datasets.simulated.sleep(1, 0.1, n_chans=2, sfreq=128, random_state=8)
     store = SignalStore.create(tmp_path / "store", faster, verbose=0)
     with pytest.raises(ValueError, match="sampled at 128 Hz, the others at 100 Hz; resample"):
         classifier().fit(nights, unlabeled=store)
 
 
-def test_one_that_is_too_short_is_refused(nights, store, tmp_path):
+def test_a_store_of_short_recordings_raises(nights, store, tmp_path):
     raw = nights.datasets[0].raw.copy().crop(0, 19.99)
     short = type(nights.datasets[0])(raw, nights.datasets[0].metadata, {"subject": "carl"})
     short = SignalStore.create(tmp_path / "store", short, verbose=0)
@@ -79,7 +80,7 @@ def test_one_that_is_too_short_is_refused(nights, store, tmp_path):
         SingleChannelWindows([nights, short])
 
 
-def test_montages_that_differ_are_refused_by_the_embedder(nights, store, tmp_path):
+def test_different_montages_raise_in_the_embedder(nights, store, tmp_path):
     both = SignalStore.create(tmp_path / "store", nights, verbose=0)
     one = nights.datasets[0]
     raw = one.raw.copy().drop_channels(["F3"])
@@ -89,8 +90,8 @@ def test_montages_that_differ_are_refused_by_the_embedder(nights, store, tmp_pat
         embedder().fit(both.windows(3000))
 
 
-def test_held_out_people_are_not_pretrained_on_under_another_type_of_name(nights, tmp_path):
-    """A folder's names are strings, the subjects of the labelled windows are integers."""
+def test_held_out_subjects_are_recognised_under_names_of_another_type(nights, tmp_path):
+    """The store has string names from folders; the labelled windows have integer subjects."""
     for night in nights.datasets:
         subject = night.description["subject"]
         file = tmp_path / f"tree/{subject}/night_raw.fif"

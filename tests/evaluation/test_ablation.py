@@ -1,4 +1,4 @@
-"""Grids become estimators, and their scores carry what was varied."""
+"""Grids are turned into estimators, and scores have the varied settings as columns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from support.subjects import Watched, with_split
+from support.subjects import LoggingClassifier, with_split
 
 from braindecode_pars import PARSClassifier, PatchEncoder, paper
 from braindecode_pars._columns import SCORES
@@ -27,7 +27,7 @@ def test_a_grid_of_values_is_all_combinations():
     assert settings_of({"few": {"n_patches": 3}}) == {"few": {"n_patches": 3}}
 
 
-def test_settings_find_their_place():
+def test_settings_become_parameters_or_pretext_params():
     base = PARSClassifier(pretext_params={"position_mask_ratio": 0.8}, mlp_dim=7)
     found = configured(base, {"n_patches": 20, "embed_dim": 32})
     assert found.pretext_params == {"position_mask_ratio": 0.8, "n_patches": 20}
@@ -37,7 +37,7 @@ def test_settings_find_their_place():
         make_pipeline(LogBandPower(), LogisticRegression()), {"logisticregression__C": 3}
     )
     assert pipe[-1].C == 3
-    with pytest.raises(ValueError, match="'n_patches' is no parameter of LogisticRegression"):
+    with pytest.raises(ValueError, match="'n_patches' is not a parameter of LogisticRegression"):
         configured(LogisticRegression(), {"n_patches": 20})
 
 
@@ -49,7 +49,7 @@ def test_a_joint_task_keeps_the_arguments_of_its_part():
 
 
 @pytest.mark.parametrize("name", GRIDS)
-def test_every_setting_of_our_grids_makes_a_task(name):
+def test_every_setting_of_the_grids_makes_a_task(name):
     base = PARSClassifier(**paper.CLASSIFIER)
     for settings in settings_of(GRIDS[name]).values():
         clf = configured(base, settings)
@@ -98,9 +98,9 @@ def test_scores_have_a_column_for_each_setting_and_curves_for_each_fit(nights, t
     assert written["train_loss"].to_numpy() == pytest.approx(curves["train_loss"].to_numpy())
 
 
-def test_settings_by_name_may_differ_in_what_they_set(nights, tmp_path):
+def test_named_settings_can_set_different_parameters(nights, tmp_path):
     scores = ablation(
-        Watched(tmp_path),
+        LoggingClassifier(tmp_path),
         nights,
         {"plain": {}, "strong": {"strength": 5}},
         test_subjects=[1],
@@ -114,16 +114,16 @@ def test_settings_by_name_may_differ_in_what_they_set(nights, tmp_path):
 @pytest.mark.parametrize(
     ("grid", "error", "message"),
     [
-        ([1], TypeError, "grid is a list; give a dict"),
-        ({}, ValueError, "grid holds no setting"),
-        ({"strength": ()}, ValueError, "grid holds no setting"),
-        ({"strength": 3}, TypeError, "strength has the value 3 in the grid; give a list of values"),
+        ([1], TypeError, "grid is a list; pass a dict"),
+        ({}, ValueError, "grid is empty"),
+        ({"strength": ()}, ValueError, "grid is empty"),
+        ({"strength": 3}, TypeError, "strength has the value 3 in the grid; pass a list of values"),
         ({"strength": "weak"}, TypeError, "strength has the value 'weak'"),
         ({"metric": ["f1"]}, ValueError, "'metric' cannot be varied"),
-        ({"colour": ["red"]}, ValueError, "'colour' is no parameter of Watched"),
+        ({"colour": ["red"]}, ValueError, "'colour' is not a parameter of LoggingClassifier"),
         ({"strength": [3]}, ValueError, "There are no test subjects: "),
     ],
 )
-def test_a_mistake_is_named(nights, tmp_path, grid, error, message):
+def test_invalid_arguments_raise(nights, tmp_path, grid, error, message):
     with pytest.raises(error, match=message):
-        ablation(Watched(tmp_path), nights, grid, verbose=0)
+        ablation(LoggingClassifier(tmp_path), nights, grid, verbose=0)

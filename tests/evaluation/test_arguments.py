@@ -1,4 +1,4 @@
-"""What cannot run is refused in a sentence before anything is trained."""
+"""Invalid arguments raise errors before anything is trained."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ DUMMY = {"A": DummyClassifier()}
         (dict(metrics=[]), ValueError, "metrics is empty"),
         (dict(metrics="kappa"), TypeError, r"give a list of names, \['kappa'\]"),
         (dict(metrics=["auc"]), ValueError, "Unknown metric 'auc'; known are kappa"),
-        (dict(metrics=["f1", "f1"]), ValueError, "metrics holds an entry twice: f1, f1"),
+        (dict(metrics=["f1", "f1"]), ValueError, "metrics has an entry twice: f1, f1"),
         (dict(seeds=()), ValueError, "seeds is empty"),
         (dict(seeds=[0.5]), ValueError, "seeds are whole numbers from 0, got 0.5"),
-        (dict(seeds=[1, 1]), ValueError, "seeds holds an entry twice: 1, 1"),
+        (dict(seeds=[1, 1]), ValueError, "seeds has an entry twice: 1, 1"),
         (dict(n_jobs=0), ValueError, "n_jobs must be a number of processes, .* got 0"),
         (dict(n_jobs="2"), ValueError, "got '2'"),
     ],
 )
-def test_a_mistake_is_named(arguments, error, message):
+def test_invalid_arguments_raise(arguments, error, message):
     good = dict(estimators=DUMMY, metrics=["kappa"], seeds=[0], n_jobs=None)
     check_arguments(**good)
     with pytest.raises(error, match=message):
@@ -43,17 +43,17 @@ def test_a_mistake_is_named(arguments, error, message):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ([], "people is empty"),
-        ([1, 1], "people holds a subject twice: 1, 1"),
-        (["1", 7], "people has subjects '1', 7, not in the data, whose subjects are 1, 2"),
+        ([], "test_subjects is empty"),
+        ([1, 1], "test_subjects has a subject twice: 1, 1"),
+        (["1", 7], "test_subjects has subjects '1', 7, not in the data, whose subjects are 1, 2"),
     ],
 )
-def test_subjects_must_be_there(asked, message):
-    assert check_subjects((2, 1), [1, 2], "people") == [2, 1]
+def test_unknown_subjects_raise(asked, message):
+    assert check_subjects((2, 1), [1, 2], "test_subjects") == [2, 1]
     with pytest.raises(ValueError, match=message):
-        check_subjects(asked, [1, 2], "people")
+        check_subjects(asked, [1, 2], "test_subjects")
 
 
-def test_subjects_have_an_order():
+def test_subjects_are_sorted():
     assert in_order([10, 9, 10]) == [9, 10]
     assert in_order(["b", 1, "a"]) == [1, "a", "b"]

@@ -1,10 +1,12 @@
-"""Few and many training subjects, always the same test."""
+"""Different numbers of training subjects with the same test subjects."""
 
 from __future__ import annotations
 
+from itertools import product
+
 import pandas as pd
 import pytest
-from support.subjects import Watched, fits, with_split, with_subject
+from support.subjects import LoggingClassifier, fits, with_split, with_subject
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.evaluation import label_efficiency, score_predictions
@@ -14,19 +16,19 @@ SPLIT = {1: "train", 2: "valid", 3: "train", 4: "test"}
 
 
 def run(windows, folder, **arguments):
-    estimators = {"A": Watched(folder), "B": Watched(folder, 2)}
+    estimators = {"A": LoggingClassifier(folder), "B": LoggingClassifier(folder, 2)}
     arguments = dict(n_train_subjects=[1, 3], seeds=[0, 1], verbose=0) | arguments
     return label_efficiency(estimators, windows, **arguments)
 
 
 def test_all_methods_train_on_the_same_draws(nights, tmp_path):
     scores = run(with_split(nights, SPLIT), tmp_path, dataset="nights")
-    asked = [
+    expected = [
         (seed, sorted(draw_subjects([1, 2, 3], n, seed))) for n in (1, 3) for seed in (0, 1)
     ] * 2
-    assert sorted((fit["seed"], fit["people"]) for fit in fits(tmp_path)) == sorted(asked)
+    assert sorted((fit["seed"], fit["subjects"]) for fit in fits(tmp_path)) == sorted(expected)
     assert scores.columns.tolist()[:3] == ["protocol", "dataset", "method"]
-    rows = [(n, s, m, who) for n in (1, 3) for s in (0, 1) for m in "AB" for who in (4, "all")]
+    rows = list(product((1, 3), (0, 1), "AB", (4, "all")))
     keys = scores[["n_train_subjects", "seed", "method", "subject"]].drop_duplicates()
     assert list(keys.itertuples(index=False, name=None)) == rows
     assert scores["metric"].tolist() == ["kappa", "f1", "balanced_accuracy"] * len(rows)
@@ -38,11 +40,11 @@ def test_pooled_rows_are_over_all_test_windows(nights, tmp_path):
     _, y, groups = as_sklearn(nights)
     test = (groups == 2) | (groups == 4)
     for seed in (0, 1):
-        watched = Watched(tmp_path)
-        people = draw_subjects([1, 3], 2, seed)
-        assert sorted(people) == [1, 3]
-        watched.classes_, watched.state_ = sorted(set(y[~test])), [seed, (~test).sum()]
-        predicted = watched.predict(y[test])
+        # Recompute the predictions from the seed and the number of training windows.
+        classifier = LoggingClassifier(tmp_path)
+        assert sorted(draw_subjects([1, 3], 2, seed)) == [1, 3]
+        classifier.classes_, classifier.state_ = sorted(set(y[~test])), [seed, (~test).sum()]
+        predicted = classifier.predict(y[test])
         found = scores[(scores["seed"] == seed) & (scores["method"] == "A")].set_index("subject")
         expected = score_predictions(y[test], predicted, "kappa")
         assert found.loc["all", "value"] == pytest.approx(expected)
@@ -51,8 +53,8 @@ def test_pooled_rows_are_over_all_test_windows(nights, tmp_path):
         assert found.loc[4, "value"] == pytest.approx(expected)
 
 
-def test_people_without_labels_go_along(nights, tmp_path):
-    class Asking(Watched):
+def test_subjects_without_labels_are_trained_on(nights, tmp_path):
+    class TakesUnlabelled(LoggingClassifier):
         def __init__(self, folder, unlabeled_label=-1, random_state=None):
             super().__init__(folder, random_state=random_state)
             self.unlabeled_label = unlabeled_label
@@ -62,50 +64,50 @@ def test_people_without_labels_go_along(nights, tmp_path):
 
     windows = with_subject(nights, 1, target=-1)
     scores = label_efficiency(
-        {"A": Asking(tmp_path)},
+        {"A": TakesUnlabelled(tmp_path)},
         windows,
         n_train_subjects=[1],
         test_subjects=[4],
         seeds=range(3),
         verbose=0,
     )
-    people = [fit["people"] for fit in fits(tmp_path)]
-    assert all(len(them) == 2 and them[0] == 1 for them in people)
+    trained_on = [fit["subjects"] for fit in fits(tmp_path)]
+    assert all(len(subjects) == 2 and subjects[0] == 1 for subjects in trained_on)
     assert set(scores["n_train_subjects"]) == {1}
 
 
-def test_more_numbers_and_seeds_run_only_what_is_new(nights, tmp_path):
-    watched, out = tmp_path / "watched", tmp_path / "out"
-    watched.mkdir()
-    whole = run(nights, watched, test_subjects=[4])
-    run(nights, watched, test_subjects=[4], n_train_subjects=[3], seeds=[1], out=out)
-    assert len(fits(watched)) == 8 + 2
-    grown = run(nights, watched, test_subjects=[4], out=out)
-    assert len(fits(watched)) == 8 + 8
+def test_added_numbers_and_seeds_run_only_new_folds(nights, tmp_path):
+    log_folder, out = tmp_path / "log", tmp_path / "out"
+    log_folder.mkdir()
+    whole = run(nights, log_folder, test_subjects=[4])
+    run(nights, log_folder, test_subjects=[4], n_train_subjects=[3], seeds=[1], out=out)
+    assert len(fits(log_folder)) == 8 + 2
+    grown = run(nights, log_folder, test_subjects=[4], out=out)
+    assert len(fits(log_folder)) == 8 + 8
     pd.testing.assert_frame_equal(grown, whole)
 
 
-def test_other_people_to_draw_from_are_other_folds(nights, tmp_path):
-    watched, out = tmp_path / "watched", tmp_path / "out"
-    watched.mkdir()
-    for person in (1, 3):
+def test_other_train_subjects_give_other_folds(nights, tmp_path):
+    log_folder, out = tmp_path / "log", tmp_path / "out"
+    log_folder.mkdir()
+    for subject in (1, 3):
         arguments = dict(n_train_subjects=[1], seeds=[0], test_subjects=[4], out=out)
-        run(nights, watched, train_subjects=[person], **arguments)
-    assert sorted(fit["people"] for fit in fits(watched)) == [[1], [1], [3], [3]]
+        run(nights, log_folder, train_subjects=[subject], **arguments)
+    assert sorted(fit["subjects"] for fit in fits(log_folder)) == [[1], [1], [3], [3]]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(n_train_subjects=[4]), "4 training subjects were asked for, there are 3"),
+        (dict(n_train_subjects=[4]), "n_train_subjects is 4, but there are 3 training subjects"),
         (dict(n_train_subjects=3), "list of different numbers of subjects.* got 3"),
         (dict(n_train_subjects=[]), "list of different numbers"),
         (dict(n_train_subjects=[2, 2]), "list of different numbers"),
         (dict(n_train_subjects=[0.5]), "list of different numbers"),
-        (dict(train_subjects=[3, 4]), "Subject 4 would be trained on and tested"),
+        (dict(train_subjects=[3, 4]), "train_subjects contains the test subject 4"),
     ],
 )
-def test_a_mistake_is_named_before_training(nights, tmp_path, arguments, message):
+def test_invalid_arguments_raise_before_training(nights, tmp_path, arguments, message):
     with pytest.raises(ValueError, match=message):
         run(with_split(nights, SPLIT), tmp_path, **arguments)
     assert fits(tmp_path) == []

@@ -1,4 +1,4 @@
-"""The protocol: who is trained on, who is scored, and what comes out."""
+"""Training subjects, held-out subjects and the table of leave_one_subject_out."""
 
 from __future__ import annotations
 
@@ -21,29 +21,31 @@ from braindecode_pars.windows._window_set import as_window_set
 
 
 class Spy(ClassifierMixin, BaseEstimator):
-    """Notes on whom it is trained and with which seed; always answers 2."""
+    """Log the seed, the training subjects and the labels of each fit; always predict 2."""
 
-    seen: ClassVar[list] = []
+    fits: ClassVar[list] = []
 
     def __init__(self, random_state=None):
         self.random_state = random_state
 
     def fit(self, X, y):
         groups = as_window_set(X).groups
-        Spy.seen.append((self.random_state, sorted(set(groups.tolist())), y))
+        Spy.fits.append((self.random_state, sorted(set(groups.tolist())), y))
         return self
 
     def predict(self, X):
         return np.full(len(X), 2)
 
 
-def test_everyone_is_left_out_once_for_each_seed(nights):
-    Spy.seen.clear()
+def test_every_subject_is_held_out_once_for_each_seed(nights):
+    Spy.fits.clear()
     scores = leave_one_subject_out(
         {"spy": Spy()}, nights, seeds=[3, 4], dataset="nights", metrics=["accuracy"], verbose=0
     )
-    assert [(seed, people) for seed, people, _ in Spy.seen] == [
-        (seed, [p for p in (1, 2, 3, 4) if p != out]) for out in (1, 2, 3, 4) for seed in (3, 4)
+    assert [(seed, subjects) for seed, subjects, _ in Spy.fits] == [
+        (seed, [s for s in (1, 2, 3, 4) if s != held_out])
+        for held_out in (1, 2, 3, 4)
+        for seed in (3, 4)
     ]
     assert list(scores.columns) == [
         "protocol",
@@ -82,7 +84,9 @@ def test_a_test_subject_in_the_pretraining_is_warned_of(nights, tmp_path):
     embedder = PARSEmbedder(pretrain_epochs=1, **tiny).fit(Subset(nights, range(24)))
     embedder.save(tmp_path / "encoder")
     probe = make_pipeline(PARSEmbedder(encoder=tmp_path / "encoder", **tiny), DummyClassifier())
-    with pytest.warns(UserWarning, match="probe was pretrained on windows of test subject 1;") as w:
+    with pytest.warns(
+        UserWarning, match=r"probe was pretrained on windows of test subject 1\."
+    ) as w:
         leave_one_subject_out({"probe": probe}, nights, verbose=0)
     assert sum("was pretrained on" in str(warning.message) for warning in w) == 1
 
@@ -100,15 +104,15 @@ def test_leaks_are_found_inside_searches_and_after_fine_tuning(nights, tmp_path)
         leave_one_subject_out({"search": search}, nights, verbose=0)
     leaks = [str(w.message) for w in caught if "was pretrained on" in str(w.message)]
     assert len(leaks) == 1
-    assert "test subjects 2, 3;" in leaks[0]
+    assert "test subjects 2, 3." in leaks[0]
 
 
-def test_leaks_are_found_beside_other_features(nights):
+def test_leaks_are_found_in_feature_unions(nights):
     tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
     donor = PARSEmbedder(pretrain_epochs=1, **tiny).fit(Subset(nights, range(24)))
     features = make_union(PARSEmbedder(encoder=donor, **tiny), LogBandPower())
     probe = make_pipeline(features, DummyClassifier())
-    with pytest.warns(UserWarning, match="was pretrained on windows of test subject 1;"):
+    with pytest.warns(UserWarning, match=r"was pretrained on windows of test subject 1\."):
         leave_one_subject_out({"both": probe}, nights, verbose=0)
 
 
@@ -126,38 +130,38 @@ def test_unlabelled_windows_are_not_scored(nights):
         nights.datasets, target_transform=lambda label: label if label == 2 else -1
     )
     scores = leave_one_subject_out({"spy": Spy()}, masked, metrics=["accuracy"], verbose=0)
-    assert (scores["value"] == 1).all()  # Spy answers 2
+    assert (scores["value"] == 1).all()  # Spy predicts 2
 
 
 def test_an_encoder_of_unknown_origin_is_warned_of(nights):
     encoder = PatchEncoder(100, 16, 1, 2, 32)
     probe = make_pipeline(PARSEmbedder(encoder=encoder, verbose=0), DummyClassifier())
-    with pytest.warns(UserWarning, match="not known whom the encoder of probe was trained on"):
+    with pytest.warns(UserWarning, match="training subjects of the encoder of probe are unknown"):
         leave_one_subject_out({"probe": probe}, nights, verbose=0)
 
 
-def test_a_misspelt_metric_is_found_before_training(nights):
-    Spy.seen.clear()
+def test_an_unknown_metric_raises_before_training(nights):
+    Spy.fits.clear()
     with pytest.raises(ValueError, match="Unknown metric 'auc'"):
         leave_one_subject_out({"spy": Spy()}, nights, metrics=["auc"])
-    assert Spy.seen == []
+    assert Spy.fits == []
 
 
-def test_only_some_are_left_out(nights):
-    Spy.seen.clear()
+def test_only_test_subjects_are_held_out(nights):
+    Spy.fits.clear()
     scores = leave_one_subject_out({"spy": Spy()}, nights, test_subjects=[3, 1], verbose=0)
-    assert [people for _, people, _ in Spy.seen] == [[1, 2, 4], [2, 3, 4]]
+    assert [subjects for _, subjects, _ in Spy.fits] == [[1, 2, 4], [2, 3, 4]]
     assert scores["subject"].tolist() == [3, 3, 1, 1]
     with pytest.raises(ValueError, match="subject 9, not in the data, whose subjects are 1, 2, 3"):
         leave_one_subject_out({"spy": Spy()}, nights, test_subjects=[9])
 
 
-def test_one_person_cannot_be_left_out(nights):
+def test_a_single_subject_raises(nights):
     with pytest.raises(ValueError, match="at least two subjects"):
         leave_one_subject_out({"spy": Spy()}, nights.datasets[0])
 
 
-def test_people_without_labels_are_not_counted(nights):
+def test_subjects_without_labels_are_not_counted(nights):
     scores = leave_one_subject_out(
         {"spy": Spy()}, with_subject(nights, 4, target=-1), test_subjects=[1], verbose=0
     )

@@ -1,4 +1,4 @@
-"""torchmetrics' numbers under our names, against scikit-learn's."""
+"""Metrics against those of scikit-learn."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_perfect_and_one_sided_predictions():
     assert score_predictions(only, only, "balanced_accuracy") == pytest.approx(1)
 
 
-def test_a_class_that_a_person_lacks_does_not_count():
-    """Common when people are left out one at a time: nobody has every stage every night."""
+def test_a_class_that_a_subject_lacks_does_not_count():
+    """This is common with one held-out subject: a night may lack a sleep stage."""
     true, predicted = np.array([0, 0, 1, 1]), np.array([0, 2, 1, 1])
     assert score_predictions(true, predicted, "balanced_accuracy") == pytest.approx(0.75)
 
@@ -57,7 +57,7 @@ def test_the_kappa_of_one_class_is_not_defined():
     assert score_predictions(only, np.array(["W", "N1", "W", "W"]), "f1") == pytest.approx(3 / 7)
 
 
-def test_nothing_has_no_score():
-    nothing = np.array([])
-    assert np.isnan(score_predictions(nothing, nothing, "accuracy"))
-    assert undefined_because(nothing, "accuracy") == "there are no labelled windows"
+def test_scores_without_windows_are_undefined():
+    empty = np.array([])
+    assert np.isnan(score_predictions(empty, empty, "accuracy"))
+    assert undefined_because(empty, "accuracy") == "there are no labelled windows"

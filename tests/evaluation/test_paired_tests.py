@@ -1,4 +1,4 @@
-"""Wilcoxon and Holm against slow plain ones, and the sentences about them."""
+"""Wilcoxon's test and Holm's correction against slow reference implementations; descriptions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RNG = np.random.default_rng(0)
 
 
 def table(**values) -> pd.DataFrame:
-    """Scores of methods by subject; lists of lists are several seeds."""
+    """Table of scores from values of shape (n_subjects,) or (n_seeds, n_subjects) per method."""
     rows = [
         dict(method=method, subject=subject, seed=seed, value=value)
         for method, of_method in values.items()
@@ -28,26 +28,26 @@ def table(**values) -> pd.DataFrame:
     return pd.DataFrame(rows).assign(**fixed)
 
 
-def plain_wilcoxon(differences):
-    """All 2^n signs, one after another."""
+def reference_wilcoxon(differences):
+    """p-value from the rank sums of all 2^n combinations of signs."""
     differences = np.asarray([d for d in differences if d != 0])
     ranks = rankdata(np.abs(differences))
     centre = ranks.sum() / 2
-    seen = abs(ranks[differences > 0].sum() - centre)
+    observed = abs(ranks[differences > 0].sum() - centre)
     sums = [
         sum(r for r, s in zip(ranks, signs, strict=True) if s)
         for signs in product([0, 1], repeat=len(ranks))
     ]
-    return np.mean([abs(total - centre) >= seen - 1e-9 for total in sums])
+    return np.mean([abs(total - centre) >= observed - 1e-9 for total in sums])
 
 
-def plain_holm(p_values):
-    """Reject one after another at every level there is; the smallest that rejects is p."""
+def reference_holm(p_values):
+    """Largest p-value of the steps that must be rejected before a hypothesis is rejected."""
     m = len(p_values)
     corrected = []
     for i in range(m):
-        rivals = [p for p in p_values if p <= p_values[i]]
-        steps = [min(1, p * (m - sum(q < p for q in p_values))) for p in rivals]
+        smaller = [p for p in p_values if p <= p_values[i]]
+        steps = [min(1, p * (m - sum(q < p for q in p_values))) for p in smaller]
         corrected.append(max(steps))
     return corrected
 
@@ -55,11 +55,11 @@ def plain_holm(p_values):
 @pytest.mark.parametrize("n", [1, 3, 6, 9])
 @pytest.mark.parametrize("decimals", [12, 1])
 def test_wilcoxon_is_exact(n, decimals):
-    """With ties and zeros too: scores in tenths have many."""
+    """Scores rounded to tenths have ties and zero differences."""
     a, b = RNG.normal(0.3, 0.3, n).round(decimals), RNG.normal(0.1, 0.3, n).round(decimals)
     (row,) = paired_tests(table(A=a, B=b)).to_dict("records")
     differences = (a - b).round(9)
-    assert row["p"] == pytest.approx(plain_wilcoxon(differences))
+    assert row["p"] == pytest.approx(reference_wilcoxon(differences))
     assert row["mean_difference"] == pytest.approx(differences.mean())
     assert row["wins"] == (differences > 0).sum()
     assert row["n_subjects"] == n
@@ -68,12 +68,12 @@ def test_wilcoxon_is_exact(n, decimals):
 
 
 @pytest.mark.parametrize("m", [1, 2, 5, 10])
-def test_holm_is_holm(m):
+def test_holm_matches_its_definition(m):
     p_values = RNG.random(m) ** 3
-    assert holm(p_values) == pytest.approx(plain_holm(p_values.tolist()))
+    assert holm(p_values) == pytest.approx(reference_holm(p_values.tolist()))
     with_gap = np.insert(p_values, 0, np.nan)
     assert np.isnan(holm(with_gap)[0])
-    assert holm(with_gap)[1:] == pytest.approx(plain_holm(p_values.tolist()))
+    assert holm(with_gap)[1:] == pytest.approx(reference_holm(p_values.tolist()))
 
 
 def test_all_pairs_are_tested_and_corrected_together():
@@ -106,7 +106,7 @@ def test_seeds_are_averaged_before_the_test():
     pd.testing.assert_frame_equal(with_seeds, averaged)
 
 
-def test_pooled_rows_are_no_subjects():
+def test_pooled_rows_are_not_subjects():
     scores = table(A=[0.1, 0.2], B=[0.3, 0.5])
     pooled = scores.iloc[[0, 2]].assign(subject="all")
     pd.testing.assert_frame_equal(paired_tests(pd.concat([scores, pooled])), paired_tests(scores))
@@ -115,31 +115,31 @@ def test_pooled_rows_are_no_subjects():
 def test_undefined_scores_are_dropped_and_counted():
     tests = paired_tests(table(A=[0.5, np.nan, 0.7, 0.9], B=[0.1, 0.2, np.nan, 0.3]))
     assert tests[["n_subjects", "n_dropped", "wins"]].to_numpy().tolist() == [[2, 2, 2]]
-    assert "Up to 2 subjects a pair have no defined score" in describe_differences(tests)
-    nobody = paired_tests(table(A=[np.nan], B=[0.1]))
-    assert np.isnan(nobody["p"].item())
-    assert "no p" in describe_differences(nobody)
+    assert "Up to 2 subjects per pair have no defined score" in describe_differences(tests)
+    without_subjects = paired_tests(table(A=[np.nan], B=[0.1]))
+    assert np.isnan(without_subjects["p"].item())
+    assert "no p" in describe_differences(without_subjects)
 
 
-def test_no_difference_at_all_is_no_difference():
+def test_equal_scores_have_a_p_value_of_one():
     (row,) = paired_tests(table(A=[0.5, 0.7], B=[0.5, 0.7])).to_dict("records")
     assert (row["p"], row["wins"]) == (1, 0)
-    # Nor is one of rounding.
+    # Rounding errors of the mean over seeds are not differences.
     seeds = np.array([[0.1, 0.3], [0.2, 0.1], [0.3, 0.2]])
     (row,) = paired_tests(table(A=seeds, B=seeds[::-1])).to_dict("records")
     assert row["p"] == 1
 
 
-def test_the_sentence_says_what_is_better_and_what_is_noise():
+def test_significant_and_other_differences_are_described():
     base = np.linspace(0.2, 0.6, 10)
     jitter = np.tile([0.01, -0.011], 5) * np.arange(1, 11)
     tests = paired_tests(table(weak=base, twin=base + jitter, strong=base + 0.2))
-    told = describe_differences(tests)
-    assert "strong is better than weak in kappa by 0.200 ± 0.000 " in told
-    assert "(weak ahead in 0 of 10 subjects, p = 0.0059)" in told
-    assert "Within noise in kappa: weak and twin (" in told
-    assert "p after Holm's correction for 3 pairs." in told
-    assert "could have been significant" not in told
+    description = describe_differences(tests)
+    assert "strong is better than weak in kappa by 0.200 ± 0.000 " in description
+    assert "(weak ahead in 0 of 10 subjects, p = 0.0059)" in description
+    assert "No significant difference in kappa: weak and twin (" in description
+    assert "p-values after Holm's correction for 3 pairs." in description
+    assert "could have been significant" not in description
 
 
 @pytest.mark.parametrize(
@@ -148,32 +148,32 @@ def test_the_sentence_says_what_is_better_and_what_is_noise():
         (
             5,
             "AB",
-            r"With 5 subjects no difference could have been significant: the smallest p that "
-            r"is possible is 0\.062\.",
+            r"With 5 subjects no difference could have been significant: the smallest "
+            r"possible p is 0\.062\.",
         ),
         (1, "AB", r"With 1 subject no difference .* is 1\."),
         (7, "ABCD", r"With 7 subjects no .* is 0\.016, or 0\.094 after the correction\."),
         (6, "AB", None),
     ],
 )
-def test_too_few_subjects_are_said(n, methods, message):
+def test_too_few_subjects_are_reported(n, methods, message):
     values = {m: np.linspace(0.1, 0.2, n) * (i + 1) for i, m in enumerate(methods)}
     tests = paired_tests(table(**values))
-    told = describe_differences(tests)
+    description = describe_differences(tests)
     if message is None:
         assert tests["p"].item() == 2 / 2**6
-        assert "is better than" in told
+        assert "is better than" in description
     else:
         assert pytest.approx(2 / 2**n) == tests["p"].min()
-        assert "is better than" not in told
-        assert re.search(message, told)
+        assert "is better than" not in description
+        assert re.search(message, description)
 
 
-def test_what_cannot_be_tested_is_said():
+def test_invalid_scores_raise():
     scores = table(A=[0.1, 0.2], B=[0.3, 0.5])
     with pytest.raises(ValueError, match="no metric 'f1'; they have kappa"):
         paired_tests(scores, "f1")
-    with pytest.raises(ValueError, match="A pair needs two methods; there is A"):
+    with pytest.raises(ValueError, match="A paired test needs two methods; the scores have A"):
         paired_tests(scores[scores["method"] == "A"])
     with pytest.raises(ValueError, match=r"several scores of one method.*\(5, 9\)"):
         paired_tests(pd.concat([scores, scores.assign(n_train_subjects=9)]))
@@ -181,8 +181,8 @@ def test_what_cannot_be_tested_is_said():
         describe_differences(paired_tests(scores), level=5)
 
 
-def test_nothing_to_test_is_said():
+def test_pairs_without_subjects_are_reported():
     tests = paired_tests(table(A=[np.nan, np.nan], B=[np.nan, 0.3]))
-    told = describe_differences(tests)
-    assert "nothing could be tested" in told
-    assert "smallest p" not in told
+    description = describe_differences(tests)
+    assert "no pair could be tested" in description
+    assert "smallest possible p" not in description

@@ -1,4 +1,4 @@
-"""Who is trained on and who is tested, for every way to divide subjects."""
+"""Training and test subjects for every way to split subjects."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from braindecode_pars.evaluation.folds import Corpus
 SPLIT = {1: "train", 2: "valid", 3: "test", 4: "test"}
 
 
-def divided(corpus: Corpus, split: Split) -> list[tuple[list, list]]:
+def subjects_of_folds(corpus: Corpus, split: Split) -> list[tuple[list, list]]:
     """Training and test subjects of every fold."""
     folds = make_folds("protocol", {"A": None}, corpus, split, [0])
     return [(corpus.subjects_of(fold.train), corpus.subjects_of(fold.test)) for fold in folds]
 
 
-def given(windows, *arguments) -> list[tuple[list, list]]:
+def subjects_of_given_split(windows, *arguments) -> list[tuple[list, list]]:
     corpus = Corpus.of(windows, "nights", -1)
-    return divided(corpus, given_split(windows, corpus, *arguments))
+    return subjects_of_folds(corpus, given_split(windows, corpus, *arguments))
 
 
-def test_the_recordings_say_who_is_tested(nights):
-    assert given(with_split(nights, SPLIT)) == [([1, 2], [3, 4])]
-    # Also inside a subset.
-    assert given(Subset(with_split(nights, SPLIT), range(72))) == [([1, 2], [3])]
+def test_subjects_of_split_test_are_tested(nights):
+    assert subjects_of_given_split(with_split(nights, SPLIT)) == [([1, 2], [3, 4])]
+    # The split is also found in a subset of the windows.
+    assert subjects_of_given_split(Subset(with_split(nights, SPLIT), range(72))) == [([1, 2], [3])]
 
 
-def test_test_subjects_may_be_named(nights):
-    assert given(nights, [2]) == [([1, 3, 4], [2])]
-    assert given(nights, [2], [4, 1]) == [([1, 4], [2])]
+def test_test_subjects_can_be_given(nights):
+    assert subjects_of_given_split(nights, [2]) == [([1, 3, 4], [2])]
+    assert subjects_of_given_split(nights, [2], [4, 1]) == [([1, 4], [2])]
 
 
 def test_subjects_of_split_test_are_never_trained_on(nights):
-    assert given(with_split(nights, SPLIT), [2]) == [([1], [2])]
+    assert subjects_of_given_split(with_split(nights, SPLIT), [2]) == [([1], [2])]
 
 
-def test_subjects_without_labels_go_along_and_are_not_counted(nights):
+def test_subjects_without_labels_are_trained_on_but_not_counted(nights):
     windows = with_subject(nights, 2, target=-1)
     corpus = Corpus.of(windows, "nights", -1)
     (fold,) = make_folds("p", {"A": None}, corpus, given_split(windows, corpus, [4]), [0])
@@ -62,8 +62,10 @@ def test_one_subject_out_is_leave_one_group_out(nights):
     split = one_subject_out(corpus)
     assert isinstance(split.cv, LeaveOneGroupOut)
     others = {1: [2, 3, 4], 2: [1, 3, 4], 3: [1, 2, 4], 4: [1, 2, 3]}
-    assert divided(corpus, split) == [(others[subject], [subject]) for subject in (1, 2, 3, 4)]
-    some = divided(corpus, one_subject_out(corpus, [3, 1]))
+    assert subjects_of_folds(corpus, split) == [
+        (others[subject], [subject]) for subject in (1, 2, 3, 4)
+    ]
+    some = subjects_of_folds(corpus, one_subject_out(corpus, [3, 1]))
     assert some == [(others[3], [3]), (others[1], [1])]
 
 
@@ -72,7 +74,7 @@ def test_one_subject_out_is_leave_one_group_out(nights):
 )
 def test_any_cross_validator_divides_whole_subjects(nights, cv):
     corpus = Corpus.of(nights, "nights", -1)
-    found = divided(corpus, splitter(corpus, cv, None))
+    found = subjects_of_folds(corpus, splitter(corpus, cv, None))
     assert len(found) == 2
     for train, test in found:
         assert len(train) == len(test) == 2
@@ -80,7 +82,7 @@ def test_any_cross_validator_divides_whole_subjects(nights, cv):
 
 
 def test_the_windows_of_a_cross_validator_are_kept(nights):
-    """Also where it leaves out some windows of a subject."""
+    """A cross-validator may use only some of the windows of a subject."""
     corpus = Corpus.of(nights, "nights", -1)
     (fold,) = make_folds(
         "p", {"A": None}, corpus, splitter(corpus, [(range(5), range(24, 31))], None), [0]
@@ -89,11 +91,13 @@ def test_the_windows_of_a_cross_validator_are_kept(nights):
     assert fold.test.tolist() == list(range(24, 31))
 
 
-def test_a_cross_validator_that_cannot_be_used_is_refused(nights):
+def test_an_invalid_cross_validator_raises(nights):
     corpus = Corpus.of(nights, "nights", -1)
-    with pytest.raises(ValueError, match=r"windows of subjects 1, .* on both sides.*GroupKFold"):
-        divided(corpus, splitter(corpus, KFold(2, shuffle=True, random_state=0), None))
-    with pytest.raises(TypeError, match="cv is a str; give a scikit-learn cross-validator"):
+    with pytest.raises(
+        ValueError, match=r"windows of subjects 1, .* in both the training and.*GroupKFold"
+    ):
+        subjects_of_folds(corpus, splitter(corpus, KFold(2, shuffle=True, random_state=0), None))
+    with pytest.raises(TypeError, match="cv is a str; pass a scikit-learn cross-validator"):
         splitter(corpus, "groups", None)
     with pytest.raises(ValueError, match="cv and test_subjects both choose the test subjects"):
         splitter(corpus, GroupKFold(2), None, test_subjects=[1])
@@ -102,25 +106,25 @@ def test_a_cross_validator_that_cannot_be_used_is_refused(nights):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "There are no test subjects of nights: no .* pass test_subjects"),
+        ((), "There are no test subjects in nights: no .* Pass test_subjects"),
         (([9],), "test_subjects has subject 9, not in the data"),
-        (([1, 2], [2, 3]), "Subject 2 would be trained on and tested"),
-        (([1, 2, 3, 4],), "No labelled subject is left to train on"),
+        (([1, 2], [2, 3]), "train_subjects contains the test subject 2"),
+        (([1, 2, 3, 4],), "No labelled subject remains for training"),
         (([1], []), "train_subjects is empty"),
     ],
 )
-def test_a_split_that_cannot_be_is_refused(nights, arguments, message):
+def test_an_invalid_split_raises(nights, arguments, message):
     with pytest.raises(ValueError, match=message):
-        given(nights, *arguments)
+        subjects_of_given_split(nights, *arguments)
 
 
-def test_a_subject_on_both_sides_is_refused(nights):
+def test_a_subject_in_two_splits_raises(nights):
     windows = with_split(nights, SPLIT)
     both = BaseConcatDataset(
         [*windows.datasets, *with_subject(windows, 3, split="train").datasets[2:3]]
     )
-    with pytest.raises(ValueError, match="subject 3 are in split 'test' and in another one"):
-        given(both)
+    with pytest.raises(ValueError, match="subject 3 are in split 'test' and in another split"):
+        subjects_of_given_split(both)
 
 
 def test_draws_are_nested_and_new_for_every_seed():
@@ -130,5 +134,7 @@ def test_draws_are_nested_and_new_for_every_seed():
         assert orders[0] == orders[1][:3] == orders[2][:3]
         assert sorted(orders[2]) == subjects
     assert len({tuple(draw_subjects(subjects, 3, seed)) for seed in range(5)}) == 5
-    with pytest.raises(ValueError, match="31 training subjects were asked for, there are 30"):
+    with pytest.raises(
+        ValueError, match="n_train_subjects is 31, but there are 30 training subjects"
+    ):
         draw_subjects(subjects, 31, 0)

@@ -1,4 +1,4 @@
-"""Means over the right units."""
+"""Means over subjects or seeds."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_methods_keep_their_order():
     assert summarize(both)["method"].tolist() == ["Z", "A"]
 
 
-def test_what_is_not_there_is_said():
+def test_missing_rows_raise():
     with pytest.raises(ValueError, match=r"No row of these scores is pooled \(subject 'all'\)"):
         summarize(SCORES[SCORES["subject"] != "all"], over="seeds")
     with pytest.raises(ValueError, match="No row of these scores is of single subjects"):

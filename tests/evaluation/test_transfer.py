@@ -1,10 +1,12 @@
-"""The same estimators on several datasets, each with its split."""
+"""The same estimators on several datasets with different splits."""
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from braindecode.datasets import BaseConcatDataset
-from support.subjects import Watched, fits, with_split
+from support.subjects import LoggingClassifier, fits, with_split
 
 from braindecode_pars.evaluation import transfer
 
@@ -17,7 +19,7 @@ def test_every_dataset_has_its_own_split(nights, tmp_path):
         "named": BaseConcatDataset(nights.datasets[:3]),
     }
     scores = transfer(
-        {"A": Watched(tmp_path), "B": Watched(tmp_path, 2)},
+        {"A": LoggingClassifier(tmp_path), "B": LoggingClassifier(tmp_path, 2)},
         corpora,
         test_subjects={"named": [1, 3]},
         metrics=["accuracy"],
@@ -36,37 +38,39 @@ def test_every_dataset_has_its_own_split(nights, tmp_path):
         "given": [3],
         "named": [1],
     }
-    people = {(fit["seed"], tuple(fit["people"])) for fit in fits(tmp_path)}
-    assert people == {(seed, who) for seed in range(5) for who in ((1, 2, 3), (2,))}
+    trained_on = {(fit["seed"], tuple(fit["subjects"])) for fit in fits(tmp_path)}
+    assert trained_on == set(product(range(5), ((1, 2, 3), (2,))))
 
 
-def test_a_dataset_may_come_in_later(nights, tmp_path):
-    watched, out = tmp_path / "watched", tmp_path / "out"
-    watched.mkdir()
+def test_a_dataset_can_be_added_later(nights, tmp_path):
+    log_folder, out = tmp_path / "log", tmp_path / "out"
+    log_folder.mkdir()
     windows = with_split(nights, SPLIT)
     arguments = dict(seeds=[0], out=out, verbose=0)
-    transfer({"A": Watched(watched)}, {"one": windows}, **arguments)
-    scores = transfer({"A": Watched(watched)}, {"one": windows, "two": windows}, **arguments)
-    assert len(fits(watched)) == 2
+    transfer({"A": LoggingClassifier(log_folder)}, {"one": windows}, **arguments)
+    scores = transfer(
+        {"A": LoggingClassifier(log_folder)}, {"one": windows, "two": windows}, **arguments
+    )
+    assert len(fits(log_folder)) == 2
     assert scores["dataset"].unique().tolist() == ["one", "two"]
 
 
 @pytest.mark.parametrize(
     ("corpora", "test_subjects", "error", "message"),
     [
-        ({}, None, TypeError, "got a dict that is empty"),
-        ([1], None, TypeError, "dict of names and windows datasets, at least one, got a list"),
+        ({}, None, TypeError, "got an empty dict"),
+        ([1], None, TypeError, "dict of names and windows datasets .* got a list"),
         (
             "nights",
             [4],
             TypeError,
-            "test_subjects is a list; give a dict with the names",
+            "test_subjects is a list; pass a dict with the names",
         ),
-        ("nights", {"other": [4]}, ValueError, "names the dataset 'other'; there are nights"),
-        ("nights", None, ValueError, "There are no test subjects of nights"),
+        ("nights", {"other": [4]}, ValueError, "unknown dataset 'other'; datasets are nights"),
+        ("nights", None, ValueError, "There are no test subjects in nights"),
     ],
 )
-def test_a_mistake_is_named(nights, tmp_path, corpora, test_subjects, error, message):
+def test_invalid_arguments_raise(nights, tmp_path, corpora, test_subjects, error, message):
     corpora = {"nights": nights} if corpora == "nights" else corpora
     with pytest.raises(error, match=message):
-        transfer({"A": Watched(tmp_path)}, corpora, test_subjects=test_subjects)
+        transfer({"A": LoggingClassifier(tmp_path)}, corpora, test_subjects=test_subjects)

@@ -1,1 +1,1 @@
-"""A package, since some figures are named as the protocols whose tables they draw."""
+"""A package, because some test files have the same names as those of the protocols."""

@@ -1,4 +1,4 @@
-"""Figures are closed after each test, and tables of scores made from a rule."""
+"""Fixtures that close figures after each test and make synthetic tables of scores."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def close():
 
 @pytest.fixture
 def make_scores() -> Callable[..., pd.DataFrame]:
-    """A tidy table over all combinations, each value from ``value(row)``."""
+    """Make a tidy table of all combinations of settings, with values from ``value(row)``."""
     defaults = dict(
-        protocol="made up",
+        protocol="synthetic",
         dataset="one",
         method=["PARS", "scratch"],
         subject="all",

@@ -1,4 +1,4 @@
-"""Cells of two settings."""
+"""Grids of scores over two settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from braindecode_pars import plotting
-from braindecode_pars.plotting.ablation_grid import _ink
+from braindecode_pars.plotting.ablation_grid import _text_color
 
 
 @pytest.fixture
@@ -51,20 +51,20 @@ def test_a_pair_without_a_score_is_blank(scores):
     assert len(ax.texts) == 5
 
 
-def test_settings_by_name_come_in_order_of_appearance(make_scores):
+def test_settings_with_names_are_in_order_of_appearance(make_scores):
     scores = make_scores(lambda row: 0.5, sampling=["random", "grid"], overlap=[True, False])
     ax = grid(scores, "sampling", "overlap")
     assert [t.get_text() for t in ax.get_yticklabels()] == ["random", "grid"]
     assert {t.get_text() for t in ax.get_xticklabels()} == {"True", "False"}
 
 
-def test_rows_without_the_settings_are_left_out(scores):
+def test_scores_without_the_settings_raise(scores):
     scores["decoder"] = None
-    with pytest.raises(ValueError, match="No row of the scores has both n_patches and decoder"):
+    with pytest.raises(ValueError, match="No row of the scores has values of both n_patches and"):
         grid(scores, columns="decoder")
 
 
-def test_an_unknown_setting_is_named(scores):
+def test_an_unknown_setting_raises(scores):
     with pytest.raises(ValueError, match="lack the column min_gap; they have protocol"):
         grid(scores, rows="min_gap")
     with pytest.raises(ValueError, match="rows and columns are both 'n_patches'"):
@@ -76,10 +76,10 @@ def test_text_can_be_read_on_every_colour():
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb[:3]]
         return np.dot([0.2126, 0.7152, 0.0722], linear)
 
-    inks = set()
+    text_colors = set()
     for rgba in mpl.colormaps["cividis"](np.linspace(0, 1, 50)):
-        ink = _ink(rgba)
-        low, high = sorted([luminance(rgba), float(ink == "white")])
+        text_color = _text_color(rgba)
+        low, high = sorted([luminance(rgba), float(text_color == "white")])
         assert (high + 0.05) / (low + 0.05) > 4.5
-        inks.add(ink)
-    assert inks == {"black", "white"}
+        text_colors.add(text_color)
+    assert text_colors == {"black", "white"}

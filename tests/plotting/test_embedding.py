@@ -1,4 +1,4 @@
-"""Points with the colour and marker of their label."""
+"""Embedded windows as points with the colour and marker of their label."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def test_every_point_is_drawn_under_its_label():
 
 def test_more_labels_than_colours_differ_in_their_markers():
     ax = plotting.embedding(POINTS, np.arange(140) % 70)
-    looks = {
+    styles = {
         (tuple(dots.get_facecolor()[0]), dots.get_paths()[0].vertices.tobytes())
         for dots in ax.collections
     }
-    assert len(looks) == 70
+    assert len(styles) == 70
     assert [dots.get_label() for dots in ax.collections][:11] == [str(i) for i in range(11)]
 
 
@@ -33,15 +33,15 @@ def test_labels_of_several_kinds_are_drawn():
 
 
 @pytest.mark.parametrize(
-    ("points", "labels", "sentence"),
+    ("points", "labels", "message"),
     [
         (np.ones((5, 64)), np.ones(5), r"\(5, 64\); .*sklearn\.decomposition\.PCA"),
-        (np.ones(5), np.ones(5), r"two numbers a window"),
+        (np.ones(5), np.ones(5), r"two coordinates per window"),
         (POINTS, np.ones(5), "140 points and 5 labels"),
         (np.ones((0, 2)), [], "no points"),
-        (POINTS, np.arange(140), "140 different labels; at most 70"),
+        (POINTS, np.arange(140), "140 different labels, but only 70"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(points, labels, sentence):
-    with pytest.raises(ValueError, match=sentence):
+def test_invalid_points_raise(points, labels, message):
+    with pytest.raises(ValueError, match=message):
         plotting.embedding(points, labels)

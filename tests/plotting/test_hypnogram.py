@@ -1,4 +1,4 @@
-"""Stages over a night."""
+"""Hypnograms of true and predicted stages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from braindecode_pars import plotting
 from braindecode_pars.datasets.simulated import STAGES
 
-DEPTHS = {"W": 0, "R": -1, "N1": -2, "N2": -3, "N3": -4}
+ROWS = {"W": 0, "R": -1, "N1": -2, "N2": -3, "N3": -4}
 TRUE = ["W", "N1", "N2", "N3", "R", "R"]
 PREDICTED = ["W", "N2", "N2", "N3", "R", "N1"]
 
@@ -17,13 +17,13 @@ def steps(ax):
     return [patch.get_data().values for patch in ax.patches]
 
 
-def test_stages_are_in_the_laboratorys_order_however_they_are_numbered():
+def test_stages_are_in_the_usual_order_for_any_numbering():
     by_name = plotting.hypnogram(TRUE, stage_names=STAGES)
     by_index = plotting.hypnogram([STAGES.index(stage) for stage in TRUE], stage_names=STAGES)
     for ax in (by_name, by_index):
-        np.testing.assert_array_equal(steps(ax), [[DEPTHS[stage] for stage in TRUE]])
-        assert [t.get_text() for t in ax.get_yticklabels()] == list(DEPTHS)
-        np.testing.assert_array_equal(ax.get_yticks(), list(DEPTHS.values()))
+        np.testing.assert_array_equal(steps(ax), [[ROWS[stage] for stage in TRUE]])
+        assert [t.get_text() for t in ax.get_yticklabels()] == list(ROWS)
+        np.testing.assert_array_equal(ax.get_yticks(), list(ROWS.values()))
 
 
 def test_time_is_in_hours():
@@ -35,7 +35,7 @@ def test_time_is_in_hours():
 def test_windows_on_which_both_differ_are_marked():
     ax = plotting.hypnogram(TRUE, PREDICTED, STAGES, window_seconds=3600)
     np.testing.assert_array_equal(
-        steps(ax), [[DEPTHS[stage] for stage in night] for night in (TRUE, PREDICTED)]
+        steps(ax), [[ROWS[stage] for stage in night] for night in (TRUE, PREDICTED)]
     )
     spans = [path.vertices[:, 0] for path in ax.collections[0].get_paths()]
     assert [(span.min(), span.max()) for span in spans] == [(1, 2), (5, 6)]
@@ -60,16 +60,19 @@ def test_other_names_follow_below():
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("given", "message"),
     [
-        (dict(true=[0, 1]), "true holds numbers; say with stage_names"),
-        (dict(true=[0, 5], stage_names=STAGES), "true holds 5; accepted are indices from 0 to 4"),
-        (dict(true=["W", "S1"], stage_names=STAGES), "true holds 'S1'; accepted are W, N1"),
+        (dict(true=[0, 1]), "true contains numbers; pass stage_names"),
+        (
+            dict(true=[0, 5], stage_names=STAGES),
+            "true contains 5; accepted are indices from 0 to 4",
+        ),
+        (dict(true=["W", "S1"], stage_names=STAGES), "true contains 'S1'; accepted are W, N1"),
         (dict(true=["W"], predicted=["W", "R"]), "1 true and 2 predicted stages"),
-        (dict(true=[["W"]]), "give one night"),
-        (dict(true=[]), "give one night"),
+        (dict(true=[["W"]]), "pass the stages of one night"),
+        (dict(true=[]), "pass the stages of one night"),
     ],
 )
-def test_what_is_no_night_is_refused(given, sentence):
-    with pytest.raises(ValueError, match=sentence):
+def test_invalid_stages_raise(given, message):
+    with pytest.raises(ValueError, match=message):
         plotting.hypnogram(**given)

@@ -60,7 +60,7 @@ def test_ticks_that_would_overlap_are_thinned(make_scores):
     assert sorted(ax.get_xticks()) == [10, 100, 657]
 
 
-def test_one_seed_is_said_to_be_one(make_scores):
+def test_one_seed_is_labelled_as_one(make_scores):
     ax = plotting.label_efficiency(make_scores(value, n_train_subjects=SIZES, seed=0))
     assert "one seed" in ax.get_ylabel()
 

@@ -1,4 +1,4 @@
-"""A hypnogram with one window of each stage."""
+"""A hypnogram with one example window of each stage."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_hypnogram_is_above(one_night):
     )
 
 
-def test_as_many_stages_as_windows(one_night):
+def test_different_numbers_of_stages_and_windows_raise(one_night):
     windows, stages = one_night
     with pytest.raises(ValueError, match="24 windows and 23 stages"):
         plotting.night(windows, stages[:-1], STAGES, 100.0)

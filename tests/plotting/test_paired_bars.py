@@ -1,4 +1,4 @@
-"""Bars of subjects, and stars over those who win."""
+"""Bars for each subject and method, with stars over the highest."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def stars(ax):
     return {(round(text.xy[0], 1), round(text.xy[1], 3)) for text in ax.texts}
 
 
-def test_bars_are_as_high_as_the_values_and_undefined_ones_are_not_there(scores):
+def test_bars_have_the_height_of_the_values_and_undefined_ones_are_absent(scores):
     ax = plotting.paired_bars(scores, "kappa", "Cohen's kappa")
     means = [np.mean([0.5, 0.7, 0.4, -0.1]), 0.5]
     np.testing.assert_allclose(heights(ax), sorted([0.5, 0.7, 0.4, -0.1, 0.3, 0.8, 0.4, *means]))
@@ -52,16 +52,16 @@ def test_columns_that_are_not_needed_may_be_absent(scores):
     assert heights(plotting.paired_bars(needed)) == heights(plotting.paired_bars(scores))
 
 
-def test_pooled_rows_are_left_out(scores):
+def test_pooled_rows_are_ignored(scores):
     pooled = scores.iloc[[0]].assign(subject="all", value=0.99)
     assert 0.99 not in heights(plotting.paired_bars(pd.concat([scores, pooled])))
     with pytest.raises(ValueError, match="All scores are pooled over subjects"):
         plotting.paired_bars(pooled)
 
 
-def test_a_star_is_over_the_one_highest_bar_and_nowhere_else(scores):
+def test_only_a_single_highest_bar_has_a_star(scores):
     ax = plotting.paired_bars(scores)
-    # S3 is shared, S4 lacks a method.
+    # In S3 two methods share the highest value; S4 has no value of one method.
     assert stars(ax) == {(-0.2, 0.5), (1.2, 0.8)}
     assert "highest" in ax.get_xlabel()
 
@@ -78,13 +78,13 @@ def test_stars_can_be_switched_off(scores):
     assert "highest" not in ax.get_xlabel()
 
 
-def test_nobody_wins_alone(scores):
+def test_a_single_method_has_no_stars(scores):
     assert stars(plotting.paired_bars(scores[scores["method"] == "PARS"])) == set()
 
 
 def test_the_spread_over_subjects_is_drawn_at_the_mean(scores):
     ax = plotting.paired_bars(scores)
-    [segment] = ax.collections[1].get_segments()  # after that of the seeds of PARS
+    [segment] = ax.collections[1].get_segments()  # collections[0] are the error bars over seeds
     values = [0.5, 0.7, 0.4, -0.1]
     spread = np.std(values, ddof=1)
     np.testing.assert_allclose(segment[:, 1], [np.mean(values) - spread, np.mean(values) + spread])

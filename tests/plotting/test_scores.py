@@ -1,4 +1,4 @@
-"""What is drawn of a table of scores, and what is refused."""
+"""Selection, checks and averages of a table of scores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from braindecode_pars import plotting
 from braindecode_pars.plotting._scores import in_order, over_seeds, per_seed, select
 
-OF_SCORES = {
+FIGURES = {
     "label_efficiency": plotting.label_efficiency,
     "paired_bars": plotting.paired_bars,
     "transfer": plotting.transfer,
@@ -19,28 +19,28 @@ OF_SCORES = {
 }
 
 
-@pytest.fixture(params=OF_SCORES)
+@pytest.fixture(params=FIGURES)
 def figure(request):
-    return OF_SCORES[request.param]
+    return FIGURES[request.param]
 
 
-def test_an_empty_table_is_refused(figure, make_scores):
+def test_an_empty_table_raises(figure, make_scores):
     with pytest.raises(ValueError, match=r"scores are empty; there is nothing to draw\."):
         figure(make_scores(lambda row: 0.5).iloc[:0])
 
 
-def test_an_unknown_metric_is_named_with_the_known_ones(figure, make_scores):
+def test_an_unknown_metric_raises(figure, make_scores):
     scores = make_scores(lambda row: 0.5, metric=["f1", "kappa"])
-    with pytest.raises(ValueError, match=r"no metric 'auc'; they hold f1, kappa\."):
+    with pytest.raises(ValueError, match=r"no metric 'auc'; they have f1, kappa\."):
         figure(scores, metric="auc")
 
 
-def test_a_missing_column_is_named(figure, make_scores):
+def test_a_missing_column_raises(figure, make_scores):
     with pytest.raises(ValueError, match=r"lack the column method; they have protocol"):
         figure(make_scores(lambda row: 0.5).drop(columns="method"))
 
 
-def test_something_else_than_a_table_is_refused(figure):
+def test_a_list_raises(figure):
     with pytest.raises(TypeError, match="scores is a list"):
         figure([0.5, 0.6])
 
@@ -49,7 +49,7 @@ def test_something_else_than_a_table_is_refused(figure):
 def test_several_data_sets_are_not_averaged(name, make_scores):
     scores = make_scores(lambda row: 0.5, dataset=["night", "day"], subject=["S1", "all"])
     with pytest.raises(ValueError, match=r"several values of dataset \(night, day\)"):
-        OF_SCORES[name](scores)
+        FIGURES[name](scores)
 
 
 def test_only_one_metric_is_selected(make_scores):
@@ -57,7 +57,7 @@ def test_only_one_metric_is_selected(make_scores):
     assert set(select(scores, "f1", ())["value"]) == {2}
 
 
-def test_numbers_ascend_and_names_come_as_they_appear():
+def test_numbers_are_sorted_and_names_are_in_order_of_appearance():
     assert in_order(pd.Series([40, 20.0, np.nan, 30, 20])) == [20, 30, 40]
     assert in_order(pd.Series(["random", "grid", None, "random"])) == ["random", "grid"]
 
@@ -74,13 +74,13 @@ def test_pooled_values_are_not_compared_with_means_over_subjects(make_scores):
     scores = make_scores(lambda row: 0.5, subject=["S1", "all"])
     pooled_of_one = (scores["method"] == "PARS") & (scores["subject"] == "all")
     single_of_other = (scores["method"] == "scratch") & (scores["subject"] == "S1")
-    with pytest.raises(ValueError, match="do not compare; draw them apart"):
+    with pytest.raises(ValueError, match="cannot be compared; draw them in separate figures"):
         per_seed(scores[pooled_of_one | single_of_other], ["method"])
-    # One method without pooled rows: single subjects serve for both.
+    # If one method has no pooled rows, both use the rows of single subjects.
     assert len(per_seed(scores[~pooled_of_one], ["method"])) == 6
 
 
-def test_the_spread_is_that_of_seeds_and_undefined_values_stay_out():
+def test_the_spread_is_over_seeds_with_a_defined_value():
     values = pd.DataFrame(dict(method="PARS", seed=[0, 1, 2], value=[0.4, 0.6, np.nan]))
     [row] = over_seeds(values, ["method"]).itertuples()
     assert row.mean == pytest.approx(0.5)

@@ -1,4 +1,4 @@
-"""Matrices in chronological order, blank where a patch kept its position."""
+"""Shift matrices in chronological order, blank for patches without a masked position."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def drawn(ax):
     return np.ma.filled(ax.images[0].get_array(), np.nan)
 
 
-def test_sorted_matrices_are_drawn_as_they_come():
+def test_matrices_without_starts_are_not_sorted():
     target = np.linspace(-1, 1, 5)[:, None] - np.linspace(-1, 1, 5)[None] / 2
     prediction = target + np.where(np.eye(5), 0.1, -0.1)
     axes = plotting.shift_matrices(prediction, target)
@@ -54,8 +54,8 @@ def test_matrices_of_all_patches_are_blanked_too():
 def test_the_first_patches_are_the_masked_ones_by_default():
     first = SHIFTS[:3, :3]
     default = plotting.shift_matrices(first, first, starts=STARTS)
-    told = plotting.shift_matrices(first, first, starts=STARTS, masked=[0, 1, 2])
-    np.testing.assert_array_equal(drawn(default[0]), drawn(told[0]))
+    explicit = plotting.shift_matrices(first, first, starts=STARTS, masked=[0, 1, 2])
+    np.testing.assert_array_equal(drawn(default[0]), drawn(explicit[0]))
 
 
 def test_axes_may_be_given():
@@ -64,19 +64,19 @@ def test_axes_may_be_given():
 
 
 @pytest.mark.parametrize(
-    ("shape", "given", "sentence"),
+    ("shape", "given", "message"),
     [
-        ((2, 3, 3), {}, "give the matrix of one window"),
-        ((3, 3), dict(masked=[0]), "masked says nothing without starts"),
-        ((3, 3), dict(starts=STARTS, masked=[0, 0, 1]), "holds a number twice"),
-        ((3, 3), dict(starts=STARTS, masked=[0, 1, 5]), "not from 0 to 4"),
+        ((2, 3, 3), {}, "pass the matrix of one window"),
+        ((3, 3), dict(masked=[0]), "masked requires starts"),
+        ((3, 3), dict(starts=STARTS, masked=[0, 0, 1]), "contains an index twice"),
+        ((3, 3), dict(starts=STARTS, masked=[0, 1, 5]), "outside 0 to 4"),
         ((3, 3), dict(starts=STARTS, masked=[0, 1]), "3 rows; accepted are 2"),
-        ((3, 3), dict(starts=STARTS, masked=[True]), "which of 1 patches, starts has 5"),
-        ((3, 3), dict(starts=STARTS[None]), "give those of one window"),
+        ((3, 3), dict(starts=STARTS, masked=[True]), "masked has 1 entries and starts has 5"),
+        ((3, 3), dict(starts=STARTS[None]), "pass the starts of one window"),
         ((6, 6), dict(starts=STARTS), "6 rows"),
     ],
 )
-def test_what_does_not_fit_is_refused(shape, given, sentence):
-    with pytest.raises(ValueError, match=sentence):
+def test_invalid_input_raises(shape, given, message):
+    with pytest.raises(ValueError, match=message):
         plotting.shift_matrices(np.zeros(shape), np.zeros(shape), **given)
     assert plt.get_fignums() == []

@@ -1,4 +1,4 @@
-"""Attention on the scalp."""
+"""Maps of channel attention on the scalp."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def info_of(names, types="eeg"):
 
 
 def peak(ax):
-    """Where on the map the attention is highest: x to the right, y to the nose."""
+    """Position of the highest attention on the map; x points right, y to the nose."""
     image = ax.images[0]
     left, right, bottom, top = image.get_extent()
     values = np.asarray(image.get_array())
@@ -49,9 +49,9 @@ def test_each_head_has_a_map_on_one_scale():
     assert len(axes[0].figure.axes) == 7  # with the colour bar, without empty ones
 
 
-def test_channels_without_a_place_on_the_scalp_are_named_and_change_nothing():
+def test_channels_without_a_position_are_listed_and_change_nothing():
     info = info_of(["ECG", "Fpz-Cz", *NAMES], ["ecg"] + ["eeg"] * 8)
-    info["chs"][0]["loc"][:3] = 0.01, 0.02, 0.09  # a place alone does not make it EEG
+    info["chs"][0]["loc"][:3] = 0.01, 0.02, 0.09  # it has a position but is not EEG
     weights = np.linspace(0.1, 0.2, 9)
     weights[:2] = 0.15
     [ax] = plotting.spatial_attention(weights, info)
@@ -61,7 +61,7 @@ def test_channels_without_a_place_on_the_scalp_are_named_and_change_nothing():
     np.testing.assert_array_equal(ax.images[0].get_array(), alone.images[0].get_array())
 
 
-def test_even_attention_is_marked_where_weights_sum_to_one():
+def test_uniform_attention_is_marked_when_weights_sum_to_one():
     for weights, marked in ((np.full(7, 1 / 7), True), (np.full(7, 0.3), False)):
         [ax] = plotting.spatial_attention(weights, info_of(NAMES))
         bar = next(other for other in ax.figure.axes if other is not ax)
@@ -74,19 +74,19 @@ def test_axes_may_be_given():
 
 
 @pytest.mark.parametrize(
-    ("weights", "info", "error", "sentence"),
+    ("weights", "info", "error", "message"),
     [
         (np.ones(6), info_of(NAMES), ValueError, r"\(6,\) and info has 7 channels"),
-        (np.full(7, np.nan), info_of(NAMES), ValueError, "not finite"),
-        (np.ones(7), NAMES, TypeError, "info is a list; give the mne.Info"),
+        (np.full(7, np.nan), info_of(NAMES), ValueError, "NaN or infinite"),
+        (np.ones(7), NAMES, TypeError, "info is a list; pass the mne.Info"),
         (
             np.ones(4),
             info_of(["Cz", "Fpz-Cz", "A", "B"]),
             ValueError,
-            r"Only 1 of 4 .* without are Fpz-Cz, A, B\. Set a montage first",
+            r"Only 1 of 4 .* without: Fpz-Cz, A, B\. Set a montage first",
         ),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(weights, info, error, sentence):
-    with pytest.raises(error, match=sentence):
+def test_invalid_input_raises(weights, info, error, message):
+    with pytest.raises(error, match=message):
         plotting.spatial_attention(weights, info)

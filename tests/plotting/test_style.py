@@ -1,15 +1,23 @@
-"""Series that differ in more than colour, and axes that are counted."""
+"""Styles that differ in more than colour, and the number of axes."""
 
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import pytest
 
-from braindecode_pars.plotting._style import HATCHES, LINES, MARKERS, N_LOOKS, axes_for, look
+from braindecode_pars.plotting._style import (
+    HATCHES,
+    LINES,
+    MARKERS,
+    N_STYLES,
+    axes_for,
+    series_style,
+)
 
 
-def test_no_pair_of_colour_and_marker_comes_twice():
-    assert len({(look(i)["color"], look(i)["marker"]) for i in range(N_LOOKS)}) == N_LOOKS
+def test_pairs_of_colour_and_marker_are_unique():
+    styles = [series_style(i) for i in range(N_STYLES)]
+    assert len({(style["color"], style["marker"]) for style in styles}) == N_STYLES
 
 
 def test_the_first_series_differ_without_colour():
@@ -20,5 +28,5 @@ def test_the_first_series_differ_without_colour():
 def test_given_axes_are_counted():
     _, axes = plt.subplots(2, 2)
     assert list(axes_for(axes, 1, 4, (1, 1))) == list(axes.ravel())
-    with pytest.raises(ValueError, match="needs 3 axes, 4 came"):
+    with pytest.raises(ValueError, match="needs 3 axes, got 4"):
         axes_for(axes, 1, 3, (1, 1))

@@ -1,4 +1,4 @@
-"""Losses over epochs."""
+"""Training curves of one or several runs."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ def legend(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
-def test_both_phases_stand_side_by_side():
+def test_phases_are_drawn_side_by_side():
     pretraining, fine_tuning = plotting.training_curves(history())
     assert (pretraining.get_title(), fine_tuning.get_title()) == ("pretraining", "fine-tuning")
     np.testing.assert_allclose(curves(pretraining), [[1.0, 0.7, 0.4]])
     np.testing.assert_allclose(curves(fine_tuning), [[1.6, 1.0, 0.5], [1.6, 1.1, 1.3]])
     styles = {line.get_linestyle() for line in fine_tuning.lines if len(line.get_xdata()) == 3}
     assert len(styles) == 2
-    assert legend(fine_tuning) == ["training", "validation", "lowest validation"]
+    assert legend(fine_tuning) == ["training", "validation", "lowest validation loss"]
 
 
-def test_chance_is_a_line_at_one_where_losses_are_relative_to_it():
+def test_the_chance_level_is_a_line_at_one_for_relative_losses():
     pretraining, fine_tuning = plotting.training_curves(history())
     assert [1, 1] in [list(line.get_ydata()) for line in pretraining.lines]
-    assert [text.get_text() for text in pretraining.texts] == ["chance"]
+    assert [text.get_text() for text in pretraining.texts] == ["chance level"]
     assert pretraining.get_ylim()[1] > 1
     assert not fine_tuning.texts
 
@@ -69,7 +69,7 @@ def test_parts_of_a_task_are_lines_of_their_own():
     assert legend(pretraining) == ["whole task", "mae"]
 
 
-def test_methods_and_seeds_are_lines_and_methods_are_named_once():
+def test_methods_and_seeds_are_lines_and_the_legend_has_each_method_once():
     runs = [
         history(0.1 * m + 0.01 * seed, method=method, seed=seed)
         for m, method in enumerate(["PARS", "MAE"])
@@ -111,18 +111,18 @@ def test_the_history_of_a_classifier_is_drawn(nights, tiny):
     fitted = PARSClassifier(**tiny, **budget).fit(nights)
     axes = plotting.training_curves(fitted.history_)
     assert [ax.get_title() for ax in axes] == ["pretraining", "fine-tuning"]
-    assert [len(curves(ax, 2)) for ax in axes] == [2, 2]  # in pretraining with chance's line
+    assert [len(curves(ax, 2)) for ax in axes] == [2, 2]  # pretraining: loss and chance level
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "sentence"),
+    ("given", "error", "message"),
     [
-        ([dict(epoch=1)], TypeError, "history is a list; give the DataFrame history_"),
+        ([dict(epoch=1)], TypeError, "history is a list; pass the DataFrame history_"),
         (history().drop(columns="phase"), ValueError, "lacks the column phase; it has epoch"),
-        (history().iloc[:0], ValueError, "history is empty; nothing was trained"),
+        (history().iloc[:0], ValueError, "history is empty; pass the history_"),
         (pd.concat([history(), history()]), ValueError, "add the columns method and seed"),
     ],
 )
-def test_what_is_no_history_is_refused(given, error, sentence):
-    with pytest.raises(error, match=sentence):
+def test_an_invalid_history_raises(given, error, message):
+    with pytest.raises(error, match=message):
         plotting.training_curves(given)

@@ -1,4 +1,4 @@
-"""Dots of methods in rows of data sets."""
+"""Dots for each method in a row for each dataset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DropPos against a slow re-computation, and the facts that make it DropPos."""
+"""DropPos equals a slow recomputation, and has its defining properties."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TestDropPos(PretextContract):
     def eeg(self):
         return event_locked(super().eeg())
 
-    def blind(self, task):
+    def ignore_signal(self, task):
         def guess(patches, places):
             logits = torch.zeros(len(patches), task.n_dropped, task.n_patches)
             shown = places[:, None, task.n_dropped :].expand(-1, task.n_dropped, -1)
@@ -56,28 +56,29 @@ def test_against_a_slow_plain_recomputation():
     ("ratios", "n_visible", "n_dropped"),
     [((0.5, 0.75), 10, 8), ((0.0, 1.0), 20, 20), ((0.8, 0.5), 4, 2), ((0.95, 1.0), 1, 1)],
 )
-def test_exactly_the_stated_numbers_are_removed_and_then_dropped(ratios, n_visible, n_dropped):
+def test_numbers_of_visible_and_dropped_patches(ratios, n_visible, n_dropped):
     task = DropPos(2000, 100, mask_ratio=ratios[0], position_mask_ratio=ratios[1], **SIZES)
     seen = []
     task.encoder.register_forward_pre_hook(lambda _, args: seen.append(args[0].shape))
     logits, places = task(torch.randn(4, 2000))
     assert seen == [(4, n_visible, 32)]
-    assert logits.shape == (4, 20, n_dropped)  # classes of all places, shown and removed ones too
+    assert logits.shape == (4, 20, n_dropped)  # one class for each of the 20 places
     assert places.shape == (4, n_dropped)
     assert task.chance_loss() == pytest.approx(math.log(20 - n_visible + n_dropped))
 
 
 @torch.no_grad()
-def test_positions_are_dropped_where_they_should_be():
-    """Exactly the stated number of tokens is its patch plus the mask token."""
+def test_dropped_tokens_get_the_mask_token_and_others_their_position():
     task = DropPos(1000, 100, **SIZES)
+
+    # With a zero tokenizer, the encoder's input is only the position or the mask token.
     with torch.no_grad():
         task.encoder.tokenizer.weight.zero_()
         task.encoder.tokenizer.bias.zero_()
-    seen = []
-    task.encoder.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
+    inputs = []
+    task.encoder.register_forward_pre_hook(lambda _, args: inputs.append(args[0]))
     _, places = task(torch.randn(6, 1000))
-    tokens = seen[0]
+    tokens = inputs[0]
     masked = (tokens == task.mask_token).all(dim=-1)
     assert torch.equal(masked, (torch.arange(5) < 4).expand(6, -1))
     positions = task.positions(tokens)

@@ -1,4 +1,4 @@
-"""Adjacent patches, and shares of them."""
+"""The grid of adjacent patches, and numbers of patches from ratios."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def test_orders_are_permutations_and_every_place_is_equally_likely():
         torch.testing.assert_close(shares, torch.full((5,), 0.2), atol=0.02, rtol=0)
 
 
-def test_taking():
+def test_take_selects_tokens_by_place():
     tokens = torch.arange(12.0).reshape(2, 3, 2)
     taken = take(tokens, torch.tensor([[2, 0], [1, 1]]))
     assert taken.tolist() == [[[4, 5], [0, 1]], [[8, 9], [8, 9]]]
 
 
-def test_numbers():
+def test_number_of_patches_from_a_ratio():
     assert number_of(0.5, 30, "mask_ratio", least=1, most=29, does="removes") == 15
     assert number_of(0.75, 15, "mask_ratio", least=1, most=15, does="removes") == 11
     with pytest.raises(ValueError, match=r"must be in \[0, 1\], got nan"):

@@ -1,4 +1,4 @@
-"""Joint: one encoder, several tasks, losses in units of chance."""
+"""Joint: several tasks on one encoder, with losses relative to chance."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class TestJoint(PretextContract):
     def make(self, n_times=1000, patch_size=100, **arguments):
         return super().make(n_times, patch_size, **arguments)
 
-    def blind(self, task):
+    def ignore_signal(self, task):
         pars, mae = task.parts["pars"], task.parts["mae"]
         size = pars.n_masked
         pars.predict_shifts = lambda x, starts: torch.zeros(len(x), size, size)
         mae.reconstruct = lambda patches, order: torch.zeros_like(patches)
 
     def test_it_overfits_one_fixed_batch(self):
-        """To half of chance: a tenth is for tasks that are alone on the encoder."""
+        """The goal is half of the chance loss, because two tasks share the encoder."""
         assert self.overfit_loss(self.make(), torch.randn(4, 1000)) < 0.5
 
     def test_same_seed_same_numbers(self):
@@ -40,7 +40,7 @@ class TestJoint(PretextContract):
             losses.append(self.loss(self.make(), x).item())
         assert losses[0] == losses[1] != losses[2]
 
-    def test_it_survives_clone_set_params_pickle_and_state_dict(self):
+    def test_clone_set_params_pickle_and_state_dict(self):
         import pickle
 
         task = self.make()
@@ -68,7 +68,7 @@ def test_the_weighted_sum_by_hand():
     assert task.chance_loss() == 2.5
 
 
-def test_one_part_alone_is_that_task():
+def test_joint_with_one_weight_equals_that_task():
     torch.manual_seed(1)
     joint = Joint(1000, 100, tasks={"mae": 3.0, "pars": 0}, **SIZES)
     assert list(joint.parts) == ["mae"]
@@ -81,8 +81,8 @@ def test_one_part_alone_is_that_task():
     torch.testing.assert_close(loss, 3 * mae.criterion()(*mae(x)))
 
 
-def test_arguments_of_a_task_that_is_left_out_are_no_mistake():
-    """So that a grid search may try a weight of 0."""
+def test_parameters_of_a_task_with_weight_zero_are_accepted():
+    """A grid search can then include the weight 0."""
     task = Joint(
         1000, 100, tasks={"pars": 1, "mae": 0}, task_params={"mae": {"mask_ratio": 0.3}}, **SIZES
     )
@@ -102,7 +102,7 @@ def test_all_parts_share_one_encoder_and_each_trains_it():
     assert parameters == apart - 3 * encoder
 
 
-def test_an_instance_is_given_another_encoder_in_every_part():
+def test_make_task_replaces_the_encoder_in_all_tasks():
     encoder = PatchEncoder(100, **SIZES)
     task = make_task(Joint(1000, 100, **SIZES), n_times=1000, encoder=encoder)
     assert all(part.encoder is encoder for part in (task, *task.parts.values()))
@@ -119,7 +119,7 @@ def test_each_part_is_logged_relative_to_its_chance():
     assert row["train_loss_relative_mae_masked"] > 0
 
 
-def test_by_class_with_arguments_of_skorch():
+def test_skorch_builds_joint_from_class_and_arguments():
     sizes = {f"module__{name}": value for name, value in SIZES.items()}
     net = PretrainingNet(
         Joint,
@@ -161,13 +161,13 @@ def test_in_the_estimator(nights):
         (dict(tasks={"pars": float("nan")}), ValueError, "weight of 'pars' must be 0 or more"),
         (dict(tasks={"pars": 0, "mae": 0.0}), ValueError, "a weight above 0; got pars: 0, mae: 0"),
         (dict(tasks={}), ValueError, "a weight above 0; got none"),
-        (dict(tasks=["pars"]), TypeError, "tasks is a dict of task names and weights"),
+        (dict(tasks=["pars"]), TypeError, "tasks must be a dict of task names and weights"),
         (
             dict(task_params={"mp3": {}}),
             ValueError,
             "'mp3', which is not among the tasks pars, mae",
         ),
-        (dict(task_params={"mae": 3}), TypeError, "task_params of 'mae' is a dict of arguments"),
+        (dict(task_params={"mae": 3}), TypeError, "task_params of 'mae' must be a dict"),
         (
             dict(task_params={"mae": {"ratio": 1}}),
             TypeError,
@@ -180,7 +180,8 @@ def test_mistakes_are_explained(arguments, error, message):
         Joint(1000, 100, **SIZES, **arguments)
 
 
-def test_every_name_is_known():
-    ours = {name for name, task in PRETEXT_TASKS.items() if "braindecode_pars" in task.__module__}
-    assert ours == {"pars", "mae", "mp3", "droppos", "joint"}
+def test_registered_names():
+    # Other test files register tasks, too.
+    own = {name for name, task in PRETEXT_TASKS.items() if "braindecode_pars" in task.__module__}
+    assert own == {"pars", "mae", "mp3", "droppos", "joint"}
     assert PRETEXT_TASKS["pars"] is PARS

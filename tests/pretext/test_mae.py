@@ -1,4 +1,4 @@
-"""MAE against a slow re-computation, and the facts that make it MAE."""
+"""MAE equals a slow recomputation, and has its defining properties."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from braindecode_pars.tokens import sinusoidal_positions
 
 
 def structured_signals(n: int) -> torch.Tensor:
-    """A slow oscillation each, of its own frequency and phase: removed parts can be inferred."""
+    """Slow oscillations with random frequency and phase, so that removed parts can be inferred."""
     times = torch.arange(1000) / 1000
     frequencies, phases = 2 + 6 * torch.rand(n, 1), 6.3 * torch.rand(n, 1)
     return (6.3 * frequencies * times + phases).sin()
@@ -25,11 +25,11 @@ class TestMAE(PretextContract):
     task = MAE
     noise_arguments: ClassVar[dict] = dict(loss_on="masked")
 
-    def blind(self, task):
+    def ignore_signal(self, task):
         task.reconstruct = lambda patches, order: torch.zeros_like(patches)
 
     def test_it_overfits_one_fixed_batch(self):
-        """The removed part of structured signals, to below half of its variance."""
+        """The loss on removed patches of structured signals falls below half of their variance."""
         task = self.make()
         signals = structured_signals(8)
         self.train(task, signals, 400, fixed_draws=True)
@@ -38,7 +38,7 @@ class TestMAE(PretextContract):
 
 
 class TestMAEOnMasked(TestMAE):
-    """He's variant, as far as it differs."""
+    """The variant of He et al., which takes the loss on removed patches only."""
 
     def make(self, *args, **arguments):
         return super().make(*args, **{"loss_on": "masked", **arguments})
@@ -46,9 +46,9 @@ class TestMAEOnMasked(TestMAE):
     def test_it_overfits_one_fixed_batch(self):
         assert self.overfit_loss(self.make(), structured_signals(8)) < 0.5
 
-    # What does not depend on where the loss is taken is tested above.
+    # These tests do not depend on loss_on, so TestMAE has them already.
     test_it_beats_chance_on_held_out_simulated_eeg = None
-    test_noise_teaches_nothing = None
+    test_on_noise_the_loss_stays_at_chance = None
     test_it_is_registered_and_usable_by_name_class_and_instance = None
 
 
@@ -115,7 +115,7 @@ def test_only_visible_tokens_enter_the_encoder(mask_ratio, n_visible):
 
 
 @torch.no_grad()
-def test_patches_are_compared_with_themselves_removed_ones_first():
+def test_prediction_and_target_have_the_removed_patches_first():
     task = MAE(1000, 100, **SIZES)
     x = torch.randn(2, 1000)
     patches = task.patches(x)
@@ -129,10 +129,9 @@ def test_patches_are_compared_with_themselves_removed_ones_first():
     torch.testing.assert_close(task.part_losses(prediction, target)["masked"], removed)
 
 
-def test_the_removed_part_is_logged():
+def test_the_loss_on_removed_patches_is_logged():
     net = PretrainingNet(MAE(1000, 100, **SIZES), max_epochs=2, batch_size=4, verbose=0)
     net.fit(torch.randn(8, 1000).numpy())
-    # Reconstructing what is seen is easier from the first steps on.
     assert {"train_loss_relative", "train_loss_relative_masked"} <= set(net.history[-1])
     masked = PretrainingNet(
         MAE(1000, 100, loss_on="masked", **SIZES), max_epochs=1, batch_size=4, verbose=0

@@ -1,4 +1,4 @@
-"""MP3 against a slow re-computation, and the facts that make it MP3."""
+"""MP3 equals a slow recomputation, and has its defining properties."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TestMP3(PretextContract):
     def eeg(self):
         return event_locked(super().eeg())
 
-    def blind(self, task):
+    def ignore_signal(self, task):
         task.classify = lambda patches, is_key: torch.zeros(*patches.shape[:2], task.n_patches)
 
 
@@ -30,7 +30,7 @@ def test_sizes():
 
 @torch.no_grad()
 def test_against_a_slow_plain_recomputation():
-    """Attention one query, one head and one key at a time."""
+    """The recomputation takes one query, one head and one key of attention at a time."""
     task = MP3(500, 50, embed_dim=16, num_layers=2, num_heads=2, mlp_dim=24).double()
     patches = torch.randn(2, 10, 50, dtype=torch.float64)
     is_key = task.random_order(patches.flatten(1)) >= task.n_masked
@@ -68,7 +68,7 @@ def test_without_key_masking_it_is_equivariant_to_the_order_of_tokens():
 
 
 @torch.no_grad()
-def test_tokens_that_are_no_keys_influence_no_other_in_any_layer():
+def test_tokens_that_are_not_keys_do_not_influence_other_tokens():
     task = MP3(1000, 100, **SIZES)
     patches = torch.randn(1, 10, 100)
     is_key = torch.tensor([[True, False] * 5])
@@ -78,7 +78,7 @@ def test_tokens_that_are_no_keys_influence_no_other_in_any_layer():
     task.classify(patches, is_key)
     before = layers[:]
     layers.clear()
-    patches[0, 3] += 5.0  # no key
+    patches[0, 3] += 5.0  # not a key
     task.classify(patches, is_key)
     others = [n for n in range(10) if n != 3]
     for one, two in zip(before, layers, strict=True):
@@ -90,7 +90,7 @@ def test_tokens_that_are_no_keys_influence_no_other_in_any_layer():
     assert all(not torch.equal(layers[-1][n], before[-1][n]) for n in others)
 
 
-def test_every_layer_has_the_same_keys_and_every_example_its_own():
+def test_keys_are_the_same_in_every_layer_and_differ_between_examples():
     task = MP3(1000, 100, **SIZES)
     masks = []
     for block in task.encoder.blocks:
@@ -107,7 +107,7 @@ def test_every_token_is_classified_into_its_place():
     logits, places = task(torch.randn(4, 1000))
     assert logits.shape == (4, 10, 10)
     assert torch.equal(places, torch.arange(10).expand(4, -1))
-    # Every token has its share in the loss.
+    # The loss depends on every token.
     logits.retain_grad()
     task.criterion()(logits, places).backward()
     assert (logits.grad.abs().sum(dim=1) > 0).all()

@@ -1,4 +1,4 @@
-"""The factorised decoder against the literal one, at every spread of logits."""
+"""The factorised decoder equals the literal one at every spread of logits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def logits(decoder: CrossAttentionDecoder, features: torch.Tensor) -> list[torch
 
 
 def decoder_with_spread(spread: float) -> tuple[CrossAttentionDecoder, torch.Tensor]:
-    """A float64 decoder whose parts of the logits span ``spread`` for some pair."""
+    """A float64 decoder and features; the parts of the logits have the range ``spread``."""
     decoder = CrossAttentionDecoder(FEATURES, 4).double()
     features = torch.randn(3, N_PATCHES, FEATURES, dtype=torch.float64)
     with torch.no_grad():
@@ -46,7 +46,7 @@ def assert_close(found, expected, tolerance):
     for name, value in expected.items():
         assert found[name].isfinite().all(), name
         error = (found[name].double() - value).abs().max().item()
-        # The gradient of the keys' bias is exactly zero, so it is measured on the others' scale.
+        # The gradient of the keys' bias is exactly zero, so its error is relative to the largest.
         scale = largest if name == "attention.key.bias" else value.abs().max().item()
         assert error <= tolerance * scale, (name, error / scale)
 
@@ -79,7 +79,7 @@ def test_factorized_at_paper_size():
 
 
 @torch.no_grad()
-def test_literal_is_the_equation_pair_by_pair():
+def test_literal_equals_equation_2_for_every_pair():
     """Equation 2, one query at a time, with torch's own attention module."""
     decoder = CrossAttentionDecoder(16, 2, method="literal").double()
     reference = torch.nn.MultiheadAttention(16, 2, batch_first=True).double()
@@ -99,7 +99,7 @@ def test_literal_is_the_equation_pair_by_pair():
             torch.testing.assert_close(prediction[:, j, k], expected)
 
 
-def test_one_state_dict_serves_both_methods():
+def test_both_methods_have_the_same_state_dict():
     literal, factorized = (
         CrossAttentionDecoder(32, 4, method=m) for m in ("literal", "factorized")
     )
@@ -109,8 +109,8 @@ def test_one_state_dict_serves_both_methods():
     assert sum(p.numel() for p in CrossAttentionDecoder(512, 8).parameters()) == 1_575_937
 
 
-def test_float32_alone_would_have_failed():
-    """Why float64: where a_j and b_k peak on different keys, float32's denominator is zero."""
+def test_the_denominator_underflows_in_float32():
+    """The reason for float64: if a_j and b_k are largest for different keys, exp underflows."""
     decoder, features = decoder_with_spread(300)
     a, b = (part.float() for part in logits(decoder, features))
     e, g = (torch.exp(part - part.amax(-1, keepdim=True)) for part in (a, b))
@@ -118,7 +118,7 @@ def test_float32_alone_would_have_failed():
     assert decoder(features[:, :N_MASKED].float(), features.float()).isfinite().all()
 
 
-def test_autocast_ends_before_the_decoder():
+def test_the_decoder_disables_autocast():
     decoder, features = decoder_with_spread(30)
     decoder, features = decoder.float(), features.float()
     expected = decoder(features[:, :N_MASKED], features)
@@ -126,7 +126,7 @@ def test_autocast_ends_before_the_decoder():
         assert torch.equal(decoder(features[:, :N_MASKED], features), expected)
 
 
-def test_it_exports():
+def test_torch_export_of_the_decoder():
     decoder = CrossAttentionDecoder(16, 2)
     y = torch.randn(2, 5, 16)
     exported = torch.export.export(decoder, (y[:, :3], y)).module()
@@ -139,7 +139,7 @@ def test_unknown_method_is_refused():
 
 
 @torch.no_grad()
-def test_mlp_decoder_is_the_appendix_pair_by_pair():
+def test_mlp_decoder_equals_an_mlp_on_every_pair():
     decoder = PairwiseMLPDecoder(8, hidden_dim=12)
     y = torch.randn(2, 4, 8)
     prediction = decoder(y, y)

@@ -1,4 +1,4 @@
-"""PARS against a slow re-computation, and the facts that make it PARS."""
+"""PARS equals a slow recomputation, and has its defining properties."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TestPARS(PretextContract):
     task = PARS
     noise_arguments: ClassVar[dict] = dict(overlap=False)
 
-    def blind(self, task):
+    def ignore_signal(self, task):
         size = task.n_masked
         task.predict_shifts = lambda x, starts: torch.zeros(len(x), size, size)
 
@@ -55,7 +55,7 @@ def test_target_is_antisymmetric_and_within_one(sampling):
 @torch.no_grad()
 @pytest.mark.parametrize("decoder", ["cross_attention", "mlp"])
 def test_against_a_slow_plain_recomputation(decoder):
-    """The paper's sections 2.1 to 2.3, one example, one patch and one pair at a time."""
+    """Sections 2.1 to 2.3 of the paper, for one example, one patch and one pair at a time."""
     task = PARS(500, 50, decoder=decoder, embed_dim=16, num_layers=2, num_heads=2, mlp_dim=24)
     task = task.double()
     x = torch.randn(2, 500, dtype=torch.float64) * 1e-5
@@ -90,8 +90,8 @@ def test_against_a_slow_plain_recomputation(decoder):
 
 
 @torch.no_grad()
-def test_a_masked_position_matters_through_its_content_only():
-    """A signal that repeats itself: the patch one period later has the same content."""
+def test_the_position_of_a_masked_patch_is_not_used():
+    """In a periodic signal, a patch that moves by whole periods has the same content."""
     task = PARS(1000, 50, **SIZES).eval()
     x = torch.randn(4, 100).repeat(1, 10)
     starts = torch.randint(0, 100, (4, task.n_patches))
@@ -106,7 +106,7 @@ def test_a_masked_position_matters_through_its_content_only():
     assert (task.predict_shifts(x, shown_moved) - before).abs().max() > 1e-4
 
 
-def test_ratio_one_shows_no_position_at_all():
+def test_with_ratio_one_all_patches_are_masked():
     task = PARS(1000, 100, position_mask_ratio=1.0, **SIZES)
     prediction, target = task(torch.randn(3, 1000))
     assert prediction.shape == target.shape == (3, task.n_patches, task.n_patches)
@@ -114,7 +114,7 @@ def test_ratio_one_shows_no_position_at_all():
     assert task.mask_token.grad.abs().max() > 0
 
 
-def test_which_patches_are_masked_is_fresh_for_every_example():
+def test_masked_patches_differ_between_examples():
     task = PARS(1000, 100, sampling="grid", **SIZES)
     masked = task.sample_starts(200)[:, : task.n_masked].sort(dim=1).values
     assert len(masked.unique(dim=0)) > 20  # of C(10, 8) = 45
@@ -133,11 +133,11 @@ def test_without_overlap_no_two_patches_share_a_sample():
     "arguments",
     [{}, dict(sampling="grid"), dict(overlap=False, n_patches=20), dict(n_times=800, n_patches=5)],
 )
-def test_chance_is_the_loss_of_the_best_constant(arguments):
+def test_chance_loss_is_the_mean_squared_shift(arguments):
     task = PARS(**{"n_times": 3000, "patch_size": 100, **SIZES, **arguments})
     starts = task.sample_starts(20_000)[:, : task.n_masked]
-    guesser = relative_shifts(starts, task.n_times).square().mean().item()
-    assert task.chance_loss() == pytest.approx(guesser, rel=0.02)
+    expected = relative_shifts(starts, task.n_times).square().mean().item()
+    assert task.chance_loss() == pytest.approx(expected, rel=0.02)
 
 
 def _noise_loss(**arguments) -> float:
@@ -148,7 +148,7 @@ def _noise_loss(**arguments) -> float:
     for step in range(steps):
         for group in optimizer.param_groups:
             group["lr"] = 3e-3 * min(1.0, (step + 1) / 50) * (1 - step / steps)
-        # Fresh noise in every step: nothing to memorise.
+        # New noise in every step, so that nothing can be memorised.
         loss = task.criterion()(*task(torch.randn(64, 24)))
         optimizer.zero_grad()
         loss.backward()
@@ -158,16 +158,16 @@ def _noise_loss(**arguments) -> float:
     return (prediction - target).square().mean().item() / task.chance_loss()
 
 
-def test_noise_without_overlap_teaches_nothing():
+def test_on_noise_without_overlap_the_loss_stays_at_chance():
     assert _noise_loss(overlap=False, n_patches=2) >= 0.98
 
 
-def test_overlap_alone_teaches_something_on_noise(record_property, capsys):
-    """The shortcut: patches are stitched by the samples they share. Its size is reported."""
+def test_on_noise_with_overlap_the_loss_is_below_chance(record_property, capsys):
+    """A model can find shifts from samples that two patches share. The test prints the loss."""
     relative = _noise_loss(n_patches=12)
     record_property("noise_loss_relative_with_overlap", relative)
     with capsys.disabled():
-        print(f"\n  PARS on white noise, overlapping patches: {relative:.3f} of chance")
+        print(f"\n  PARS on white noise, overlapping patches: loss {relative:.3f} of chance")
     assert relative < 0.9
 
 
@@ -184,7 +184,7 @@ def test_decoders_by_name():
         (dict(position_mask_ratio=1.2), r"position_mask_ratio must be in \(0, 1\], got 1.2"),
         (dict(position_mask_ratio=0.02), "masks 1; use more patches"),
         (dict(n_patches=1), "masks 1; use more patches"),
-        (dict(n_times=200, n_patches=8), "holds one patch only"),
+        (dict(n_times=200, n_patches=8), "has only one patch"),
         (dict(sampling="uniform"), "'random' or 'grid', got 'uniform'"),
         (dict(sampling="grid", n_patches=40), "gives 30 patches of 200"),
         (dict(overlap=False, n_patches=40), "at most 30 do"),

@@ -1,4 +1,4 @@
-"""Reading a corpus: order, parallel, bad files, the cache."""
+"""Reading a corpus: order, parallel reading, damaged files and the cache."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def windows_of(dataset):
     return np.stack([dataset[i][0] for i in range(len(dataset))])
 
 
-def test_the_order_and_descriptions_are_those_of_the_recordings(recordings):
+def test_windows_keep_the_order_and_descriptions_of_the_recordings(recordings):
     windows = read_corpus(recordings, read, SETTINGS, verbose=0)
     assert windows.description["subject"].tolist() == [3, 1, 2]
     assert set(windows.description["split"]) == {"train"}
@@ -44,11 +44,11 @@ def test_two_processes_read_the_same(recordings):
     assert one.description.equals(two.description)
 
 
-def test_a_bad_file_is_named(recordings):
+def test_a_damaged_file_is_named(recordings):
     recordings[1].file.write_text("")
     with pytest.raises(ValueError, match=r"s1\.txt cannot be used: it is empty .*on_error='warn'"):
         read_corpus(recordings, read, SETTINGS, verbose=0)
-    with pytest.warns(UserWarning, match=r"1 of 3 recordings were left out.*s1\.txt"):
+    with pytest.warns(UserWarning, match=r"1 of 3 recordings were skipped.*s1\.txt"):
         windows = read_corpus(recordings, read, SETTINGS, on_error="warn", verbose=0)
     assert windows.description["subject"].tolist() == [3, 2]
     with pytest.raises(ValueError, match="on_error must be 'raise' or 'warn', got 'skip'"):
@@ -63,10 +63,10 @@ def test_too_short_recordings_are_counted(recordings, tmp_path, caplog, cached):
         cache = tmp_path / "cache" if cached else None
         windows = read_corpus(recordings, read, SETTINGS, cache=cache)
         assert windows.description["subject"].tolist() == [3, 1]
-        assert "1 of 3 recordings hold no window and were left out." in caplog.text
+        assert "1 of 3 recordings are too short for a window and were skipped." in caplog.text
     for recording in recordings:
         recording.file.write_text("2 1")
-    with pytest.raises(ValueError, match="None of 3 recordings holds a window"):
+    with pytest.raises(ValueError, match="None of 3 recordings contains a window"):
         read_corpus(recordings, read, SETTINGS, verbose=0)
 
 
@@ -79,7 +79,7 @@ def test_the_cache_is_read_instead_of_the_files(recordings, tmp_path):
         )
         np.testing.assert_allclose(windows_of(cached), windows_of(direct), rtol=1e-6)
         assert cached.description.equals(direct.description)
-        assert not cached.datasets[0].raw.preload  # lazily
+        assert not cached.datasets[0].raw.preload  # signals are read when indexed
     assert sorted(log.read_text().split()) == ["s1.txt", "s2.txt", "s3.txt"]
 
 
@@ -114,7 +114,7 @@ def test_the_cache_notices_changed_annotations(tmp_path, file, beside):
     assert len(log.read_text().split()) == 2
 
 
-def test_lost_signals_are_made_again(recordings, tmp_path):
+def test_deleted_signals_are_prepared_again(recordings, tmp_path):
     cache = tmp_path / "cache"
     read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
     for file in cache.glob("s1-*.fif"):
@@ -122,7 +122,7 @@ def test_lost_signals_are_made_again(recordings, tmp_path):
     assert len(read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)) == 12
 
 
-def test_an_interrupted_entry_is_made_again(recordings, tmp_path):
+def test_an_incomplete_entry_is_prepared_again(recordings, tmp_path):
     cache = tmp_path / "cache"
     read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
     (entry,) = cache.glob("s1-*.json")
@@ -130,25 +130,25 @@ def test_an_interrupted_entry_is_made_again(recordings, tmp_path):
     assert len(read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)) == 12
 
 
-def test_a_cache_made_with_other_settings_is_refused(recordings, tmp_path):
+def test_a_cache_with_other_settings_raises(recordings, tmp_path):
     cache = tmp_path / "cache"
     read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
     with pytest.raises(ValueError, match=r"other settings: sfreq is 200\.0, was 100\.0"):
         read_corpus(recordings, read, SETTINGS | {"sfreq": 200.0}, cache=cache, verbose=0)
-    with pytest.raises(ValueError, match="mains is 50, was not there"):
+    with pytest.raises(ValueError, match="mains is 50, was not set"):
         read_corpus(recordings, read, SETTINGS | {"mains": 50}, cache=cache, verbose=0)
     (cache / "settings.json").write_text("[1")
     with pytest.raises(ValueError, match=r"settings\.json is damaged"):
         WindowCache.open(cache, SETTINGS)
 
 
-def test_a_folder_with_other_things_is_no_cache(recordings, tmp_path):
+def test_a_folder_with_other_files_is_not_a_cache(recordings, tmp_path):
     (tmp_path / "thesis.txt").write_text("do not touch")
-    with pytest.raises(ValueError, match="is not empty and no cache"):
+    with pytest.raises(ValueError, match="is not empty and not a cache"):
         read_corpus(recordings, read, SETTINGS, cache=tmp_path, verbose=0)
 
 
-def test_the_cache_holds_no_pickle(recordings, tmp_path):
+def test_the_cache_contains_no_pickle(recordings, tmp_path):
     cache = tmp_path / "cache"
     read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
     assert {file.suffix for file in cache.iterdir()} == {".fif", ".json"}

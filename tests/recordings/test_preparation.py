@@ -1,4 +1,4 @@
-"""Filters, channels and windows, on signals whose content is known."""
+"""Filters, channels and windows, tested on signals with known content."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def recording(signals, sfreq=250.0, names=None):
 
 
 def amplitude(signal, frequency, sfreq):
-    """Of a sine of that frequency, away from the edges."""
+    """Amplitude of a sine of this frequency, without five seconds at each end."""
     signal = signal[5 * int(sfreq) : -5 * int(sfreq)]
     t = np.arange(len(signal)) / sfreq
     return 2 * np.abs(np.mean(signal * np.exp(-2j * np.pi * frequency * t)))
 
 
 @pytest.mark.parametrize("sfreq", [128.0, 200.0, 256.0, 500.0])
-def test_what_passes_and_what_does_not(sfreq):
+def test_the_pass_band_and_the_notch(sfreq):
     t = np.arange(int(60 * sfreq)) / sfreq
     sines = {f: np.sin(2 * np.pi * f * t) for f in (0.05, 1.0, 10.0, 30.0, 50.0, 60.0)}
     raw = filter_and_resample(recording(np.stack(list(sines.values())), sfreq), mains=60.0)
@@ -40,20 +40,20 @@ def test_what_passes_and_what_does_not(sfreq):
     assert kept[0.05] < 0.1
 
 
-def test_above_the_band_nothing_passes():
+def test_frequencies_above_the_band_are_removed():
     t = np.arange(60 * 500) / 500
     raw = filter_and_resample(recording(np.sin(2 * np.pi * 96 * t), 500.0))
     assert amplitude(raw.get_data()[0], 96.0, 200.0) < 0.01
 
 
-def test_nan_is_named():
+def test_a_channel_with_nan_is_named():
     signals = np.zeros((2, 1000))
     signals[1, 10] = np.nan
-    with pytest.raises(ValueError, match="channel C4 holds NaN"):
+    with pytest.raises(ValueError, match="channel C4 contains NaN"):
         filter_and_resample(recording(signals, names=["C3", "C4"]))
 
 
-def test_channels_come_in_the_order_asked_for():
+def test_channels_have_the_requested_order():
     raw = recording(
         np.arange(3)[:, None] * np.ones((3, 500)), names=["EEG CZ-REF", "X", "EEG C3-LE"]
     )
@@ -62,11 +62,11 @@ def test_channels_come_in_the_order_asked_for():
     assert raw.get_data()[:, 0].tolist() == [2, 0]
 
 
-def test_missing_and_doubled_channels_are_named():
+def test_missing_and_duplicate_channels_are_named():
     raw = recording(np.zeros((2, 500)), names=["C3-M1", "C3-M2"])
-    with pytest.raises(ValueError, match="channels C4, Pz missing; it has C3-M1, C3-M2"):
+    with pytest.raises(ValueError, match="channels C4, Pz missing; the recording has C3-M1, C3-M2"):
         pick_electrodes(raw, ["C3", "C4", "Pz"], lambda name: name.split("-")[0])
-    with pytest.raises(ValueError, match="several channels are of one electrode: C3-M1, C3-M2"):
+    with pytest.raises(ValueError, match="several channels belong to one electrode: C3-M1, C3-M2"):
         pick_electrodes(raw, ["C3"], lambda name: name.split("-")[0])
 
 
@@ -74,7 +74,7 @@ def test_there_are_nineteen_common_channels():
     assert len(set(COMMON_CHANNELS)) == 19
 
 
-def test_fixed_windows_drop_the_rest():
+def test_fixed_windows_drop_an_incomplete_window():
     raw = recording(np.arange(1000.0), 100.0)
     windows = fixed_windows(raw, 3.0, target=lambda start, stop: (start + stop).astype(int))
     assert windows.metadata["i_start_in_trial"].tolist() == [0, 300, 600]
@@ -95,8 +95,8 @@ def test_event_windows_follow_the_annotations():
         )
     )
     windows = event_windows(raw, {"W": 0, "R": 1}, 4.0)
-    # Seven in thirty seconds, two in nine, one in what is left of the recording; one second of
-    # W is too short and "?" is nobody's.
+    # Seven windows in 30 s of W, two in 9 s of R, one in the last 5 s of W. One second of W is too
+    # short, and "?" is not in the mapping.
     assert windows.metadata["target"].tolist() == [0] * 7 + [1] * 2 + [0]
     assert windows.metadata["i_start_in_trial"].tolist()[-3:] == [3000, 3400, 9500]
     assert event_windows(raw, {"N3": 0}, 4.0) is None

@@ -1,4 +1,4 @@
-"""Divisions of subjects: complete, reproducible, of the stated sizes."""
+"""Splits of subjects: complete, reproducible, and of the given sizes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from braindecode_pars.recordings.splits import split_subjects
 SHARES = {"train": 0.6, "valid": 0.2, "test": 0.2}
 
 
-def test_sizes_of_the_papers_division():
+def test_sizes_of_the_splits_in_the_paper():
     splits = split_subjects((f"tr{i}" for i in range(994)), SHARES)
     assert Counter(splits.values()) == {"train": 596, "valid": 199, "test": 199}
 
 
-def test_neither_order_nor_repetition_matters():
-    people = [f"s{i}" for i in range(20)]
-    once = split_subjects(people, SHARES, seed=4)
-    assert split_subjects([*reversed(people), *people], SHARES, seed=4) == once
-    assert set(once) == set(people)
+def test_order_and_repetition_of_subjects_do_not_matter():
+    subjects = [f"s{i}" for i in range(20)]
+    once = split_subjects(subjects, SHARES, seed=4)
+    assert split_subjects([*reversed(subjects), *subjects], SHARES, seed=4) == once
+    assert set(once) == set(subjects)
 
 
-def test_the_seed_matters():
+def test_another_seed_gives_another_split():
     assert split_subjects(range(50), SHARES, 0) != split_subjects(range(50), SHARES, 1)
 
 

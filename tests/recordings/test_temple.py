@@ -1,4 +1,4 @@
-"""Names of files and channels of Temple University, and who may be in which split."""
+"""Temple University corpora: names of files and channels, preparation and splits."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ def test_electrodes_of_channel_names(channel, electrode):
 @pytest.mark.parametrize("sfreq", [200, 250, 256, 400])
 @pytest.mark.parametrize("reference", ["REF", "LE"])
 def test_preparation(tmp_path, sfreq, reference):
-    """All rates become 200 Hz; 10 Hz stays as it was, in volts, and the mains goes."""
+    """Every rate becomes 200 Hz; 10 Hz keeps its amplitude in volts, and 60 Hz is removed."""
     file = write_recording(tmp_path / "a.edf", sfreq=sfreq, reference=reference)
     raw = temple.prepare(file, [*COMMON_CHANNELS, "A2"])
     assert raw.ch_names == [*COMMON_CHANNELS, "A2"]
     assert set(raw.get_channel_types()) == {"eeg"}
     assert raw.info["sfreq"] == 200
     assert raw.n_times == 62 * 200
-    middle = raw.get_data()[:, 11 * 200 : 51 * 200]  # away from the filters' ends
+    middle = raw.get_data()[:, 11 * 200 : 51 * 200]  # without edge effects of the filters
     spectrum = 2 * np.abs(np.fft.rfft(middle)) / middle.shape[1]
     hertz = np.fft.rfftfreq(middle.shape[1], 1 / 200)
     levels = [1e-6 * level(name.upper()) for name in raw.ch_names]
     np.testing.assert_allclose(spectrum[:, hertz == 10].ravel(), levels, rtol=0.01)
-    assert spectrum[:, hertz == 60].max() < 3e-7  # of 30 microvolts
+    assert spectrum[:, hertz == 60].max() < 3e-7  # 30 microvolts before the notch
 
 
-def test_newer_electrode_names_count(tmp_path):
+def test_newer_electrode_names_are_accepted(tmp_path):
     names = {"T3": "T7", "T4": "T8", "T5": "P7", "T6": "P8"}
     file = write_recording(tmp_path / "a.edf", names=names, seconds=20)
     raw = temple.prepare(file, ["T6", "T3"])
@@ -59,7 +59,7 @@ def test_newer_electrode_names_count(tmp_path):
     np.testing.assert_allclose(amplitude, [1e-6 * level("T6"), 1e-6 * level("T3")], rtol=0.01)
 
 
-def test_an_electrode_under_two_names_is_refused(tmp_path):
+def test_an_electrode_with_two_channels_raises(tmp_path):
     file = write_recording(tmp_path / "a.edf", names={"T4": "T7"}, seconds=5)
     with pytest.raises(ValueError, match=r"one electrode: EEG T3-REF, EEG T7-REF"):
         temple.prepare(file, ["T3"])
@@ -68,21 +68,21 @@ def test_an_electrode_under_two_names_is_refused(tmp_path):
         temple.prepare(file, ["T3"])
 
 
-def test_subjects_below_a_folder_whatever_the_layout(tmp_path):
+def test_subjects_are_found_in_any_layout(tmp_path):
     for name in (
         "edf/train/normal/01_tcp_ar/aaaaaaaa_s001_t000.edf",
         "edf/dev/aaaaaaab/s001_2003/02_tcp_le/aaaaaaab_s001_t003.edf",
         "aaaaaaac_s001_t000.edf",
-        "._aaaaaaad_s001_t000.edf",  # what some file systems put beside a file
+        "._aaaaaaad_s001_t000.edf",  # a hidden file of macOS
         "aaaaaaae_s001_t000.csv",
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     assert temple.subjects_in(tmp_path) == {"aaaaaaaa", "aaaaaaab", "aaaaaaac"}
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileNotFoundError, match="empty holds no recording"):
+    with pytest.raises(FileNotFoundError, match="empty contains no recording"):
         temple.subjects_in(tmp_path / "empty")
-    with pytest.raises(FileNotFoundError, match="absent is not there"):
+    with pytest.raises(FileNotFoundError, match="absent does not exist"):
         temple.subjects_in(tmp_path / "absent")
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints: all that is drawn from, the last two, whole or not at all."""
+"""Checkpoints: complete state, damaged files, and the number of files that are kept."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def store(tmp_path_factory):
     return make_store(tmp_path_factory.mktemp("checkpoints") / "store")
 
 
-def begun(store, out, monkeypatch, epochs=2, **changes):
-    """A run that was interrupted after some epochs; returns its checkpoints, oldest first."""
+def interrupted_run(store, out, monkeypatch, epochs=2, **changes):
+    """Interrupt a run after some epochs, and return its checkpoints, oldest first."""
     with monkeypatch.context() as patched:
 
         def interrupt(net, *args, **kwargs):
@@ -37,8 +37,8 @@ def begun(store, out, monkeypatch, epochs=2, **changes):
     return sorted((out / "checkpoints").iterdir())
 
 
-def test_a_file_holds_weights_moments_and_random_states(store, tmp_path, monkeypatch):
-    older, newer = begun(store, tmp_path / "run", monkeypatch, epochs=3)
+def test_a_checkpoint_has_weights_moments_and_random_states(store, tmp_path, monkeypatch):
+    older, newer = interrupted_run(store, tmp_path / "run", monkeypatch, epochs=3)
     assert [older.name, newer.name] == ["step-00000006.safetensors", "step-00000009.safetensors"]
     with safe_open(newer, "pt") as file:
         rest = json.loads(file.metadata()["run"])
@@ -53,17 +53,17 @@ def test_a_file_holds_weights_moments_and_random_states(store, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("task", ["mae", "mp3", "droppos", "joint"])
-def test_every_task_is_resumed_to_the_bit(task, store, tmp_path, monkeypatch):
-    begun(store, tmp_path / "run", monkeypatch, task=task, epochs=1)
+def test_a_resumed_run_of_every_task_is_bit_identical(task, store, tmp_path, monkeypatch):
+    interrupted_run(store, tmp_path / "run", monkeypatch, task=task, epochs=1)
     found = last_checkpoint(run(store, tmp_path / "run", resume=True, task=task))
     whole = run(store, tmp_path / "whole", task=task)
     for name, tensor in last_checkpoint(whole).items():
         assert torch.equal(found[name], tensor), name
 
 
-def test_random_draws_of_others_go_on_as_well(store, tmp_path, monkeypatch):
+def test_all_global_random_generators_are_restored(store, tmp_path, monkeypatch):
     def run_from(seed, out, *, interrupt_at=None, resume=False):
-        """What a callback draws in each step."""
+        """Run with a callback that draws in each step, and return the draws."""
         drawn = []
 
         def draw(net, *args, **kwargs):
@@ -85,11 +85,13 @@ def test_random_draws_of_others_go_on_as_well(store, tmp_path, monkeypatch):
     assert run_from(2, tmp_path / "run", resume=True) == whole[9:]
 
 
-def test_a_damaged_checkpoint_is_passed_over_with_a_warning(store, tmp_path, monkeypatch):
+def test_a_damaged_checkpoint_is_skipped_with_a_warning(store, tmp_path, monkeypatch):
     out = tmp_path / "run"
-    older, newer = begun(store, out, monkeypatch, epochs=3)
+    older, newer = interrupted_run(store, out, monkeypatch, epochs=3)
     os.truncate(newer, newer.stat().st_size - 100)
-    with pytest.warns(UserWarning, match=r"step-00000009.* is damaged .*from step-00000006"):
+    with pytest.warns(
+        UserWarning, match=r"step-00000009.* is damaged .*Resuming from step-00000006"
+    ):
         found = last_checkpoint(run(store, out, resume=True))
     whole = run(store, tmp_path / "whole")
     for name, tensor in last_checkpoint(whole).items():
@@ -97,15 +99,15 @@ def test_a_damaged_checkpoint_is_passed_over_with_a_warning(store, tmp_path, mon
     assert older not in (out / "checkpoints").iterdir()
 
 
-def test_where_no_checkpoint_is_whole_nothing_is_begun(store, tmp_path, monkeypatch):
-    for file in begun(store, tmp_path / "run", monkeypatch):
+def test_resume_raises_if_all_checkpoints_are_damaged(store, tmp_path, monkeypatch):
+    for file in interrupted_run(store, tmp_path / "run", monkeypatch):
         file.write_bytes(b"")
-    with pytest.raises(ValueError, match=r"No checkpoint is whole: .*step-00000003"):
+    with pytest.raises(ValueError, match=r"All checkpoints are damaged: .*step-00000003"):
         run(store, tmp_path / "run", resume=True)
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         (
             {"embed_dim": 32},
@@ -114,16 +116,16 @@ def test_where_no_checkpoint_is_whole_nothing_is_begun(store, tmp_path, monkeypa
         ({"task": "mae"}, r"another task or size: .*; \d+ missing \(such as .*; \d+ unexpected"),
     ],
 )
-def test_a_checkpoint_of_another_task_or_size(store, tmp_path, monkeypatch, changes, told):
-    begun(store, tmp_path / "run", monkeypatch)
-    foreign = begun(store, tmp_path / "foreign", monkeypatch, epochs=3, **changes)[-1]
+def test_a_checkpoint_of_another_task_or_size(store, tmp_path, monkeypatch, changes, message):
+    interrupted_run(store, tmp_path / "run", monkeypatch)
+    foreign = interrupted_run(store, tmp_path / "foreign", monkeypatch, epochs=3, **changes)[-1]
     foreign.rename(tmp_path / "run/checkpoints" / foreign.name)
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         run(store, tmp_path / "run", resume=True)
 
 
-def test_weights_that_are_not_finite_are_not_kept(store, tmp_path, monkeypatch):
-    """A gradient that overflows in the last step of an epoch leaves its loss finite."""
+def test_weights_that_are_not_finite_are_not_written(store, tmp_path, monkeypatch):
+    """If weights overflow in the last step of an epoch, the loss of that epoch is still finite."""
     step, steps = RunNet._step_optimizer, itertools.count(1)
 
     def overflow(net, *args):
@@ -131,16 +133,16 @@ def test_weights_that_are_not_finite_are_not_kept(store, tmp_path, monkeypatch):
         if next(steps) == 3:
             torch.nn.init.constant_(net.task_.mask_token, torch.inf)
 
-    older, newer = begun(store, tmp_path / "run", monkeypatch)
+    older, newer = interrupted_run(store, tmp_path / "run", monkeypatch)
     monkeypatch.setattr(RunNet, "_step_optimizer", overflow)
     with pytest.raises(ValueError, match=r"module\.mask_token holds numbers that are not finite"):
         run(store, tmp_path / "run", resume=True)
     assert sorted((tmp_path / "run/checkpoints").glob("step-*")) == [older, newer]
 
 
-def test_what_was_read_is_not_tied_to_the_file(store, tmp_path, monkeypatch):
-    """Or the file could not be removed, on Windows, as long as the run goes on."""
-    *_, newest = begun(store, tmp_path / "run", monkeypatch)
+def test_tensors_are_copied_from_the_file(store, tmp_path, monkeypatch):
+    """Windows cannot remove a file that is mapped into memory."""
+    *_, newest = interrupted_run(store, tmp_path / "run", monkeypatch)
     checkpoint = Checkpoint.read(newest)
     before = {name: tensor.clone() for name, tensor in checkpoint.tensors.items()}
     content = bytearray(newest.read_bytes())

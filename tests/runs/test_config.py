@@ -1,4 +1,4 @@
-"""Settings of a run: the paper's by default, from a file, checked one by one."""
+"""Settings of a run: defaults, files and checks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from braindecode_pars import paper
 from braindecode_pars.runs import RunConfig
 
 
-def test_the_defaults_are_the_paper_s():
+def test_defaults_are_the_settings_of_the_paper():
     config = RunConfig()
     for name, value in paper.ENCODER.items():
         assert getattr(config, name) == value
@@ -21,7 +21,7 @@ def test_the_defaults_are_the_paper_s():
 
 
 @pytest.mark.parametrize("suffix", ["toml", "json"])
-def test_what_is_given_beats_the_file_and_the_file_the_defaults(tmp_path, suffix):
+def test_arguments_override_the_file_and_the_file_the_defaults(tmp_path, suffix):
     file = tmp_path / f"config.{suffix}"
     content = {
         "lr": 0.01,
@@ -42,22 +42,22 @@ def test_what_is_given_beats_the_file_and_the_file_the_defaults(tmp_path, suffix
     assert config.task_params == {"n_patches": 10, "overlap": False}
 
 
-def test_files_that_are_no_configuration_are_explained(tmp_path):
-    for name, content, told in [
-        ("a.toml", "learning_rate = 1\nlr = 1", "sets 'learning_rate', which .* it has task, "),
-        ("b.json", "{", "b.json is damaged or no json file"),
-        ("c.toml", "lr: 1", "c.toml is damaged or no toml file"),
-        ("d.json", "[1]", "holds a list, not keys and values"),
+def test_invalid_configuration_files(tmp_path):
+    for name, content, message in [
+        ("a.toml", "learning_rate = 1\nlr = 1", "settings 'learning_rate'; known are task, "),
+        ("b.json", "{", "b.json is damaged or not a json file"),
+        ("c.toml", "lr: 1", "c.toml is damaged or not a toml file"),
+        ("d.json", "[1]", "must have keys and values, got a list"),
         ("e.yaml", "lr: 1", r"a .toml or .json file, got .*e.yaml"),
     ]:
         file = tmp_path / name
         file.write_text(content)
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             RunConfig.from_file(file)
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "message"),
     [
         ("task", "parts", r"task must be one of 'droppos', .*, got 'parts'"),
         ("task_params", [1], r"task_params must be a dict of arguments, got \[1\]"),
@@ -89,12 +89,12 @@ def test_files_that_are_no_configuration_are_explained(tmp_path):
         ("num_workers", -1, "num_workers must be an integer of at least 0, or None, got -1"),
     ],
 )
-def test_values_that_no_run_could_have_are_refused(name, value, told):
-    with pytest.raises((ValueError, TypeError), match=told):
+def test_invalid_settings(name, value, message):
+    with pytest.raises((ValueError, TypeError), match=message):
         RunConfig(**{name: value})
 
 
-def test_numbers_of_numpy_and_the_order_of_people_do_not_matter():
+def test_numpy_numbers_and_the_order_of_subjects_do_not_matter():
     numpy = RunConfig(lr=np.float32(0.5), batch_size=np.int64(16), exclude_subjects=["b", "a", "b"])
     assert numpy == RunConfig(lr=0.5, batch_size=16, exclude_subjects=("a", "b"))
     assert type(numpy.lr) is float

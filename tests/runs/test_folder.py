@@ -1,4 +1,4 @@
-"""What a run's folder takes: the run itself once more, and nothing else."""
+"""The folder of a run accepts only that run."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ def test_a_run_is_not_mixed_with_another(store, tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             run(store, tmp_path / "run")
     out = tmp_path / "run"
-    with pytest.raises(ValueError, match="holds a run already: resume it, or name another"):
+    with pytest.raises(ValueError, match="already has a run: resume it, or name another"):
         run(store, out)
-    told = (
-        r"another configuration: task_params.n_patches is 5, was not there; epochs is 6, was 5; "
-        r"lr is 0.0001, was 0.001. Put this back"
+    message = (
+        r"another configuration: task_params.n_patches is 5, was not set; epochs is 6, was 5; "
+        r"lr is 0.0001, was 0.001. Use the same configuration"
     )
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         run(store, out, resume=True, lr=1e-4, epochs=6, task_params={"n_patches": 5})
     other = make_store(tmp_path / "other", seed=1)
-    with pytest.raises(ValueError, match=f"the store has the checksum {other.checksum}, was"):
+    with pytest.raises(ValueError, match=f"other recordings: its checksum is {other.checksum}, "):
         run(other, out, resume=True)
-    with pytest.raises(ValueError, match="holds no run to resume"):
+    with pytest.raises(ValueError, match="has no run to resume"):
         run(store, tmp_path / "nothing", resume=True)
     run(store, out, resume=True)
-    with pytest.raises(ValueError, match="holds a run already"):
+    with pytest.raises(ValueError, match="already has a run"):
         run(store, out)
 
 
-def test_without_a_checkpoint_there_is_nothing_to_mix(store, tmp_path, monkeypatch):
+def test_a_run_without_checkpoints_is_replaced(store, tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         interrupt(patched, step=1)
         with pytest.raises(KeyboardInterrupt):
@@ -48,39 +48,39 @@ def test_without_a_checkpoint_there_is_nothing_to_mix(store, tmp_path, monkeypat
     assert len(json.loads((tmp_path / "run/run.json").read_text())["sessions"]) == 1
 
 
-def test_folders_of_something_else_are_left_alone(store, tmp_path):
-    for name, told in [
-        ("classifier.json", "holds a saved PARSClassifier"),
-        ("encoder.safetensors", "holds another encoder"),
+def test_folders_of_models_are_not_overwritten(store, tmp_path):
+    for name, message in [
+        ("classifier.json", "contains a saved PARSClassifier"),
+        ("encoder.safetensors", "has another encoder"),
     ]:
         folder = tmp_path / name
         folder.mkdir()
         (folder / name).write_text("{}")
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             run(store, folder)
         assert [file.name for file in folder.iterdir()] == [name]
         with pytest.raises(ValueError, match="is a file; name a folder"):
             run(store, folder / name)
 
 
-def test_one_run_at_a_time_writes_in_a_folder(store, tmp_path):
+def test_only_one_run_at_a_time_writes_to_a_folder(store, tmp_path):
     folder = RunFolder(tmp_path / "run")
-    with folder.held(), pytest.raises(BlockingIOError, match="is being written by another run"):
+    with folder.exclusive(), pytest.raises(BlockingIOError, match="Another run is writing to"):
         run(store, tmp_path / "run")
     assert [file.name for file in (tmp_path / "run").iterdir()] == [".lock"]
     run(store, tmp_path / "run", epochs=1)
 
 
-def test_a_folder_with_something_else_in_it_is_left_alone(store, tmp_path):
+def test_folders_with_other_files_are_not_used(store, tmp_path):
     (tmp_path / "thesis.tex").touch()
-    with pytest.raises(ValueError, match="is not empty and holds no run"):
+    with pytest.raises(ValueError, match="is not empty and has no run"):
         run(store, tmp_path)
-    with pytest.raises(ValueError, match="is not empty and holds no run"):
+    with pytest.raises(ValueError, match="is not empty and has no run"):
         run(store, store.path)
 
 
 @pytest.mark.parametrize("content", ["{}", '{"configuration": 3}', '{"sessions": []}'])
-def test_a_damaged_description_is_named(store, tmp_path, monkeypatch, content):
+def test_a_damaged_run_json_is_named(store, tmp_path, monkeypatch, content):
     interrupt(monkeypatch, step=4)
     with pytest.raises(KeyboardInterrupt):
         run(store, tmp_path / "run")

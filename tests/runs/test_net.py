@@ -1,4 +1,4 @@
-"""Processes that share a run, micro-batches, and what happens when one of them is killed."""
+"""Runs in several processes, with micro-batches, and with a process that is killed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 from support.small_runs import (
-    import_ahead,
+    import_in_advance,
     last_checkpoint,
     make_store,
     run,
-    share_a_run,
     small_config,
+    start_processes,
 )
 
-import_ahead()
+import_in_advance()
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def store(tmp_path):
 
 
 def run_on_two(store, out, **changes):
-    processes = share_a_run(store, out, small_config(**changes), 2)
+    processes = start_processes(store, out, small_config(**changes), 2)
     for process in processes:
         process.join(60)
     assert [process.exitcode for process in processes] == [0, 0]
@@ -38,7 +38,10 @@ def run_on_two(store, out, **changes):
 
 
 def assert_same_run(one, other):
-    """To rounding, of which the biases of keys are made: softmax takes no notice of them."""
+    """Compare up to rounding, without the biases of keys.
+
+    Softmax removes these biases, so their gradients and values are rounding errors only.
+    """
     a, b = map(last_checkpoint, (one, other))
     for name, tensor in a.items():
         if name.startswith("module.") and not name.endswith("key.bias"):
@@ -47,8 +50,8 @@ def assert_same_run(one, other):
     pd.testing.assert_series_equal(*losses, rtol=1e-5)
 
 
-def test_two_processes_are_one_with_the_doubled_batch(store, tmp_path):
-    """A task without random draws: four examples here and four there, or eight in one go."""
+def test_two_processes_equal_one_with_the_doubled_batch(store, tmp_path):
+    """A task without random draws gives the same result with 4 + 4 examples as with 8."""
     two = run_on_two(store, tmp_path / "two", task="smallest")
     assert_same_run(two, run(store, tmp_path / "one", task="smallest"))
     processes = [tmp_path / f"two-{number}.safetensors" for number in range(2)]
@@ -77,15 +80,15 @@ def test_micro_batches_add_up_to_the_batch(store, tmp_path):
 
 def test_when_a_process_is_killed_the_other_ends_with_an_error(store, tmp_path):
     out = tmp_path / "run"
-    survivor, killed = share_a_run(store, out, small_config(epochs=100_000), 2)
+    survivor, killed = start_processes(store, out, small_config(epochs=100_000), 2)
     while not any(out.glob("checkpoints/step-*")):
         assert survivor.is_alive()
         time.sleep(0.05)
     os.kill(killed.pid, signal.SIGKILL)
     survivor.join(60)
     assert survivor.exitcode == 1
-    told = (tmp_path / "run-0.txt").read_text()
-    assert "ConnectionError: Another process of this run has ended." in told
-    assert f"{out} keeps what was learned up to the last checkpoint; resume" in told
+    message = (tmp_path / "run-0.txt").read_text()
+    assert "ConnectionError: Another process of this run has ended." in message
+    assert f"The last checkpoint is in {out}; resume the run from there." in message
     assert "module.mask_token" in last_checkpoint(out)
     killed.join()

@@ -1,4 +1,4 @@
-"""The curves for TensorBoard; the table is tested with the run."""
+"""The curves for TensorBoard; test_run.py tests metrics.csv."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from braindecode_pars.runs import pretrain
 from braindecode_pars.runs._records import TensorBoardCurves
 
 
-def test_curves_go_over_steps_and_a_resumed_run_repeats_none(tmp_path, monkeypatch):
+def test_curves_of_a_resumed_run_have_each_step_once(tmp_path, monkeypatch):
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     store, out = make_store(tmp_path / "store"), tmp_path / "run"
     with monkeypatch.context() as patched:
-
-        def die_after_the_curves(*args, **kwargs):
+        # The curves of the first epoch are written, but its checkpoint is not.
+        def interrupt(*args, **kwargs):
             raise KeyboardInterrupt
 
-        patched.setattr("braindecode_pars.runs._records.Checkpoint.write", die_after_the_curves)
+        patched.setattr("braindecode_pars.runs._records.Checkpoint.write", interrupt)
         with pytest.raises(KeyboardInterrupt):
             pretrain(store, out, small_config(), verbose=0)
     pretrain(store, out, small_config(), resume=True, verbose=0)

@@ -1,4 +1,4 @@
-"""Real kills at several moments: what is resumed ends as what was never interrupted."""
+"""A run that is killed at several moments and resumed ends like an uninterrupted run."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import pandas as pd
 import pytest
 import torch
 from support.small_runs import (
-    import_ahead,
+    import_in_advance,
     last_checkpoint,
     make_store,
-    run_and_die,
+    run_until_killed,
     small_config,
-    started,
+    start_process,
 )
 
 from braindecode_pars.runs import pretrain
 from braindecode_pars.runs._checkpoint import Checkpoint
 
-import_ahead()
+import_in_advance()
 
 
 @pytest.fixture
 def one_thread():
-    """As in the processes that are killed: the order of sums depends on the number of threads."""
+    """Use one thread, as in the child processes: rounding depends on the number of threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -32,21 +32,21 @@ def one_thread():
 
 
 @pytest.mark.usefixtures("one_thread")
-def test_a_run_killed_again_and_again_ends_with_the_same_bits(tmp_path):
+def test_a_run_killed_repeatedly_ends_bit_identical(tmp_path):
     store = make_store(tmp_path / "store").path
     config = small_config(batch_size=8, micro_batch_size=4, drop_prob=0.1)
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     for moment, nth in [
-        ("in a step", 4),  # of the first epoch: nothing to resume from
+        ("in a step", 4),  # in the first epoch, before any checkpoint
         ("before the rename", 1),
         ("between steps", 5),
         ("half a checkpoint", 1),
         ("after the rename", 1),
         ("in a step", 5),
-        ("after the rename", 3),  # which was the last checkpoint; the encoder is still to come
-        ("after the rename", 1),  # of the encoder's weights; what describes it is still to come
+        ("after the rename", 3),  # the last checkpoint exists, the encoder does not
+        ("after the rename", 1),  # the encoder's weights exist, its description does not
     ]:
-        process = started(run_and_die, store, killed, config, moment, nth)
+        process = start_process(run_until_killed, store, killed, config, moment, nth)
         process.join(60)
         assert process.exitcode == -signal.SIGKILL, moment
         for file in killed.glob("checkpoints/step-*"):
@@ -66,7 +66,7 @@ def test_a_run_killed_again_and_again_ends_with_the_same_bits(tmp_path):
     columns = ["epoch", "step", "train_loss", "train_loss_relative", "lr"]
     tables = [pd.read_csv(out / "metrics.csv")[columns] for out in (killed, whole)]
     pd.testing.assert_frame_equal(*tables, check_exact=True)
-    # A kill between writing one and removing the one before the last two leaves three.
+    # A kill before the oldest checkpoint is removed leaves three, so the last two are compared.
     files = [
         sorted(file.name for file in (out / "checkpoints").iterdir())[-2:]
         for out in (killed, whole)

@@ -1,4 +1,4 @@
-"""A whole run: what it writes, what it refuses, how it ends early."""
+"""Whole runs: their files, their errors, and early ends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def same_encoder(one, other):
     return one == other
 
 
-def test_it_writes_an_encoder_and_how_it_came_about(store, tmp_path, nights, caplog, capsys):
+def test_a_run_writes_encoder_description_and_metrics(store, tmp_path, nights, caplog, capsys):
     caplog.set_level("INFO")
     out = pretrain(store.path, tmp_path / "run", small_config(task_params={"n_patches": 5}))
     described = json.loads((out / "run.json").read_text())
@@ -50,11 +50,11 @@ def test_it_writes_an_encoder_and_how_it_came_about(store, tmp_path, nights, cap
     assert np.allclose(24 / table["seconds"], table["windows_per_second"])
 
     card = load_encoder(out).card
-    assert card.subjects == ["person-0", "person-1", "person-3"]  # the third is too short
+    assert card.subjects == ["subject-0", "subject-1", "subject-3"]  # the third is too short
     assert (card.sfreq, card.task, card.epochs, card.n_windows) == (100, "pars", 5, 12)
     assert card.loss_relative == table["train_loss_relative"].iloc[-1]
 
-    assert "4 recordings of 4 people, 0.0 hours, 10 signals at 100 Hz; 1 too short" in caplog.text
+    assert "4 recordings of 4 subjects, 0.0 hours, 10 signals at 100 Hz; 1 skipped" in caplog.text
     assert "PARS with 4,193 parameters in float32 on 1 cpu process\n" in caplog.text
     assert "5 epochs, of 3 steps of 8 windows; a pass over the data is 12 windows" in caplog.text
     assert "Training loss relative to chance: " in caplog.text
@@ -65,7 +65,7 @@ def test_it_writes_an_encoder_and_how_it_came_about(store, tmp_path, nights, cap
     assert classifier.fit(nights).encoder_card_.task == "pars"
 
 
-def test_silence_and_the_same_bits_again(store, tmp_path, capsys):
+def test_runs_with_the_same_seed_are_bit_identical_and_silent(store, tmp_path, capsys):
     one, other, seeded = (
         run(store, tmp_path / str(i), **changes)
         for i, changes in enumerate([{}, {"num_workers": 1}, {"seed": 1}])
@@ -76,12 +76,12 @@ def test_silence_and_the_same_bits_again(store, tmp_path, capsys):
     assert printed.out + printed.err == ""
 
 
-def test_an_epoch_is_a_pass_unless_it_is_stated(store, tmp_path):
+def test_an_epoch_is_one_pass_by_default(store, tmp_path):
     out = run(store, tmp_path / "run", steps_per_epoch=None, epochs=2)
     assert pd.read_csv(out / "metrics.csv")["step"].tolist() == [2, 4]
 
 
-def test_people_who_are_excluded_are_not_seen(store, tmp_path, monkeypatch):
+def test_excluded_subjects_are_not_read(store, tmp_path, monkeypatch):
     seen = set()
     read = Steps.__getitem__
 
@@ -90,11 +90,11 @@ def test_people_who_are_excluded_are_not_seen(store, tmp_path, monkeypatch):
         return read(steps, step)
 
     monkeypatch.setattr(Steps, "__getitem__", reading)
-    out = run(store, tmp_path / "run", exclude_subjects=["person-0"])
-    assert seen == set(load_encoder(out).card.subjects) == {"person-1", "person-3"}
-    with pytest.raises(ValueError, match="person-9"):
-        run(store, tmp_path / "other", exclude_subjects=["person-9"])
-    with pytest.raises(ValueError, match=r"No recording of .* is left"):
+    out = run(store, tmp_path / "run", exclude_subjects=["subject-0"])
+    assert seen == set(load_encoder(out).card.subjects) == {"subject-1", "subject-3"}
+    with pytest.raises(ValueError, match="subject-9"):
+        run(store, tmp_path / "other", exclude_subjects=["subject-9"])
+    with pytest.raises(ValueError, match=r"No recording of .* remains"):
         run(store, tmp_path / "other", exclude_subjects=store.subjects)
     assert not (tmp_path / "other").exists()
 
@@ -109,9 +109,7 @@ def test_precision_and_compilation_reach_the_net(store, tmp_path, monkeypatch):
     assert not same_encoder(full, low)
 
 
-def test_ctrl_c_keeps_the_last_checkpoint_and_the_rest_follows(
-    store, tmp_path, monkeypatch, caplog, capsys
-):
+def test_a_run_resumes_after_ctrl_c(store, tmp_path, monkeypatch, caplog, capsys):
     caplog.set_level("INFO")
     whole = run(store, tmp_path / "whole")
     with monkeypatch.context() as patched:
@@ -128,10 +126,10 @@ def test_ctrl_c_keeps_the_last_checkpoint_and_the_rest_follows(
 
     again = pretrain(store, out, small_config(device="auto", num_workers=1), resume=True)
     assert again == out
-    assert "is finished already" in caplog.text
+    assert "is already finished" in caplog.text
 
 
-def test_a_killed_data_worker_ends_the_run_with_a_sentence(store, tmp_path, monkeypatch):
+def test_a_killed_data_worker_ends_the_run_with_advice(store, tmp_path, monkeypatch):
     killed, others = [], multiprocessing.active_children()
 
     def kill(net, *args, **kwargs):
@@ -147,9 +145,9 @@ def test_a_killed_data_worker_ends_the_run_with_a_sentence(store, tmp_path, monk
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
-        ({"window_seconds": 21}, "longest of 4 recordings only 2000"),
+        ({"window_seconds": 21}, "longest of 4 recordings has only 2000"),
         ({"patch_seconds": 4}, "shorter than one patch of 400 samples"),
         ({"micro_batch_size": 3}, "choose a micro_batch_size that divides 8"),
         ({"task_params": {"mask_ratio": 0.5}}, "PARS has no parameter 'mask_ratio'"),
@@ -157,22 +155,20 @@ def test_a_killed_data_worker_ends_the_run_with_a_sentence(store, tmp_path, monk
         ({"device": "cuda"}, "device='cuda' cannot be used here"),
     ],
 )
-def test_what_cannot_be_trained_is_refused_before_anything_is_written(
-    store, tmp_path, changes, told
-):
+def test_errors_are_raised_before_anything_is_written(store, tmp_path, changes, message):
     if changes.get("device") == "cuda" and torch.cuda.is_available():
         pytest.skip("there is a CUDA device")
-    with pytest.raises((ValueError, TypeError), match=told):
+    with pytest.raises((ValueError, TypeError), match=message):
         run(store, tmp_path / "run", **changes)
     assert not (tmp_path / "run").exists()
 
 
-def test_a_loss_that_is_no_number_ends_the_run(store, tmp_path):
+def test_a_loss_that_is_not_finite_ends_the_run(store, tmp_path):
     with pytest.raises(ValueError, match=r"training loss became .* lower the learning rate"):
         run(store, tmp_path / "run", lr=1e12, epochs=50)
 
 
-def test_too_little_memory_is_told_with_what_helps(store, tmp_path, monkeypatch):
+def test_the_message_for_too_little_memory(store, tmp_path, monkeypatch):
     def exhaust(*args, **kwargs):
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
@@ -182,7 +178,7 @@ def test_too_little_memory_is_told_with_what_helps(store, tmp_path, monkeypatch)
 
 
 def test_long_sequences_train_in_micro_batches(store, tmp_path):
-    """240 patches of 3 s; the sizes of network and batch do not matter here."""
+    """240 patches from windows of 3 s; the sizes of network and batch do not matter here."""
     out = run(
         store,
         tmp_path / "run",
@@ -196,7 +192,10 @@ def test_long_sequences_train_in_micro_batches(store, tmp_path):
 
 
 def kept_for_backward(method: str, config: RunConfig, task: PARS) -> float:
-    """Gigabytes that a decoder of the paper's size keeps at the paper's batch; none is computed."""
+    """Return the gigabytes that the paper's decoder stores for the backward pass of a batch.
+
+    Fake tensors have shapes but no memory, so nothing is computed.
+    """
     kept = {}
 
     def keep(tensor):
@@ -211,14 +210,14 @@ def kept_for_backward(method: str, config: RunConfig, task: PARS) -> float:
     return sum(tensor.untyped_storage().nbytes() for tensor in kept.values()) / 1e9
 
 
-def test_the_literal_decoder_would_not_train_them():
-    """At N = 240 the pairs of 192 masked patches alone are 77 GB: 512 x 192 x 192 x 1024 floats."""
+def test_the_literal_decoder_needs_too_much_memory_for_long_sequences():
+    """With 240 patches, the pairs alone are 512 x 192 x 192 x 1024 floats, which is 77 GB."""
     config, task = RunConfig(), PARS(6000, 200, n_patches=240, num_layers=1)
     assert kept_for_backward("literal", config, task) > 200
     assert kept_for_backward("factorized", config, task) < 10
 
 
-def test_memory_of_the_cpu_is_told_too(store, tmp_path, monkeypatch):
+def test_the_message_for_too_little_memory_on_the_cpu(store, tmp_path, monkeypatch):
     def exhaust(*args, **kwargs):
         raise RuntimeError("[enforce fail] . DefaultCPUAllocator: can't allocate memory: you tried")
 

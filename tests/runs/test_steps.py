@@ -1,4 +1,4 @@
-"""The data of a run: every window once a pass, a pure function of seed and step."""
+"""The data of a run: one visit per window in each pass, determined by seed and step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def store(tmp_path_factory):
 
 
 def passes(steps: Steps, n_passes: int) -> np.ndarray:
-    """Recordings of the examples of some passes, shape (n_passes, n_windows)."""
+    """Return the recordings of the examples of some passes, shape (n_passes, n_windows)."""
     n_steps = -(-n_passes * steps.n_windows // steps.batch_size)
     examples = np.concatenate([steps.recordings_of(step) for step in range(n_steps)])
     return examples[: n_passes * steps.n_windows].reshape(n_passes, steps.n_windows)
@@ -34,7 +34,7 @@ def test_a_pass_visits_each_recording_once_for_every_whole_window(store, batch_s
     assert not np.array_equal(orders, passes(Steps(store, 300, batch_size, seed=1), 4))
 
 
-def test_a_step_needs_nothing_but_its_number(store):
+def test_a_step_depends_only_on_its_number(store):
     forwards, backwards = Steps(store, 300, 8), Steps(store, 300, 8)
     found = {step: backwards[step] for step in (40, 7, 0, 41)}
     for step in (0, 7, 40, 41):
@@ -46,7 +46,7 @@ def test_a_step_needs_nothing_but_its_number(store):
     assert len({seed for _, seed in found.values()}) == 4
 
 
-def test_every_channel_and_every_start_has_its_turn(store):
+def test_every_channel_and_many_starts_are_drawn(store):
     steps = Steps(store, 300, 64)
     crops = {tuple(crop[:3].tolist()) for step in range(100) for crop in steps[step][0]}
     whole = {}
@@ -60,7 +60,7 @@ def test_every_channel_and_every_start_has_its_turn(store):
         assert len(crops & possible) > 0.25 * len(possible), signal
 
 
-def test_shards_are_disjoint_and_make_up_the_whole(store):
+def test_the_shards_of_all_processes_make_up_the_step(store):
     whole = Steps(store, 300, 12)
     shards = [Steps(store, 300, 12, process=process, n_processes=3) for process in range(3)]
     for step in (0, 5):
@@ -71,7 +71,7 @@ def test_shards_are_disjoint_and_make_up_the_whole(store):
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
-def test_an_epoch_is_a_number_of_steps_and_the_next_goes_on(store, num_workers):
+def test_the_next_epoch_continues_with_the_next_step(store, num_workers):
     steps = Steps(store, 300, 4)
     state = torch.get_rng_state()
     loader = EpochLoader(steps, 6, 12, 3, num_workers=num_workers)
@@ -84,15 +84,15 @@ def test_an_epoch_is_a_number_of_steps_and_the_next_goes_on(store, num_workers):
     assert torch.equal(torch.get_rng_state(), state)
 
 
-def test_a_worker_that_dies_while_it_hands_over_is_named(store, monkeypatch):
-    """The hang-up comes first and what torch says of it a moment later."""
+def test_a_worker_killed_while_sending_a_batch_is_named(store, monkeypatch):
+    """The connection breaks first; torch reports the killed worker a moment later."""
     waited = []
 
-    def hang_up(loader):
+    def break_connection(loader):
         yield "batch"
         raise ConnectionResetError("reset by peer")
 
-    monkeypatch.setattr(DataLoader, "__iter__", hang_up)
+    monkeypatch.setattr(DataLoader, "__iter__", break_connection)
     monkeypatch.setattr("braindecode_pars.runs._steps.time.sleep", waited.append)
     with pytest.raises(ChildProcessError, match="ConnectionResetError: reset by peer"):
         list(EpochLoader(Steps(store, 300, 4), 0, 3, 3, num_workers=1))
@@ -100,16 +100,16 @@ def test_a_worker_that_dies_while_it_hands_over_is_named(store, monkeypatch):
 
 
 @pytest.mark.parametrize("num_workers", [0, 1])
-def test_what_goes_wrong_with_the_data_is_told_as_it_is(store, monkeypatch, num_workers):
+def test_errors_in_the_data_are_raised_unchanged(store, monkeypatch, num_workers):
     def fail(steps, step):
-        raise FileNotFoundError("samples.bin is gone")
+        raise FileNotFoundError("samples.bin does not exist")
 
     monkeypatch.setattr(Steps, "__getitem__", fail)
-    with pytest.raises(FileNotFoundError, match=r"samples\.bin is gone"):
+    with pytest.raises(FileNotFoundError, match=r"samples\.bin does not exist"):
         list(EpochLoader(Steps(store, 300, 4), 0, 3, 3, num_workers=num_workers))
 
 
-def test_crops_longer_than_every_recording_are_refused(store):
-    told = r"2100 samples \(21 s\), and the longest of 4 recordings only 2000 \(20 s\)"
-    with pytest.raises(ValueError, match=told):
+def test_crops_longer_than_every_recording_raise(store):
+    message = r"2100 samples \(21 s\), but the longest of 4 recordings has only 2000 \(20 s\)"
+    with pytest.raises(ValueError, match=message):
         Steps(store, 2100, 4)

@@ -15,7 +15,7 @@ SFREQ = 100
 
 
 def signals(seed: int, n_chans: int, seconds: float, sfreq: float = SFREQ) -> np.ndarray:
-    """Volts, each channel at a level and an offset of its own."""
+    """Noise in volts; each channel has its own amplitude and offset."""
     rng = np.random.default_rng(seed)
     levels = 1e-5 * (1 + np.arange(n_chans))[:, None]
     return levels * (rng.standard_normal((n_chans, round(seconds * sfreq))) + seed)
@@ -61,7 +61,7 @@ def make_edf():
 
 @pytest.fixture(scope="session")
 def recordings() -> BaseConcatDataset:
-    """Three people, four recordings: 3, 2, 5 and 3 channels, 30, 20, 40 and 9 seconds."""
+    """Four recordings of three subjects: 3, 2, 5 and 3 channels, 30, 20, 40 and 9 seconds."""
     made = [
         raw_of(signals(1, 3, 30), ["C3", "C4", "ECG"], ["eeg", "eeg", "ecg"]),
         raw_of(signals(2, 2, 20), ["C3", "C4"]),
@@ -80,7 +80,7 @@ def recordings() -> BaseConcatDataset:
 
 @pytest.fixture(scope="session")
 def others(recordings) -> BaseConcatDataset:
-    """As many recordings of the same montages and lengths, of other samples."""
+    """Recordings with the same montages and lengths, but other samples."""
     return BaseConcatDataset(
         [
             RawDataset(
@@ -94,7 +94,7 @@ def others(recordings) -> BaseConcatDataset:
 
 @pytest.fixture(scope="session")
 def written(tmp_path_factory) -> tuple[Path, dict[str, np.ndarray]]:
-    """A tree of files, and the signals in volts that are to be found in each."""
+    """A folder of files, and the expected signals of each file in volts."""
     root = tmp_path_factory.mktemp("tree")
     edf, fif, hea, lone = (
         signals(i, n, s) for i, n, s in ((1, 4, 20), (2, 4, 33), (3, 3, 25), (4, 2, 12))
@@ -117,7 +117,7 @@ def written(tmp_path_factory) -> tuple[Path, dict[str, np.ndarray]]:
     write_edf(root / "lone.EDF", lone, ["C3", "C4"])
     write_edf(root / "b" / "r02.bdf", lone[::-1], ["C3", "C4"])
     (root / "notes.txt").write_text("not a recording")
-    (root / "._lone.edf").write_text("what macOS leaves behind")
+    (root / "._lone.edf").write_text("a hidden file of macOS")
     return root, {
         "anna/night_raw.fif": fif[:2],
         "b/r01.hea": hea[[0, 2]],

@@ -1,4 +1,4 @@
-"""The index: written whole or not at all, and nobody edits it unnoticed."""
+"""The index: written completely or not at all, and protected by a checksum."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def index_of(n: int) -> Index:
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
-def test_what_is_written_is_read(tmp_path, n):
+def test_a_written_index_is_read_back(tmp_path, n):
     index_of(n).write(tmp_path)
     assert Index.read(tmp_path) == index_of(n)
     assert [file.name for file in tmp_path.iterdir()] == [INDEX]
@@ -35,7 +35,7 @@ def test_what_is_written_is_read(tmp_path, n):
         ('"checksum": "ab"', '"checksum": "ac"'),
     ],
 )
-def test_an_edit_is_noticed(tmp_path, before, after):
+def test_an_edit_raises(tmp_path, before, after):
     index_of(3).write(tmp_path)
     file = tmp_path / INDEX
     text = file.read_text()
@@ -45,28 +45,28 @@ def test_an_edit_is_noticed(tmp_path, before, after):
         Index.read(tmp_path)
 
 
-def test_another_version_or_format_is_refused(tmp_path):
+def test_another_version_or_format_raises(tmp_path):
     index_of(1).write(tmp_path)
     file = tmp_path / INDEX
     text = file.read_text()
     file.write_text(text.replace('"version": 1', '"version": 2'))
-    with pytest.raises(ValueError, match="is of version 2, and this package reads version 1"):
+    with pytest.raises(ValueError, match="has version 2, but this package reads version 1"):
         Index.read(tmp_path)
     file.write_text('{"format": "zarr"}')
-    with pytest.raises(ValueError, match="no index of a store: it is 'zarr'"):
+    with pytest.raises(ValueError, match="not the index of a store: its format is 'zarr'"):
         Index.read(tmp_path)
     for damaged in (text[:-30], "[]", ""):
         file.write_text(damaged)
-        with pytest.raises(ValueError, match="damaged or no index"):
+        with pytest.raises(ValueError, match="damaged or not the index"):
             Index.read(tmp_path)
 
 
-def test_no_store(tmp_path):
-    with pytest.raises(FileNotFoundError, match="is no SignalStore: there is no store"):
+def test_a_folder_without_an_index_is_not_a_store(tmp_path):
+    with pytest.raises(FileNotFoundError, match="is not a SignalStore: it contains no store"):
         Index.read(tmp_path / "nowhere")
 
 
-def test_a_write_that_fails_leaves_the_old_one(tmp_path, monkeypatch):
+def test_a_failed_write_keeps_the_old_index(tmp_path, monkeypatch):
     index_of(1).write(tmp_path)
 
     def full(fd):
@@ -79,6 +79,6 @@ def test_a_write_that_fails_leaves_the_old_one(tmp_path, monkeypatch):
     assert [file.name for file in tmp_path.iterdir()] == [INDEX]
 
 
-def test_checksums_differ_by_a_bit():
+def test_checksums_of_different_bytes_differ():
     assert checksum_of(b"ab") != checksum_of(b"ac")
     assert len(checksum_of(b"")) == 16

@@ -1,4 +1,4 @@
-"""Samples there and back: what is lost, and what is not."""
+"""Encoding and decoding of samples, and the size of the errors."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from braindecode_pars.signal_store._samples import DTYPES, NotFiniteError, SampleFile, encode
 
-#: Of the size that microvolts and drifting electrodes have; not what doubles can hold at most.
-MILLIONTHS = st.integers(-(10**6), 10**6).map(lambda millionths: np.float32(millionths / 1e6))
+#: Multiples of 1e-6; the range of float64 is much wider than that of EEG.
+MILLIONTHS = st.integers(-(10**6), 10**6).map(lambda i: np.float32(i / 1e6))
 SIGNALS = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=20), elements=MILLIONTHS)
 
 
 def decoded(stored, scale, offset):
-    """As the documentation says, in double precision."""
+    """Decode with the documented formula, in double precision."""
     return offset[:, None].astype(float) + scale[:, None].astype(float) * stored.astype(float)
 
 
 @settings(max_examples=150, deadline=None)
 @given(SIGNALS, st.floats(1e-9, 1e3), MILLIONTHS)
-def test_int16_is_off_by_half_a_step_at_most(signals, unit, drift):
+def test_the_error_of_int16_is_at_most_half_a_step(signals, unit, drift):
     signals = drift + unit * signals
     stored, scale, offset = encode(signals, ["E"] * len(signals), "int16")
     assert stored.dtype == np.int16
     error = np.abs(decoded(stored, scale, offset) - signals).max(axis=1)
     largest = np.abs(signals).max(axis=1)
-    # A channel of one value is exact in single precision, in which it is read; the arithmetic
-    # above rounds to double precision.
+    # A constant channel is exact in single precision, in which it is read. The other channels have
+    # the rounding errors of double precision.
     rounding = largest * np.where(scale > 0, 1e-15, 2.0**-24)
     assert (error <= scale.astype(float) / 2 + rounding).all()
-    # And no step is larger than the range asks for, but for what single precision rounds.
+    # No step is larger than the range requires, apart from rounding to single precision.
     reach = np.ptp(signals, axis=1) / 65534
     assert (scale <= reach * 1.000001 + largest * 2.0**-23 / 32767).all()
 
@@ -49,7 +49,7 @@ def test_float32_is_exact(signals):
     assert (offset == 0).all()
 
 
-def test_float16_keeps_three_digits_of_volts():
+def test_float16_keeps_three_digits():
     signals = 3e-6 * np.random.default_rng(0).standard_normal((2, 5000)) + 1e-3
     stored, scale, offset = encode(signals, ["C3", "C4"], "float16")
     assert np.abs(stored).max() < 10
@@ -66,19 +66,19 @@ def test_a_constant_channel_is_exact(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
-def test_what_is_not_finite_is_named(dtype, bad):
+def test_channels_that_are_not_finite_are_named(dtype, bad):
     signals = np.zeros((3, 10))
     signals[1, 4] = bad
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(NotFiniteError, match="channel C4 holds NaN or infinite samples"):
+        with pytest.raises(NotFiniteError, match="channel C4 contains NaN or infinite samples"):
             encode(signals, ["C3", "C4", "Cz"], dtype)
 
 
-def test_a_map_does_not_travel(tmp_path):
+def test_the_memory_map_is_not_pickled(tmp_path):
     np.arange(100, dtype="<i2").tofile(tmp_path / "samples.bin")
     samples = SampleFile(tmp_path / "samples.bin", "int16", 90)
-    assert samples._map is None  # opening a store maps nothing yet
+    assert samples._map is None  # the file is mapped when it is first read
     np.testing.assert_array_equal(samples.flat, np.arange(90))
     assert samples.flat is samples.flat
     pickled = pickle.dumps(samples)
@@ -88,8 +88,8 @@ def test_a_map_does_not_travel(tmp_path):
         samples.flat[0] = 1
 
 
-@pytest.mark.parametrize("n_times", [1, 7, 60_000])  # many, some and one crop at a time
-def test_crops_are_scaled_each_for_itself(tmp_path, n_times):
+@pytest.mark.parametrize("n_times", [1, 7, 60_000])  # many crops, some crops and one crop per block
+def test_each_crop_has_its_own_scale_and_offset(tmp_path, n_times):
     values = np.random.default_rng(0).integers(-9, 9, 200_000).astype("<i2")
     values.tofile(tmp_path / "samples.bin")
     samples = SampleFile(tmp_path / "samples.bin", "int16", len(values))

@@ -1,4 +1,4 @@
-"""Where recordings come from, and how they are prepared."""
+"""Recordings of folders and datasets, and their preparation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.utils.data import Subset, TensorDataset
 from braindecode_pars.signal_store._sources import Preparation, find_sources
 
 
-def test_a_tree_holds_every_format(written):
+def test_all_formats_in_a_folder_are_read(written):
     root, expected = written
     sources = find_sources(root, None)
     assert [source.name for source in sources] == list(expected)
@@ -30,7 +30,7 @@ def test_only_eeg_is_kept(written):
     _, ch_names, _ = Preparation().apply(by_name["anna/night_raw.fif"].open())
     assert ch_names == ["C3", "C4"]
     _, ch_names, _ = Preparation().apply(by_name["b/r01.hea"].open())
-    assert ch_names == ["F3-M2", "F4-M1"]  # saturation is no voltage
+    assert ch_names == ["F3-M2", "F4-M1"]  # SaO2 is not a voltage
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_only_eeg_is_kept(written):
         (["C3", "C4"], ["C3", "C4"]),
     ],
 )
-def test_labels_tell_what_is_not_eeg(make_edf, tmp_path, labels, eeg):
+def test_channels_other_than_eeg_are_recognised_by_label(make_edf, tmp_path, labels, eeg):
     make_edf(tmp_path / "night.edf", labels)
     (source,) = find_sources(tmp_path, None)
     assert Preparation().apply(source.open())[1] == eeg
@@ -62,7 +62,7 @@ def test_subjects_of_files(written):
     assert set(subjects(lambda file: np.int64(len(file.parts))).values()) == {1, 2, 4}
 
 
-def test_parts_of_a_recording_are_no_recordings(tmp_path, make_raw):
+def test_parts_of_a_recording_are_not_separate_recordings(tmp_path, make_raw):
     for name in ("a_raw.fif", "a_raw-1.fif", "b_split-01_eeg.fif", "b_split-02_eeg.fif", "c-1.fif"):
         (tmp_path / name).touch()
     (tmp_path / "m.hea").write_text("m/2 3 100 500\nm_0001 200\nm_0002 300\n")
@@ -76,13 +76,13 @@ def test_recordings_of_a_dataset(recordings):
     assert [source.name for source in sources] == [f"recording-{i}" for i in (7, 8, 9, 10)]
     assert first.description == {"subject": 1, "age": 30}
     assert last.open() is recordings.datasets[-1].raw
-    assert last.told == "recording-10 (subject 1)"
+    assert last.label == "recording-10 (subject 1)"
     signals, ch_names, _ = Preparation().apply(recordings.datasets[2].raw)
     assert ch_names == ["Fz", "Cz", "Pz", "O1"]  # O2 is marked as bad
     np.testing.assert_array_equal(signals, recordings.datasets[2].raw.get_data()[:4])
 
 
-def test_descriptions_become_plain(make_raw):
+def test_descriptions_become_plain_values(make_raw):
     described = dict(
         subject=np.int64(3), when=pd.Timestamp("2020-01-01"), age=np.nan, sex=None, bmi=21.5
     )
@@ -97,7 +97,7 @@ def test_descriptions_become_plain(make_raw):
     assert type(source.description["subject"]) is int
 
 
-def test_windows_stand_for_their_recordings(recordings):
+def test_windows_are_stored_as_whole_recordings(recordings):
     cut = dict(window_size_samples=300, window_stride_samples=300, on_last_window="drop")
     windows = create_fixed_length_windows(recordings, **cut, verbose="error")
     sources = find_sources(windows, None)
@@ -105,28 +105,28 @@ def test_windows_stand_for_their_recordings(recordings):
     assert all(s.open() is ds.raw for s, ds in zip(sources, windows.datasets, strict=True))
     cut |= dict(use_mne_epochs=True, preload=True)
     epochs = create_fixed_length_windows(recordings, **cut, verbose="error")
-    with pytest.raises(TypeError, match="a store holds whole recordings"):
+    with pytest.raises(TypeError, match="A store contains whole recordings"):
         find_sources(epochs, None)
 
 
 @pytest.mark.parametrize("wrong", [TensorDataset(), 3, [1, 2], None])
-def test_anything_else_is_refused(wrong):
-    with pytest.raises(TypeError, match=f"holds a {type(wrong).__name__}; it must be a Base"):
+def test_other_types_raise(wrong):
+    with pytest.raises(TypeError, match=f"contains a {type(wrong).__name__}; it must be a Base"):
         find_sources(wrong, None)
 
 
-def test_a_part_of_a_dataset_is_refused(recordings):
-    """Whole recordings would be stored, and with them what was left out."""
-    with pytest.raises(TypeError, match="holds a Subset"):
+def test_a_subset_of_a_dataset_raises(recordings):
+    """A store would contain whole recordings, including the excluded windows."""
+    with pytest.raises(TypeError, match="contains a Subset"):
         find_sources(Subset(recordings, [0, 1]), None)
 
 
 def test_folders_without_recordings(tmp_path, recordings):
-    with pytest.raises(FileNotFoundError, match=r"holds no \.edf"):
+    with pytest.raises(FileNotFoundError, match=r"contains no \.edf"):
         find_sources(tmp_path, None)
-    with pytest.raises(FileNotFoundError, match="nowhere is no folder"):
+    with pytest.raises(FileNotFoundError, match="nowhere is not a folder"):
         find_sources(tmp_path / "nowhere", None)
-    with pytest.raises(TypeError, match="subject= is for a folder"):
+    with pytest.raises(TypeError, match="subject= is only for a folder"):
         find_sources(recordings, lambda file: 1)
 
 
@@ -140,7 +140,7 @@ def amplitudes(signals: np.ndarray, *frequencies: float) -> np.ndarray:
     return 2 * np.abs(np.fft.rfft(signals[0]))[[20 * f for f in frequencies]] / signals.shape[1]
 
 
-def test_filters_and_rate_when_asked_for():
+def test_filters_and_resampling_are_optional():
     raw = wave(250, 1, 10, 50, 90)
     signals, _, sfreq = Preparation().apply(raw)
     np.testing.assert_array_equal(signals, raw.get_data())
@@ -154,11 +154,11 @@ def test_filters_and_rate_when_asked_for():
     np.testing.assert_allclose(amplitudes(signals, 1, 10, 90), [1e-5, 1e-5, 0], atol=4e-7)
     signals, _, sfreq = Preparation(sfreq=100).apply(raw)
     assert signals.shape == (1, 2000)
-    assert raw.info["sfreq"] == 250  # the user's recording is as it was
+    assert raw.info["sfreq"] == 250  # the given recording is unchanged
     assert amplitudes(raw.get_data(), 90)[0] == pytest.approx(1e-5)
 
 
-def test_channels_that_are_asked_for(make_raw):
+def test_only_requested_channels_are_kept(make_raw):
     raw = make_raw(0, 3, names=["C3", "ECG", "C4"], kinds=["eeg", "ecg", "eeg"])
     _, ch_names, _ = Preparation(channels=["C4", "ECG", "Pz"]).apply(raw)
     assert ch_names == ["C4"]
@@ -174,7 +174,7 @@ def test_frequencies_are_positive():
             Preparation(**{name: -1})
 
 
-def test_a_band_has_a_lower_and_an_upper_edge():
-    """MNE would make a band-stop of it."""
-    with pytest.raises(ValueError, match=r"low=20 Hz and high=5 Hz leave nothing between them"):
+def test_the_lower_edge_is_below_the_upper_edge():
+    """MNE would apply a band-stop filter instead."""
+    with pytest.raises(ValueError, match=r"low=20 Hz must be less than high=5 Hz"):
         Preparation(low=20, high=5)

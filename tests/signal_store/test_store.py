@@ -1,4 +1,4 @@
-"""An open store: crops, people, and what is refused at the door."""
+"""An open store: crops, subjects, and errors on opening."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from braindecode.datasets import BaseConcatDataset, RawDataset
 
 from braindecode_pars.signal_store import SignalStore
 
-#: What the fixture ``recordings`` holds once other channels than EEG, and bad ones, are left out.
+#: Channels and samples of the fixture ``recordings``, without bad and non-EEG channels.
 N_CHANS, N_TIMES = [2, 2, 4, 3], [3000, 2000, 4000, 900]
 
 
@@ -25,13 +25,13 @@ def store(recordings, tmp_path_factory) -> SignalStore:
 
 @pytest.fixture
 def own(store, tmp_path) -> SignalStore:
-    """A copy that a test may change, times included."""
+    """A copy with the same modification times, which a test may change."""
     return SignalStore.open(shutil.copytree(store.path, tmp_path / "own"))
 
 
 @pytest.fixture(scope="module")
 def volts(recordings) -> list[np.ndarray]:
-    """Every signal of the store as it was given."""
+    """Every signal of the store before it was encoded."""
     return [
         channel
         for dataset in recordings.datasets
@@ -39,7 +39,7 @@ def volts(recordings) -> list[np.ndarray]:
     ]
 
 
-def test_what_is_known_of_the_recordings(store):
+def test_metadata_of_the_recordings(store):
     assert len(store) == sum(N_CHANS)
     assert (store.sfreq, store.dtype, store.skipped) == (100, "int16", {})
     table = store.recordings
@@ -56,7 +56,7 @@ def test_what_is_known_of_the_recordings(store):
 
 
 @pytest.mark.parametrize("dtype", ["int16", "float16", "float32"])
-def test_crops_are_those_of_the_recordings(recordings, volts, tmp_path, dtype):
+def test_crops_match_the_recordings(recordings, volts, tmp_path, dtype):
     store = SignalStore.create(tmp_path / "store", recordings, dtype=dtype, verbose=0)
     rng = np.random.default_rng(0)
     signals = rng.integers(len(store), size=200)
@@ -69,12 +69,12 @@ def test_crops_are_those_of_the_recordings(recordings, volts, tmp_path, dtype):
         allowed = {
             "int16": np.ptp(whole) / 65534 / 2 + 1e-7 * np.abs(whole).max(),
             "float16": 5 * whole.std() * 2**-11,
-            "float32": 2.0**-24 * np.abs(whole).max(),  # what single precision rounds
+            "float32": 2.0**-24 * np.abs(whole).max(),  # rounding to single precision
         }
         assert np.abs(crop - whole[start : start + 300]).max() <= allowed[dtype]
 
 
-def test_a_batch_is_random_crops(store, volts):
+def test_a_batch_contains_random_crops(store, volts):
     rng = np.random.default_rng(3)
     signals = np.array([9, 0, 0, 6])
     batch = store.batch(signals, 500, rng)
@@ -88,7 +88,7 @@ def test_a_batch_is_random_crops(store, volts):
 
 
 def test_all_starts_are_equally_likely(store, volts):
-    """A recording of 900 samples holds eleven crops of 890."""
+    """A recording of 900 samples has eleven starts for a crop of 890."""
     crops = store.batch(np.full(11_000, 8), 890, np.random.default_rng(0))
     starts = np.abs(crops[:, :1] - volts[8][None, :11]).argmin(axis=1)
     counts = np.bincount(starts, minlength=11)
@@ -96,39 +96,39 @@ def test_all_starts_are_equally_likely(store, volts):
     assert ((counts - 1000) ** 2 / 1000).sum() < 29.6  # chi-squared of 10 degrees, p = .001
 
 
-def test_a_crop_longer_than_the_recording_is_refused(store):
-    with pytest.raises(ValueError, match=r"recording-3 in .* has 900 samples, crops of 901 were"):
+def test_a_crop_longer_than_the_recording_raises(store):
+    with pytest.raises(ValueError, match=r"recording-3 in .* has 900 samples, but a crop has 901"):
         store.batch([0, 10, 4], 901, np.random.default_rng(0))
-    with pytest.raises(ValueError, match="901 samples from sample 2100 on is not within recording"):
+    with pytest.raises(ValueError, match="901 samples that starts at sample 2100 exceeds"):
         store.crops([0], [2100], 901)
-    with pytest.raises(ValueError, match="from sample -1 on"):
+    with pytest.raises(ValueError, match="starts at sample -1"):
         store.crops([0], [-1], 9)
     for wrong in (0, -1, 2.5):
         with pytest.raises(ValueError, match="n_times must be a positive number of samples"):
             store.batch([0], wrong, np.random.default_rng(0))
 
 
-def test_signals_are_numbers_of_signals(store):
+def test_signals_must_be_numbers_of_signals(store):
     rng = np.random.default_rng(0)
     for wrong in ([11], [-1], [0, 100]):
-        with pytest.raises(IndexError, match=r"were asked for; there are 0 to 10"):
+        with pytest.raises(IndexError, match=r"were requested; the store has signals 0 to 10"):
             store.batch(wrong, 10, rng)
     for wrong in (np.ones(11, bool), [0.5], 3, [[1]]):
-        with pytest.raises(TypeError, match="signals must be numbers of signals"):
+        with pytest.raises(TypeError, match="signals must be integers of shape"):
             store.batch(wrong, 10, rng)
     assert store.batch(np.array([], int), 10, rng).shape == (0, 10)
 
 
 def crop_in_another_process(pickled: bytes, results) -> None:
-    there = pickle.loads(pickled)
-    assert there._samples._map is None
-    results.put((there.batch(np.arange(11), 200, np.random.default_rng(1)), there.subjects))
+    store = pickle.loads(pickled)
+    assert store._samples._map is None
+    results.put((store.batch(np.arange(11), 200, np.random.default_rng(1)), store.subjects))
 
 
-def test_a_pickle_carries_no_samples(recordings, store, tmp_path):
+def test_a_pickled_store_contains_no_samples(recordings, store, tmp_path):
     pickled = pickle.dumps(store)
     big = SignalStore.create(tmp_path / "big", recordings, dtype="float32", verbose=0)
-    big.batch([0], 10, np.random.default_rng(0))  # its map is made
+    big.batch([0], 10, np.random.default_rng(0))  # maps the file
     assert len(pickle.dumps(big)) < len(pickled) + 1000
     context = multiprocessing.get_context("fork")
     results = context.SimpleQueue()
@@ -141,35 +141,35 @@ def test_a_pickle_carries_no_samples(recordings, store, tmp_path):
     assert subjects == store.subjects
 
 
-def test_select_shows_some_people(store):
+def test_select_keeps_some_subjects(store):
     chosen = store.select([1])
     assert chosen.recordings["name"].tolist() == ["recording-0", "recording-3"]
     assert chosen.recordings["first_signal"].tolist() == [0, 2]
     assert len(chosen) == 5
     assert chosen._samples is store._samples
-    here, there = np.arange(5), np.array([0, 1, 8, 9, 10])
+    selected, whole = np.arange(5), np.array([0, 1, 8, 9, 10])
     np.testing.assert_array_equal(
-        chosen.crops(here, [50] * 5, 700), store.crops(there, [50] * 5, 700)
+        chosen.crops(selected, [50] * 5, 700), store.crops(whole, [50] * 5, 700)
     )
-    assert store.select(["1", "anna"]).subjects == [1, "anna"]  # as a command line gives them
+    assert store.select(["1", "anna"]).subjects == [1, "anna"]  # strings, as from a command line
     assert store.select(exclude=["1", "anna"]).subjects == [2]
     assert store.select([1, 2], exclude=[2]).subjects == [1]
     assert store.select(exclude=[]).checksum == store.checksum
     assert chosen.select(exclude=[]).n_bytes == 2 * (2 * 3000 + 3 * 900)
 
 
-def test_select_names_who_is_not_there(store):
+def test_select_names_missing_subjects(store):
     with pytest.raises(ValueError, match="no recording of subjects 5, bert; it has 1, 2, anna"):
         store.select([1, 5, "bert"])
     with pytest.raises(ValueError, match="no recording of subject 2; it has 1"):
         store.select([1]).select(exclude=[2])
-    with pytest.raises(ValueError, match=r"No recording of .* is left"):
+    with pytest.raises(ValueError, match=r"No recording of .* remains"):
         store.select([1], exclude=[1])
     with pytest.raises(TypeError, match="subjects is the string 'anna'"):
         store.select("anna")
 
 
-def test_the_checksum_tells_contents(recordings, store, own, tmp_path):
+def test_the_checksum_depends_on_the_content(recordings, store, own, tmp_path):
     assert own.checksum == store.checksum
     assert len({store.checksum, store.select([1]).checksum, store.select([2]).checksum}) == 3
     other = SignalStore.create(tmp_path / "other", recordings, dtype="float16", verbose=0)
@@ -184,36 +184,36 @@ def alter(store: SignalStore, at: int) -> None:
         file.write(bytes([byte ^ 1]))
 
 
-def test_an_altered_sample_is_refused(own):
+def test_an_altered_sample_raises(own):
     assert SignalStore.open(own.path).checksum == own.checksum
     alter(own, 2 * 2 * 3000 + 10)
-    message = r"samples\.bin was altered: the samples of recording-1 do not agree"
+    message = r"samples\.bin was altered: the samples of recording-1 do not match"
     for _ in range(2):
         with pytest.raises(ValueError, match=message):
             SignalStore.open(own.path)
 
 
-def test_nothing_is_added_to_what_was_altered(own, recordings):
+def test_append_to_an_altered_store_raises(own, recordings):
     alter(own, 0)
     before = {file.name: file.read_bytes() for file in own.path.iterdir()}
-    with pytest.raises(ValueError, match="the samples of recording-0 do not agree"):
+    with pytest.raises(ValueError, match="the samples of recording-0 do not match"):
         own.append(recordings, verbose=0)
     assert {file.name: file.read_bytes() for file in own.path.iterdir()} == before
 
 
-def test_verify_reads_all_whatever_the_times_say(own):
+def test_verify_reads_all_samples_regardless_of_times(own):
     file = own.path / "samples.bin"
     times = file.stat()
     alter(own, 0)
     alter(own, own.n_bytes - 1)
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
     unverified = SignalStore.open(own.path)
-    with pytest.raises(ValueError, match="the samples of recording-0, recording-3 do not agree"):
+    with pytest.raises(ValueError, match="the samples of recording-0, recording-3 do not match"):
         unverified.verify()
     unverified.select([2]).verify()
 
 
-def test_a_copy_is_compared_once(store, tmp_path, monkeypatch):
+def test_a_copied_store_is_verified_once(store, tmp_path, monkeypatch):
     copy = tmp_path / "copy"
     copy.mkdir()
     for name in ("store.json", "samples.bin"):
@@ -221,18 +221,18 @@ def test_a_copy_is_compared_once(store, tmp_path, monkeypatch):
     verified = []
     verify = SignalStore.verify
 
-    def noting(self, **arguments):
+    def recording_verify(self, **arguments):
         verified.append(self.path)
         verify(self, **arguments)
 
-    monkeypatch.setattr(SignalStore, "verify", noting)
+    monkeypatch.setattr(SignalStore, "verify", recording_verify)
     for _ in range(2):
         assert SignalStore.open(copy).checksum == store.checksum
     SignalStore.open(store.path)
     assert verified == [copy]
 
 
-def test_a_truncated_file_is_refused(own):
+def test_a_truncated_file_raises(own):
     file = own.path / "samples.bin"
     os.truncate(file, own.n_bytes - 1)
     n_bytes = own.n_bytes
@@ -245,23 +245,23 @@ def test_a_truncated_file_is_refused(own):
         SignalStore.open(own.path)
 
 
-def test_an_edited_index_is_refused(own):
+def test_an_edited_index_raises(own):
     file = own.path / "store.json"
     file.write_text(file.read_text().replace('"anna"', '"bert"'))
     with pytest.raises(ValueError, match=r"store\.json was altered"):
         SignalStore.open(own.path)
 
 
-def test_no_store_here(tmp_path):
-    with pytest.raises(FileNotFoundError, match="is no SignalStore"):
+def test_a_folder_without_a_store_raises(tmp_path):
+    with pytest.raises(FileNotFoundError, match="is not a SignalStore"):
         SignalStore.open(tmp_path)
 
 
-def test_nobody_is_excluded_where_somebody_is_unknown(recordings, tmp_path):
-    """The recording without a subject may be of that very person."""
+def test_excluding_subjects_needs_all_subjects_to_be_known(recordings, tmp_path):
+    """The recording without a subject may be of the excluded subject."""
     known, unknown = recordings.datasets[0], RawDataset(recordings.datasets[1].raw, {})
     known_and_unknown = BaseConcatDataset([known, unknown])
     store = SignalStore.create(tmp_path / "store", known_and_unknown, verbose=0)
     assert len(store.select(exclude=[])) == len(store)
-    with pytest.raises(ValueError, match=r"1 recordings in .* do not tell their subject"):
+    with pytest.raises(ValueError, match=r"1 recordings in .* have no subject"):
         store.select(exclude=store.subjects)

@@ -1,4 +1,4 @@
-"""Windows of a store: where they lie, and what is read of them."""
+"""Windows of a store: their positions, and which samples are read."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ def store(recordings, tmp_path_factory) -> SignalStore:
     return SignalStore.create(path, recordings, dtype="float32", verbose=0)
 
 
-def test_windows_follow_one_another(store, recordings):
+def test_windows_are_consecutive(store, recordings):
     windows = store.windows(950)  # the last recording is shorter
     assert len(windows) == 3 + 2 + 4
     assert windows.shapes.tolist() == [[2, 950]] * 5 + [[4, 950]] * 4
     assert windows.subjects.tolist() == [1] * 3 + [2] * 2 + ["anna"] * 4
-    place = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (2, 3)]
-    for i, (recording, window) in enumerate(place):
+    positions = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (2, 3)]
+    for i, (recording, window) in enumerate(positions):
         raw = recordings.datasets[recording].raw
         expected = raw.get_data(picks="eeg")[:4, 950 * window : 950 * (window + 1)]
         np.testing.assert_array_equal(windows[i], expected.astype(np.float32))
     np.testing.assert_array_equal(windows[-1], windows[8])
     for outside in (9, -10):
-        with pytest.raises(IndexError, match=f"Window {outside} of 9"):
+        with pytest.raises(IndexError, match=f"Window {outside} was requested; there are 9"):
             windows[outside]
 
 
-def test_montages_are_told_where_there_is_one(store):
+def test_channels_are_known_if_all_recordings_have_the_same(store):
     assert store.windows(100).chs_info == []
     one = store.select([2]).windows(100).chs_info
     assert [ch["ch_name"] for ch in one] == ["C3", "C4"]
 
 
-def test_a_view_reads_what_is_indexed(store, monkeypatch):
+def test_a_view_reads_only_indexed_samples(store, monkeypatch):
     window = store.windows(1000)[6]
     view = store.windows(1000).lazy_window(6)
     read = []
     crops = SignalStore._crops
 
-    def noting(self, signals, starts, n_times):
+    def recording_crops(self, signals, starts, n_times):
         read.append((signals.tolist(), starts.tolist(), n_times))
         return crops(self, signals, starts, n_times)
 
-    monkeypatch.setattr(SignalStore, "_crops", noting)
+    monkeypatch.setattr(SignalStore, "_crops", recording_crops)
     assert view.shape == (4, 1000)
     np.testing.assert_array_equal(view[2, 100:250], window[2, 100:250])
     np.testing.assert_array_equal(view[1:3, -10:], window[1:3, -10:])
@@ -59,7 +59,7 @@ def test_a_view_reads_what_is_indexed(store, monkeypatch):
     ]
 
 
-def test_workers_read_the_same(store):
+def test_worker_processes_read_the_same_samples(store):
     windows = store.select([1, 2]).windows(900)
     alone = list(DataLoader(windows, batch_size=2, sampler=range(4)))
     shared = list(DataLoader(windows, batch_size=2, sampler=range(4), num_workers=2))
@@ -68,7 +68,7 @@ def test_workers_read_the_same(store):
         np.testing.assert_array_equal(one, other)
 
 
-def test_windows_longer_than_all_recordings_are_refused(store):
+def test_windows_longer_than_all_recordings_raise(store):
     with pytest.raises(
         ValueError, match=r"4001 samples is longer than every .* recording-2, has 4"
     ):

@@ -1,4 +1,4 @@
-"""Making and extending a store: kills, full disks, bad files, and two at a time."""
+"""Creation and extension of a store: kills, full disks, damaged files, concurrent writers."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def opened(monkeypatch) -> list[str]:
     names = []
     open_ = Source.open
 
-    def noting(self):
+    def recording_open(self):
         names.append(self.name)
         return open_(self)
 
-    monkeypatch.setattr(Source, "open", noting)
+    monkeypatch.setattr(Source, "open", recording_open)
     return names
 
 
@@ -47,7 +47,7 @@ def on_disk(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
-def test_a_tree_is_stored(written, tmp_path):
+def test_a_folder_of_files_is_stored(written, tmp_path):
     root, expected = written
     store = SignalStore.create(tmp_path / "store", root, verbose=0)
     assert store.recordings["name"].tolist() == list(expected)
@@ -59,8 +59,8 @@ def test_a_tree_is_stored(written, tmp_path):
     assert files == {".lock", "samples.bin", "store.json"}
 
 
-def test_several_at_a_time_store_the_same(tree, recordings, tmp_path):
-    """In threads, which start at once; the tests of the corpora start processes."""
+def test_parallel_reading_stores_the_same_samples(tree, recordings, tmp_path):
+    """In threads, which start quickly; the tests of the corpora use processes."""
     for name, given in (("files", tree), ("dataset", recordings)):
         one = SignalStore.create(tmp_path / name / "one", given, verbose=0)
         with joblib.parallel_config("threading"):
@@ -69,8 +69,8 @@ def test_several_at_a_time_store_the_same(tree, recordings, tmp_path):
         assert on_disk(one.path)["samples.bin"] == on_disk(two.path)["samples.bin"]
 
 
-def test_a_bad_recording_among_several_at_a_time(recordings, make_raw, tmp_path):
-    """Those that were read in vain are no reason for a warning."""
+def test_a_bad_recording_in_parallel_reading_is_named(recordings, make_raw, tmp_path):
+    """joblib gives no warning about results that are not used."""
     bad = RawDataset(make_raw(1, 1, names=["X"], kinds="misc"), {})
     many = BaseConcatDataset([bad, *recordings.datasets * 4])
     with (
@@ -80,14 +80,14 @@ def test_a_bad_recording_among_several_at_a_time(recordings, make_raw, tmp_path)
         SignalStore.create(tmp_path / "store", many, n_jobs=2, verbose=0)
 
 
-def test_what_processes_exchange_travels(recordings):
+def test_objects_sent_between_processes_can_be_pickled(recordings):
     preparation = Preparation(sfreq=50)
     for source in find_sources(recordings, None):
-        here = _read(source, preparation, "int16")
-        there = pickle.loads(pickle.dumps(_read))(
+        direct = _read(source, preparation, "int16")
+        pickled = pickle.loads(pickle.dumps(_read))(
             *pickle.loads(pickle.dumps((source, preparation, "int16")))
         )
-        assert pickle.loads(pickle.dumps(there)).checksum == here.checksum
+        assert pickle.loads(pickle.dumps(pickled)).checksum == direct.checksum
 
 
 def test_a_progress_bar(tree, tmp_path, capsys):
@@ -97,11 +97,11 @@ def test_a_progress_bar(tree, tmp_path, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_recording_with_nan_is_named_and_left_out(make_raw, tmp_path):
+def test_a_recording_with_nan_is_named_and_skipped(make_raw, tmp_path):
     raws = [make_raw(seed, names=["C3", "C4"]) for seed in range(3)]
     raws[1]._data[1, 7] = np.nan
     bad = BaseConcatDataset([RawDataset(raw, dict(subject=s)) for s, raw in enumerate(raws)])
-    message = r"1 of 3 .* left out\. recording-1 \(subject 1\): channel C4 holds NaN or infinite"
+    message = r"1 of 3 .* skipped\. recording-1 \(subject 1\): channel C4 contains NaN or infinite"
     with pytest.warns(UserWarning, match=message):
         store = SignalStore.create(tmp_path / "store", bad, high=30, verbose=0)
     assert store.subjects == [0, 2]
@@ -119,7 +119,7 @@ def test_a_truncated_file_is_named(own_tree, tmp_path):
     path = tmp_path / "store"
     with pytest.raises(ValueError, match=r"lone\.EDF cannot be used: it is damaged .* same call"):
         SignalStore.create(path, own_tree, verbose=0)
-    with pytest.raises(ValueError, match=r"unfinished store: it holds 3 recordings.* same Signal"):
+    with pytest.raises(ValueError, match=r"interrupted after 3 recordings.* same Signal"):
         SignalStore.open(path)
     with pytest.warns(UserWarning, match=r"1 of 2 .*lone\.EDF: it is damaged"):
         store = SignalStore.create(path, own_tree, on_error="warn", verbose=0)
@@ -127,7 +127,7 @@ def test_a_truncated_file_is_named(own_tree, tmp_path):
     assert list(store.skipped) == ["lone.EDF"]
 
 
-def test_mixed_rates_are_refused_or_resampled(make_raw, tmp_path):
+def test_mixed_sampling_rates_raise_or_are_resampled(make_raw, tmp_path):
     mixed = BaseConcatDataset([RawDataset(make_raw(i, sfreq=100 + 28 * i), {}) for i in range(2)])
     message = "recording-1 cannot be used: it is sampled at 128 Hz, .* at 100 Hz; pass sfreq="
     with pytest.raises(ValueError, match=message):
@@ -137,8 +137,8 @@ def test_mixed_rates_are_refused_or_resampled(make_raw, tmp_path):
     assert store.recordings["n_times"].tolist() == [256, 256]
 
 
-def killed_in_the_middle(path: Path, recordings, monkeypatch, n_stored: int) -> None:
-    """Another process stores slowly, and is killed when it has committed some."""
+def kill_while_storing(path: Path, recordings, monkeypatch, n_stored: int) -> None:
+    """Create a store slowly in another process, and kill it after some commits."""
     open_ = Source.open
 
     def slow(self):
@@ -164,20 +164,20 @@ def killed_in_the_middle(path: Path, recordings, monkeypatch, n_stored: int) -> 
     assert child.exitcode == -signal.SIGKILL
 
 
-def test_a_killed_call_goes_on_where_it_was(make_raw, tmp_path, monkeypatch, opened):
+def test_a_killed_call_resumes(make_raw, tmp_path, monkeypatch, opened):
     many = BaseConcatDataset(
         [RawDataset(make_raw(i, 2 + i % 3), dict(subject=i)) for i in range(30)]
     )
     path = tmp_path / "killed"
-    killed_in_the_middle(path, many, monkeypatch, n_stored=3)
-    with pytest.raises(ValueError, match="is an unfinished store: it holds"):
+    kill_while_storing(path, many, monkeypatch, n_stored=3)
+    with pytest.raises(ValueError, match="is an unfinished store: its creation"):
         SignalStore.open(path)
     stored = [
         entry["name"] for entry in json.loads((path / "store.json").read_text())["recordings"]
     ]
     assert 3 <= len(stored) < 30
     with (path / "samples.bin").open("ab") as file:
-        file.write(b"half a recording")  # whose index was not written
+        file.write(b"half a recording")  # not in the index
     opened.clear()
     store = SignalStore.create(path, many, verbose=0)
     assert set(opened) == {f"recording-{i}" for i in range(30)} - set(stored)
@@ -187,8 +187,8 @@ def test_a_killed_call_goes_on_where_it_was(make_raw, tmp_path, monkeypatch, ope
     assert (path / "samples.bin").read_bytes() == (tmp_path / "whole/samples.bin").read_bytes()
 
 
-def begun(path: Path, make_raw, **arguments) -> BaseConcatDataset:
-    """A store whose second recording could not be read."""
+def start_store(path: Path, make_raw, **arguments) -> BaseConcatDataset:
+    """Start a store whose second recording cannot be stored."""
     broken = make_raw(1, 1, names=["X"], kinds="misc")
     given = BaseConcatDataset(
         [RawDataset(raw, dict(subject=i)) for i, raw in enumerate((make_raw(0), broken))]
@@ -198,47 +198,49 @@ def begun(path: Path, make_raw, **arguments) -> BaseConcatDataset:
     return given
 
 
-def test_going_on_with_something_else_is_refused(make_raw, tmp_path):
+def test_resuming_with_other_arguments_raises(make_raw, tmp_path):
     path = tmp_path / "store"
-    given = begun(path, make_raw, channels=["E0"])
+    given = start_store(path, make_raw, channels=["E0"])
     before = on_disk(path)
     with pytest.raises(ValueError, match="dtype is 'float32', was 'int16'; high is 30, was N"):
         SignalStore.create(path, given, channels=["E0"], dtype="float32", high=30, verbose=0)
     with pytest.raises(ValueError, match=r"channels is None, was \['E0'\]"):
         SignalStore.create(path, given, verbose=0)
     others = BaseConcatDataset([RawDataset(make_raw(0, seconds=5.0), dict(subject=0))])
-    with pytest.raises(ValueError, match=r"recording-0 \(subject 0\) is not what was stored"):
+    with pytest.raises(
+        ValueError, match=r"recording-0 \(subject 0\) has changed since it was stored"
+    ):
         SignalStore.create(path, others, channels=["E0"], verbose=0)
     assert on_disk(path) == before
 
 
-def test_going_on_with_less_than_was_stored_is_refused(make_raw, tmp_path):
+def test_resuming_a_truncated_store_raises(make_raw, tmp_path):
     path = tmp_path / "store"
-    given = begun(path, make_raw)
+    given = start_store(path, make_raw)
     os.truncate(path / "samples.bin", 1599)
     with pytest.raises(
-        ValueError, match=r"truncated: it has 1599 bytes, and store\.json says 1600"
+        ValueError, match=r"truncated: it has 1599 bytes, but store\.json expects 1600"
     ):
         SignalStore.create(path, given, verbose=0)
 
 
-def test_recordings_that_have_gone_are_missed(own_tree, tmp_path):
+def test_resuming_without_a_stored_recording_raises(own_tree, tmp_path):
     (own_tree / "sub-07/ses-1/eeg/sub-07_ses-1_eeg.edf").write_bytes(b"damaged")
     path = tmp_path / "store"
     with pytest.raises(ValueError, match=r"ses-1_eeg\.edf cannot be used"):
         SignalStore.create(path, own_tree, verbose=0)
     (own_tree / "lone.EDF").unlink()
-    with pytest.raises(ValueError, match=r"begun with other recordings: lone\.EDF is stored"):
+    with pytest.raises(ValueError, match=r"started with other recordings: it contains lone\.EDF"):
         SignalStore.create(path, own_tree, on_error="warn", verbose=0)
 
 
-def test_other_folders_are_left_alone(recordings, tmp_path):
+def test_other_folders_are_not_changed(recordings, tmp_path):
     SignalStore.create(tmp_path / "store", recordings, verbose=0)
     with pytest.raises(ValueError, match="is a finished store of 4 recordings; open it"):
         SignalStore.create(tmp_path / "store", recordings, verbose=0)
     (tmp_path / "other").mkdir()
     (tmp_path / "other/thesis.tex").write_text("irreplaceable")
-    with pytest.raises(ValueError, match="is not empty and no store"):
+    with pytest.raises(ValueError, match="is not empty and not a store"):
         SignalStore.create(tmp_path / "other", recordings, verbose=0)
     assert [file.name for file in (tmp_path / "other").iterdir()] == ["thesis.tex"]
 
@@ -253,13 +255,13 @@ def test_other_folders_are_left_alone(recordings, tmp_path):
         (dict(channels="C3"), "channels is the string 'C3'"),
     ],
 )
-def test_mistyped_arguments_make_no_folder(wrong, message, recordings, tmp_path):
+def test_invalid_arguments_create_no_folder(wrong, message, recordings, tmp_path):
     with pytest.raises((ValueError, TypeError), match=message):
         SignalStore.create(tmp_path / "store", recordings, **wrong)
     assert not (tmp_path / "store").exists()
 
 
-def test_append_adds_and_touches_nothing(recordings, make_raw, tmp_path):
+def test_append_does_not_change_stored_samples(recordings, make_raw, tmp_path):
     path = tmp_path / "store"
     short = SignalStore.create(path, recordings, dtype="float32", verbose=0)
     samples = (path / "samples.bin").read_bytes()
@@ -272,12 +274,12 @@ def test_append_adds_and_touches_nothing(recordings, make_raw, tmp_path):
     np.testing.assert_array_equal(
         long.windows(400)[len(long.windows(400)) - 1], more.raw.get_data().astype("f4")
     )
-    assert len(short) == 11  # one that is open shows what it showed
+    assert len(short) == 11  # the open store does not change
     assert len(long) == 15
     np.testing.assert_array_equal(short.windows(300)[3], long.windows(300)[3])
 
 
-def test_append_wants_the_same_rate(recordings, make_raw, tmp_path):
+def test_append_needs_the_same_sampling_rate(recordings, make_raw, tmp_path):
     store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
     before = on_disk(store.path)
     faster = RawDataset(make_raw(9, sfreq=128), {})
@@ -289,7 +291,7 @@ def test_append_wants_the_same_rate(recordings, make_raw, tmp_path):
     assert store.append(faster, sfreq=100, verbose=0).recordings["n_times"].iloc[-1] == 400
 
 
-def test_append_prepares_as_before(make_raw, tmp_path):
+def test_append_uses_the_preparation_of_the_store(make_raw, tmp_path):
     first, second = (RawDataset(make_raw(i, sfreq=128), dict(subject=i)) for i in range(2))
     both = BaseConcatDataset([first, second])
     making = dict(sfreq=100, high=20, channels=["E1"], verbose=0)
@@ -298,7 +300,7 @@ def test_append_prepares_as_before(make_raw, tmp_path):
     assert at_once.checksum == in_turn.checksum
 
 
-def test_append_of_a_tree_that_has_grown(own_tree, make_edf, tmp_path, opened):
+def test_append_reads_only_new_files_of_a_folder(own_tree, make_edf, tmp_path, opened):
     store = SignalStore.create(tmp_path / "store", own_tree, verbose=0)
     make_edf(own_tree / "new/night.edf", ["C3", "C4", "Cz"])
     opened.clear()
@@ -306,11 +308,13 @@ def test_append_of_a_tree_that_has_grown(own_tree, make_edf, tmp_path, opened):
     assert opened == ["new/night.edf"]
     assert longer.recordings["name"].tolist() == [*store.recordings["name"], "new/night.edf"]
     os.utime(own_tree / "b/r01.dat")
-    with pytest.raises(ValueError, match=r"r01\.hea is not what was stored in .*store under its"):
+    with pytest.raises(
+        ValueError, match=r"r01\.hea has changed since it was stored in .*store; pass"
+    ):
         longer.append(own_tree, verbose=0)
 
 
-def test_what_was_left_out_is_tried_again(own_tree, tmp_path):
+def test_append_tries_skipped_recordings_again(own_tree, tmp_path):
     file = own_tree / "lone.EDF"
     whole = file.read_bytes()
     file.write_bytes(whole[:-2000])
@@ -324,7 +328,7 @@ def test_what_was_left_out_is_tried_again(own_tree, tmp_path):
 
 @pytest.fixture
 def full_disk(monkeypatch):
-    """From a number of writes on there is no room for more than half of what is to be written."""
+    """A disk that is full after a given number of writes; the next write is incomplete."""
     state = dict(left=10**9)
 
     class Full(FileIO):
@@ -347,15 +351,15 @@ def full_disk(monkeypatch):
     return allow
 
 
-def test_a_full_disk_loses_nothing_that_was_stored(recordings, tmp_path, full_disk, opened):
+def test_a_full_disk_keeps_stored_recordings(recordings, tmp_path, full_disk, opened):
     path = tmp_path / "store"
     full_disk(2)
-    with pytest.raises(OSError, match=r"No space left on device\); the same call goes on") as error:
+    with pytest.raises(OSError, match=r"No space left on device\); the same call resumes") as error:
         SignalStore.create(path, recordings, verbose=0)
     assert error.value.errno == errno.ENOSPC
-    with pytest.raises(ValueError, match=r"unfinished store: it holds 2 recordings"):
+    with pytest.raises(ValueError, match=r"unfinished store: its creation .* after 2 recordings"):
         SignalStore.open(path)
-    assert (path / "samples.bin").stat().st_size == 2 * 2 * (3000 + 2000)  # no half recording
+    assert (path / "samples.bin").stat().st_size == 2 * 2 * (3000 + 2000)  # no incomplete recording
     full_disk(100)
     opened.clear()
     store = SignalStore.create(path, recordings, verbose=0)
@@ -363,18 +367,20 @@ def test_a_full_disk_loses_nothing_that_was_stored(recordings, tmp_path, full_di
     assert store.checksum == SignalStore.create(tmp_path / "b", recordings, verbose=0).checksum
 
 
-def test_a_full_disk_leaves_the_store_as_it_was(recordings, others, tmp_path, full_disk):
+def test_append_on_a_full_disk_does_not_change_the_store(recordings, others, tmp_path, full_disk):
     store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
     before = on_disk(store.path), (store.path / "samples.bin").stat().st_mtime_ns
     full_disk(2)
-    with pytest.raises(OSError, match=r"No space left on device\); the store is as it was"):
+    with pytest.raises(OSError, match=r"No space left on device\); the store is unchanged"):
         store.append(others, verbose=0)
     assert (on_disk(store.path), (store.path / "samples.bin").stat().st_mtime_ns) == before
     full_disk(100)
     assert len(store.append(others, verbose=0)) == 2 * len(store)
 
 
-def test_no_room_for_the_index(recordings, others, tmp_path, monkeypatch):
+def test_a_failed_write_of_the_index_does_not_change_the_store(
+    recordings, others, tmp_path, monkeypatch
+):
     store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
     before = on_disk(store.path)
 
@@ -388,7 +394,7 @@ def test_no_room_for_the_index(recordings, others, tmp_path, monkeypatch):
     assert on_disk(store.path) == before
 
 
-def test_a_killed_append_is_as_if_it_had_not_been(recordings, make_raw, tmp_path):
+def test_a_killed_append_does_not_change_the_store(recordings, make_raw, tmp_path):
     store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
     with (store.path / "samples.bin").open("ab") as file:
         file.write(b"samples that no index knows")
@@ -400,12 +406,12 @@ def test_a_killed_append_is_as_if_it_had_not_been(recordings, make_raw, tmp_path
     assert (store.path / "samples.bin").stat().st_size == longer.n_bytes
 
 
-def test_two_at_a_time_are_refused(recordings, others, tmp_path):
+def test_two_concurrent_writers_raise(recordings, others, tmp_path):
     store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
     before = on_disk(store.path)
     with (
-        _writing._held(store.path),
-        pytest.raises(BlockingIOError, match="is being written by another process; wait"),
+        _writing._open_locked(store.path),
+        pytest.raises(BlockingIOError, match=r"Another process is writing .*; wait"),
     ):
         store.append(others, verbose=0)
     assert on_disk(store.path) == before
@@ -413,7 +419,7 @@ def test_two_at_a_time_are_refused(recordings, others, tmp_path):
 
 
 def test_commits_take_a_small_share_of_the_time(make_raw, tmp_path, monkeypatch):
-    """Where writing an index takes long, it is written seldom."""
+    """The index is written rarely if writing takes long."""
     many = BaseConcatDataset([RawDataset(make_raw(i, 1, 0.1), {}) for i in range(40)])
     write, written = _writing.Index.write, []
 
@@ -424,21 +430,21 @@ def test_commits_take_a_small_share_of_the_time(make_raw, tmp_path, monkeypatch)
 
     monkeypatch.setattr(_writing.Index, "write", slow)
     SignalStore.create(tmp_path / "store", many, verbose=0)
-    assert written[0] == 0  # the folder is claimed before anything is read
+    assert written[0] == 0  # the first commit is before anything is read
     assert written[-1] == 40
     assert len(written) < 6
 
 
-def test_what_is_there_already_is_not_added_twice(recordings, others, tmp_path):
-    """A dataset's recordings have no names; that a call was repeated is told by the samples."""
+def test_append_skips_stored_recordings(recordings, others, tmp_path):
+    """Recordings of a dataset have no names, so repeated ones are recognised by their samples."""
     store = SignalStore.create(tmp_path / "store", recordings, verbose=0)
     both = BaseConcatDataset([*recordings.datasets, *others.datasets])
-    with pytest.warns(UserWarning, match=r"4 of 8 .*it is stored already, as recording-0\."):
+    with pytest.warns(UserWarning, match=r"4 of 8 .*it is already stored as recording-0\."):
         longer = store.append(both, verbose=0)
     assert len(longer) == 2 * len(store)
 
 
-def test_where_nothing_was_stored_other_settings_may_be_tried(recordings, tmp_path):
+def test_settings_may_change_while_nothing_is_stored(recordings, tmp_path):
     with pytest.raises(ValueError, match="no EEG channel among Oz"):
         SignalStore.create(tmp_path / "store", recordings, channels=["Oz"], verbose=0)
     store = SignalStore.create(tmp_path / "store", recordings, channels=["C3", "Fz"], verbose=0)

@@ -15,16 +15,16 @@ from braindecode_pars.storage._hub import model_folder
 
 @pytest.fixture
 def no_network(monkeypatch):
-    def refuse(*args, **kwargs):
-        raise AssertionError("went to the network")
+    def fail(*args, **kwargs):
+        raise AssertionError("the network was used")
 
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket.socket, "connect", fail)
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
 
 
 @pytest.fixture
 def hub(monkeypatch, tmp_path):
-    """A cache into which somebody/eeg has been downloaded before."""
+    """Cache of the Hub that contains the model somebody/eeg."""
     constants = pytest.importorskip("huggingface_hub.constants", reason="huggingface_hub is absent")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     repository = tmp_path / "hub" / "models--somebody--eeg"
@@ -33,12 +33,12 @@ def hub(monkeypatch, tmp_path):
     return repository / "snapshots" / "c0ffee"
 
 
-def test_a_folder_is_itself(tmp_path):
+def test_a_folder_is_returned_unchanged(tmp_path):
     assert model_folder(tmp_path) == tmp_path
     assert model_folder(str(tmp_path)) == tmp_path
 
 
-def test_what_was_downloaded_before_needs_no_network(hub, no_network, tiny):
+def test_a_downloaded_model_needs_no_network(hub, no_network, tiny):
     encoder = PatchEncoder(50, **tiny)
     save_encoder(encoder, EncoderCard(sfreq=100.0, task="pars"), hub)
     loaded = load_encoder("somebody/eeg")
@@ -46,11 +46,11 @@ def test_what_was_downloaded_before_needs_no_network(hub, no_network, tiny):
     assert loaded.card.task == "pars"
 
 
-def test_a_model_of_the_hub_is_an_encoder(hub, no_network, tiny):
+def test_the_encoder_of_a_model_on_the_hub_is_loaded(hub, no_network, tiny):
     net = PARSNet(2, 3, n_times=600, sfreq=100.0, **tiny)
     net.save_pretrained(hub)
     assert load_encoder("somebody/eeg").encoder.config == net.encoder.config
-    assert load_encoder("somebody/eeg").card.subjects is None  # nobody knows
+    assert load_encoder("somebody/eeg").card.subjects is None  # unknown
     loaded = PARSNet.from_pretrained("somebody/eeg", local_files_only=True)
     assert loaded.load_report.complete
 
@@ -58,14 +58,14 @@ def test_a_model_of_the_hub_is_an_encoder(hub, no_network, tiny):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("somebody/else", r"nor a model downloaded .* before; hf://somebody/else downloads it"),
-        ("runs/encoder/1", "there is no such folder"),
-        ("encoder", "there is no such folder"),
-        ("/nowhere/at/all", "there is no such folder"),
-        (Path("runs/encoder/1"), "there is no such folder"),
+        ("somebody/else", r"nor a downloaded model .*; to download it, pass hf://somebody/else"),
+        ("runs/encoder/1", "the folder does not exist"),
+        ("encoder", "the folder does not exist"),
+        ("/nowhere/at/all", "the folder does not exist"),
+        (Path("runs/encoder/1"), "the folder does not exist"),
     ],
 )
-def test_what_is_absent_is_not_looked_for_in_the_network(hub, no_network, source, message):
+def test_a_missing_model_is_not_searched_on_the_network(hub, no_network, source, message):
     with pytest.raises(FileNotFoundError, match=message):
         model_folder(source)
 
@@ -73,23 +73,23 @@ def test_what_is_absent_is_not_looked_for_in_the_network(hub, no_network, source
 def test_only_the_prefix_downloads(hub, monkeypatch):
     import huggingface_hub
 
-    asked = []
+    calls = []
 
-    def download(repo_id, **options):
-        asked.append((repo_id, options))
+    def download(repo_id, **kwargs):
+        calls.append((repo_id, kwargs))
         return str(hub)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     assert model_folder("hf://somebody/eeg@v1") == hub
     model_folder("somebody/eeg")
-    files = {"allow_patterns": ["*.json", "*.safetensors"]}  # never a pickle
-    assert asked == [
-        ("somebody/eeg", {**files, "local_files_only": False, "revision": "v1"}),
-        ("somebody/eeg", {**files, "local_files_only": True}),
+    options = {"allow_patterns": ["*.json", "*.safetensors"]}  # never a pickle
+    assert calls == [
+        ("somebody/eeg", {**options, "local_files_only": False, "revision": "v1"}),
+        ("somebody/eeg", {**options, "local_files_only": True}),
     ]
 
 
-def test_a_download_that_fails_says_why(hub, monkeypatch):
+def test_a_failed_download_gives_the_reason(hub, monkeypatch):
     import huggingface_hub
 
     def download(repo_id, **options):

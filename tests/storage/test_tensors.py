@@ -15,7 +15,7 @@ from braindecode_pars.storage._json import read_json
 from braindecode_pars.storage._tensors import load_tensors, read_tensors, write_folder
 
 
-def test_what_is_written_is_read(tmp_path):
+def test_written_tensors_are_read_back(tmp_path):
     linear = nn.Linear(3, 2)
     described = {"n": np.int64(3), "path": tmp_path, "names": ["ä"]}
     write_folder(
@@ -34,7 +34,7 @@ def test_what_is_written_is_read(tmp_path):
     assert sorted(path.name for path in folder.iterdir()) == ["w.json", "w.safetensors"]
 
 
-def test_nothing_is_written_before_everything_is_ready(tmp_path, monkeypatch):
+def test_no_file_is_replaced_before_all_are_written(tmp_path, monkeypatch):
     (tmp_path / "a.json").write_text("old")
     calls = []
 
@@ -51,8 +51,8 @@ def test_nothing_is_written_before_everything_is_ready(tmp_path, monkeypatch):
     assert (tmp_path / "a.json").read_text() == "old"
 
 
-def test_an_exchange_that_fails_half_way_is_taken_back(tmp_path, monkeypatch):
-    """Files of two models must not be mixed."""
+def test_a_failed_exchange_is_undone(tmp_path, monkeypatch):
+    """Files of two models are never mixed."""
     write_folder(tmp_path, tensors={}, described={"a.json": {"n": 1}, "b.json": {"n": 1}})
     replace, calls = _atomic.os.replace, []
 
@@ -64,7 +64,7 @@ def test_an_exchange_that_fails_half_way_is_taken_back(tmp_path, monkeypatch):
 
     monkeypatch.setattr(_atomic.os, "replace", fail_at_the_third)
     new = {"a.json": {"n": 2}, "c.json": {"n": 2}, "b.json": {"n": 2}}
-    with pytest.raises(OSError, match="what was there before is unchanged"):
+    with pytest.raises(OSError, match="its previous content is unchanged"):
         write_folder(tmp_path, tensors={}, described=new)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "b.json"]
     assert read_json(tmp_path / "a.json") == read_json(tmp_path / "b.json") == {"n": 1}
@@ -81,11 +81,11 @@ def test_ctrl_c_while_writing_leaves_nothing_behind(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_parts_are_loaded_only_when_asked_for():
+def test_a_partial_match_is_loaded_only_without_strict():
     linear = nn.Linear(3, 2)
     bias = linear.bias.detach().clone()
     given = {"weight": torch.ones(2, 3), "bias": torch.ones(7), "scale": torch.ones(1)}
-    message = r"somewhere does not hold the Linear it describes: 1 of 2 tensors loaded; 1 of "
+    message = r"tensors of somewhere do not match the Linear: 1 of 2 tensors loaded; 1 of "
     with pytest.raises(ValueError, match=message):
         load_tensors(linear, given, "somewhere")
     assert not (linear.weight == 1).all()
@@ -97,19 +97,19 @@ def test_parts_are_loaded_only_when_asked_for():
         load_tensors(linear, {}, "somewhere", strict=False)
 
 
-def test_bad_files(tmp_path):
+def test_damaged_files_raise(tmp_path):
     (tmp_path / "a").write_bytes(b"\xff{")
-    with pytest.raises(ValueError, match="damaged or no JSON file"):
+    with pytest.raises(ValueError, match="damaged or not a JSON file"):
         read_json(tmp_path / "a")
-    with pytest.raises(ValueError, match="damaged or no safetensors file"):
+    with pytest.raises(ValueError, match="damaged or not a safetensors file"):
         read_tensors(tmp_path / "a")
-    with pytest.raises(ValueError, match="head has weights that are not finite"):
+    with pytest.raises(ValueError, match="head contains NaN or infinite values"):
         write_folder(
             tmp_path / "new", tensors={"w": {"head": torch.full((2,), np.nan)}}, described={}
         )
     assert not (tmp_path / "new").exists()
 
 
-def test_json_is_for_people_too(tmp_path):
+def test_json_is_indented(tmp_path):
     write_folder(tmp_path, tensors={}, described={"a.json": {"b": 1}})
     assert (tmp_path / "a.json").read_text() == json.dumps({"b": 1}, indent=2) + "\n"

@@ -1,4 +1,4 @@
-"""A dataset that counts what is read of it."""
+"""A dataset that records which windows are read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from torch.utils.data import Dataset
 
 
 class Counting(Dataset):
-    """Remembers which windows were read."""
+    """Dataset whose attribute ``read`` lists the indices of the windows that were read."""
 
     def __init__(self, dataset):
         self.dataset = dataset

@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of a training."""
+"""Ctrl-C during training."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from skorch.callbacks import Callback
 
 
 class InterruptAt(Callback):
-    """Interrupts when an epoch begins."""
+    """Raise KeyboardInterrupt at the start of an epoch."""
 
     def __init__(self, epoch):
         self.epoch = epoch

@@ -1,4 +1,4 @@
-"""What every pretext task must hold; a task's test class inherits it and makes the task."""
+"""The tests that every pretext task must pass; the test class of a task inherits them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ SIZES = dict(embed_dim=32, num_layers=2, num_heads=4, mlp_dim=64)
 
 
 def event_locked(signals: torch.Tensor) -> torch.Tensor:
-    """Add a slow evoked response, eight seconds into every window, with a jitter of half a second.
+    """Add a slow evoked response to every window, at 8 s with a jitter of half a second.
 
-    For tasks that ask for places in the window. Within a stretch of sleep there is next to
-    nothing to find: boosted trees on the patches' means, spreads and slopes get 0.999 of chance
-    for thirty patches of a second. Windows that are locked to an event do have a first and a last.
+    Tasks that predict places in the window need it. A window of sleep has almost no information on
+    places: boosted trees on mean, spread and slope of thirty one-second patches reach 0.999 of the
+    chance loss. Windows that are locked to an event have such information.
     """
     times = torch.arange(signals.shape[1]) / 100
     since = times - 8 - torch.rand(len(signals), 1) + 0.5
@@ -33,29 +33,29 @@ def event_locked(signals: torch.Tensor) -> torch.Tensor:
 
 
 class PretextContract:
-    """Subclasses set ``task`` and :meth:`blind`, and may override arguments and goals."""
+    """Subclasses set ``task`` and :meth:`ignore_signal`, and may override arguments and goals."""
 
     task: type[PretextTask]
-    #: Arguments under which nothing can be copied, so that noise teaches nothing.
+    #: Arguments without overlap or visible targets, so that noise has nothing to learn.
     noise_arguments: ClassVar[dict] = {}
-    #: Share of the chance loss below which one fixed batch must be overfitted, and how long.
+    #: Loss relative to chance to reach by overfitting one fixed batch, and the number of steps.
     overfit_goal = 0.1
     overfit_steps = 600
 
     def make(self, n_times: int = 1000, patch_size: int = 100, **arguments) -> PretextTask:
         return self.task(n_times, patch_size, **{**SIZES, **arguments})
 
-    def blind(self, task: PretextTask) -> None:
-        """Put the best guesser that does not look at the signal in the model's place."""
+    def ignore_signal(self, task: PretextTask) -> None:
+        """Replace the model's prediction by the best constant guess."""
         raise NotImplementedError
 
     def overfit_loss(self, task: PretextTask, signals: torch.Tensor) -> float:
-        """Loss relative to chance after training on one batch with fixed draws."""
+        """Return the loss relative to chance after training on one batch with fixed draws."""
         losses = self.train(task, signals, self.overfit_steps, fixed_draws=True)
         return losses[-1] / task.chance_loss()
 
     def eeg(self) -> torch.Tensor:
-        """Simulated EEG of five people, 120 windows of 30 s each."""
+        """Return simulated EEG of five subjects, 120 windows of 30 s each."""
         nights = datasets.simulated.sleep(5, 1.0, n_chans=1, sfreq=100, random_state=5)
         single = SingleChannelWindows(nights)
         return torch.stack([single[i][0] for i in range(len(single))])
@@ -64,7 +64,7 @@ class PretextContract:
         return task.criterion()(*task(x))
 
     def train(self, task, signals, steps, batch_size=None, lr=3e-3, fixed_draws=False):
-        """Plain AdamW steps; fixed draws pose the very same question in every step."""
+        """Train with AdamW; with ``fixed_draws`` the task draws the same masks in every step."""
         optimizer = torch.optim.AdamW(task.parameters(), lr=lr)
         losses = []
         for step in range(steps):
@@ -93,17 +93,17 @@ class PretextContract:
     def test_it_overfits_one_fixed_batch(self):
         assert self.overfit_loss(self.make(), torch.randn(4, 1000)) < self.overfit_goal
 
-    def test_noise_teaches_nothing(self):
-        """Fresh noise in every step: nothing to memorise, nothing to find."""
+    def test_on_noise_the_loss_stays_at_chance(self):
+        """New noise in every step has nothing to memorise and nothing to find."""
         task = self.make(400, 50, **self.noise_arguments)
         for start in range(0, 150, 50):
             self.train(task, torch.randn(1600, 400), 50, batch_size=32, lr=2e-3 / (1 + start))
         with torch.no_grad():
             assert self.loss(task, torch.randn(2000, 400)).item() >= 0.98 * task.chance_loss()
 
-    def test_chance_is_the_loss_of_a_blind_guesser(self):
+    def test_chance_loss_is_that_of_the_best_constant_guess(self):
         task = self.make()
-        self.blind(task)
+        self.ignore_signal(task)
         with torch.no_grad():
             guessed = self.loss(task, torch.randn(3000, 1000)).item()
         assert guessed == pytest.approx(task.chance_loss(), rel=0.02)
@@ -112,7 +112,7 @@ class PretextContract:
         signals = self.eeg()
         task = self.make(3000)
         self.train(task, signals[:480], steps=300, batch_size=32)
-        with torch.no_grad():  # the fifth person
+        with torch.no_grad():  # the fifth subject
             held_out = np.mean([self.loss(task, signals[480:]).item() for _ in range(5)])
         assert held_out < 0.95 * task.chance_loss()
 
@@ -121,7 +121,7 @@ class PretextContract:
         self.loss(task, torch.randn(8, 1000)).backward()
         for name, parameter in task.named_parameters():
             assert parameter.grad is not None, name
-            # The keys' bias shifts all logits of a query alike, so softmax takes it out.
+            # The keys' bias adds the same number to all logits of a query, so softmax removes it.
             assert parameter.grad.abs().max() > 0 or name.endswith("key.bias"), name
 
     @pytest.mark.parametrize("batch_size", [1, 2, 7])
@@ -141,7 +141,7 @@ class PretextContract:
         assert all(p.grad.isfinite().all() for p in task.parameters())
         assert self.loss(task.bfloat16(), x.bfloat16()).isfinite()
 
-    def test_a_flat_channel_is_no_nan(self):
+    def test_a_flat_channel_gives_finite_numbers(self):
         task = self.make()
         loss = self.loss(task, torch.zeros(3, 1000))
         loss.backward()
@@ -159,7 +159,7 @@ class PretextContract:
         torch.manual_seed(8)
         assert not torch.equal(results[0][0], self.make()(x)[0])
 
-    def test_it_survives_clone_set_params_pickle_and_state_dict(self):
+    def test_clone_set_params_pickle_and_state_dict(self):
         task = self.make()
         net = clone(PretrainingNet(task, max_epochs=1, batch_size=4, verbose=0))
         net.set_params(lr=1e-3)

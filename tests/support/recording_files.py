@@ -1,4 +1,4 @@
-"""A corpus that exists nowhere else; here, since other processes must find its reader."""
+"""Reader of a synthetic corpus, in a module that worker processes can import."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.loading import Recording
 
-SETTINGS = dict(corpus="made up", sfreq=100.0)
+SETTINGS = dict(corpus="synthetic", sfreq=100.0)
 
 
 def read(recording: Recording, log: Path | None = None):
-    """A file holds a seed, or seconds of signal that are too few, or nothing."""
+    """Read a text file with a seed and a duration in seconds; an empty file raises an error."""
     if log is not None:
         with log.open("a") as f:
             f.write(f"{recording.file.name}\n")

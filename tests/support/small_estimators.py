@@ -1,4 +1,4 @@
-"""Estimators that train in a second, for several test files."""
+"""Estimators that train in about a second, for several test files."""
 
 from __future__ import annotations
 

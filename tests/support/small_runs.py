@@ -1,4 +1,4 @@
-"""The smallest runs, in this process or in others that are killed."""
+"""Very small pretraining runs, in this process or in child processes that are killed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from braindecode_pars.runs import RunConfig, pretrain
 from braindecode_pars.runs._net import RunNet
 from braindecode_pars.signal_store import SignalStore
 
-#: Three seconds at 100 Hz, five epochs of three steps of eight.
+#: Windows of three seconds; five epochs of three steps with eight examples.
 SMALL: dict[str, Any] = dict(
     window_seconds=3.0,
     patch_seconds=0.5,
@@ -48,12 +48,12 @@ def small_config(**changes: Any) -> RunConfig:
 
 
 def run(store: SignalStore | Path, out: Path, *, resume: bool = False, **changes: Any) -> Path:
-    """A small run in this process, without a word."""
+    """Run in this process without output."""
     return pretrain(store, out, small_config(**changes), resume=resume, verbose=0)
 
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    """Ctrl-C in the middle of a step, counted from 1 in each session."""
+    """Simulate Ctrl-C in the middle of a step; steps are counted from 1 in each session."""
     steps = itertools.count(1)
     get_loss = RunNet.get_loss
 
@@ -68,20 +68,20 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
 def make_store(
     path: Path, seconds: Sequence[float] = (20, 7, 2, 12), sfreq: float = 100.0, seed: int = 0
 ) -> SignalStore:
-    """Noise of some lengths, with one channel, two, three, ..., each of another person."""
+    """Store recordings of noise; recording n has n + 1 channels and is of subject n."""
     rng = np.random.default_rng(seed)
     recordings = []
     for number, length in enumerate(seconds):
         names = [f"EEG{channel}" for channel in range(number + 1)]
         noise = rng.normal(scale=1e-5, size=(len(names), round(length * sfreq)))
         raw = mne.io.RawArray(noise, mne.create_info(names, sfreq, "eeg"), verbose="error")
-        recordings.append(RawDataset(raw, {"subject": f"person-{number}"}))
+        recordings.append(RawDataset(raw, {"subject": f"subject-{number}"}))
     return SignalStore.create(path, BaseConcatDataset(recordings), dtype="float32", verbose=0)
 
 
 @register("smallest")
 class Reconstruct(PretextTask):
-    """A task without random draws: patches of a grid from their features."""
+    """A task without random draws: reconstruct the patches of a grid."""
 
     criterion = nn.MSELoss
 
@@ -98,74 +98,77 @@ class Reconstruct(PretextTask):
 
 
 _context = multiprocessing.get_context("forkserver")
-# The first optimizer of a process imports torch._dynamo, which takes seconds.
+# Slow imports, done once for all child processes. The first optimizer of a process imports
+# torch._dynamo.
 _context.set_forkserver_preload(
     ["braindecode_pars.runs", "torch._dynamo", "torch.utils.tensorboard"]
 )
 
 
-def import_ahead() -> None:
-    """Begin with the imports of other processes, while other tests are running."""
+def import_in_advance() -> None:
+    """Start the imports for child processes, while other tests run."""
     forkserver.ensure_running()
 
 
-def started(function: Any, *arguments: Any, **keywords: Any) -> multiprocessing.Process:
-    """Another process, which has everything imported after the first time."""
+def start_process(function: Any, *arguments: Any, **keywords: Any) -> multiprocessing.Process:
+    """Start a function in a child process."""
     process = _context.Process(target=function, args=arguments, kwargs=keywords)
     process.start()
     return process
 
 
-def run_and_die(store: Path, out: Path, config: RunConfig, moment: str, nth: int) -> None:
-    """Begin or resume a run, and be killed when a moment comes for the nth time."""
+def run_until_killed(store: Path, out: Path, config: RunConfig, moment: str, nth: int) -> None:
+    """Start or resume a run, and kill this process when a moment occurs for the nth time."""
     torch.set_num_threads(1)
-    owner, name, die = {
-        "in a step": (RunNet, "get_loss", _die_first),
-        "between steps": (RunNet, "on_batch_end", _die_first),
-        "half a checkpoint": (os, "replace", _die_with_half),
-        "before the rename": (os, "replace", _die_first),
-        "after the rename": (os, "replace", _die_after),
+    owner, name, kill = {
+        "in a step": (RunNet, "get_loss", _kill_before),
+        "between steps": (RunNet, "on_batch_end", _kill_before),
+        "half a checkpoint": (os, "replace", _kill_with_half_a_file),
+        "before the rename": (os, "replace", _kill_before),
+        "after the rename": (os, "replace", _kill_after),
     }[moment]
     original, moments = getattr(owner, name), itertools.count(1)
 
     def watched(*args: Any, **kwargs: Any) -> Any:
+        # Only renames of safetensors files count.
         is_moment = owner is RunNet or str(args[-1]).endswith(".safetensors")
         if is_moment and next(moments) == nth:
-            die(original, *args, **kwargs)
+            kill(original, *args, **kwargs)
         return original(*args, **kwargs)
 
     setattr(owner, name, watched)
     pretrain(store, out, config, resume=(out / "run.json").exists(), verbose=0)
 
 
-def _die_first(original: Any, *args: Any, **kwargs: Any) -> None:
+def _kill_before(original: Any, *args: Any, **kwargs: Any) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _die_after(original: Any, *args: Any, **kwargs: Any) -> None:
+def _kill_after(original: Any, *args: Any, **kwargs: Any) -> None:
     original(*args, **kwargs)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _die_with_half(original: Any, aside: Path, path: Path) -> None:
-    os.truncate(aside, aside.stat().st_size // 2)
+def _kill_with_half_a_file(original: Any, temporary: Path, path: Path) -> None:
+    os.truncate(temporary, temporary.stat().st_size // 2)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def share_a_run(store: Path, out: Path, config: RunConfig, n_processes: int) -> list:
-    """Start a run on several processes, which write what they end with beside ``out``."""
+def start_processes(store: Path, out: Path, config: RunConfig, n_processes: int) -> list:
+    """Start a run in several processes; each writes its weights and losses next to ``out``."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     return [
-        started(_one_of, store, out, config, process, n_processes, port)
+        start_process(_run_one_process, store, out, config, process, n_processes, port)
         for process in range(n_processes)
     ]
 
 
-def _one_of(
+def _run_one_process(
     store: Path, out: Path, config: RunConfig, process: int, n_processes: int, port: int
 ) -> None:
+    # The environment that torchrun sets.
     torch.set_num_threads(1)
     os.environ |= {
         "MASTER_ADDR": "127.0.0.1",
@@ -176,21 +179,23 @@ def _one_of(
         "WORLD_SIZE": str(n_processes),
         "LOCAL_WORLD_SIZE": str(n_processes),
     }
+
+    # Save weights and losses of each process, not only of the first one.
     fit = RunNet.partial_fit
 
-    def fit_and_tell(net: RunNet, *args: Any, **kwargs: Any) -> RunNet:
+    def fit_and_save(net: RunNet, *args: Any, **kwargs: Any) -> RunNet:
         fit(net, *args, **kwargs)
         losses = json.dumps(net.history[:, "train_loss"])
         file = out.with_name(f"{out.name}-{process}.safetensors")
         save_file(dict(net.task_.named_parameters()), file, metadata={"losses": losses})
         return net
 
-    RunNet.partial_fit = fit_and_tell
+    RunNet.partial_fit = fit_and_save
     try:
         pretrain(store, out, config, verbose=0)
     except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        out.with_name(f"{out.name}-{process}.txt").write_text(told)
+        message = f"{type(error).__name__}: {error}"
+        out.with_name(f"{out.name}-{process}.txt").write_text(message)
         sys.exit(1)
 
 

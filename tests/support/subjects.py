@@ -1,4 +1,4 @@
-"""A classifier that is watched, and recordings with a split, for the tests of the protocols."""
+"""A classifier that logs its fits, and datasets with splits, for the tests of the protocols."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from braindecode_pars.windows._window_set import as_window_set
 
 
-class Watched(ClassifierMixin, BaseEstimator):
-    """Writes down every fit in a folder; answers at random, but by seed and training windows.
+class LoggingClassifier(ClassifierMixin, BaseEstimator):
+    """Log every fit in a folder; predict at random, from the seed and number of training windows.
 
-    A file ``stop`` in the folder holds the number of the fit that is interrupted, ``fail`` that
-    of the one that fails.
+    A file ``stop`` in the folder contains the number of the fit to interrupt, a file ``fail`` the
+    number of the fit that fails.
     """
 
     def __init__(self, folder, strength=1, random_state=None):
@@ -27,14 +27,16 @@ class Watched(ClassifierMixin, BaseEstimator):
 
     def fit(self, X, y):
         folder = Path(self.folder)
+        # Interrupt or fail, if requested
         n_before = len(list(folder.glob("fit-*")))
         for name, error in (("stop", KeyboardInterrupt), ("fail", ValueError)):
             file = folder / name
             if file.exists() and n_before + 1 >= int(file.read_text()):
-                raise error("told to")
-        people = as_window_set(X).groups.tolist()
-        note = {"seed": self.random_state, "people": sorted(set(people)), "labels": y.tolist()}
-        (folder / f"fit-{uuid.uuid4().hex}").write_text(json.dumps(note))
+                raise error("on purpose")
+        # Log the fit; file names are random, because fits run in several processes.
+        subjects = sorted(set(as_window_set(X).groups.tolist()))
+        entry = {"seed": self.random_state, "subjects": subjects, "labels": y.tolist()}
+        (folder / f"fit-{uuid.uuid4().hex}").write_text(json.dumps(entry))
         self.classes_ = np.unique(y)
         self.state_ = [self.random_state, len(y)]
         return self
@@ -44,10 +46,12 @@ class Watched(ClassifierMixin, BaseEstimator):
 
 
 def fits(folder) -> list[dict]:
+    """Log entries of all fits."""
     return [json.loads(file.read_text()) for file in Path(folder).glob("fit-*")]
 
 
 def with_split(windows: BaseConcatDataset, splits: dict) -> BaseConcatDataset:
+    """Add ``split`` to the description of each recording, by subject."""
     return BaseConcatDataset(
         [
             EEGWindowsDataset(
@@ -60,12 +64,14 @@ def with_split(windows: BaseConcatDataset, splits: dict) -> BaseConcatDataset:
     )
 
 
-def with_subject(windows: BaseConcatDataset, who, target=None, **entries) -> BaseConcatDataset:
-    """One subject's windows with another target, or recordings with other entries."""
+def with_subject(
+    windows: BaseConcatDataset, subject, /, target=None, **entries
+) -> BaseConcatDataset:
+    """Change the target of one subject's windows, or entries of the recordings' description."""
     parts = []
     for part in windows.datasets:
         metadata, description = part.metadata.copy(), dict(part.description)
-        if description["subject"] == who:
+        if description["subject"] == subject:
             description |= entries
             if target is not None:
                 metadata["target"] = target

@@ -1,4 +1,4 @@
-"""Write recordings as Temple University distributes them: EDF, channel labels, extra channels."""
+"""Write EDF recordings in the format of the Temple University corpora."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ELECTRODES = (
 
 
 def level(electrode: str) -> float:
-    """How many microvolts the 10 Hz oscillation of an electrode has, each its own."""
+    """Return the amplitude of an electrode's 10 Hz oscillation in microvolts, unique to it."""
     return 10.0 + 2 * ELECTRODES.index(electrode)
 
 
@@ -28,7 +28,7 @@ def write_recording(
     drop: Iterable[str] = (),
     names: dict[str, str] | None = None,
 ) -> Path:
-    """10 Hz of each electrode's own level and 60 Hz mains, among channels of other kinds."""
+    """Write 10 Hz and 60 Hz mains on every electrode, and some channels that are not EEG."""
     times = np.arange(round(seconds * sfreq)) / sfreq
     mains = 30 * np.sin(2 * np.pi * 60 * times)
     signals = [edfio.EdfSignal(mains, sfreq, label="PHOTIC-REF", physical_dimension="uV")]
@@ -45,6 +45,6 @@ def write_recording(
 
 
 def truncate(file: Path) -> None:
-    """Leave out the last third, as an interrupted copy does."""
+    """Remove the last third of a file, as after an interrupted copy."""
     content = file.read_bytes()
     file.write_bytes(content[: len(content) * 2 // 3])

@@ -1,4 +1,4 @@
-"""Precision: bfloat16 and compilation change the speed, and nothing else."""
+"""Precision: bfloat16 and compilation change the speed, not the results."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def losses(net):
 
 
 def output_types(net, part, signals):
-    """Types of what a linear layer gives in one training step."""
+    """Return the types of a linear layer's output in one training step."""
     types = set()
     layer = net.module_.get_submodule(part)
-    hook = layer.register_forward_hook(lambda layer, given, out: types.add(out.dtype))
+    hook = layer.register_forward_hook(lambda layer, inputs, out: types.add(out.dtype))
     net.train_step((torch.from_numpy(signals[:4]), torch.zeros(4)))
     hook.remove()
     return types
 
 
-def test_bfloat16_is_for_the_encoder_and_weights_stay_float32(tiny, signals):
+def test_bfloat16_is_used_in_the_encoder_and_weights_stay_float32(tiny, signals):
     net = make(tiny, precision="bfloat16").initialize()
     assert output_types(net, "encoder.blocks.0.attention.query", signals) == {torch.bfloat16}
     assert output_types(net, "decoder.attention.key", signals) == {torch.float32}
@@ -48,8 +48,8 @@ def test_bfloat16_is_for_the_encoder_and_weights_stay_float32(tiny, signals):
 
 
 @pytest.mark.parametrize("task", ["pars", "mae", "mp3", "droppos", "joint"])
-def test_bfloat16_learns_what_float32_learns(task, tiny, signals):
-    """Three digits of a product are left of a float32's seven; twelve steps keep two of a loss."""
+def test_bfloat16_gives_nearly_the_losses_of_float32(task, tiny, signals):
+    """bfloat16 has three significant digits instead of seven; losses agree within 2 %."""
     results = {}
     for kind in ("float32", "bfloat16"):
         torch.manual_seed(0)
@@ -61,13 +61,14 @@ def test_bfloat16_learns_what_float32_learns(task, tiny, signals):
             precision=kind,
         )
         results[kind] = losses(net.fit(signals))
+    # The losses differ a little, so bfloat16 is in use.
     assert not np.array_equal(results["bfloat16"], results["float32"])
     np.testing.assert_allclose(results["bfloat16"], results["float32"], rtol=0.02)
 
 
 @pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
-def test_compiled_learns_the_same_under_the_same_names(backend, tiny, signals):
-    """Code is generated in the slow test only: half a minute of a C++ compiler."""
+def test_compilation_keeps_losses_and_names_of_weights(backend, tiny, signals):
+    """Only the slow test generates code, since the C++ compiler takes half a minute."""
     results = {}
     for compiled in (False, True):
         torch.manual_seed(0)
@@ -77,31 +78,32 @@ def test_compiled_learns_the_same_under_the_same_names(backend, tiny, signals):
     assert results[True][1] == results[False][1]
 
 
-def test_it_is_the_encoder_that_is_compiled(tiny):
+def test_only_the_encoder_is_compiled(tiny):
     net = make(tiny, compile=True).initialize()
     assert net.module_.encoder._compiled_call_impl is not None
     assert net.module_._compiled_call_impl is None
     assert make(tiny).initialize().module_.encoder._compiled_call_impl is None
 
 
-def test_an_unknown_precision_is_refused(tiny, signals):
+def test_an_unknown_precision_raises(tiny, signals):
     with pytest.raises(ValueError, match=r"precision must be 'float32' or 'bfloat16', got 'half'"):
         make(tiny, precision="half").fit(signals)
 
 
-def test_what_cuda_has_is_used_there_and_put_back(tiny, signals, monkeypatch):
-    """TF32 while training, the fused optimizer; on the CPU neither."""
+def test_cuda_uses_tf32_and_fused_adamw_and_restores_the_setting(tiny, signals, monkeypatch):
+    """CUDA trains with TF32 and the fused optimizer; the CPU uses neither."""
     seen = []
 
-    class Watch(Callback):
+    class RecordPrecision(Callback):
         def on_batch_begin(self, net, **kwargs):
             seen.append(torch.get_float32_matmul_precision())
 
     before = torch.get_float32_matmul_precision()
-    net = make(tiny, max_epochs=1, callbacks=[Watch()]).fit(signals)
+    net = make(tiny, max_epochs=1, callbacks=[RecordPrecision()]).fit(signals)
     assert set(seen) == {before}
     assert not net.optimizer_.param_groups[0]["fused"]
 
+    # This works without a GPU: torch accepts the setting anyway.
     with precision._tensor_cores(torch.device("cuda")):
         assert torch.get_float32_matmul_precision() == "high"
     assert torch.get_float32_matmul_precision() == before
@@ -111,7 +113,7 @@ def test_what_cuda_has_is_used_there_and_put_back(tiny, signals, monkeypatch):
 
 
 def test_a_classifier_in_bfloat16_predicts_in_float32(tiny, nights):
-    """Both phases in bfloat16; what it learns is close to what float32 learns."""
+    """Both phases run in bfloat16; predictions are close to those of float32."""
     probabilities = {}
     for kind in ("float32", "bfloat16"):
         clf = PARSClassifier(
@@ -127,12 +129,13 @@ def test_a_classifier_in_bfloat16_predicts_in_float32(tiny, nights):
         assert {p.dtype for p in clf.net_.module_.parameters()} == {torch.float32}
         assert clf.net_.precision == kind
     assert probabilities["bfloat16"].dtype == np.float32
+    # The predictions differ a little, so bfloat16 is in use.
     assert not np.array_equal(*probabilities.values())
     np.testing.assert_allclose(*probabilities.values(), atol=0.02)
 
 
 @pytest.mark.slow
-def test_a_compiled_classifier_learns_the_same(tiny, nights):
+def test_a_compiled_classifier_gives_the_same_predictions(tiny, nights):
     probabilities = [
         PARSClassifier(
             **tiny,
@@ -150,8 +153,8 @@ def test_a_compiled_classifier_learns_the_same(tiny, nights):
     np.testing.assert_allclose(*probabilities, atol=1e-4)
 
 
-def test_a_setting_in_torchs_newer_way_is_left_alone(tiny, signals):
-    """torch then refuses to tell the older one."""
+def test_a_setting_through_torchs_newer_interface_is_kept(tiny, signals):
+    """torch then raises an error when the older setting is read."""
     matmul = torch.backends.cuda.matmul
     before = matmul.fp32_precision
     matmul.fp32_precision = "tf32"

@@ -1,4 +1,4 @@
-"""Who is unlabelled, who is held out, what a class weighs."""
+"""Unlabelled windows, validation windows and weights of classes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def windows(y, groups=None):
     return as_window_set(np.zeros((len(y), 1, 4)), y, groups)
 
 
-def test_unlabelled_windows_are_split_off():
+def test_unlabelled_windows_are_separated():
     labeled, unlabeled = split_unlabeled(windows([0, -1, 2, -1, 1]))
     assert labeled.indices.tolist() == [0, 2, 4]
     assert unlabeled.indices.tolist() == [1, 3]
@@ -24,29 +24,29 @@ def test_unlabelled_windows_are_split_off():
     assert split_unlabeled(windows(["W", "R"]))[1] is None
 
 
-def test_plus_and_minus_one_may_be_classes():
+def test_labels_of_plus_and_minus_one_are_ambiguous():
     with pytest.raises(ValueError, match="set unlabeled_label to None"):
         split_unlabeled(windows([-1, 1, 1]))
     assert split_unlabeled(windows([-1, 1, 1]), None)[1] is None
 
 
-def test_mixed_labels_stay_what_they_are():
+def test_mixed_labels_keep_their_types():
     labeled, unlabeled = split_unlabeled(windows(["W", "N", -1, "W"]))
     assert labeled.y.tolist() == ["W", "N", "W"]
     assert unlabeled.indices.tolist() == [2]
     assert windows([("a", 1), ("b", 2)]).y.tolist() == [("a", 1), ("b", 2)]
-    with pytest.raises(ValueError, match="y holds None or NaN"):
+    with pytest.raises(ValueError, match="y contains None or NaN"):
         windows([0.0, np.nan])
 
 
-def test_missing_labels():
-    with pytest.raises(ValueError, match="PARSEmbedder needs none"):
+def test_missing_labels_raise():
+    with pytest.raises(ValueError, match="PARSEmbedder needs no labels"):
         split_unlabeled(as_window_set(np.zeros((3, 1, 4))))
     with pytest.raises(ValueError, match="All windows are unlabelled"):
         split_unlabeled(windows([-1, -1]))
 
 
-def test_subjects_are_held_out_whole():
+def test_validation_subjects_are_disjoint_from_training_subjects():
     groups = np.repeat(np.arange(10), 7)
     for seed in range(5):
         train, valid = hold_out(windows(np.arange(70) % 2, groups), 0.2, seed)
@@ -55,14 +55,14 @@ def test_subjects_are_held_out_whole():
         assert len(train) + len(valid) == 70
 
 
-def test_without_subjects_labels_are_stratified():
+def test_without_subjects_validation_is_stratified_by_label():
     y = np.array([0] * 80 + [1] * 20)
     _, valid = hold_out(windows(y), 0.2, 0)
     assert (valid.y == 1).sum() == 4
     assert len(valid) == 20
 
 
-def test_one_subject_or_few_windows_warn():
+def test_a_single_subject_or_too_few_windows_warn():
     with pytest.warns(UserWarning, match="All windows are of one subject"):
         _, valid = hold_out(windows([0, 1] * 10, ["S1"] * 20), 0.2, 0)
     assert len(valid) == 4
@@ -74,7 +74,7 @@ def test_one_subject_or_few_windows_warn():
 
 
 def test_training_keeps_every_class():
-    """Labels of whole subjects: two of class 1, so only some draws leave one of them."""
+    """Two of six subjects have class 1, so some random draws would hold out both."""
     groups = np.repeat(np.arange(6), 5)
     y = (groups < 2).astype(int)
     for seed in range(10):
@@ -87,7 +87,7 @@ def test_training_keeps_every_class():
     assert len(set(valid.groups)) == 1
 
 
-def test_balanced_weights_are_the_formula():
+def test_balanced_weights_follow_the_formula():
     codes = np.array([0] * 6 + [1] * 3 + [2] * 1)
     weights = cross_entropy_weights(codes, np.array(["a", "b", "c"]), "balanced")
     torch.testing.assert_close(weights, torch.tensor([10 / (3 * 6), 10 / (3 * 3), 10 / 3]))
@@ -102,7 +102,7 @@ def test_weights_by_label():
     weights = cross_entropy_weights(np.array([0, 1]), np.array(["N", "W"]), {"W": 3.0})
     assert weights.tolist() == [1.0, 3.0]
     assert cross_entropy_weights(np.array([0, 1]), np.arange(2), None) is None
-    with pytest.raises(ValueError, match="class_weight names 'X'"):
+    with pytest.raises(ValueError, match="class_weight contains 'X', which is not a label"):
         cross_entropy_weights(np.array([0, 1]), np.array(["N", "W"]), {"X": 3.0})
     with pytest.raises(ValueError, match="'balanced', a dict or None, got 'even'"):
         cross_entropy_weights(np.array([0, 1]), np.arange(2), "even")

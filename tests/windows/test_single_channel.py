@@ -1,4 +1,4 @@
-"""Lazy views: single channels for pretraining, scikit-learn's X, y, groups."""
+"""Lazy views of windows: single channels for pretraining, and X, y, groups of scikit-learn."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows import SingleChannelWindows
 
 
-def test_one_random_channel_and_crop_of_each_window():
-    # Every sample tells its window, channel and time.
+def test_an_item_is_a_random_crop_of_a_random_channel():
+    # The value of a sample encodes its window, channel and time.
     window, channel, time = np.meshgrid(np.arange(4), np.arange(3), np.arange(50), indexing="ij")
     code = torch.from_numpy(window * 10_000 + channel * 1000 + time).float()
     single = SingleChannelWindows(TensorDataset(code), n_times=40)
@@ -42,7 +42,7 @@ def test_montages_and_lengths_may_differ(nights):
 
 
 def corpora():
-    """Two corpora, 6 and 19 channels, other lengths; every sample tells which one it is of."""
+    """Two corpora of different size, montage and length; all samples are 1 or all are 2."""
     return [
         TensorDataset(torch.full((90, 6, 300), 1.0)),
         TensorDataset(torch.full((10, 19, 200), 2.0)),
@@ -52,20 +52,20 @@ def corpora():
 def test_several_corpora_are_one_dataset():
     single = SingleChannelWindows(corpora())
     assert len(single) == 100
-    assert single.n_times == 200  # the shorter ones'
+    assert single.n_times == 200  # the shorter length
     assert [single[i][0][0].item() for i in (0, 89, 90, 99)] == [1, 1, 2, 2]
 
 
 def test_balanced_corpora_are_drawn_equally_often():
     single = SingleChannelWindows(corpora(), balance=True)
-    assert len(single) == 180  # the larger one's ninety, twice
+    assert len(single) == 180  # twice the 90 windows of the larger corpus
     drawn = [single[i][0] for i in range(180)]
     assert [int(signal[0]) for signal in drawn] == [1, 2] * 90
     assert {signal.shape for signal in drawn} == {(200,)}
 
 
 def test_balanced_examples_come_from_the_whole_corpus():
-    """Every window of the largest once, those of the others equally often."""
+    """Each window of the largest corpus is used once, those of the other equally often."""
     small, large = (
         TensorDataset(torch.arange(float(n)).repeat_interleave(50).reshape(n, 1, 50))
         for n in (5, 20)
@@ -79,20 +79,20 @@ def test_balanced_examples_come_from_the_whole_corpus():
         single[40]
 
 
-def test_corpora_of_several_rates_are_refused(nights):
+def test_corpora_of_different_sampling_rates_raise(nights):
     slow = datasets.simulated.sleep(2, 0.1, n_chans=2, sfreq=200, random_state=0)
     with pytest.raises(ValueError, match="different sampling rates: 100 Hz, 200 Hz"):
         SingleChannelWindows([nights, slow], n_times=500)
 
 
-def test_nothing_to_balance():
-    with pytest.raises(ValueError, match="balance=True is for several corpora"):
+def test_a_single_corpus_cannot_be_balanced():
+    with pytest.raises(ValueError, match="balance=True needs several corpora"):
         SingleChannelWindows(corpora()[0], balance=True)
     with pytest.raises(ValueError, match="dataset 1 has length 0"):
         SingleChannelWindows([corpora()[0], TensorDataset(torch.randn(0, 1, 100))])
 
 
-def test_same_seed_same_crop(nights):
+def test_the_same_seed_gives_the_same_crop(nights):
     single = SingleChannelWindows(nights, n_times=500)
     crops = []
     for _ in range(2):
@@ -101,28 +101,28 @@ def test_same_seed_same_crop(nights):
     assert torch.equal(*crops)
 
 
-def test_only_the_asked_window_is_read(nights):
+def test_an_item_reads_one_window(nights):
     counting = Counting(nights)
     SingleChannelWindows(counting, n_times=100)[5]
     assert counting.read == [5]
 
 
-def test_bad_samples_are_refused():
+def test_samples_that_are_not_finite_raise():
     signals = torch.randn(3, 1, 100)
     signals[1, 0, 50] = float("nan")
     single = SingleChannelWindows(TensorDataset(signals))
-    with pytest.raises(ValueError, match="Window 1 holds NaN or infinite samples in channel 0"):
+    with pytest.raises(ValueError, match="Window 1 contains NaN or infinite samples in channel 0"):
         single[1]
 
 
-def test_too_short_and_too_few():
-    with pytest.raises(ValueError, match="Window 1 has 100 samples, crops of 200 were asked for"):
+def test_windows_that_are_too_short_or_missing_raise():
+    with pytest.raises(ValueError, match="Window 1 has 100 samples, but a crop has 200"):
         SingleChannelWindows(TensorDataset(torch.randn(2, 1, 100)), n_times=200)[1]
     with pytest.raises(ValueError, match="There are no windows"):
         SingleChannelWindows(TensorDataset(torch.randn(0, 1, 100)))
 
 
-def test_as_sklearn_is_lazy_and_complete(nights):
+def test_as_sklearn_reads_only_indexed_windows(nights):
     counting = [Counting(dataset) for dataset in nights.datasets]
     for dataset, original in zip(counting, nights.datasets, strict=True):
         dataset.__class__ = type("Counted", (Counting, type(original)), {})
@@ -136,11 +136,11 @@ def test_as_sklearn_is_lazy_and_complete(nights):
 
 
 def test_as_sklearn_needs_subjects(nights):
-    nameless = BaseConcatDataset(
+    without_subject = BaseConcatDataset(
         [type(nights.datasets[0])(nights.datasets[0].raw, nights.datasets[0].metadata)]
     )
     with pytest.raises(ValueError, match="no entry 'subject'"):
-        as_sklearn(nameless)
+        as_sklearn(without_subject)
     with pytest.raises(ValueError, match="There are no labels"):
         as_sklearn(TensorDataset(torch.randn(2, 1, 100)))
 
@@ -156,23 +156,23 @@ def test_a_store_is_cut_into_windows(nights, store):
     for i in (0, 23, 24, 95):
         signal, _ = single[i]
         assert any(np.array_equal(signal, channel) for channel in nights[i][0])
-    with pytest.raises(ValueError, match="pass n_times, the samples of a window"):
+    with pytest.raises(ValueError, match="pass n_times, the number of samples"):
         SingleChannelWindows(store)
 
 
 def test_crops_lie_within_the_windows_of_a_store(nights, store):
-    """A window of 3000 samples, a crop of 2990: eleven places in each of three channels."""
+    """A crop of 2990 samples has eleven starts in each of three channels of 3000 samples."""
     single = SingleChannelWindows(store.windows(3000), n_times=2990)
     found = set()
     for _ in range(300):
         signal, _ = single[30]
         for channel, samples in enumerate(nights[30][0]):
-            places = np.flatnonzero(samples[:11] == signal[0].item())
-            found |= {(channel, p) for p in places if np.array_equal(samples[p : p + 2990], signal)}
-    assert found == {(channel, place) for channel in range(3) for place in range(11)}
+            starts = np.flatnonzero(samples[:11] == signal[0].item())
+            found |= {(channel, s) for s in starts if np.array_equal(samples[s : s + 2990], signal)}
+    assert found == {(channel, start) for channel in range(3) for start in range(11)}
 
 
-def test_a_store_beside_windows(nights, store):
+def test_a_store_can_be_combined_with_windows(nights, store):
     single = SingleChannelWindows([nights, store, store.windows(4000)])
     assert single.n_times == 3000
     assert len(single) == 96 + 96 + 4 * 18

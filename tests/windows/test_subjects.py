@@ -1,4 +1,4 @@
-"""When two entries name one person."""
+"""Different spellings of the same subject."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from braindecode_pars.windows._subjects import subject_key
 
 
 @pytest.mark.parametrize("same", [7, "7", "007", np.int64(7)])
-def test_numbers_are_one_person_however_they_are_written(same):
+def test_a_subject_number_may_be_written_in_several_ways(same):
     assert subject_key(same) == "7"
 
 
-def test_other_names_stay_apart():
+def test_other_names_are_different_subjects():
     names = ["P07", "P7", "7a", 7, "0.7", "\u0667", None, ""]
     assert len({subject_key(name) for name in names}) == len(names)

@@ -1,4 +1,4 @@
-"""What users call windows, described without being read."""
+"""Windows of all sources as a WindowSet, without reading them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows._window_set import as_window_set
 
 
-def test_a_braindecode_dataset_says_what_it_is(nights):
+def test_metadata_of_a_braindecode_dataset(nights):
     windows = as_window_set(nights)
     assert len(windows) == 96
     assert windows.sfreq == 100.0
@@ -26,7 +26,7 @@ def test_a_braindecode_dataset_says_what_it_is(nights):
     np.testing.assert_array_equal(windows[50][0], nights[50][0])
 
 
-def test_views_of_views_keep_everything(nights):
+def test_views_of_views_keep_metadata_and_signals(nights):
     X, y, groups = as_sklearn(nights)
     picked = np.array([90, 3, 40])
     for view in (
@@ -42,7 +42,7 @@ def test_views_of_views_keep_everything(nights):
         np.testing.assert_array_equal(windows[1][0], nights[3][0])
 
 
-def test_nothing_is_read_before_it_is_asked_for(nights):
+def test_windows_are_read_when_they_are_indexed(nights):
     counting = Counting(nights.datasets[0])
     windows = as_window_set(counting, y=np.zeros(24)).take(np.array([7, 2]))
     assert counting.read == []
@@ -50,13 +50,13 @@ def test_nothing_is_read_before_it_is_asked_for(nights):
     assert counting.read == [2]
 
 
-def test_one_recording_alone(nights):
+def test_a_single_recording(nights):
     windows = as_window_set(nights.datasets[2])
     assert set(windows.groups) == {3}
 
 
 @pytest.mark.parametrize("kind", ["numpy", "torch", "epochs", "tuples", "arrays", "epochs list"])
-def test_other_containers_hold_the_same_signals(nights, kind):
+def test_all_containers_give_the_same_signals(nights, kind):
     array = np.stack([nights[i][0] for i in range(10)])
     info = mne.create_info(["C3", "C4", "F3"], 100.0, "eeg")
     events = np.column_stack([np.arange(10), np.zeros(10, int), np.arange(10) % 3])
@@ -79,13 +79,13 @@ def test_other_containers_hold_the_same_signals(nights, kind):
         np.testing.assert_array_equal(windows.y, [nights[i][1] for i in range(10)])
 
 
-def test_given_labels_and_groups_win(nights):
+def test_given_labels_and_groups_replace_those_of_the_dataset(nights):
     windows = as_window_set(nights, y=["a"] * 96, groups=np.arange(96))
     assert set(windows.y) == {"a"}
     assert windows.groups[17] == 17
 
 
-def test_target_transform_is_obeyed(nights):
+def test_target_transform_is_applied(nights):
     transformed = BaseConcatDataset(nights.datasets, target_transform=lambda label: label + 10)
     np.testing.assert_array_equal(as_window_set(transformed).y, as_window_set(nights).y + 10)
 
@@ -95,10 +95,10 @@ def test_bad_samples_are_named_by_window_and_channel(nights):
     array[3, 1, 17] = np.nan
     info = mne.create_info(["C3", "C4", "F3"], 100.0, "eeg")
     epochs = mne.EpochsArray(array, info, verbose="error")
-    with pytest.raises(ValueError, match="Window 3 holds NaN or infinite samples in channel C4"):
+    with pytest.raises(ValueError, match="Window 3 contains NaN or infinite samples in channel C4"):
         as_window_set(epochs).check()
     array[3, 1, 17] = np.inf
-    with pytest.raises(ValueError, match="Window 3 holds NaN or infinite samples in channel 1"):
+    with pytest.raises(ValueError, match="Window 3 contains NaN or infinite samples in channel 1"):
         as_window_set(array).check()
 
 
@@ -108,7 +108,7 @@ def test_windows_of_different_shapes_are_named():
         as_window_set(ragged).check()
 
 
-def test_mixed_sampling_rates_are_refused(nights):
+def test_mixed_sampling_rates_raise(nights):
     slow = mne.io.RawArray(np.zeros((3, 8000)), mne.create_info(3, 80.0, "eeg"), verbose="error")
     other = type(nights.datasets[0])(slow, nights.datasets[0].metadata.iloc[:2])
     with pytest.raises(ValueError, match=r"100 Hz \(4\), 80 Hz \(1\).*Resample"):
@@ -120,20 +120,20 @@ def test_mixed_sampling_rates_are_refused(nights):
 @pytest.mark.parametrize(
     ("X", "error", "message"),
     [
-        ("windows", TypeError, "X is a str; windows are a braindecode windows dataset"),
-        (3, TypeError, "X is a int; windows are"),
+        ("windows", TypeError, "X is a str; it must be a braindecode windows dataset"),
+        (3, TypeError, "X is a int; it must be"),
         (np.zeros((5, 100)), ValueError, r"X has shape \(5, 100\); windows have shape"),
-        (np.zeros((5, 2, 100), complex), ValueError, "complex128 values; EEG samples are real"),
+        (np.zeros((5, 2, 100), complex), ValueError, "dtype complex128; EEG samples must be real"),
         ([1.0, 2.0], ValueError, r"first item has shape \(\)"),
     ],
 )
-def test_what_are_no_windows(X, error, message):
+def test_unsupported_inputs_raise(X, error, message):
     with pytest.raises(error, match=message):
         as_window_set(X)
 
 
-def test_a_mask_is_no_list_of_indices(nights):
-    with pytest.raises(ValueError, match=r"given by bool indices; it needs integers"):
+def test_a_boolean_mask_is_not_a_list_of_indices(nights):
+    with pytest.raises(ValueError, match=r"has bool indices; they must be integers"):
         as_window_set(Subset(nights, np.ones(96, bool)))
 
 
@@ -146,8 +146,8 @@ def test_lazy_epochs_are_loaded(nights):
     assert not epochs.preload
 
 
-def test_recordings_whose_labels_and_subjects_differ_in_type(nights):
-    """NumPy would make strings of the numbers, and person 1 would be somebody else."""
+def test_labels_and_subjects_of_mixed_types_are_kept(nights):
+    """NumPy would convert numbers to strings, and subject 1 would become another subject."""
     first, second = (
         type(d)(d.raw, d.metadata, {"subject": s})
         for d, s in zip(nights.datasets, (1, "S2"), strict=False)
@@ -167,14 +167,14 @@ def test_nested_lists_are_windows():
     np.testing.assert_array_equal(windows[1][0], array[1])
 
 
-def test_continuous_recordings_must_be_windowed_first(nights):
+def test_continuous_recordings_must_be_cut_into_windows(nights):
     raw = BaseConcatDataset([RawDataset(nights.datasets[0].raw, {"subject": 1})])
     with pytest.raises(TypeError, match="cut them into windows first"):
         as_window_set(raw)
 
 
 def test_lengths_must_agree():
-    with pytest.raises(ValueError, match=r"y has shape \(4,\); 5 windows need one entry each"):
+    with pytest.raises(ValueError, match=r"y has shape \(4,\); it must have one entry for"):
         as_window_set(np.zeros((5, 2, 100)), y=np.zeros(4))
     with pytest.raises(ValueError, match="There are no windows"):
         as_window_set(np.zeros((0, 2, 100))).check()
@@ -192,7 +192,7 @@ def store(nights, tmp_path_factory):
     return SignalStore.create(tmp_path_factory.mktemp("store"), nights, dtype="float32", verbose=0)
 
 
-def test_windows_of_a_store_are_known_without_reading(nights, store, monkeypatch):
+def test_metadata_of_store_windows_needs_no_reading(nights, store, monkeypatch):
     read = []
     monkeypatch.setattr(SignalStore, "_crops", lambda *arguments: read.append(arguments))
     windows = as_window_set(store.windows(1000))
@@ -210,7 +210,7 @@ def test_windows_of_a_store_are_known_without_reading(nights, store, monkeypatch
     assert read == []
 
 
-def test_windows_beside_those_of_a_store_are_read(nights, store):
+def test_store_windows_can_be_joined_with_other_windows(nights, store):
     both = as_window_set(ConcatDataset([store.windows(1000), nights]))
     assert both.shapes is None
     assert both.shortest() == 1000
@@ -218,7 +218,7 @@ def test_windows_beside_those_of_a_store_are_read(nights, store):
     np.testing.assert_array_equal(both[2][0], nights[0][0][:, 2000:])
 
 
-def test_a_store_itself_has_no_windows(store):
-    with pytest.raises(ValueError, match=r"give windows of it, store\.windows\(n_times\)"):
+def test_a_store_must_be_cut_into_windows(store):
+    with pytest.raises(ValueError, match=r"pass windows of it: store\.windows\(n_times\)"):
         as_window_set(store)
     assert len(as_window_set(store, n_times=3000)) == 96

@@ -1,8 +1,8 @@
-"""The engine of every protocol: fit on these windows, predict those, keep the answer.
+"""Folds of the protocols: fit an estimator on training windows and score its predictions.
 
-``_corpus`` is the windows that folds are made of, ``_running`` runs them, ``_fold_store`` keeps
-finished ones, ``_fingerprint`` says what they depend on, ``_encoder_origin`` whom an encoder has
-seen, ``_curves`` how the losses went.
+``_corpus`` is the dataset that folds index into. ``_running`` runs folds, and ``_fold_store`` saves
+finished folds. ``_fingerprint`` describes what a result depends on. ``_encoder_origin`` finds test
+subjects that an encoder was pretrained on. ``_curves`` collects the losses by epoch.
 """
 
 from braindecode_pars.evaluation.folds._corpus import Corpus

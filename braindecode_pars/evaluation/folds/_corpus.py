@@ -1,4 +1,4 @@
-"""The windows of one dataset as the protocols see them: who they are of, and who is labelled."""
+"""The windows of one dataset with their subjects and labels, as the protocols use them."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ __all__ = ["Corpus"]
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """A windows dataset as scikit-learn takes it.
+    """A windows dataset as scikit-learn's ``X``, ``y`` and ``groups``.
 
     Attributes
     ----------
     name : str
-        For the column ``dataset``.
+        Value of the column ``dataset``.
     X : SliceDataset, shape (n_windows,)
-        A lazy view.
+        Lazy view of the windows.
     y, groups : ndarray, shape (n_windows,)
         Labels and subjects.
     labeled : ndarray of bool, shape (n_windows,)
         Whether a window has a label.
     unlabeled_label : hashable
-        What stands for none.
+        Label of unlabelled windows.
 
     Examples
     --------
@@ -53,16 +53,16 @@ class Corpus:
 
     @classmethod
     def of(cls, windows_ds: Dataset, name: str, unlabeled_label: Any) -> Corpus:
-        """View a windows dataset.
+        """Make a corpus from a windows dataset.
 
         Parameters
         ----------
         windows_ds : BaseConcatDataset
             Labelled windows with ``subject`` in the descriptions.
         name : str
-            For the column ``dataset``.
+            Value of the column ``dataset``.
         unlabeled_label : hashable
-            The label of windows that have none.
+            Label of unlabelled windows.
 
         Returns
         -------
@@ -75,27 +75,30 @@ class Corpus:
         """
         X, y, groups = as_sklearn(windows_ds)
         if POOLED in groups.tolist():
-            raise ValueError(f"A subject is called {POOLED!r}, the name of pooled rows; rename it.")
+            raise ValueError(
+                f"A subject is called {POOLED!r}, which is reserved for rows that are pooled over "
+                "subjects; rename the subject."
+            )
         labeled = np.array([label != unlabeled_label for label in y.tolist()], dtype=bool)
         return cls(name, X, y, groups, labeled, unlabeled_label)
 
     @property
     def subjects(self) -> list:
-        """All subjects, sorted where they can be."""
+        """All subjects, sorted."""
         return in_order(self.groups.tolist())
 
     @property
     def labeled_subjects(self) -> list:
-        """Those with a labelled window."""
+        """Subjects with at least one labelled window, sorted."""
         return in_order(self.groups[self.labeled].tolist())
 
     def subjects_of(self, windows: np.ndarray) -> list:
-        """Subjects of some windows, sorted where they can be.
+        """Return the subjects of some windows, sorted.
 
         Parameters
         ----------
         windows : ndarray of int
-            Indices.
+            Indices of windows.
 
         Returns
         -------
@@ -104,45 +107,48 @@ class Corpus:
         return in_order(self.groups[windows].tolist())
 
     def windows_of(self, subjects: Iterable, *, labeled_only: bool = False) -> np.ndarray:
-        """Indices of these subjects' windows.
+        """Return the indices of the windows of these subjects.
 
         Parameters
         ----------
         subjects : iterable
-            Whose windows.
+            Subjects whose windows to return.
         labeled_only : bool
-            Leave out those without a label.
+            Whether to return only labelled windows.
 
         Returns
         -------
         ndarray of int
-            In the order of the dataset.
+            Indices in the order of the dataset.
         """
         wanted = set(subjects)
         mask = np.array([subject in wanted for subject in self.groups.tolist()], dtype=bool)
         return np.flatnonzero(mask & self.labeled if labeled_only else mask)
 
     def test_windows(self, subjects: Iterable) -> np.ndarray:
-        """Indices of the labelled windows of test subjects.
+        """Return the indices of the labelled windows of test subjects.
 
         Parameters
         ----------
         subjects : iterable
-            Whose windows.
+            Test subjects.
 
         Returns
         -------
         ndarray of int
-            In the order of the dataset.
+            Indices in the order of the dataset.
 
         Raises
         ------
         ValueError
-            When one of them has none.
+            When a subject has no labelled window.
         """
         subjects = list(subjects)
         labeled = set(self.labeled_subjects)
         for subject in subjects:
             if subject not in labeled:
-                raise ValueError(f"Subject {subject} has no labelled window to score.")
+                raise ValueError(
+                    f"Test subject {subject} has no labelled window to score; use test subjects "
+                    "with labels."
+                )
         return self.windows_of(subjects, labeled_only=True)

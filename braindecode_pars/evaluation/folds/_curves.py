@@ -1,4 +1,4 @@
-"""Losses by epoch of the estimators in a protocol."""
+"""Learning curves: losses by epoch of the estimators in a protocol."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ __all__ = ["curves_frame", "history_of"]
 
 
 def history_of(fitted: Any) -> list[dict[str, Any]] | None:
-    """The rows of the first table ``history_`` in an estimator, NaN as None; None without one."""
+    """Return the rows of the first ``history_`` inside an estimator, or None without one.
+
+    NaN becomes None, because JSON has no NaN.
+    """
     for part in parts_of(fitted):
         history = getattr(part, "history_", None)
-        if isinstance(history, list):  # skorch's own, of one phase
+        if isinstance(history, list):  # skorch's own history is a list, and has one phase
             history = pd.DataFrame([{"phase": "training", **row} for row in history])
         if isinstance(history, pd.DataFrame):
             losses = loss_columns(history)
@@ -30,7 +33,10 @@ def history_of(fitted: Any) -> list[dict[str, Any]] | None:
 
 
 def curves_frame(folds: Sequence[Any], results: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """One row for each fold and epoch: the fold's columns, ``phase``, ``epoch`` and the losses."""
+    """Collect the losses of all folds in one table, with one row for each fold and epoch.
+
+    The columns are those of the folds, ``phase``, ``epoch`` and the losses.
+    """
     rows = [
         {**fold.key, **epoch}
         for fold, result in zip(folds, results, strict=True)
@@ -39,4 +45,5 @@ def curves_frame(folds: Sequence[Any], results: Sequence[Mapping[str, Any]]) -> 
     keys = list(dict.fromkeys(name for fold in folds for name in fold.key))
     losses = loss_columns({name for row in rows for name in row})
     curves = pd.DataFrame(rows, columns=[*keys, "phase", "epoch", *losses])
+    # None from JSON becomes NaN.
     return curves.astype(dict.fromkeys(losses, float))

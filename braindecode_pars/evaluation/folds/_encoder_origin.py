@@ -1,4 +1,4 @@
-"""Whom an encoder has seen before its estimator is tested on them."""
+"""Test subjects that an encoder was pretrained or fine-tuned on."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ __all__ = ["leak_sentences", "parts_of", "seen_before"]
 
 
 def seen_before(fitted: Any, test_subjects: Sequence) -> dict[str, Any]:
-    """Which test subjects the encoders inside a fitted estimator were trained on.
+    """Find the test subjects that the encoders inside a fitted estimator were trained on.
 
     Returns
     -------
     dict
-        ``subjects``, and ``unknown``: whether an encoder does not say whom it has seen.
+        Entry ``subjects``: these test subjects. Entry ``unknown``: whether the training subjects
+        of an encoder are unknown.
     """
     cards = [part.encoder_card_ for part in parts_of(fitted) if hasattr(part, "encoder_card_")]
     seen = {subject_key(subject) for card in cards for subject in card.seen_subjects}
@@ -27,28 +28,29 @@ def seen_before(fitted: Any, test_subjects: Sequence) -> dict[str, Any]:
 
 
 def leak_sentences(seen: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
-    """What to warn of, from what :func:`seen_before` found in every fold of each method."""
+    """Return warnings from the results of :func:`seen_before` for the folds of each method."""
     sentences = []
     for method, folds in seen.items():
         if any(fold["unknown"] for fold in folds):
             sentences.append(
-                f"It is not known whom the encoder of {method} was trained on; test subjects may "
-                "be among them."
+                f"The training subjects of the encoder of {method} are unknown; they may include "
+                "test subjects."
             )
         leaked = list(dict.fromkeys(subject for fold in folds for subject in fold["subjects"]))
         if leaked:
             sentences.append(
                 f"{method} was pretrained on windows of test subject"
-                f"{'s' if len(leaked) > 1 else ''} {', '.join(map(str, leaked))}; its score there "
-                "is not that of a new person, unless it was somebody else of the same name in "
-                "another corpus."
+                f"{'s' if len(leaked) > 1 else ''} {', '.join(map(str, leaked))}. Its scores of "
+                "these subjects are not held-out scores, unless another dataset used the same "
+                "names for different subjects."
             )
     return sentences
 
 
 def parts_of(fitted: Any) -> Iterator[Any]:
-    """An estimator and all inside it, also in pipelines, searches, ensembles."""
+    """Yield an estimator and all estimators inside it, as in pipelines and searches."""
     yield fitted
+    # Pipeline, FeatureUnion, ColumnTransformer, CalibratedClassifierCV; then searches and ensembles
     inner = [part for _, part in getattr(fitted, "steps", [])]
     inner += [part for _, part in getattr(fitted, "transformer_list", [])]
     inner += [part for _, part, _ in getattr(fitted, "transformers_", [])]

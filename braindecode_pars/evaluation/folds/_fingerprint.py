@@ -1,13 +1,12 @@
-"""What a result depends on, written so that two runs can be compared."""
+"""What a result depends on, in a form that two runs can be compared by."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import inspect
 from collections.abc import Mapping
 from pathlib import Path
-from types import CodeType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -20,23 +19,23 @@ from braindecode_pars.windows._window_set import as_window_set
 
 __all__ = ["describe_corpus", "describe_estimator", "digest", "digest_array"]
 
-#: They do not change what is learned, or a protocol sets them itself.
+#: Parameters that do not change what is learned, or that a protocol sets itself.
 IMMATERIAL = ("random_state", "verbose", "n_jobs", "device")
 _DEEPEST = 8
 
 
 def digest(*parts: Any) -> str:
-    """Twelve hexadecimal digits that change with any of the parts' text."""
+    """Return twelve hexadecimal digits that change with the text of any part."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
 
 
 def describe_estimator(estimator: BaseEstimator) -> dict[str, Any]:
-    """Class and parameters as JSON takes them, with the weights of a given encoder."""
-    return _describe(clone(estimator), "", 0)
+    """Describe class and parameters as JSON takes them, and the weights of a given encoder."""
+    return _describe(clone(estimator))
 
 
 def describe_corpus(corpus: Corpus) -> dict[str, Any]:
-    """Size, labels, subjects, channels, sampling rate, and a look at fifty windows."""
+    """Size, labels, subjects, channels, sampling rate, and statistics of fifty windows."""
     windows = as_window_set(corpus.X)
     looked_at = np.unique(np.linspace(0, len(windows) - 1, 50).astype(int))
     return {
@@ -54,61 +53,124 @@ def describe_corpus(corpus: Corpus) -> dict[str, Any]:
     }
 
 
-def _describe(value: Any, name: str, depth: int) -> Any:
-    if name == "encoder" and isinstance(value, (str, Path)) and Path(value).is_dir():
-        return {"folder": Path(value).name, "content": _folder_digest(Path(value))}
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if np.isfinite(value) else repr(value)
-    if isinstance(value, np.generic):
-        return _describe(value.item(), name, depth)
-    if isinstance(value, (Path, torch.device, torch.dtype, np.dtype)):
-        return str(value)
-    if isinstance(value, (np.ndarray, torch.Tensor)):
-        return digest_array(value)
-    if isinstance(value, functools.partial):
-        inner = {"args": list(value.args), "keywords": value.keywords}
-        return {"class": _name_of(value.func), **_describe(inner, "", depth + 1)}
-    if inspect.isclass(value) or inspect.isroutine(value):
-        return _name_of(value)
+def _describe(value: Any, depth: int = 0) -> Any:
+    """Describe a value as JSON takes it; what is nested too deeply by its class only."""
+    described = _describe_leaf(value)
+    if described is not NotImplemented:
+        return described
     if depth > _DEEPEST:
         return _name_of(type(value))
-    if isinstance(value, Mapping):
-        return {str(k): _describe(v, str(k), depth + 1) for k, v in value.items()}
-    if isinstance(value, (set, frozenset)):
-        return sorted((_describe(v, "", depth + 1) for v in value), key=repr)
-    if isinstance(value, (list, tuple)):
-        return [_describe(v, "", depth + 1) for v in value]
-    return _describe_object(value, depth)
+    return _describe_parts(value, depth + 1)
 
 
-def _describe_object(value: Any, depth: int) -> dict[str, Any]:
-    """Not its ``repr``, which may name a place in memory."""
+def _describe_entry(name: str, value: Any, depth: int) -> Any:
+    """Describe a parameter; an encoder's folder is known by its content, not by its place."""
+    if name == "encoder" and isinstance(value, (str, Path)) and Path(value).is_dir():
+        return {"folder": Path(value).name, "content": _folder_digest(Path(value))}
+    return _describe(value, depth)
+
+
+@functools.singledispatch
+def _describe_leaf(value: Any) -> Any:
+    """Describe what has no parts; NotImplemented for anything else."""
+    return NotImplemented
+
+
+@_describe_leaf.register(type(None))
+@_describe_leaf.register(bool)
+@_describe_leaf.register(int)
+@_describe_leaf.register(str)
+def _(value: Any) -> Any:
+    return value
+
+
+@_describe_leaf.register(float)
+def _(value: float) -> float | str:
+    return value if np.isfinite(value) else repr(value)
+
+
+@_describe_leaf.register(np.generic)
+def _(value: np.generic) -> Any:
+    return _describe_leaf(value.item())
+
+
+@_describe_leaf.register(Path)
+@_describe_leaf.register(torch.device)
+@_describe_leaf.register(torch.dtype)
+@_describe_leaf.register(np.dtype)
+def _(value: Any) -> str:
+    return str(value)
+
+
+@_describe_leaf.register(np.ndarray)
+@_describe_leaf.register(torch.Tensor)
+def _(value: np.ndarray | torch.Tensor) -> str:
+    return digest_array(value)
+
+
+@_describe_leaf.register(type)
+@_describe_leaf.register(FunctionType)
+@_describe_leaf.register(MethodType)
+@_describe_leaf.register(BuiltinFunctionType)
+def _(value: Any) -> str:
+    return _name_of(value)
+
+
+@functools.singledispatch
+def _describe_parts(value: Any, depth: int) -> Any:
+    """Describe an object by its class and parameters; its ``repr`` may contain an address."""
     has_params = hasattr(value, "get_params")
     settings = value.get_params(deep=False) if has_params else _attributes(value)
     described = {
-        k: _describe(v, k, depth + 1) for k, v in sorted(settings.items()) if k not in IMMATERIAL
+        name: _describe_entry(name, inner, depth)
+        for name, inner in sorted(settings.items())
+        if name not in IMMATERIAL
     }
     if isinstance(value, nn.Module) and not has_params:
-        parts = [(k, type(v), _attributes(v)) for k, v in value.named_modules() if k]
-        told = [(k, _name_of(kind), _describe(found, "", depth + 1)) for k, kind, found in parts]
-        described |= {"parts": digest(told)} if told else {}
+        modules = [
+            (name, _name_of(type(part)), _describe(_attributes(part), depth))
+            for name, part in value.named_modules()
+            if name
+        ]
+        described |= {"parts": digest(modules)} if modules else {}
     weights = _weights_of(value)
     if weights:
         described["weights"] = digest({k: digest_array(v) for k, v in weights.items()})
     return {"class": _name_of(type(value)), **described}
 
 
+@_describe_parts.register(functools.partial)
+def _(value: functools.partial, depth: int) -> dict[str, Any]:
+    inner = {"args": list(value.args), "keywords": value.keywords}
+    return {"class": _name_of(value.func), **_describe(inner, depth)}
+
+
+@_describe_parts.register(Mapping)
+def _(value: Mapping, depth: int) -> dict[str, Any]:
+    return {str(name): _describe_entry(str(name), inner, depth) for name, inner in value.items()}
+
+
+@_describe_parts.register(set)
+@_describe_parts.register(frozenset)
+def _(value: set | frozenset, depth: int) -> list:
+    return sorted((_describe(inner, depth) for inner in value), key=repr)
+
+
+@_describe_parts.register(list)
+@_describe_parts.register(tuple)
+def _(value: list | tuple, depth: int) -> list:
+    return [_describe(inner, depth) for inner in value]
+
+
 def _attributes(value: Any) -> dict[str, Any]:
-    """Those of an object; of a torch module, without what every module has."""
+    """Attributes of an object; of a torch module, without those that every module has."""
     found = getattr(value, "__dict__", {})
     of_any = vars(nn.Module()) if isinstance(value, nn.Module) else ()
     return {k: v for k, v in found.items() if k not in of_any}
 
 
 def _weights_of(value: Any) -> Mapping[str, torch.Tensor]:
-    """Those of a model, or of the encoder or net in a fitted estimator."""
+    """Weights of a model, or of the encoder or net in a fitted estimator."""
     for module in (value, getattr(value, "encoder_", None), getattr(value, "module_", None)):
         if isinstance(module, nn.Module):
             return {k: v for k, v in module.state_dict().items() if isinstance(v, torch.Tensor)}
@@ -116,7 +178,7 @@ def _weights_of(value: Any) -> Mapping[str, torch.Tensor]:
 
 
 def digest_array(array: np.ndarray | torch.Tensor) -> str:
-    """Type, shape, and twelve digits that change with the content."""
+    """Return type, shape, and twelve hexadecimal digits that change with the content."""
     if isinstance(array, torch.Tensor):
         array = array.detach().cpu().float().numpy()
     content = repr(array.tolist()).encode() if array.dtype.hasobject else array.tobytes()

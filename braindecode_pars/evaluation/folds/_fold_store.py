@@ -1,4 +1,4 @@
-"""A folder of finished folds, so that an interrupted run goes on where it was."""
+"""A folder of finished folds, from which an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from braindecode_pars.storage._settings import differences
 __all__ = ["FoldStore"]
 
 _SETTINGS = "settings.json"
-#: What a file must hold to count as finished.
+#: Entries that the file of a finished fold must contain.
 _ENTRIES = ("key", "rows", "true", "predicted", "subjects", "seen", "history", "seconds")
 #: Settings to which a later run may add entries.
 _GROWING = ("datasets", "methods")
@@ -26,71 +26,77 @@ _GROWING = ("datasets", "methods")
 
 @dataclass(frozen=True)
 class FoldStore:
-    """One JSON file a fold in ``folder/folds``, written aside and renamed."""
+    """Folder with one JSON file for each fold in ``folder/folds``.
+
+    Files are written under a temporary name and then renamed, so that no file is incomplete.
+    """
 
     folder: Path
 
     @classmethod
     def open(cls, folder: str | Path, settings: Mapping[str, Any]) -> FoldStore:
-        """Open or begin a folder of results.
+        """Open a folder of results, or create it.
 
         Parameters
         ----------
         folder : path
+            Folder of results.
         settings : dict
-            What all folds depend on. More ``datasets`` and ``methods`` may come in later; of
-            those that are there, nothing may change.
+            Settings that all folds depend on. A later run may add ``datasets`` and ``methods``,
+            but must not change existing ones.
 
         Raises
         ------
         ValueError
-            When the folder holds results of other settings, naming what differs, or a file in
-            it is damaged.
+            When the folder contains results of other settings (the message lists the
+            differences), or its settings file is damaged.
         """
+        # Create the folder
         folder = Path(folder).expanduser()
         try:
             (folder / "folds").mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ValueError(f"out={str(folder)!r} cannot be a folder: {error}.") from error
+        # Compare the settings with those of the finished folds; without a fold they may change.
         file = folder / _SETTINGS
         wanted = as_read(settings)
-        # Without a fold there is nothing that other settings would contradict.
         if file.exists() and any((folder / "folds").glob("*.json")):
             try:
                 before = read_json(file)
                 found = _differences(before, wanted)
-                wanted = _both(before, wanted)
+                wanted = _merged(before, wanted)
             except (ValueError, KeyError, TypeError) as error:
                 raise ValueError(
-                    f"{file} is damaged ({error}); name another folder, or remove this one."
+                    f"{file} is damaged ({error}); use another folder, or delete this one."
                 ) from error
             if found:
                 more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
                 raise ValueError(
-                    f"{folder} holds results of other settings: {'; '.join(found[:3])}{more}. Name "
-                    "another folder, or put the settings back to resume this one."
+                    f"{folder} contains results of other settings: {'; '.join(found[:3])}{more}. "
+                    "Use another folder, or restore the settings to resume this one."
                 )
         replace_file(file, to_json(wanted))
         return cls(folder)
 
     def file_of(self, key: Mapping[str, Any], content: str) -> Path:
-        """Where a fold belongs.
+        """Return the path of the file of a fold.
 
         Parameters
         ----------
         key : dict
-            What tells the fold from others, for people.
+            Columns that identify the fold; they give the readable part of the name.
         content : str
-            A digest of all that its result depends on.
+            Digest of everything that the result depends on.
         """
-        told = [key["method"], key["dataset"], f"subject-{key['subject']}"]
-        told += [f"n{key['n_train_subjects']}", f"seed{key['seed']}"]
-        readable = "_".join(re.sub(r"[^\w.+=-]+", "-", str(part)) for part in told if part != "")
+        parts = [key["method"], key["dataset"], f"subject-{key['subject']}"]
+        parts += [f"n{key['n_train_subjects']}", f"seed{key['seed']}"]
+        readable = "_".join(re.sub(r"[^\w.+=-]+", "-", str(part)) for part in parts if part != "")
+        # File systems limit the length of a name.
         name = f"{readable[:120]}_{digest(dict(key), content)}"
         return self.folder / "folds" / f"{name}.json"
 
     def read(self, file: Path) -> dict[str, Any] | None:
-        """A finished fold; None for one that is absent or damaged, and so has to be run."""
+        """Read a finished fold; None when the file is absent or damaged."""
         try:
             result = read_json(file)
         except (FileNotFoundError, ValueError):
@@ -98,7 +104,7 @@ class FoldStore:
         return result if all(entry in result for entry in _ENTRIES) else None
 
     def write(self, file: Path, result: Mapping[str, Any]) -> None:
-        """Keep a finished fold."""
+        """Save a finished fold."""
         replace_file(file, to_json(result))
 
     def write_table(self, name: str, table: pd.DataFrame) -> None:
@@ -106,13 +112,13 @@ class FoldStore:
         replace_file(self.folder / name, table.to_csv(index=False))
 
 
-def _both(before: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """The settings of both runs together."""
+def _merged(before: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+    """Settings of both runs together."""
     return {**wanted, **{name: {**before[name], **wanted[name]} for name in _GROWING}}
 
 
 def _differences(before: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    """Where two runs contradict each other; what only one of them has is no difference."""
+    """Differences between two runs; datasets and methods of only one run do not count."""
     shared = {name: before[name].keys() & wanted[name].keys() for name in _GROWING}
     old, new = (
         {**run, **{name: {k: run[name][k] for k in shared[name]} for name in _GROWING}}

@@ -1,4 +1,4 @@
-"""What every protocol is made of: train on these windows, predict those, keep the answer."""
+"""Run folds: fit on the training windows, predict the test windows, save and score the result."""
 
 from __future__ import annotations
 
@@ -35,14 +35,16 @@ from braindecode_pars.storage._json import plain
 
 __all__ = ["Fold", "FoldError", "Run", "run_folds"]
 
-# torch's random state and number of threads belong to the process.
+# torch's random state and number of threads are global to the process, so folds that run in
+# threads of one process must not run at the same time.
 _ONE_AT_A_TIME = threading.RLock()
 
 
 class FoldError(RuntimeError):
-    """A fold that could not be trained or scored; says which, and what is kept.
+    """Error in the training or scoring of a fold.
 
-    Finished folds stay in ``out``, and the same call goes on from there.
+    The message names the fold and the finished folds. These stay in ``out``, and the same call
+    resumes from there.
 
     Examples
     --------
@@ -60,26 +62,26 @@ class FoldError(RuntimeError):
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """One fit and its test.
+    """One fit with its training and test windows.
 
     Attributes
     ----------
     protocol, dataset, method : str
-        For the columns of these names.
+        Values of the columns of these names.
     n_train_subjects : int
-        Subjects with labels that are trained on, with those that an estimator validates on.
+        Number of labelled training subjects, including the estimator's validation subjects.
     seed : int
-        For every ``random_state``, and torch's random state.
+        Seed of every ``random_state`` and of torch's random state.
     estimator : estimator
-        Unfitted; cloned and seeded before it is fitted.
+        Unfitted estimator. A clone with this seed is fitted.
     train, test : ndarray of int
-        Indices of windows.
+        Indices of the training and test windows.
     test_subjects : list
         Subjects of the test windows, in the order of the rows.
     pooled : bool
-        Whether there is a row over all test windows together.
+        Whether the scores get a row over all test windows together.
     varied : dict
-        Further columns.
+        Additional columns and their values.
 
     Examples
     --------
@@ -115,7 +117,7 @@ class Fold:
 
     @property
     def subject(self) -> Any:
-        """The only test subject; ``"all"`` with a pooled row; else the names of all of them."""
+        """Test subject; ``"all"`` with a pooled row; the joined names of several subjects."""
         if self.pooled:
             return POOLED
         several = len(self.test_subjects) > 1
@@ -123,25 +125,26 @@ class Fold:
 
     @property
     def key(self) -> dict[str, Any]:
-        """All columns but metric and value."""
+        """Values of all columns except ``metric`` and ``value``."""
         return {name: getattr(self, name) for name in SCORES[:-2]} | self.varied
 
     def __str__(self) -> str:
         where = f"{self.method} on {self.dataset}" if self.dataset else self.method
-        who = "" if self.subject == POOLED else f", subject {self.subject}"
-        return f"{where}{who}, {self.n_train_subjects} training subjects, seed {self.seed}"
+        subject = "" if self.subject == POOLED else f", subject {self.subject}"
+        return f"{where}{subject}, {self.n_train_subjects} training subjects, seed {self.seed}"
 
 
 class Run(NamedTuple):
-    """What a protocol has found, a tuple of two.
+    """Results of a protocol.
 
     Attributes
     ----------
     scores : DataFrame
-        Columns those of every protocol and the varied settings.
+        Tidy scores, with the columns of every protocol and one column for each varied setting.
     curves : DataFrame
-        Losses by epoch of the estimators that keep a ``history_``: the fold's columns, ``phase``,
-        ``epoch``, ``train_loss``, ``valid_loss``, ``train_loss_relative`` (to chance).
+        Losses by epoch of the estimators with a ``history_``. The columns are those of the fold,
+        ``phase``, ``epoch``, ``train_loss``, ``valid_loss`` and ``train_loss_relative`` (training
+        loss relative to chance).
 
     Examples
     --------
@@ -165,27 +168,28 @@ def run_folds(
 ) -> Run:
     """Fit and score every fold that is not finished yet.
 
-    Folds run in separate processes, or wherever :func:`joblib.parallel_config` sends them (Dask,
-    Ray); those that meet in one process take turns, because torch's random state belongs to the
-    process. Torch's threads are divided among the processes. Which folds run where, and in
-    which order they finish, does not change the result.
+    Folds run in parallel processes, or on the backend of :func:`joblib.parallel_config` (such as
+    Dask or Ray). Folds in the same process run one after another, because torch's random state is
+    global to the process. Torch's threads are divided among the processes. The result depends
+    neither on the process that a fold runs in nor on the order in which folds finish.
 
     Parameters
     ----------
     folds : sequence of Fold
-        In the order of the result.
+        Folds, in the order of the result.
     corpora : dict of str to Corpus
-        By the name in the folds' ``dataset``.
+        Windows by dataset name, which is the ``dataset`` of the folds.
     metrics : sequence of str
-        See :func:`~braindecode_pars.evaluation.score_predictions`.
+        Names of metrics, see :func:`~braindecode_pars.evaluation.score_predictions`.
     out : path | None
-        Folder for ``folds/*.json`` (every fold as it is finished: scores, true and predicted
-        labels, losses by epoch), ``settings.json``, and at the end ``scores.csv`` and, where
-        estimators keep a history, ``curves.csv``. Folds that lie there are not run again.
+        Folder for the results. Each finished fold is saved in ``folds/*.json`` (scores, true and
+        predicted labels, losses by epoch) and is not run again. The folder also contains
+        ``settings.json`` and, at the end, ``scores.csv`` and, when estimators have a ``history_``,
+        ``curves.csv``.
     n_jobs : int | None
-        Folds at a time; None means 1, or what ``parallel_config`` says.
+        Number of folds to run in parallel. None means 1, or the setting of ``parallel_config``.
     verbose : int
-        1 shows a progress bar.
+        Verbosity; 1 shows a progress bar.
 
     Returns
     -------
@@ -195,18 +199,19 @@ def run_folds(
     Raises
     ------
     FoldError
-        When a fit fails; finished folds stay in ``out``.
+        When a fit fails. Finished folds stay in ``out``.
     ValueError
-        When ``out`` holds results of other settings.
+        When ``out`` contains results of other settings.
 
     Warns
     -----
     UserWarning
-        When a score is undefined, and when an encoder was pretrained on a test subject.
+        When a score is undefined, when an encoder was pretrained on a test subject, and when the
+        training subjects of an encoder are unknown.
 
     Examples
     --------
-    Train on the first half of each night, and test on the second:
+    Train on the first half of each night and test on the second half:
 
     >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
@@ -239,9 +244,11 @@ def run_folds(
     >>> run.scores[["protocol", "subject", "metric"]].to_numpy().tolist()
     [['half a night', 1, 'accuracy'], ['half a night', 2, 'accuracy']]
     """
+    # Read the finished folds
     store, files = _open(folds, corpora, out)
     results = [None if file is None else store.read(file) for file in files]
     missing = [i for i, result in enumerate(results) if result is None]
+    # Run the other folds
     bar = tqdm(
         total=len(folds),
         initial=len(folds) - len(missing),
@@ -253,16 +260,19 @@ def run_folds(
         try:
             for i, result in _finished(missing, folds, corpora, metrics, store, files, n_jobs, bar):
                 results[i] = result
-                if store is not None and not files[i].exists():  # the worker's disk was another
+                # A worker on another machine may have no access to the folder.
+                if store is not None and not files[i].exists():
                     store.write(files[i], result)
                 bar.update()
         except FoldError as error:
-            raise FoldError(f"{error} {_what_is_kept(store, files)}") from error
+            raise FoldError(f"{error} {_finished_sentence(store, files)}") from error
+    # Collect the tables
     run = _collect(folds, results, metrics)
     if store is not None:
         store.write_table("scores.csv", run.scores)
         if len(run.curves):
             store.write_table("curves.csv", run.curves)
+    # Warn of undefined scores, and of test subjects in the pretraining
     if undefined := run.scores.attrs["undefined"]:
         warnings.warn(_undefined_sentence(undefined), stacklevel=3)
     for sentence in leak_sentences(_seen(folds, results)):
@@ -270,13 +280,13 @@ def run_folds(
     return run
 
 
-def _what_is_kept(store: FoldStore | None, files: Sequence[Path | None]) -> str:
+def _finished_sentence(store: FoldStore | None, files: Sequence[Path | None]) -> str:
     if store is None:
-        return "Nothing is kept; out= names a folder that keeps finished folds."
+        return "Finished folds are not saved; pass out= to save them in a folder."
     n_done = sum(file.exists() for file in files)
     return (
-        f"{n_done} of {len(files)} folds are finished; they stay in {store.folder} and are not "
-        "repeated."
+        f"{n_done} of {len(files)} folds are finished and saved in {store.folder}; they are not "
+        "run again."
     )
 
 
@@ -285,9 +295,10 @@ def _open(
     corpora: Mapping[str, Corpus],
     out: str | Path | None,
 ) -> tuple[FoldStore | None, list[Path | None]]:
-    """The folder of results, and the file of each fold in it."""
+    """Open the folder of results; return it with the file of each fold."""
     if out is None:
         return None, [None] * len(folds)
+    # Settings of the run
     methods: dict[str, dict] = {}
     for fold in folds:
         if fold.method not in methods:
@@ -295,6 +306,7 @@ def _open(
     datasets = {name: describe_corpus(corpus) for name, corpus in corpora.items()}
     settings = {"protocol": folds[0].protocol, "datasets": datasets, "methods": methods}
     store = FoldStore.open(out, settings)
+    # A fold's file name contains a digest of everything that its result depends on.
     files = [
         store.file_of(
             _plain_key(fold),
@@ -320,15 +332,17 @@ def _finished(
     n_jobs: int | None,
     bar: tqdm,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Number and result of each fold as it comes in."""
-    asked = {} if n_jobs is None else {"n_jobs": n_jobs}
+    """Run the missing folds; yield the number and result of each finished fold."""
+    # Divide torch's threads among the processes.
+    given_jobs = {} if n_jobs is None else {"n_jobs": n_jobs}
     n_parallel = max(1, min(joblib.effective_n_jobs(n_jobs), len(missing)))
     n_threads = max(1, joblib.cpu_count() // n_parallel)
     backend, _ = joblib.parallel.get_active_backend()
-    # Ray's backend hands everything back at the end; its workers have written it by then.
+    # Some backends, such as Ray's, return all results at the end. Nothing is lost by that, because
+    # the workers save each finished fold.
     one_by_one = n_parallel == 1 or backend.supports_return_generator
     parallel = Parallel(
-        **asked, batch_size=1, return_as="generator_unordered" if one_by_one else "list"
+        **given_jobs, batch_size=1, return_as="generator_unordered" if one_by_one else "list"
     )
 
     def tasks() -> Iterator[Any]:
@@ -349,7 +363,7 @@ def _run(
     file: Path | None,
     n_threads: int,
 ) -> tuple[int, dict[str, Any]]:
-    """Fit and score one fold, on whatever machine this is."""
+    """Fit and score one fold in a worker, and save it if the worker has access to the folder."""
     try:
         with _ONE_AT_A_TIME, _threads(n_threads), _torch_seed(fold.seed):
             result = _fit_and_score(fold, corpus, metrics)
@@ -365,18 +379,22 @@ def _sentence(error: Exception) -> str:
 
 
 def _fit_and_score(fold: Fold, corpus: Corpus, metrics: Sequence[str]) -> dict[str, Any]:
-    """What is written to disk: plain numbers and text."""
+    """Return the result of a fold as numbers and text that can be saved as JSON."""
     start = time.perf_counter()
+    # Fit
     estimator = _with_seed(clone(fold.estimator), fold.seed)
     train = fold.train
     if not _takes_unlabeled(estimator, corpus.unlabeled_label):
         train = train[corpus.labeled[train]]
     fitted = estimator.fit(corpus.X[train], corpus.y[train])
+    # Predict
     predicted = np.asarray(fitted.predict(corpus.X[fold.test])).tolist()
     if corpus.unlabeled_label in predicted:
         raise ValueError(
-            f"it predicts {corpus.unlabeled_label!r}, which marks windows without a label."
+            f"it predicts {corpus.unlabeled_label!r}, the label of unlabelled windows; pass "
+            "another unlabeled_label."
         )
+    # Score
     true, predicted = _plain_labels(corpus.y[fold.test].tolist(), predicted)
     result = {
         "key": _plain_key(fold),
@@ -398,7 +416,7 @@ def _fit_and_score(fold: Fold, corpus: Corpus, metrics: Sequence[str]) -> dict[s
 
 
 def _rows(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> Iterator[dict]:
-    """Subject, metric, value and, where there is none, the reason."""
+    """Yield subject, metric and value, with the reason when the value is undefined."""
     true, predicted = np.asarray(result["true"]), np.asarray(result["predicted"])
     subjects = np.asarray(result["subjects"])
     for subject in [*fold.test_subjects, *([POOLED] if fold.pooled else [])]:
@@ -414,15 +432,17 @@ def _rows(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> Iter
 
 
 def _collect(folds: Sequence[Fold], results: Sequence[dict], metrics: Sequence[str]) -> Run:
-    """The tables, in the order of the folds."""
+    """Make the tables of scores and losses, in the order of the folds."""
     rows, undefined = [], []
     for fold, result in zip(folds, results, strict=True):
         for row in _rows(fold, result, metrics):
             reason = row.pop("undefined", None)
-            whole = {**fold.key, **row}
-            rows.append(whole)
+            full_row = {**fold.key, **row}
+            rows.append(full_row)
             if reason:
-                undefined.append({name: whole[name] for name in SCORES[:-1]} | {"reason": reason})
+                undefined.append(
+                    {name: full_row[name] for name in SCORES[:-1]} | {"reason": reason}
+                )
     varied = dict.fromkeys(name for fold in folds for name in fold.varied)
     scores = pd.DataFrame(rows, columns=[*SCORES, *varied])
     scores.attrs["undefined"] = undefined
@@ -430,7 +450,7 @@ def _collect(folds: Sequence[Fold], results: Sequence[dict], metrics: Sequence[s
 
 
 def _seen(folds: Sequence[Fold], results: Sequence[dict]) -> dict[str, list[dict]]:
-    """Who was pretrained on, in all folds of each method."""
+    """Results of ``seen_before`` in all folds of each method."""
     seen: dict[str, list] = {}
     for fold, result in zip(folds, results, strict=True):
         seen.setdefault(fold.method, []).append(result["seen"])
@@ -438,11 +458,12 @@ def _seen(folds: Sequence[Fold], results: Sequence[dict]) -> dict[str, list[dict
 
 
 def _undefined_sentence(undefined: Sequence[Mapping[str, Any]]) -> str:
-    whom = list(dict.fromkeys(f"{row['metric']} of {row['subject']}" for row in undefined))
-    more = f" and {len(whom) - 5} more" if len(whom) > 5 else ""
+    names = list(dict.fromkeys(f"{row['metric']} of {row['subject']}" for row in undefined))
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    first = undefined[0]
     return (
-        f"{len(undefined)} scores are undefined and NaN ({', '.join(whom[:5])}{more}): for "
-        f"{undefined[0]['subject']}, {undefined[0]['reason']}; scores.attrs['undefined'] lists all."
+        f"{len(undefined)} scores are undefined and NaN ({', '.join(names[:5])}{more}). Reason for "
+        f"{first['subject']}: {first['reason']}. scores.attrs['undefined'] lists all reasons."
     )
 
 
@@ -451,31 +472,31 @@ def _plain_key(fold: Fold) -> dict[str, Any]:
 
 
 def _plain_labels(*columns: Sequence) -> list[list]:
-    """Labels as JSON keeps them; all as text where it would not."""
+    """Labels for JSON; all labels become text unless JSON can represent every one."""
     labels = [label for column in columns for label in column]
-    kept = all(isinstance(label, (bool, int, float, str)) for label in labels)
-    return [list(column) if kept else [str(label) for label in column] for column in columns]
+    plain_types = all(isinstance(label, (bool, int, float, str)) for label in labels)
+    return [list(column) if plain_types else [str(label) for label in column] for column in columns]
 
 
 def _with_seed(estimator: BaseEstimator, seed: int) -> BaseEstimator:
     names = [
         name
         for name in estimator.get_params()
-        # An estimator given as ``encoder`` is the user's own, fitted already.
+        # An estimator passed as ``encoder`` is fitted already; its seed must not change.
         if name.split("__")[-1] == "random_state" and "encoder" not in name.split("__")
     ]
     return estimator.set_params(**dict.fromkeys(names, int(seed)))
 
 
 def _takes_unlabeled(estimator: BaseEstimator, label: Any) -> bool:
-    """Whether it has a parameter ``unlabeled_label``, and this is its value."""
+    """Whether the estimator has a parameter ``unlabeled_label`` with this value."""
     params = estimator.get_params().items()
     return any(name.split("__")[-1] == "unlabeled_label" and v == label for name, v in params)
 
 
 @contextmanager
 def _torch_seed(seed: int) -> Iterator[None]:
-    """For estimators that have no random_state, such as skorch's."""
+    """Seed torch for estimators without a ``random_state``, such as skorch's."""
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         yield
@@ -483,9 +504,9 @@ def _torch_seed(seed: int) -> Iterator[None]:
 
 @contextmanager
 def _threads(n_threads: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(min(before, n_threads))
+    n_before = torch.get_num_threads()
+    torch.set_num_threads(min(n_before, n_threads))
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(n_before)

@@ -1,4 +1,4 @@
-"""Who the windows are of, and who is labelled."""
+"""Subjects and labels of the windows of a dataset."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def test_subjects_and_their_windows(nights):
     assert len(scored) == (corpus.y[24:48] != -1).sum()
 
 
-def test_a_test_subject_without_labels_is_named(nights):
+def test_a_test_subject_without_labels_raises(nights):
     corpus = Corpus.of(with_subject(nights, 3, target=-1), "", -1)
     assert corpus.labeled_subjects == [1, 2, 4]
-    with pytest.raises(ValueError, match="Subject 3 has no labelled window to score"):
+    with pytest.raises(ValueError, match="Test subject 3 has no labelled window to score"):
         corpus.test_windows([1, 3])
 
 
-def test_nobody_is_called_all(nights):
+def test_a_subject_called_all_raises(nights):
     with pytest.raises(ValueError, match="A subject is called 'all'"):
         Corpus.of(with_subject(nights, 3, subject="all"), "", -1)

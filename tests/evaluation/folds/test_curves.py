@@ -1,4 +1,4 @@
-"""Histories of estimators become one table of curves."""
+"""The histories of estimators are joined in one table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encoders inside estimators, and whom they have seen."""
+"""Test subjects that the encoders inside estimators were trained on."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def encoder(seen, subjects=(), finetune_subjects=()):
     return SimpleNamespace(encoder_card_=card)
 
 
-def test_only_test_subjects_count_and_origins_add_up():
+def test_seen_test_subjects_of_all_encoders_are_found():
     pipe = make_pipeline(encoder([1, 2]), encoder([3], subjects=None), DummyClassifier())
     assert seen_before(pipe, [3, 2, 9]) == {"subjects": [3, 2], "unknown": True}
     assert seen_before(DummyClassifier(), [1]) == {"subjects": [], "unknown": False}
 
 
-def test_each_method_is_warned_of_once():
+def test_each_method_gets_one_warning():
     clean = {"subjects": [], "unknown": False}
     seen = {
         "A": [{"subjects": ["2"], "unknown": False}, {"subjects": ["3", "2"], "unknown": False}],
@@ -31,10 +31,10 @@ def test_each_method_is_warned_of_once():
         "C": [clean],
     }
     leak, unknown = leak_sentences(seen)
-    assert leak.startswith("A was pretrained on windows of test subjects 2, 3; its score there")
-    assert unknown.startswith("It is not known whom the encoder of B was trained on")
+    assert leak.startswith("A was pretrained on windows of test subjects 2, 3. Its scores of these")
+    assert unknown.startswith("The training subjects of the encoder of B are unknown")
 
 
-def test_a_person_is_the_same_in_a_folder_and_in_a_table():
-    """Names of files are strings, tables of datasets have numbers."""
+def test_subjects_match_as_numbers_and_as_text():
+    """Subjects from file names are strings, subjects from tables are numbers."""
     assert seen_before(encoder(["2", "P3", "007"]), [2, 3, 7])["subjects"] == [2, 7]

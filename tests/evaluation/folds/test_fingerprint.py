@@ -1,4 +1,4 @@
-"""Descriptions change with what matters, and with nothing else."""
+"""Descriptions change with everything that results depend on, and with nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from braindecode_pars.evaluation.folds._fingerprint import describe_corpus, desc
 from braindecode_pars.storage._settings import differences
 
 
-def test_class_and_parameters_are_told_but_not_seeds():
+def test_a_description_has_class_and_parameters_but_no_seeds():
     pipe = make_pipeline(LogBandPower(), LogisticRegression(C=2, random_state=1, verbose=0))
     other = make_pipeline(LogBandPower(), LogisticRegression(C=3, random_state=2, verbose=1))
     described = json.loads(json.dumps(describe_estimator(pipe)))
@@ -35,12 +35,12 @@ def test_the_difference_of_one_parameter_is_one_clause():
     one, two = (describe_estimator(LogisticRegression(C=c)) for c in (2, 3))
     assert list(differences(one, two)) == ["C is 3, was 2"]
     assert list(differences({"a": 1}, {"b": [2]})) == [
-        "b is [2], was not there",
-        "a is not there, was 1",
+        "b is [2], was not set",
+        "a is not set, was 1",
     ]
 
 
-def test_the_weights_of_a_given_encoder_count(tmp_path):
+def test_a_description_changes_with_the_weights_of_the_encoder(tmp_path):
     torch.manual_seed(0)
     encoders = [PatchEncoder(100, 16, 1, 2, 32) for _ in range(2)]
     one, two = (describe_estimator(PARSClassifier(encoder=encoder)) for encoder in encoders)
@@ -49,7 +49,7 @@ def test_the_weights_of_a_given_encoder_count(tmp_path):
     assert one == describe_estimator(PARSClassifier(encoder=encoders[0]))
 
 
-def test_a_folder_is_known_by_its_content(nights, tmp_path):
+def test_a_description_changes_with_the_content_of_an_encoder_folder(nights, tmp_path):
     tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
     described = []
     for seed in (0, 1):
@@ -60,7 +60,7 @@ def test_a_folder_is_known_by_its_content(nights, tmp_path):
     assert found.startswith("encoder.content is ")
 
 
-def test_objects_are_known_by_their_attributes():
+def test_objects_are_described_by_their_attributes():
     def described(probability):
         noise = [GaussianNoise(probability, std=0.1)]
         return describe_estimator(PARSClassifier(augmentation=noise))
@@ -69,7 +69,7 @@ def test_objects_are_known_by_their_attributes():
     assert described(0.5) != described(0.25)
 
 
-def test_no_place_in_memory_is_told():
+def test_a_description_has_no_memory_addresses():
     clf = PARSClassifier(augmentation=[GaussianNoise(0.5)], encoder=PatchEncoder(100, 16, 1, 2, 32))
     inner = describe_estimator(FunctionTransformer(lambda x: lambda: x))
     assert " at 0x" not in json.dumps([describe_estimator(clf), inner])
@@ -78,7 +78,7 @@ def test_no_place_in_memory_is_told():
 
 
 @pytest.mark.parametrize("change", ["labels", "subjects", "samples"])
-def test_other_data_are_told_apart(nights, change):
+def test_other_data_have_another_description(nights, change):
     def described(windows):
         return json.loads(json.dumps(describe_corpus(Corpus.of(windows, "", -1))))
 
@@ -95,7 +95,7 @@ def test_other_data_are_told_apart(nights, change):
     assert described(nights) == described(with_subject(nights, 1))
 
 
-def test_samples_in_another_order_are_another_corpus(nights):
+def test_samples_in_another_order_have_another_description(nights):
     X, y, groups = as_sklearn(nights)
     windows = np.stack([np.asarray(X[i]) for i in range(len(y))])
     shuffled = np.random.default_rng(0).permuted(windows, axis=-1)

@@ -1,4 +1,4 @@
-"""A folder of results belongs to one set of settings, and grows."""
+"""A folder of results belongs to one set of settings, to which runs can add methods."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ LISTS = dict(rows=[], true=[], predicted=[], subjects=[])
 RESULT = dict(key=KEY, seen={}, history=None, seconds=1, **LISTS)
 
 
-def begun(folder) -> None:
-    """A run that has finished a fold."""
+def save_one_fold(folder) -> None:
+    """Save a finished fold in a folder of results."""
     store = FoldStore.open(folder, SETTINGS)
     store.write(store.file_of(KEY, "content"), RESULT)
 
@@ -27,8 +27,8 @@ def test_settings_without_a_fold_may_change(tmp_path):
     assert "mistyped" in (tmp_path / "settings.json").read_text()
 
 
-def test_settings_grow_and_keep_what_is_not_asked_for(tmp_path):
-    begun(tmp_path)
+def test_settings_can_be_added_but_not_changed(tmp_path):
+    save_one_fold(tmp_path)
     FoldStore.open(tmp_path, SETTINGS | {"methods": {"B": {"C": 2}}})
     kept = json.loads((tmp_path / "settings.json").read_text())
     assert kept["methods"] == {"A": {"C": 1}, "B": {"C": 2}}
@@ -38,7 +38,7 @@ def test_settings_grow_and_keep_what_is_not_asked_for(tmp_path):
         FoldStore.open(tmp_path, SETTINGS | {"protocol": "transfer"})
 
 
-def test_a_key_has_a_readable_name_that_no_other_has(tmp_path):
+def test_file_names_are_readable_and_unique(tmp_path):
     store = FoldStore.open(tmp_path, SETTINGS)
     file = store.file_of(KEY, "content")
     assert file.parent == tmp_path / "folds"
@@ -48,7 +48,7 @@ def test_a_key_has_a_readable_name_that_no_other_has(tmp_path):
     assert len(others) == 2
 
 
-def test_what_is_written_is_read_and_nothing_is_left_beside_it(tmp_path):
+def test_written_folds_are_read_and_no_temporary_files_remain(tmp_path):
     store = FoldStore.open(tmp_path, SETTINGS)
     file = store.file_of(KEY, "content")
     assert store.read(file) is None
@@ -62,8 +62,8 @@ def test_what_is_written_is_read_and_nothing_is_left_beside_it(tmp_path):
         assert store.read(file) is None
 
 
-def test_damaged_settings_and_a_file_in_the_way_are_named(tmp_path):
-    begun(tmp_path)
+def test_damaged_settings_and_a_file_instead_of_a_folder_raise(tmp_path):
+    save_one_fold(tmp_path)
     for damaged in ('{"protocol"', "[]", '{"protocol": "compare"}'):
         (tmp_path / "settings.json").write_text(damaged)
         with pytest.raises(ValueError, match=r"settings\.json is damaged"):

@@ -1,4 +1,4 @@
-"""Folds: kept at once, never repeated, the same in any order and number of processes."""
+"""Folds are saved when finished, are not repeated, and do not depend on order and processes."""
 
 from __future__ import annotations
 
@@ -15,46 +15,51 @@ from braindecode.datasets import BaseConcatDataset
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
-from support.subjects import Watched, fits, with_subject
+from support.subjects import LoggingClassifier, fits, with_subject
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
 from braindecode_pars.evaluation import FoldError, leave_one_subject_out, score_predictions
 
 
 def run(windows, folder, seeds=(0, 1), **arguments):
-    estimators = arguments.pop("estimators", {"A": Watched(folder), "B": Watched(folder, 2)})
+    methods = {"A": LoggingClassifier(folder), "B": LoggingClassifier(folder, 2)}
+    estimators = arguments.pop("estimators", methods)
     return leave_one_subject_out(estimators, windows, seeds=seeds, verbose=0, **arguments)
 
 
 @pytest.fixture
-def watched(tmp_path):
-    folder = tmp_path / "watched"
+def log_folder(tmp_path):
+    folder = tmp_path / "log"
     folder.mkdir()
     return folder
 
 
-def test_an_interrupted_run_goes_on_where_it_was(nights, watched, tmp_path):
-    whole = run(nights, watched)
-    assert len(fits(watched)) == 16
-    for file in watched.iterdir():
+def test_an_interrupted_run_resumes(nights, log_folder, tmp_path):
+    # Reference: a run without interruption
+    whole = run(nights, log_folder)
+    assert len(fits(log_folder)) == 16
+    for file in log_folder.iterdir():
         file.unlink()
+    # Interrupt the seventh fit
     out = tmp_path / "out"
-    (watched / "stop").write_text("7")
+    (log_folder / "stop").write_text("7")
     with pytest.raises(KeyboardInterrupt):
-        run(nights, watched, out=out)
-    assert len(fits(watched)) == len(list((out / "folds").iterdir())) == 6
+        run(nights, log_folder, out=out)
+    assert len(fits(log_folder)) == len(list((out / "folds").iterdir())) == 6
     assert not (out / "scores.csv").exists()
-    (watched / "stop").unlink()
-    continued = run(nights, watched, out=out)
-    assert len(fits(watched)) == 16
+    # Resume
+    (log_folder / "stop").unlink()
+    continued = run(nights, log_folder, out=out)
+    assert len(fits(log_folder)) == 16
     pd.testing.assert_frame_equal(continued, whole)
     pd.testing.assert_frame_equal(pd.read_csv(out / "scores.csv", keep_default_na=False), whole)
-    run(nights, watched, out=out)
-    assert len(fits(watched)) == 16
+    # A third run has nothing left to fit.
+    run(nights, log_folder, out=out)
+    assert len(fits(log_folder)) == 16
 
 
-def test_a_fold_file_tells_everything(nights, watched, tmp_path):
-    scores = run(nights, watched, seeds=[5], out=tmp_path / "out", dataset="nights")
+def test_a_fold_file_contains_key_labels_and_scores(nights, log_folder, tmp_path):
+    scores = run(nights, log_folder, seeds=[5], out=tmp_path / "out", dataset="nights")
     (file,) = (tmp_path / "out" / "folds").glob("A_nights_subject-2_n3_seed5_*.json")
     fold = json.loads(file.read_text())
     _, y, groups = as_sklearn(nights)
@@ -75,70 +80,72 @@ def test_a_fold_file_tells_everything(nights, watched, tmp_path):
     assert fold["seconds"] >= 0
 
 
-def test_more_seeds_methods_and_subjects_run_only_what_is_new(nights, watched, tmp_path):
-    out, first = tmp_path / "out", {"A": Watched(watched)}
-    run(nights, watched, estimators=first, seeds=[0], test_subjects=[1, 2], out=out)
-    assert len(fits(watched)) == 2
-    run(nights, watched, estimators=first, seeds=[0, 1], test_subjects=[1, 2], out=out)
-    assert len(fits(watched)) == 4
-    run(nights, watched, estimators=first, seeds=[0, 1], out=out)
-    assert len(fits(watched)) == 8
-    both = first | {"B": Watched(watched, 2)}
-    grown = run(nights, watched, estimators=both, out=out)
-    assert len(fits(watched)) == 16
-    pd.testing.assert_frame_equal(grown, run(nights, watched))
-    # A metric is computed of the stored predictions.
-    n_fits = len(fits(watched))
-    more = run(nights, watched, estimators=both, out=out, metrics=["f1"])
+def test_added_seeds_methods_and_subjects_run_only_new_folds(nights, log_folder, tmp_path):
+    out, first = tmp_path / "out", {"A": LoggingClassifier(log_folder)}
+    run(nights, log_folder, estimators=first, seeds=[0], test_subjects=[1, 2], out=out)
+    assert len(fits(log_folder)) == 2
+    run(nights, log_folder, estimators=first, seeds=[0, 1], test_subjects=[1, 2], out=out)
+    assert len(fits(log_folder)) == 4
+    run(nights, log_folder, estimators=first, seeds=[0, 1], out=out)
+    assert len(fits(log_folder)) == 8
+    both = first | {"B": LoggingClassifier(log_folder, 2)}
+    grown = run(nights, log_folder, estimators=both, out=out)
+    assert len(fits(log_folder)) == 16
+    pd.testing.assert_frame_equal(grown, run(nights, log_folder))
+    # Another metric is computed from the saved predictions.
+    n_fits = len(fits(log_folder))
+    more = run(nights, log_folder, estimators=both, out=out, metrics=["f1"])
     assert set(more["metric"]) == {"f1"}
-    assert len(fits(watched)) == n_fits
+    assert len(fits(log_folder)) == n_fits
 
 
-def test_another_estimator_of_the_same_name_is_refused(nights, watched, tmp_path):
+def test_another_estimator_of_the_same_name_raises(nights, log_folder, tmp_path):
     out = tmp_path / "out"
-    run(nights, watched, out=out)
-    with pytest.raises(ValueError, match=r"methods\.A\.strength is 3, was 1\. Name another"):
-        run(nights, watched, out=out, estimators={"A": Watched(watched, 3)})
-    with pytest.raises(ValueError, match=r"A\.class is .*, was 'support\.subjects\.Watched'"):
-        run(nights, watched, out=out, estimators={"A": DummyClassifier()})
+    run(nights, log_folder, out=out)
+    with pytest.raises(ValueError, match=r"methods\.A\.strength is 3, was 1\. Use another"):
+        run(nights, log_folder, out=out, estimators={"A": LoggingClassifier(log_folder, 3)})
+    with pytest.raises(
+        ValueError, match=r"A\.class is .*, was 'support\.subjects\.LoggingClassifier'"
+    ):
+        run(nights, log_folder, out=out, estimators={"A": DummyClassifier()})
 
 
-def test_other_data_are_refused(nights, watched, tmp_path):
+def test_other_data_raise(nights, log_folder, tmp_path):
     out = tmp_path / "out"
-    run(nights, watched, out=out)
+    run(nights, log_folder, out=out)
     fewer = BaseConcatDataset(nights.datasets[:3])
     with pytest.raises(ValueError, match=r"datasets\..*n_windows is 72, was 96"):
-        run(fewer, watched, out=out)
+        run(fewer, log_folder, out=out)
     others = BaseConcatDataset(nights.datasets, target_transform=lambda label: label % 3)
     with pytest.raises(ValueError, match=r"labels is .*, was"):
-        run(others, watched, out=out)
+        run(others, log_folder, out=out)
 
 
-def test_a_truncated_fold_is_run_again(nights, watched, tmp_path):
+def test_a_truncated_fold_is_run_again(nights, log_folder, tmp_path):
     out = tmp_path / "out"
-    whole = run(nights, watched, out=out)
+    whole = run(nights, log_folder, out=out)
     damaged, incomplete, *_ = sorted((out / "folds").iterdir())
     damaged.write_text(damaged.read_text()[:100])
     incomplete.write_text("{}")
-    pd.testing.assert_frame_equal(run(nights, watched, out=out), whole)
-    assert len(fits(watched)) == 18
+    pd.testing.assert_frame_equal(run(nights, log_folder, out=out), whole)
+    assert len(fits(log_folder)) == 18
 
 
-def test_a_fit_that_fails_is_named_and_the_others_are_kept(nights, watched, tmp_path):
-    (watched / "fail").write_text("4")
-    with pytest.raises(FoldError, match=r"told to\. Nothing is kept; out= names a folder"):
-        run(nights, watched, estimators={"A": Watched(watched)})
-    for file in watched.glob("fit-*"):
+def test_a_failed_fit_is_named_and_finished_folds_are_saved(nights, log_folder, tmp_path):
+    (log_folder / "fail").write_text("4")
+    with pytest.raises(FoldError, match=r"on purpose\. Finished folds are not saved; pass out="):
+        run(nights, log_folder, estimators={"A": LoggingClassifier(log_folder)})
+    for file in log_folder.glob("fit-*"):
         file.unlink()
     message = (
-        r"A on nights, subject 2, 3 training subjects, seed 1 failed with ValueError: told to\. "
-        r"3 of 8 folds are finished; they stay in .*out and are not repeated\."
+        r"A on nights, subject 2, 3 training subjects, seed 1 failed with ValueError: on purpose\. "
+        r"3 of 8 folds are finished and saved in .*out; they are not run again\."
     )
     with pytest.raises(FoldError, match=message):
         run(
             nights,
-            watched,
-            estimators={"A": Watched(watched)},
+            log_folder,
+            estimators={"A": LoggingClassifier(log_folder)},
             dataset="nights",
             out=tmp_path / "out",
         )
@@ -152,9 +159,9 @@ def leaky(nights):
     return make_pipeline(PARSEmbedder(encoder=donor, verbose=0), DummyClassifier())
 
 
-def test_processes_give_the_same_table_and_warnings(nights, watched, leaky, tmp_path):
+def test_processes_give_the_same_table_and_warnings(nights, log_folder, leaky, tmp_path):
     estimators = {
-        "A": Watched(watched),
+        "A": LoggingClassifier(log_folder),
         "leaky": leaky,
         "PARS": PARSClassifier(
             embed_dim=16,
@@ -166,13 +173,14 @@ def test_processes_give_the_same_table_and_warnings(nights, watched, leaky, tmp_
             verbose=0,
         ),
     }
+    # One process, then two
     tables = []
     for n_jobs in (1, 2):
         with pytest.warns(UserWarning, match="pretrained on") as caught:
             tables.append(
                 run(
                     nights,
-                    watched,
+                    log_folder,
                     estimators=estimators,
                     seeds=[0],
                     test_subjects=[1, 2],
@@ -182,32 +190,33 @@ def test_processes_give_the_same_table_and_warnings(nights, watched, leaky, tmp_
             )
         leaks = [str(w.message) for w in caught if "pretrained on" in str(w.message)]
         assert leaks == [
-            "leaky was pretrained on windows of test subjects 1, 2; its score there is not "
-            "that of a new person, unless it was somebody else of the same name in another corpus."
+            "leaky was pretrained on windows of test subjects 1, 2. Its scores of these "
+            "subjects are not held-out scores, unless another dataset used the same names for "
+            "different subjects."
         ]
     pd.testing.assert_frame_equal(*tables)
-    # Two processes have half of the threads each, which sum in another order.
+    # With two processes each has half of the threads, which sum floats in another order.
     curves = [pd.read_csv(tmp_path / n / "curves.csv") for n in "12"]
     pd.testing.assert_frame_equal(*curves, rtol=1e-3)
 
 
 class Torch(ClassifierMixin, BaseEstimator):
-    """Notes on torch's threads and random state, as skorch's nets would meet them."""
+    """Predicts the process, the number of torch's threads and a random draw of torch."""
 
     def fit(self, X, y):
         before = torch.get_num_threads()
         for _ in range(20):
             draw = torch.rand(()).item()
-            time.sleep(0.002)  # another thread would draw now
-        self.answer_ = [os.getpid(), before, round(1e6 * draw)]
+            time.sleep(0.002)  # a fold in another thread would draw here
+        self.state_values_ = [os.getpid(), before, round(1e6 * draw)]
         return self
 
     def predict(self, X):
-        return np.resize(self.answer_, len(X))
+        return np.resize(self.state_values_, len(X))
 
 
 @pytest.mark.parametrize("where", ["sequential", "threading", "dask"])
-def test_estimators_without_a_seed_follow_that_of_the_fold(nights, where, tmp_path):
+def test_estimators_without_random_state_follow_the_seed_of_the_fold(nights, where, tmp_path):
     before = torch.get_num_threads(), torch.random.get_rng_state()
     torch.set_num_threads(2)
     try:
@@ -236,7 +245,7 @@ def parallel(where):
 
 
 class _Dask:
-    """A cluster in this process, two threads."""
+    """A Dask cluster with two threads in this process."""
 
     def __init__(self, distributed):
         self.distributed = distributed
@@ -254,24 +263,24 @@ class _Dask:
 
 
 @pytest.mark.parametrize("where", ["threading", "dask"])
-def test_other_backends_give_the_same_table(nights, watched, where):
-    whole = run(nights, watched)
+def test_other_backends_give_the_same_table(nights, log_folder, where):
+    whole = run(nights, log_folder)
     with parallel(where):
-        pd.testing.assert_frame_equal(run(nights, watched), whole)
+        pd.testing.assert_frame_equal(run(nights, log_folder), whole)
 
 
-def test_a_backend_that_hands_everything_back_at_the_end(nights, watched, tmp_path):
-    """As Ray's, which is joblib's multiprocessing."""
-    whole = run(nights, watched, seeds=[0])
+def test_a_backend_that_returns_all_results_at_the_end(nights, log_folder, tmp_path):
+    """Ray's backend does this; it is a subclass of joblib's multiprocessing backend."""
+    whole = run(nights, log_folder, seeds=[0])
     with joblib.parallel_config("multiprocessing", n_jobs=2):
-        scores = run(nights, watched, seeds=[0], out=tmp_path / "out")
+        scores = run(nights, log_folder, seeds=[0], out=tmp_path / "out")
     pd.testing.assert_frame_equal(scores, whole)
 
 
-def test_undefined_scores_are_nan_and_told(nights, watched, tmp_path):
+def test_undefined_scores_are_nan_with_a_warning(nights, log_folder, tmp_path):
     awake = with_subject(nights, 3, target=0)
     with pytest.warns(UserWarning, match=r"2 scores are undefined and NaN \(kappa of 3\)") as w:
-        scores = run(awake, watched, seeds=[0], out=tmp_path / "out")
+        scores = run(awake, log_folder, seeds=[0], out=tmp_path / "out")
     assert sum("undefined" in str(warning.message) for warning in w) == 1
     kappa = scores[scores["metric"] == "kappa"].set_index("subject")["value"]
     assert kappa.isna().groupby(level=0).any().to_dict() == {1: False, 2: False, 3: True, 4: False}
@@ -285,41 +294,41 @@ def test_undefined_scores_are_nan_and_told(nights, watched, tmp_path):
     assert row["undefined"] == first["reason"]
 
 
-class Constant(Watched):
-    """Always the same answer; asks for the windows without label."""
+class Constant(LoggingClassifier):
+    """Predicts a constant; has the parameter unlabeled_label."""
 
-    def __init__(self, folder, answer, random_state=None, unlabeled_label=-1):
+    def __init__(self, folder, label, random_state=None, unlabeled_label=-1):
         super().__init__(folder, random_state=random_state)
-        self.answer = answer
+        self.label = label
         self.unlabeled_label = unlabeled_label
 
     def predict(self, X):
-        return np.full(len(X), self.answer)
+        return np.full(len(X), self.label)
 
 
-def test_windows_without_label_go_to_those_who_ask_for_them(nights, watched):
+def test_unlabelled_windows_go_only_to_estimators_with_unlabeled_label(nights, log_folder):
     masked = BaseConcatDataset(
         nights.datasets, target_transform=lambda label: -1 if label == 2 else label
     )
-    run(masked, watched, estimators={"A": Watched(watched)}, seeds=[0])
-    assert all(-1 not in fit["labels"] for fit in fits(watched))
-    run(masked, watched, estimators={"asking": Constant(watched, 4)}, seeds=[1])
-    assert all(-1 in fit["labels"] for fit in fits(watched) if fit["seed"] == 1)
-    with pytest.raises(FoldError, match="it predicts -1, which marks windows without a label"):
-        run(masked, watched, estimators={"A": Constant(watched, -1)}, seeds=[0])
+    run(masked, log_folder, estimators={"A": LoggingClassifier(log_folder)}, seeds=[0])
+    assert all(-1 not in fit["labels"] for fit in fits(log_folder))
+    run(masked, log_folder, estimators={"B": Constant(log_folder, 4)}, seeds=[1])
+    assert all(-1 in fit["labels"] for fit in fits(log_folder) if fit["seed"] == 1)
+    with pytest.raises(FoldError, match="it predicts -1, the label of unlabelled windows"):
+        run(masked, log_folder, estimators={"A": Constant(log_folder, -1)}, seeds=[0])
 
 
-def test_labels_may_be_text(nights, watched, tmp_path):
+def test_labels_may_be_text(nights, log_folder, tmp_path):
     text = BaseConcatDataset(nights.datasets, target_transform=lambda label: f"stage {label}")
-    scores = run(text, watched, seeds=[0], out=tmp_path / "out")
-    pd.testing.assert_frame_equal(scores, run(nights, watched, seeds=[0]))
-    n_fits = len(fits(watched))
-    pd.testing.assert_frame_equal(run(text, watched, seeds=[0], out=tmp_path / "out"), scores)
-    assert len(fits(watched)) == n_fits
+    scores = run(text, log_folder, seeds=[0], out=tmp_path / "out")
+    pd.testing.assert_frame_equal(scores, run(nights, log_folder, seeds=[0]))
+    n_fits = len(fits(log_folder))
+    pd.testing.assert_frame_equal(run(text, log_folder, seeds=[0], out=tmp_path / "out"), scores)
+    assert len(fits(log_folder)) == n_fits
 
 
-def test_progress_is_shown(nights, watched, capsys):
-    leave_one_subject_out({"A": Watched(watched)}, nights)
+def test_progress_is_shown(nights, log_folder, capsys):
+    leave_one_subject_out({"A": LoggingClassifier(log_folder)}, nights)
     assert "leave one subject out" in (shown := capsys.readouterr().err)
     assert "4/4" in shown
     assert "method=A" in shown

@@ -1,0 +1,56 @@
+"""Labels, probabilities and accuracy from logits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import BaseEstimator
+
+from braindecode_pars.estimators._logits import LogitClassifier
+from braindecode_pars.windows._window_set import as_window_set
+
+
+class Fixed(LogitClassifier, BaseEstimator):
+    """Logits are the first samples of each window."""
+
+    unlabeled_label = -1
+
+    def __init__(self, classes):
+        self.classes_ = np.asarray(classes)
+
+    def fit(self, X, y=None):
+        return self
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def _logits(self, X):
+        windows = as_window_set(X)
+        return torch.tensor(
+            np.stack([windows[i][0][0, : len(self.classes_)] for i in range(len(windows))])
+        )
+
+
+WINDOWS = np.array([[[3.0, 0, 0]], [[0, 2, 1]], [[1, 2, 4]]])
+
+
+def test_predictions_are_the_labels_of_the_largest_logits():
+    clf = Fixed(["N", "R", "W"])
+    assert clf.predict(WINDOWS).tolist() == ["N", "R", "W"]
+    expected = np.exp(WINDOWS[:, 0]) / np.exp(WINDOWS[:, 0]).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(clf.predict_proba(WINDOWS), expected, rtol=1e-6)
+    np.testing.assert_array_equal(clf.decision_function(WINDOWS), WINDOWS[:, 0])
+
+
+def test_the_decision_between_two_classes_is_one_number():
+    np.testing.assert_allclose(Fixed([0, 1]).decision_function(WINDOWS), [-3, 2, 1])
+
+
+def test_the_score_is_the_accuracy_on_labelled_windows():
+    clf = Fixed([0, 1, 2])
+    assert clf.score(WINDOWS, [0, 1, 1]) == pytest.approx(2 / 3)
+    assert clf.score(WINDOWS, [0, -1, 1]) == 0.5
+    assert clf.score(WINDOWS, [0, 1, 1], sample_weight=[1, 1, 2]) == 0.5
+    with pytest.warns(UserWarning, match="did not occur in fit"):
+        assert clf.score(WINDOWS, [0, 1, 7]) == pytest.approx(2 / 3)

@@ -1,0 +1,56 @@
+"""Every parameter of the estimators is checked, before anything is read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from braindecode.augmentation import GaussianNoise, Mixup
+from skorch.callbacks import EpochTimer
+
+from braindecode_pars import PARSClassifier, PARSEmbedder
+from braindecode_pars.estimators import NetworkClassifier
+from braindecode_pars.estimators._parameters import RULES, check_parameters
+
+ESTIMATORS = [PARSClassifier, PARSEmbedder, NetworkClassifier]
+#: Parameters of any type: they are checked where they are used.
+ANY_TYPE = {"encoder", "unlabeled_label"}
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_every_parameter_has_a_rule_that_its_default_passes(estimator):
+    assert set(estimator().get_params()) - ANY_TYPE <= set(RULES)
+    check_parameters(estimator())
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_wrong_parameter_is_refused_before_the_data_are_read(estimator):
+    with pytest.raises(ValueError, match=f"^{estimator.__name__}: weight_decay must be a number"):
+        estimator(weight_decay=-1).fit("this is not read")
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        dict(augmentation=GaussianNoise(0.5)),
+        dict(augmentation=[GaussianNoise(0.5)]),
+        dict(callbacks=[EpochTimer, EpochTimer(), ("timer", EpochTimer())]),
+        dict(class_weight={0: 2.0}),
+        dict(random_state=np.random.RandomState(0)),
+        dict(random_state=np.int64(3), embed_dim=np.int64(64)),
+    ],
+)
+def test_what_is_accepted(parameters):
+    check_parameters(PARSClassifier(**parameters))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (dict(augmentation=[Mixup(0.5)]), "augmentation .* Mixup"),
+        (dict(augmentation=["noise"]), "augmentation .* str"),
+        (dict(callbacks=[print]), "callbacks .* builtin_function_or_method"),
+    ],
+)
+def test_lists_are_looked_into(parameters, message):
+    with pytest.raises(TypeError, match=message):
+        check_parameters(PARSClassifier(**parameters))

@@ -1,0 +1,77 @@
+"""Windows as the estimators read them."""
+
+from __future__ import annotations
+
+import mne
+import numpy as np
+import pytest
+import torch
+
+from braindecode_pars.estimators._reading import (
+    batches,
+    check_electrodes,
+    check_finite,
+    read_labeled,
+    read_to_predict,
+    read_unlabeled,
+    read_windows,
+)
+from braindecode_pars.windows._window_set import as_window_set
+
+ARRAY = np.random.default_rng(0).normal(size=(6, 2, 50)).astype(np.float32)
+
+
+def test_labels_become_indices_of_the_sorted_classes():
+    given = read_labeled(ARRAY, ["W", "N", "?", "W", "N", "?"], None, 100.0, "?")
+    assert given.classes.tolist() == ["N", "W"]
+    assert given.labeled.y.tolist() == [1, 0, 1, 0]
+    assert given.unlabeled.indices.tolist() == [2, 5]
+    assert len(given.all) == 6
+    assert given.labeled.sfreq == 100.0
+
+
+def test_one_class_is_refused():
+    with pytest.raises(ValueError, match="at least two classes"):
+        read_labeled(ARRAY, ["W"] * 6, None, None, -1)
+
+
+def test_stimulus_channels_are_refused():
+    info = mne.create_info(["C3", "STI 014"], 100.0, ["eeg", "stim"])
+    epochs = mne.EpochsArray(ARRAY, info, verbose="error")
+    with pytest.raises(ValueError, match="STI 014"):
+        read_windows(epochs, None, None, None)
+    with pytest.raises(ValueError, match="STI 014"):
+        read_unlabeled(epochs, 50, 100.0)
+
+
+def test_another_sampling_rate_is_refused():
+    windows = as_window_set(ARRAY, sfreq=100.0)
+    with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz"):
+        read_to_predict(windows, 200.0)
+    with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz"):
+        read_unlabeled(windows, 50, 200.0)
+    assert read_unlabeled(None, 50, 200.0) is None
+
+
+def test_batches_are_tensors_in_order():
+    read = list(batches(as_window_set(ARRAY), 50, torch.device("cpu"), batch_size=4))
+    assert [len(batch) for batch in read] == [4, 2]
+    np.testing.assert_array_equal(torch.cat(read), ARRAY)
+    with pytest.raises(ValueError, match="shorter than"):
+        next(batches(as_window_set(ARRAY), 51, torch.device("cpu")))
+
+
+def test_electrodes_need_names():
+    with pytest.raises(ValueError, match="channel names"):
+        check_electrodes(None)
+    with pytest.raises(ValueError, match="different montages"):
+        check_electrodes([])
+    with pytest.warns(UserWarning, match="no effect"):
+        check_electrodes([{"ch_name": "X1", "loc": np.full(12, np.nan)}])
+    check_electrodes([{"ch_name": "C3", "loc": np.full(12, np.nan)}])
+
+
+def test_an_output_that_is_not_finite_is_refused():
+    assert check_finite(torch.ones(2)).tolist() == [1, 1]
+    with pytest.raises(ValueError, match="not finite"):
+        check_finite(torch.tensor([1.0, float("nan")]))

@@ -1,0 +1,75 @@
+"""Metadata of windows of every source, and registration of a new source."""
+
+from __future__ import annotations
+
+import mne
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import Dataset, Subset, TensorDataset
+
+from braindecode_pars import as_sklearn
+from braindecode_pars.windows._describe import Description, describe
+from braindecode_pars.windows._window_set import as_window_set
+
+ARRAY = np.zeros((4, 2, 50))
+
+
+def epochs(array=ARRAY):
+    return mne.EpochsArray(array, mne.create_info(["C3", "C4"], 100.0, "eeg"), verbose="error")
+
+
+@pytest.mark.parametrize(
+    ("source", "sfreq", "names", "has_labels"),
+    [
+        (ARRAY, None, None, False),
+        (torch.zeros(4, 2, 50), None, None, False),
+        (list(ARRAY), None, None, False),
+        ([(window, i) for i, window in enumerate(ARRAY)], None, None, True),
+        (TensorDataset(torch.zeros(4, 2, 50)), None, None, False),
+        (epochs(), 100.0, ["C3", "C4"], True),
+        ([epochs(window[None]) for window in ARRAY], 100.0, ["C3", "C4"], True),
+    ],
+)
+def test_metadata_of_a_source(source, sfreq, names, has_labels):
+    found = describe(source)
+    assert found.n_windows == 4
+    assert next(iter(found.sfreqs), None) == sfreq
+    assert (found.y is not None) == has_labels
+    assert (None if found.chs_info is None else [ch["ch_name"] for ch in found.chs_info]) == names
+    window, _ = as_window_set(source)[3]
+    assert window.shape == (2, 50)
+
+
+def test_parts_of_a_dataset(nights):
+    X, y, groups = as_sklearn(nights)
+    chosen = np.array([50, 3, 70])
+    for part in (X[chosen], Subset(nights, chosen)):
+        found = describe(part)
+        assert found.y.tolist() == y[chosen].tolist()
+        assert found.groups.tolist() == groups[chosen].tolist()
+
+
+def test_a_new_source_can_be_registered():
+    """The windows package does not import the class of the source."""
+
+    class Remote(Dataset):
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, i):
+            return np.full((1, 10), i)
+
+    @describe.register(Remote)
+    def _(X):
+        return Description(X, len(X), groups=np.array(["a", "a", "b"], dtype=object))
+
+    windows = as_window_set(Remote())
+    assert windows.groups.tolist() == ["a", "a", "b"]
+    assert windows[2][0].tolist() == [[2.0] * 10]
+
+
+@pytest.mark.parametrize("X", ["windows", 3, None, {"a": 1}])
+def test_other_types_raise(X):
+    with pytest.raises(TypeError, match=f"X is a {type(X).__name__}; it must be"):
+        describe(X)

@@ -1,0 +1,71 @@
+"""Internal validation: by subject where known, and never pretrained on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from braindecode_pars.windows._held_out import drop_held_out, hold_out
+from braindecode_pars.windows._window_set import as_window_set
+
+
+def windows(y, groups=None, n_chans=1):
+    return as_window_set(np.zeros((len(y), n_chans, 4)), y, groups)
+
+
+def test_whole_subjects_are_held_out():
+    given = windows([0, 1] * 10, np.repeat(list("abcde"), 4))
+    train, valid = hold_out(given, 0.4, seed=0)
+    assert len(set(valid.groups)) == 2
+    assert set(train.groups).isdisjoint(valid.groups)
+    assert len(train) + len(valid) == 20
+    other = {tuple(sorted(set(hold_out(given, 0.4, seed)[1].groups))) for seed in range(10)}
+    assert len(other) > 1
+
+
+def test_every_class_remains_in_training():
+    """Subject c alone has class 2."""
+    given = windows([0, 1] * 4 + [0, 1, 2, 2], np.repeat(list("abc"), 4))
+    for seed in range(10):
+        train, _ = hold_out(given, 0.3, seed)
+        assert set(train.y) == {0, 1, 2}
+
+
+def test_without_subjects_windows_are_stratified():
+    train, valid = hold_out(windows([0] * 15 + [1] * 5), 0.2, seed=0)
+    assert np.bincount(valid.y).tolist() == [3, 1]
+    assert np.bincount(train.y).tolist() == [12, 4]
+
+
+def test_nothing_is_held_out_of_too_few_windows():
+    with pytest.warns(UserWarning, match="cannot be held out of 3 windows"):
+        train, valid = hold_out(windows([0, 1, 2]), 0.2, seed=0)
+    assert len(train) == 3
+    assert valid is None
+    assert hold_out(windows([0, 1]), 0, seed=0)[1] is None
+
+
+def test_further_windows_of_held_out_subjects_are_dropped():
+    given = windows([0, 1] * 10, np.repeat(["01", "02", "03", "04", "05"], 4))
+    train, valid = hold_out(given, 0.2, seed=0)
+    held_out = int(valid.groups[0])
+    further = windows([0] * 5, [1, 2, 3, 4, 5])  # the same subjects, written as numbers
+    kept = drop_held_out(further, train, valid)
+    assert set(kept.groups) == {1, 2, 3, 4, 5} - {held_out}
+    assert drop_held_out(None, train, valid) is None
+    assert drop_held_out(further, train, None) is further
+
+
+def test_unknown_subjects_of_further_windows_warn():
+    given = windows([0, 1] * 10, np.repeat(list("abcde"), 4))
+    train, valid = hold_out(given, 0.2, seed=0)
+    with pytest.warns(UserWarning, match="subjects of the unlabelled windows are unknown"):
+        kept = drop_held_out(windows([0] * 5), train, valid)
+    assert len(kept) == 5
+
+
+def test_windows_that_are_held_out_are_dropped_from_the_same_source():
+    given = windows([0, 1] * 10)
+    train, valid = hold_out(given, 0.2, seed=0)
+    kept = drop_held_out(given, train, valid)
+    assert set(kept.indices) == set(train.indices)
