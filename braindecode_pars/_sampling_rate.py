@@ -13,7 +13,11 @@ def is_same_rate(one: float | None, other: float | None) -> bool:
 
 
 def check_same_rate(
-    sfreq: float | None, expected: float | None, what: str, expected_of: str
+    sfreq: float | None,
+    expected: float | None,
+    what: str,
+    expected_of: str,
+    remedy: str = "resample to {expected:g} Hz",
 ) -> None:
     """Check that signals have the expected sampling rate.
 
@@ -24,6 +28,8 @@ def check_same_rate(
     what, expected_of : str
         Names of the two objects with these rates, for the error message. For example "These
         windows are" and "the model".
+    remedy : str
+        What to do, for the error message.
 
     Raises
     ------
@@ -32,6 +38,6 @@ def check_same_rate(
     """
     if not is_same_rate(sfreq, expected):
         raise ValueError(
-            f"{what} sampled at {sfreq:g} Hz, {expected_of} at {expected:g} Hz; resample to "
-            f"{expected:g} Hz."
+            f"{what} sampled at {sfreq:g} Hz, {expected_of} at {expected:g} Hz; "
+            f"{remedy.format(expected=expected)}."
         )

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from graphlib import TopologicalSorter
+from pathlib import Path
 
 import pytest
-from support.structure import MODULES, imports, layers, part_of, parts, reach
+from support.structure import MODULES, ROOT, imports, layers, part_of, parts, reach
+
+TESTS = Path(__file__).parent
 
 #: What each part of the package, a folder or a file, may import.
 MAY_IMPORT = {
@@ -88,6 +91,19 @@ def test_band_power_reaches_windows_only():
     reached = reach("braindecode_pars.evaluation.band_power")
     assert {part_of(module) for module in reached} <= {"windows", "_sampling_rate"}
     assert len(reached) <= 3
+
+
+def test_every_module_has_a_test_file_of_its_name():
+    """In the folder of the same name; benchmarks are run by tests/benchmarks, by their names."""
+    missing = []
+    for name, path in MODULES.items():
+        *folders, stem = path.relative_to(ROOT).with_suffix("").parts
+        if stem.startswith("__") or part_of(name) == "benchmarks":
+            continue
+        file = TESTS.joinpath(*folders, f"test_{stem.removeprefix('_')}.py")
+        if not file.is_file():
+            missing.append(f"{name}: {file.relative_to(TESTS)}")
+    assert missing == []
 
 
 def test_no_module_is_a_collection_of_anything():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -16,9 +14,8 @@ from support.interrupts import InterruptAt
 from torch.utils.data import Subset
 
 from braindecode_pars import PARSNet
-from braindecode_pars.callbacks import Pretraining, WarmupCosine
+from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.pretext import PARS
-from braindecode_pars.pretraining import PretrainingNet
 
 
 def eeg_classifier(tiny, *callbacks, **arguments):
@@ -177,52 +174,3 @@ def test_mistakes_are_explained(tiny, nights):
 def test_pretraining_can_be_cloned():
     pretraining = Pretraining("pars", epochs=3, task_params={"overlap": False})
     assert clone(pretraining).get_params() == pretraining.get_params()
-
-
-class Rates(Callback):
-    """Store the learning rates of every training step."""
-
-    def on_train_begin(self, net, **kwargs):
-        self.rates_ = []
-
-    def on_batch_end(self, net, training=False, **kwargs):
-        if training:
-            self.rates_.append({group["lr"] for group in net.optimizer_.param_groups})
-
-
-def test_warmup_and_cosine_in_closed_form(tiny):
-    """Ten epochs of three batches: a tenth of the steps is warm-up, from a tenth of the rate."""
-    signals = np.zeros((12, 600), dtype=np.float32)
-    net = PretrainingNet(
-        PARS(600, 100, **tiny),
-        lr=1e-3,
-        max_epochs=10,
-        batch_size=4,
-        verbose=0,
-        callbacks=[("schedule", WarmupCosine()), ("rates", Rates())],
-    )
-    net.fit(signals)
-    rates = dict(net.callbacks_)["rates"].rates_
-    assert len(rates) == 30
-    for step, found in enumerate(rates):
-        progress = step / 30
-        if progress < 0.1:
-            expected = 1e-3 * (0.1 + 0.9 * progress / 0.1)
-        else:
-            expected = 1e-3 * 0.5 * (1 + math.cos(math.pi * (progress - 0.1) / 0.9))
-        assert len(found) == 1
-        assert found.pop() == pytest.approx(expected)
-    assert WarmupCosine().factor(0) == pytest.approx(0.1)
-    assert WarmupCosine().factor(1) == pytest.approx(0)
-    with pytest.raises(ValueError, match="warmup must be in"):
-        PretrainingNet(PARS(600, 100, **tiny), callbacks=[WarmupCosine(warmup=1.0)], verbose=0).fit(
-            signals
-        )
-
-
-def test_the_progress_bar_counts_every_step(tiny, nights, capsys):
-    net = eeg_classifier(tiny, ("pretraining", Pretraining("pars", epochs=2, batch_size=32)))
-    net.fit(nights, y=None)
-    err = capsys.readouterr().err
-    assert "pretraining (PARS): 100%" in err
-    assert "loss/chance=" in err

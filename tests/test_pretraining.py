@@ -10,8 +10,9 @@ from support.interrupts import InterruptAt
 from torch import nn
 from torch.utils.data import TensorDataset
 
+from braindecode_pars import PatchEncoder
 from braindecode_pars.pretext import PARS
-from braindecode_pars.pretraining import PretrainingNet
+from braindecode_pars.pretraining import PretrainingNet, pretrain_encoder
 from braindecode_pars.windows import SingleChannelWindows
 
 
@@ -64,30 +65,6 @@ def test_validation_draws_are_the_same_in_every_epoch(tiny, signals):
     assert other.history[-1, "valid_loss"] != net.history[-1, "valid_loss"]
 
 
-def test_weight_decay_excludes_norms_biases_and_tokens(tiny):
-    net = make(tiny, optimizer__weight_decay=0.3).initialize()
-    names = {id(p): name for name, p in net.module_.named_parameters()}
-    decayed = {
-        names[id(p)]
-        for group in net.optimizer_.param_groups
-        if group["weight_decay"] > 0
-        for p in group["params"]
-    }
-    assert decayed == {
-        name for name in names.values() if name.endswith("weight") and "norm" not in name
-    }
-    assert all(g["weight_decay"] in (0.0, 0.3) for g in net.optimizer_.param_groups)
-
-
-def test_ctrl_c_is_raised_again_after_training_has_ended(tiny, signals):
-    net = make(tiny, max_epochs=5, callbacks=[InterruptAt(3)])
-    before = [p.clone() for p in net.module.parameters()]
-    with pytest.raises(KeyboardInterrupt):
-        net.fit(signals)
-    assert len(net.history) == 3
-    assert any(not torch.equal(a, b) for a, b in zip(before, net.module_.parameters(), strict=True))
-
-
 def test_several_corpora_at_once(tiny):
     """Corpora with 6 and 19 channels and other window lengths give the same number of examples."""
     six = TensorDataset(torch.randn(20, 6, 900))
@@ -95,3 +72,47 @@ def test_several_corpora_at_once(tiny):
     net = make(tiny, max_epochs=1).fit(SingleChannelWindows([six, nineteen], 600, balance=True))
     assert np.isfinite(net.history[-1]["train_loss"])
     assert sum(batch["train_batch_size"] for batch in net.history[-1]["batches"]) == 40
+
+
+def test_pretrain_encoder_trains_in_place_and_repeats_itself(tiny, nights):
+    encoders = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        encoders.append(PatchEncoder(100, **tiny))
+        before = torch.get_rng_state()
+        net = pretrain_encoder(encoders[-1], nights, "mae", epochs=2, seed=3, verbose=0)
+        assert torch.equal(torch.get_rng_state(), before)
+    assert net.task_.encoder is encoders[1]
+    assert len(net.history) == 2
+    pairs = zip(encoders[0].parameters(), encoders[1].parameters(), strict=True)
+    assert all(torch.equal(a, b) for a, b in pairs)
+    torch.manual_seed(0)
+    assert not torch.equal(
+        next(encoders[0].parameters()), next(PatchEncoder(100, **tiny).parameters())
+    )
+
+
+def test_pretrain_encoder_takes_windows_or_single_channels(tiny, nights):
+    """One road with two beginnings: the same draws give the same losses."""
+    losses = []
+    for given in (nights, SingleChannelWindows(nights)):
+        torch.manual_seed(0)
+        encoder = PatchEncoder(100, **tiny)
+        net = pretrain_encoder(encoder, given, epochs=1, seed=3, verbose=0)
+        losses.append(net.history[-1, "train_loss"])
+    assert losses[0] == losses[1]
+
+
+def test_the_net_is_handed_over_after_ctrl_c_too(tiny, nights):
+    seen = []
+    with pytest.raises(KeyboardInterrupt):
+        pretrain_encoder(
+            PatchEncoder(100, **tiny),
+            nights,
+            epochs=5,
+            callbacks=[InterruptAt(3)],
+            on_end=seen.append,
+            verbose=0,
+        )
+    (net,) = seen
+    assert len(net.history) == 3

@@ -238,7 +238,13 @@ def as_window_set(
         X = X.windows(n_times)
     windows = X if isinstance(X, WindowSet) else _describe(X)
     if sfreq is not None:
-        check_same_rate(windows.sfreq, sfreq, "The recordings are", "the argument sfreq is")
+        check_same_rate(
+            windows.sfreq,
+            sfreq,
+            "The recordings are",
+            "the argument sfreq is",
+            remedy="leave sfreq out, or resample the recordings",
+        )
         windows = replace(windows, sfreq=float(sfreq))
     if y is not None:
         windows = replace(windows, y=_column(y, len(windows), "y"))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from typer.testing import CliRunner
 
-from braindecode_pars import benchmarks
 from braindecode_pars.benchmarks import Row
 from braindecode_pars.cli import app
 
@@ -16,30 +14,7 @@ ROWS = [
 ]
 
 
-@pytest.fixture
-def two_benchmarks(monkeypatch):
-    # A new dict: deleting and restoring entries would change the order of the registry.
-    registry = {"ratios": lambda: iter(ROWS[:2]), "reading": lambda: iter(ROWS[2:])}
-    monkeypatch.setattr(benchmarks, "BENCHMARKS", registry)
-
-
-def test_the_command_measures_prints_and_writes(tmp_path, two_benchmarks):
-    out = tmp_path / "measured" / "cpu.rst"
-    result = CliRunner().invoke(app, ["benchmark", "--out", str(out)])
-    assert result.exit_code == 0, result.output
-    assert "slow / fast: 2.35 (aim 3, fails under 2)" in result.output
-    text = out.read_text()
-    assert all(row.what in text for row in ROWS)
-    assert "Measured on " in text
-
-
-def test_only_the_named_benchmarks_run(two_benchmarks):
-    result = CliRunner().invoke(app, ["benchmark", "--only", "reading"])
-    assert "reading: 12,346" in result.output
-    assert "slow / fast" not in result.output
-
-
-def test_an_unknown_benchmark(two_benchmarks):
+def test_an_unknown_benchmark():
     result = CliRunner().invoke(app, ["benchmark", "--only", "flying"])
     assert result.exit_code == 2
     assert "Unknown benchmark flying; known are pars-step" in result.output

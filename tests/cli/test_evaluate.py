@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import re
-
-import numpy as np
-import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from braindecode_pars import PARSClassifier
 from braindecode_pars.cli import app
-from braindecode_pars.estimators import NetworkClassifier
 
 runner = CliRunner()
 
@@ -35,121 +28,6 @@ def evaluate(*arguments) -> str:
 
 def one_line(output: str) -> str:
     return " ".join(output.replace("│", " ").split())
-
-
-@pytest.mark.filterwarnings("ignore:Validation windows cannot", "ignore:kappa is not defined")
-def test_compare_on_real_recordings_resumes_after_an_interruption(
-    eeg_folder, tmp_path, monkeypatch
-):
-    """Four methods classify rest and arithmetic of three held-out subjects."""
-    fits = []
-
-    def counted(kind):
-        fit = kind.fit
-
-        def counting(self, *args, **kwargs):
-            fits.append(self)
-            if len(fits) == interrupt_at:
-                raise KeyboardInterrupt
-            return fit(self, *args, **kwargs)
-
-        monkeypatch.setattr(kind, "fit", counting)
-
-    for kind in (PARSClassifier, NetworkClassifier):
-        counted(kind)
-    subjects = json.dumps(["Subject00", "Subject01", "Subject02"])
-    arguments = [
-        *("evaluate", "compare", "--dataset", "eegmat", "--data", str(eeg_folder / "eegmat")),
-        *("--load", f"subjects={subjects}", *TINY),
-    ]
-    out = tmp_path / "run"
-
-    interrupt_at = 5
-    result = runner.invoke(app, [*arguments, "--out", str(out)])
-    assert result.exit_code == 130
-    assert f"Finished fits are kept in {out}" in one_line(result.output).replace("\n", "")
-    kept = sorted(file.name for file in (out / "folds").iterdir())
-    assert 4 <= len(kept) < 12
-
-    interrupt_at = None
-    fits.clear()
-    result = runner.invoke(app, [*arguments, "--out", str(out)])
-    assert result.exit_code == 0, result.output
-    assert len(fits) == 9 - 4  # three subjects times three networks; four fits were kept
-    whole = runner.invoke(app, [*arguments, "--out", str(tmp_path / "whole")])
-    assert whole.exit_code == 0, whole.output
-
-    continued = pd.read_csv(out / "scores.csv")
-    pd.testing.assert_frame_equal(continued, pd.read_csv(tmp_path / "whole/scores.csv"))
-    assert set(continued["method"]) == {"PARS", "scratch", "EEGNet", "band power"}
-    assert set(continued["subject"]) == {"Subject00", "Subject01", "Subject02"}
-    assert (continued["n_train_subjects"] == 2).all()
-    assert (out / "kappa.png").read_bytes().startswith(b"\x89PNG")
-    for sentence in (
-        "mean ± SD over 3 held-out subjects",
-        "band power",
-        "no significant difference",
-    ):
-        assert sentence.lower() in one_line(result.output).lower()
-
-
-def test_leave_one_subject_out(tmp_path):
-    output = evaluate("leave-one-subject-out", *SMALL, "--method", "band-power", "--out", tmp_path)
-    assert "mean ± SD over 4 held-out subjects" in output
-    scores = pd.read_csv(tmp_path / "scores.csv")
-    assert set(scores["protocol"]) == {"leave_one_subject_out"}
-    mean, sd = re.search(r"band power │ +(-?[\d.]+) ± ([\d.]+)", output).groups()
-    kappa = scores[scores["metric"] == "kappa"]["value"]
-    assert float(mean) == pytest.approx(kappa.mean(), abs=5e-4)
-    assert float(sd) == pytest.approx(kappa.std(), abs=5e-4)
-
-
-def test_label_efficiency(tmp_path):
-    output = evaluate(
-        *("label-efficiency", *SMALL, "--method", "band-power", "--n", 1, "--n", 2),
-        *("--test-subject", 4, "--seeds", 2, "--metric", "f1", "--out", tmp_path),
-    )
-    assert "training subjects" in one_line(output)
-    scores = pd.read_csv(tmp_path / "scores.csv")
-    assert set(scores["n_train_subjects"]) == {1, 2}
-    assert set(scores["subject"].astype(str)) <= {"4", "all"}
-    assert (tmp_path / "f1.png").exists()
-
-
-def test_transfer(tmp_path):
-    encoder = tmp_path / "encoder"
-    from braindecode_pars import PARSEmbedder, datasets
-
-    sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16)
-    nights = datasets.simulated.sleep(2, 0.1, n_chans=2, sfreq=100, random_state=9)
-    nights.set_description({"subject": ["a", "b"]}, overwrite=True)
-    PARSEmbedder(pretrain_epochs=1, verbose=0, **sizes).fit(nights).save(encoder)
-    output = evaluate(
-        *("transfer", "--encoder", encoder, "--dataset", "simulated=", *TINY[-2:]),
-        *("--load", "simulated.n_subjects=4", "--load", "simulated.hours=0.1"),
-        *("--load", "simulated.n_chans=2", "--load", "simulated.sfreq=100"),
-        *("--test-subject", "simulated=3", "--seeds", 1, "--method", "band-power"),
-        *("--out", tmp_path / "out"),
-    )
-    assert "pretrained" in output
-    assert "over 1 seed, over all test windows" in output
-    scores = pd.read_csv(tmp_path / "out/scores.csv")
-    assert set(scores["method"]) == {"band power", "pretrained"}
-    assert set(scores["dataset"]) == {"simulated"}
-
-
-def test_ablation(tmp_path):
-    output = evaluate(
-        *("ablation", *SMALL, *TINY, "--grid", "decoder", "--test-subject", 4),
-        *("--seeds", 1, "--out", tmp_path),
-    )
-    assert "mlp" in output
-    scores = pd.read_csv(tmp_path / "scores.csv")
-    assert set(scores["decoder"]) == {"cross_attention", "mlp"}
-    curves = pd.read_csv(tmp_path / "curves.csv")
-    pretraining = curves[curves["phase"] == "pretraining"]
-    assert len(pretraining) == 2
-    assert np.isfinite(pretraining["train_loss_relative"]).all()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import errno
 import json
 import multiprocessing
 import os
-import pickle
 import shutil
 import signal
 import time
@@ -19,8 +18,7 @@ import pytest
 from braindecode.datasets import BaseConcatDataset, RawDataset
 
 from braindecode_pars.signal_store import SignalStore, _writing
-from braindecode_pars.signal_store._reading import _read
-from braindecode_pars.signal_store._sources import Preparation, Source, find_sources
+from braindecode_pars.signal_store._sources import Source
 
 
 @pytest.fixture
@@ -78,16 +76,6 @@ def test_a_bad_recording_in_parallel_reading_is_named(recordings, make_raw, tmp_
         pytest.raises(ValueError, match="recording-0 cannot be used: it has no EEG channel"),
     ):
         SignalStore.create(tmp_path / "store", many, n_jobs=2, verbose=0)
-
-
-def test_objects_sent_between_processes_can_be_pickled(recordings):
-    preparation = Preparation(sfreq=50)
-    for source in find_sources(recordings, None):
-        direct = _read(source, preparation, "int16")
-        pickled = pickle.loads(pickle.dumps(_read))(
-            *pickle.loads(pickle.dumps((source, preparation, "int16")))
-        )
-        assert pickle.loads(pickle.dumps(pickled)).checksum == direct.checksum
 
 
 def test_a_progress_bar(tree, tmp_path, capsys):

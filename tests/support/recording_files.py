@@ -25,3 +25,7 @@ def read(recording: Recording, log: Path | None = None):
     signal = 1e-5 * np.random.default_rng(seed).normal(size=(2, 100 * seconds))
     raw = mne.io.RawArray(signal, mne.create_info(["C3", "C4"], 100.0, "eeg"), verbose="error")
     return fixed_windows(raw, 2.0, target=lambda start, stop: (start >= 4).astype(int))
+
+
+def windows_of(dataset):
+    return np.stack([dataset[i][0] for i in range(len(dataset))])

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import torch
-
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretraining import PretrainingNet
 
 
-def test_only_linear_weights_decay():
-    task = PARS(600, 100, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16)
-    net = PretrainingNet(task, optimizer__weight_decay=0.1, verbose=0).initialize()
-    names = {parameter: name for name, parameter in net.module_.named_parameters()}
-    decays = {
-        names[parameter]: group["weight_decay"]
+def make(tiny, **arguments):
+    task = PARS(600, 100, **tiny)
+    return PretrainingNet(task, **{"batch_size": 8, "max_epochs": 2, "verbose": 0, **arguments})
+
+
+def test_weight_decay_excludes_norms_biases_and_tokens(tiny):
+    net = make(tiny, optimizer__weight_decay=0.3).initialize()
+    names = {id(p): name for name, p in net.module_.named_parameters()}
+    decayed = {
+        names[id(p)]
         for group in net.optimizer_.param_groups
-        for parameter in group["params"]
+        if group["weight_decay"] > 0
+        for p in group["params"]
     }
-    linear = {
-        f"{name}.weight"
-        for name, module in net.module_.named_modules()
-        if isinstance(module, torch.nn.Linear)
+    assert decayed == {
+        name for name in names.values() if name.endswith("weight") and "norm" not in name
     }
-    assert {name for name, decay in decays.items() if decay} == linear
-    assert set(decays.values()) == {0.0, 0.1}
+    assert all(g["weight_decay"] in (0.0, 0.3) for g in net.optimizer_.param_groups)
