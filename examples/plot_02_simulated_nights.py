@@ -4,7 +4,7 @@ Does pretraining help on simulated nights?
 
 Does pretraining on five unlabelled nights improve sleep staging of held-out subjects? After the
 seconds of training on this page, no gain is visible: the loss stays at chance level, and the
-difference from training from scratch is within noise. The page pretrains, fine-tunes with one
+difference from training from scratch is not significant. The page pretrains, fine-tunes with one
 subject held out at a time, and tests the differences. All nights are simulated. Nothing is
 downloaded.
 """

@@ -1,7 +1,8 @@
-"""Who may import whom: one way, no circles, and not far."""
+"""Imports between the parts of the package: one way, without circles."""
 
 from __future__ import annotations
 
+import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -30,7 +31,7 @@ MAY_IMPORT = {
     "pretext": {"encoder", "tokens"},
     "models": {"_hosts", "_sampling_rate", "electrodes", "encoder", "storage", "tokens"},
     "datasets": {"_hosts", "_parameters", "electrodes", "recordings"},
-    "signal_store": {"_parameters", "_sampling_rate", "recordings", "storage", "windows"},
+    "signal_store": {"_hosts", "_parameters", "_sampling_rate", "recordings", "storage", "windows"},
     "pretraining": {"_columns", "encoder", "pretext", "training", "windows"},
     "pretrained": {"encoder", "models", "storage"},
     "callbacks": {"encoder", "pretext", "pretraining", "training"},
@@ -49,7 +50,7 @@ TOP = {"__main__", "benchmarks", "cli"}
 
 
 @pytest.mark.parametrize("part", sorted(MAY_IMPORT))
-def test_a_part_imports_what_it_may(part):
+def test_imports_of_a_part(part):
     assert parts()[part] <= MAY_IMPORT[part]
 
 
@@ -86,8 +87,20 @@ def test_there_are_eight_layers():
     assert max(layers().values()) <= 8
 
 
+def test_parts_that_use_braindecode_import_hosts():
+    """Else a user sees a warning about montages, or torchaudio's long error."""
+    use_braindecode = {
+        part_of(name)
+        for name, path in MODULES.items()
+        if re.search(r"^(from|import) braindecode[. ]", path.read_text("utf-8"), re.MULTILINE)
+    }
+    assert len(use_braindecode - TOP) >= 6
+    for part in use_braindecode - TOP - {"_hosts"}:
+        assert "_hosts" in parts()[part], part
+
+
 def test_band_power_reaches_windows_only():
-    """In particular no store: an import for isinstance would bring its writer along."""
+    """Not the store: an import for isinstance would import the writer of stores too."""
     reached = reach("braindecode_pars.evaluation.band_power")
     assert {part_of(module) for module in reached} <= {"windows", "_sampling_rate"}
     assert len(reached) <= 3
@@ -106,6 +119,6 @@ def test_every_module_has_a_test_file_of_its_name():
     assert missing == []
 
 
-def test_no_module_is_a_collection_of_anything():
+def test_no_module_is_named_utils_or_the_like():
     stems = {path.stem.removeprefix("_") for path in MODULES.values()}
     assert stems.isdisjoint({"utils", "util", "helpers", "misc", "common", "tools"})

@@ -1,4 +1,4 @@
-"""What the documentation names exists, and what it tells to do works."""
+"""Tests and paths that the documentation names exist, and its code runs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def functions_in(file: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
-def test_every_test_that_a_page_names_exists(page):
+def test_named_tests_exist(page):
     missing = []
     for name in named_tests(page):
         file, _, test = name.partition("::")
@@ -55,7 +55,7 @@ def test_the_page_about_the_paper_names_tests():
     assert len(set(named_tests(ROOT / "docs" / "paper.rst"))) > 80
 
 
-def test_the_citation_is_of_this_version():
+def test_the_citation_has_the_current_version():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     setup = (ROOT / "setup.cfg").read_text(encoding="utf-8")
     (cited,) = re.findall(r"^version: (\S+)$", citation, re.MULTILINE)
@@ -64,8 +64,8 @@ def test_the_citation_is_of_this_version():
 
 
 @pytest.mark.parametrize("page", EXAMPLES, ids=[page.stem for page in EXAMPLES])
-def test_an_example_is_a_short_story_with_a_picture(page):
-    """The building of the site runs it, and fails where it does."""
+def test_the_form_of_an_example(page):
+    """The build of the site runs it, and fails if it fails."""
     text = page.read_text(encoding="utf-8")
     title, underline = ast.get_docstring(ast.parse(text)).splitlines()[:2]
     assert underline == "=" * len(title)
@@ -76,7 +76,7 @@ def test_an_example_is_a_short_story_with_a_picture(page):
     assert reads == ("``BRAINDECODE_PARS_EEG``" in ast.get_docstring(ast.parse(text)))
 
 
-def test_the_table_of_the_readme_is_the_stored_one(monkeypatch):
+def test_the_table_of_the_readme_equals_the_stored_scores(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
     from stored_scores import read_scores, table
 
@@ -90,7 +90,7 @@ def test_the_table_of_the_readme_is_the_stored_one(monkeypatch):
     assert [row for row in rows if row not in readme] == []
 
 
-def test_differences_of_stored_scores_are_of_the_seeds_that_both_methods_have(monkeypatch):
+def test_differences_use_the_seeds_that_both_methods_have(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
     from stored_scores import against
 
@@ -102,16 +102,16 @@ def test_differences_of_stored_scores_are_of_the_seeds_that_both_methods_have(mo
         for subject in range(6)
     ]
     same = dict(protocol="p", dataset="d", n_train_subjects=5, metric="kappa")
-    told = against(pd.DataFrame(rows).assign(**same), "scratch")
+    found = against(pd.DataFrame(rows).assign(**same), "scratch")
     # All six subjects agree: p = 2 / 2**6 = 0.031 for each, 0.062 after Holm's correction for two.
-    assert told.to_dict() == {
+    assert found.to_dict() == {
         "one seed": "+0.200 ± 0.000, ahead in 6 of 6, p = 0.062",
         "both": "-0.100 ± 0.000, ahead in 0 of 6, p = 0.062",
     }
 
 
 @pytest.mark.slow
-def test_the_code_about_pretrained_encoders_runs_from_top_to_bottom(tmp_path, monkeypatch):
+def test_the_code_about_pretrained_encoders_runs(tmp_path, monkeypatch):
     page = (ROOT / "docs" / "pretrained.rst").read_text(encoding="utf-8")
     blocks = re.findall(r"\.\. code-block:: python\n\n((?: {3}.*\n|\n)+)", page)
     monkeypatch.chdir(tmp_path)
@@ -124,7 +124,7 @@ def test_the_code_about_pretrained_encoders_runs_from_top_to_bottom(tmp_path, mo
 
 @pytest.mark.slow
 def test_the_task_and_the_dataset_of_the_page_on_extending_work(tmp_path):
-    """Its files under the names that it gives them, registered, in a copy of the repository."""
+    """In a copy of the repository, with the files under the names that the page gives them."""
     for folder in ("braindecode_pars", "tests"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.pyc"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)

@@ -1,4 +1,4 @@
-"""torchaudio that does not fit torch ends in one sentence."""
+"""The error when torchaudio does not match torch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run_python(code: str, **environment: str) -> subprocess.CompletedProcess:
         "from braindecode_pars.models import PARSNet",
     ],
 )
-def test_torch_and_torchaudio_that_do_not_fit_end_in_one_sentence(tmp_path, statement):
+def test_a_torchaudio_that_does_not_match_torch_raises_one_sentence(tmp_path, statement):
     (tmp_path / "torchaudio.py").write_text(
         "raise RuntimeError('Detected that PyTorch and TorchAudio were compiled with different "
         "CUDA versions.\\nMore lines.')"

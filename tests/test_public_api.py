@@ -1,4 +1,4 @@
-"""The names that other work relies on, their signatures, and their examples."""
+"""Public names, their signatures, documentation and examples."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def public_modules():
 
 
 @pytest.mark.parametrize("name", sorted(public_modules()))
-def test_every_public_thing_is_documented_and_its_examples_run(name):
+def test_public_names_are_documented_and_examples_run(name):
     module = importlib.import_module(name)
     assert module.__doc__
     for attribute in getattr(module, "__all__", []):
@@ -116,7 +116,7 @@ def thing_of(name: str) -> Any:
 
 
 def public_names() -> Iterator[str]:
-    """What ``__all__`` names in every module without an underscore in its path."""
+    """Names in ``__all__`` of every module without an underscore in its path."""
     for module in ("braindecode_pars", *public_modules()):
         path = module.removeprefix("braindecode_pars").removeprefix(".")
         if not any(part.startswith("_") for part in path.split(".")):
@@ -125,7 +125,7 @@ def public_names() -> Iterator[str]:
 
 
 def reference() -> list[str]:
-    """What docs/api.rst lists."""
+    """Names that docs/api.rst lists."""
     listed, current = [], ""
     for line in (DOCS / "api.rst").read_text(encoding="utf-8").splitlines():
         if found := re.fullmatch(r"\.\. currentmodule:: braindecode_pars\.?([\w.]*)", line):
@@ -152,27 +152,27 @@ def test_the_reference_has_every_public_name():
 
 
 def sections(thing: Any) -> dict[str, list[str]]:
-    """The lines below each heading of a docstring."""
+    """Lines below each heading of a docstring."""
     parts = re.split(r"^(\w+)\n-+$", inspect.getdoc(thing), flags=re.MULTILINE)
     return {head: body.splitlines() for head, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 @pytest.mark.parametrize("name", REFERENCE)
-def test_what_the_reference_lists_is_there_with_parameters_and_an_example(name):
+def test_listed_names_exist_with_parameters_and_an_example(name):
     thing = thing_of(name)
     if not callable(thing):
         return
-    told = sections(thing)
-    assert any(line.lstrip().startswith(">>>") for line in told["Examples"])
+    found = sections(thing)
+    assert any(line.lstrip().startswith(">>>") for line in found["Examples"])
     if not (isinstance(thing, type) and issubclass(thing, Exception)):
-        entries = [*told.get("Parameters", []), *told.get("Attributes", [])]
+        entries = [*found.get("Parameters", []), *found.get("Attributes", [])]
         heads = [line.partition(" : ")[0] for line in entries if not line.startswith(" ")]
         documented = {name.strip(" *") for head in heads for name in head.split(",")}
         assert set(parameters(thing)) - documented == set()
 
 
 def test_the_page_of_parsnet_shows_its_signature():
-    """Which Sphinx does not see, since a mixin of braindecode's models has one of its own."""
+    """Sphinx would show the signature of a mixin of braindecode's models."""
     template = DOCS / "_templates" / "autosummary" / "class.rst"
     shown = re.search(r'"(\(n_outputs.*\))"', template.read_text(encoding="utf-8"))[1]
     real = inspect.signature(braindecode_pars.PARSNet).parameters.values()
@@ -189,7 +189,7 @@ def run_python(code: str, **environment: str) -> subprocess.CompletedProcess:
     )
 
 
-def test_importing_says_and_changes_nothing():
+def test_importing_prints_and_changes_nothing():
     result = run_python(
         """
         import numpy, torch

@@ -97,7 +97,7 @@ def test_formulas_are_set_without_the_network(browser, address):
     assert errors(browser) == []
 
 
-def test_every_link_of_the_diagram_leads_somewhere(browser, address):
+def test_every_link_of_the_diagram_has_a_target(browser, address):
     browser.get(f"{address}/index.html")
     links = browser.execute_script(
         "return [...document.querySelectorAll('.data-flow a')].map(a => a.getAttribute('href'))"

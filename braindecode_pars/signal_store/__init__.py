@@ -6,6 +6,7 @@ and extends a store, and ``_store`` opens it. ``_windows`` cuts a store into win
 them with ``braindecode_pars.windows``.
 """
 
+import braindecode_pars._hosts  # noqa: F401
 from braindecode_pars.signal_store._store import SignalStore
 from braindecode_pars.signal_store._windows import StoreWindows
 
