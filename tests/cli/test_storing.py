@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-import mne
-import numpy as np
 import pytest
-from typer.testing import CliRunner
+from support.store_command import invoke, make_tree, write
 
-from braindecode_pars.cli import app
 from braindecode_pars.signal_store import SignalStore
-
-runner = CliRunner()
-
-
-def invoke(*arguments) -> tuple[int, str]:
-    result = runner.invoke(app, ["store", *map(str, arguments)])
-    return result.exit_code, " ".join(result.output.replace("│", " ").split())
-
-
-def write(file, n_chans=2, seconds=60, sfreq=128, bad=False) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    signals = 1e-5 * np.random.default_rng(n_chans).standard_normal((n_chans, seconds * sfreq))
-    if bad:
-        signals[0, 5] = np.nan
-    info = mne.create_info([f"E{i}" for i in range(n_chans)], sfreq, "eeg")
-    mne.io.RawArray(signals, info, verbose="error").save(file, verbose="error")
 
 
 @pytest.fixture
 def tree(tmp_path):
-    write(tmp_path / "tree/anna/night_raw.fif")
-    write(tmp_path / "tree/bert/night_raw.fif", n_chans=4, seconds=120)
-    return tmp_path / "tree"
+    return make_tree(tmp_path / "tree")
 
 
 def test_a_tree_becomes_a_store(tree, tmp_path):

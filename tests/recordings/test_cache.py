@@ -13,18 +13,6 @@ from braindecode_pars.recordings._cache import WindowCache
 from braindecode_pars.recordings.loading import Recording, read_corpus
 
 
-@pytest.fixture
-def recordings(tmp_path):
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    made = []
-    for subject, seconds in ((3, 10), (1, 6), (2, 8)):
-        file = folder / f"s{subject}.txt"
-        file.write_text(f"{subject} {seconds}")
-        made.append(Recording(file, dict(subject=subject, split="train")))
-    return made
-
-
 def test_the_cache_is_read_instead_of_the_files(recordings, tmp_path):
     log = tmp_path / "log"
     direct = read_corpus(recordings, read, SETTINGS, verbose=0)

@@ -6,19 +6,7 @@ import numpy as np
 import pytest
 from support.recording_files import SETTINGS, read, windows_of
 
-from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
-
-
-@pytest.fixture
-def recordings(tmp_path):
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    made = []
-    for subject, seconds in ((3, 10), (1, 6), (2, 8)):
-        file = folder / f"s{subject}.txt"
-        file.write_text(f"{subject} {seconds}")
-        made.append(Recording(file, dict(subject=subject, split="train")))
-    return made
+from braindecode_pars.recordings.loading import choose_subjects, read_corpus
 
 
 def test_windows_keep_the_order_and_descriptions_of_the_recordings(recordings):

@@ -1,0 +1,34 @@
+"""Call ``braindecode-pars store`` on a small folder of FIF recordings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mne
+import numpy as np
+from typer.testing import CliRunner
+
+from braindecode_pars.cli import app
+
+
+def invoke(*arguments) -> tuple[int, str]:
+    """Return the exit code and the output, without frames and line breaks."""
+    result = CliRunner().invoke(app, ["store", *map(str, arguments)])
+    return result.exit_code, " ".join(result.output.replace("│", " ").split())
+
+
+def write(file: Path, n_chans=2, seconds=60, sfreq=128, bad=False) -> None:
+    """Write noise as a FIF file; with ``bad``, one sample is NaN."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    signals = 1e-5 * np.random.default_rng(n_chans).standard_normal((n_chans, seconds * sfreq))
+    if bad:
+        signals[0, 5] = np.nan
+    info = mne.create_info([f"E{i}" for i in range(n_chans)], sfreq, "eeg")
+    mne.io.RawArray(signals, info, verbose="error").save(file, verbose="error")
+
+
+def make_tree(folder: Path) -> Path:
+    """Write one recording each of anna and bert, with 2 and 4 channels."""
+    write(folder / "anna/night_raw.fif")
+    write(folder / "bert/night_raw.fif", n_chans=4, seconds=120)
+    return folder
