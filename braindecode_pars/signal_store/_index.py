@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -11,19 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from braindecode_pars.storage._atomic import replace_file
+from braindecode_pars.storage._checksum import checksum_of
 
-__all__ = ["INDEX", "SAMPLES", "Index", "StoredRecording", "checksum_of"]
+__all__ = ["INDEX", "SAMPLES", "Index", "StoredRecording"]
 
 INDEX = "store.json"
 SAMPLES = "samples.bin"
 FORMAT = "braindecode_pars SignalStore"
 VERSION = 1
 _CHECKSUM = b'"checksum": '
-
-
-def checksum_of(content: Any) -> str:
-    """Return a checksum of bytes or of a C-ordered array, 16 hexadecimal digits."""
-    return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True)

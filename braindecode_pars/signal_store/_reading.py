@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import joblib
 import numpy as np
 
-from braindecode_pars.signal_store._index import checksum_of
 from braindecode_pars.signal_store._samples import NotFiniteError, encode
 from braindecode_pars.signal_store._sources import Preparation, Source
+from braindecode_pars.storage._checksum import checksum_of
 
 __all__ = ["Encoded", "Unusable", "read_all"]
 

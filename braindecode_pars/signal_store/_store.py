@@ -14,13 +14,7 @@ import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
-from braindecode_pars.signal_store._index import (
-    INDEX,
-    SAMPLES,
-    Index,
-    StoredRecording,
-    checksum_of,
-)
+from braindecode_pars.signal_store._index import INDEX, SAMPLES, Index, StoredRecording
 from braindecode_pars.signal_store._samples import DTYPES, SampleFile
 from braindecode_pars.signal_store._sources import Preparation
 from braindecode_pars.signal_store._windows import StoreWindows
@@ -30,6 +24,7 @@ from braindecode_pars.signal_store._writing import (
     check_not_truncated,
     create,
 )
+from braindecode_pars.storage._checksum import checksum_of
 from braindecode_pars.windows._subjects import subject_key
 
 __all__ = ["SignalStore"]

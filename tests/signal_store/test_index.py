@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from braindecode_pars.signal_store._index import INDEX, Index, StoredRecording, checksum_of
+from braindecode_pars.signal_store._index import INDEX, Index, StoredRecording
 
 
 def index_of(n: int) -> Index:
@@ -77,8 +77,3 @@ def test_a_failed_write_keeps_the_old_index(tmp_path, monkeypatch):
         index_of(3).write(tmp_path)
     assert Index.read(tmp_path) == index_of(1)
     assert [file.name for file in tmp_path.iterdir()] == [INDEX]
-
-
-def test_checksums_of_different_bytes_differ():
-    assert checksum_of(b"ab") != checksum_of(b"ac")
-    assert len(checksum_of(b"")) == 16
