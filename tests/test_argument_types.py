@@ -13,6 +13,7 @@ from braindecode_pars import PARSNet, PatchEncoder
 from braindecode_pars.augmentation import ChannelNoise
 from braindecode_pars.callbacks import Pretraining, ProgressLine, WarmupCosine
 from braindecode_pars.encoder import MultiHeadAttention, TransformerBlock
+from braindecode_pars.evaluation import LogBandPower
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
 from braindecode_pars.pretraining import PretrainingNet, pretrain_encoder
@@ -52,6 +53,7 @@ CHECKED = {
     WarmupCosine: (lambda **given: fit_with(WarmupCosine(**given)), {}),
     ProgressLine: (lambda **given: fit_with(ProgressLine(**given)), {}),
     pretrain_encoder: (pretrain, {}),
+    LogBandPower: (lambda **given: LogBandPower(**given).transform(SIGNALS[:, None]), {}),
 }
 #: Arguments that other parts check: the seeds of braindecode, the data, and what is called.
 ELSEWHERE = {"random_state", "windows", "on_end", "net"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from numbers import Integral
 from typing import Any
 
@@ -36,6 +36,9 @@ def check_arguments(
         )
     if isinstance(metrics, str):
         raise TypeError(f"metrics is the text {metrics!r}; give a list of names, [{metrics!r}].")
+    for name, given, content in (("metrics", metrics, "names"), ("seeds", seeds, "integers")):
+        if not isinstance(given, Sized) or not isinstance(given, Iterable):
+            raise TypeError(f"{name} must be a list of {content}, got {given!r}.")
     for name, given in (("estimators", estimators), ("metrics", metrics), ("seeds", seeds)):
         if len(given) == 0:
             raise ValueError(f"{name} is empty; there would be nothing to report.")
@@ -52,7 +55,7 @@ def check_arguments(
 
 def _check_metrics(metrics: Sequence[str]) -> None:
     for metric in metrics:
-        if metric not in METRICS:
+        if not isinstance(metric, str) or metric not in METRICS:
             raise ValueError(f"Unknown metric {metric!r}; known are {', '.join(METRICS)}.")
     _check_unique("metrics", metrics)
 

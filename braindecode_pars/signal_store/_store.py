@@ -173,7 +173,7 @@ class SignalStore:
             When the folder cannot be written, for example on a full disk.
         """
         # Check all arguments before anything is created.
-        if dtype not in DTYPES:
+        if not isinstance(dtype, str) or dtype not in DTYPES:
             raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
         if isinstance(channels, str):
             raise TypeError(f"channels is the string {channels!r}; give a list of names.")
