@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from braindecode.models.base import HAS_HF_HUB, EEGModuleMixin
 from braindecode.models.util import models_dict
@@ -374,6 +375,13 @@ class PARSNet(EEGModuleMixin, nn.Module):
     def _save_pretrained(self, save_directory: Path) -> None:
         # This replaces braindecode's method, which also writes a pickle.
         write_folder(save_directory, **self.files())
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the arguments of the constructor, as values that JSON supports."""
+        # braindecode leaves out NumPy's numbers.
+        given = self._braindecode_init_kwargs.items()
+        numbers = {name: value.item() for name, value in given if isinstance(value, np.generic)}
+        return {**super().get_config(), **numbers}
 
     def files(self) -> dict[str, dict[str, Any]]:
         """Return the files of :meth:`save_pretrained`, as arguments of ``write_folder``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
 from numbers import Integral
 from typing import Any
 
@@ -92,6 +92,8 @@ def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
 
     Raises
     ------
+    TypeError
+        When one cannot be a subject.
     ValueError
         When there are none, one is given twice, or one is not in the data.
     """
@@ -100,6 +102,9 @@ def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
     asked, there = list(asked), list(there)
     if not asked:
         raise ValueError(f"{name} is empty; name at least one subject, or leave it out.")
+    unhashable = [subject for subject in asked if not isinstance(subject, Hashable)]
+    if unhashable:
+        raise TypeError(f"{name} contains {unhashable[0]!r}, which cannot be a subject.")
     if len(set(asked)) < len(asked):
         raise ValueError(f"{name} has a subject twice: {', '.join(map(str, asked))}.")
     absent = [subject for subject in asked if subject not in there]

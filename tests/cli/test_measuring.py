@@ -37,3 +37,15 @@ def test_only_the_named_benchmarks_run(two_benchmarks):
     result = CliRunner().invoke(app, ["benchmark", "--only", "reading"])
     assert "reading: 12,346" in result.output
     assert "slow / fast" not in result.output
+
+
+def test_ctrl_c_keeps_the_finished_benchmarks(tmp_path, two_benchmarks):
+    def interrupted():
+        raise KeyboardInterrupt
+        yield
+
+    benchmarks.BENCHMARKS["reading"] = interrupted
+    out = tmp_path / "cpu.rst"
+    result = CliRunner().invoke(app, ["benchmark", "--out", str(out)])
+    assert result.exit_code == 130
+    assert "slow / fast" in out.read_text(encoding="utf-8")

@@ -57,6 +57,11 @@ def test_unknown_subjects_raise(asked, message):
         check_subjects(asked, [1, 2], "test_subjects")
 
 
+def test_a_list_is_not_a_subject():
+    with pytest.raises(TypeError, match=r"test_subjects contains \[1\], which cannot be"):
+        check_subjects([[1]], [1, 2], "test_subjects")
+
+
 def test_subjects_are_sorted():
     assert in_order([10, 9, 10]) == [9, 10]
     assert in_order(["b", 1, "a"]) == [1, "a", "b"]
