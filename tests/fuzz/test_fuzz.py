@@ -15,7 +15,7 @@ from fuzz.outcomes import LOSS, OPENING, RAW, WRONG, Totals, judge
 
 #: Area -> (strategy of its cases, number of cases in the default suite, and in the slow test).
 AREAS = {
-    "arrays": (arrays.cases, 55, 420),
+    "arrays": (arrays.cases, 65, 420),
     "recordings": (recordings.cases, 50, 350),
     "labels": (labels.cases, 40, 300),
     "parameters": (parameters.cases, 60, 500),
