@@ -57,8 +57,12 @@ def version_of(package: str) -> str | None:
     return _metadata_version(package)
 
 
+#: Distributions by the modules that they install; a slow search of the whole environment.
+_distributions = functools.cache(importlib.metadata.packages_distributions)
+
+
 def _metadata_version(package: str) -> str | None:
-    distributions = importlib.metadata.packages_distributions().get(package, [package])
+    distributions = _distributions().get(package, [package])
     try:
         return importlib.metadata.version(distributions[0])
     except importlib.metadata.PackageNotFoundError:

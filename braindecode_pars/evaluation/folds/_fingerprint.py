@@ -37,7 +37,7 @@ __all__ = ["describe_corpus", "describe_estimator"]
 IMMATERIAL = ("random_state", "verbose", "n_jobs", "device")
 #: Packages whose version every result depends on.
 _PACKAGES = ("braindecode_pars", "braindecode", "torch", "sklearn")
-_DEEPEST = 50
+_DEEPEST = 40
 
 
 def describe_estimator(estimator: BaseEstimator) -> dict[str, Any]:
