@@ -20,7 +20,7 @@ from accelerate import Accelerator
 from braindecode_pars._columns import RELATIVE
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask, make_task
-from braindecode_pars.pretrained import EncoderCard, save_encoder, unique_subjects
+from braindecode_pars.pretrained import EncoderCard, unique_subjects, write_encoder
 from braindecode_pars.pretraining import pretrain_encoder
 from braindecode_pars.runs._checkpoint import Checkpoint
 from braindecode_pars.runs._config import RunConfig
@@ -207,7 +207,7 @@ def _train(
 
     # Save the encoder.
     if accelerator.is_main_process:
-        save_encoder(task.encoder, _card(config, steps, net), folder.path)
+        write_encoder(task.encoder, _card(config, steps, net), folder.path)
     accelerator.end_training()
     if verbose and accelerator.is_main_process:
         log.info(_outcome(net, folder))
