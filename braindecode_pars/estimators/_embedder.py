@@ -56,6 +56,7 @@ from braindecode_pars.storage._model_folder import (
 )
 from braindecode_pars.training._device import find_device
 from braindecode_pars.training._history import history_frame, history_row
+from braindecode_pars.training._seeding import drawing
 
 __all__ = ["PARSEmbedder"]
 
@@ -199,7 +200,8 @@ device, random_state, verbose, checkpoint_dir
 
             # Build the encoder, then pretrain it.
             with seeded_fit(self.random_state, device) as seeds:
-                self.encoder_ = self._build_encoder(pretrained, patch_size)
+                with drawing():
+                    self.encoder_ = self._build_encoder(pretrained, patch_size)
                 self.pretraining_history_ = []
                 self.encoder_card_ = EncoderCard(sfreq=self.sfreq_)
                 if pretrained is not None:
