@@ -18,6 +18,15 @@ from braindecode.models.util import models_dict
 from braindecode.version import __version__ as braindecode_version
 from torch import Tensor, nn
 
+from braindecode_pars._parameters import (
+    boolean,
+    check_parameters,
+    instance,
+    integer,
+    optional,
+    positive,
+    share,
+)
 from braindecode_pars._sampling_rate import check_same_rate
 from braindecode_pars.electrodes import ElectrodeCode, electrode_positions
 from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder, check_activation
@@ -35,6 +44,16 @@ from braindecode_pars.storage._tensors import build_and_load
 from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_positions
 
 __all__ = ["PARSNet", "embed_signals", "network_from_file", "patch_size_for"]
+
+#: Argument of PARSNet -> rule. The encoder checks its own arguments.
+_RULES = dict(
+    **dict.fromkeys(("n_outputs", "n_chans", "n_times", "patch_size"), optional(integer(1))),
+    **dict.fromkeys(("sfreq", "input_window_seconds"), optional(positive())),
+    chs_info=optional(instance("a list of channels as in mne.Info['chs']", list, tuple)),
+    patch_seconds=positive(),
+    channel_drop_prob=share(),
+    electrode_position=boolean(),
+)
 
 #: Patches per window when the sampling rate is unknown: 1 s of the 30 s windows of the paper.
 PATCHES_PER_WINDOW = 30
@@ -209,6 +228,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
 
     Raises
     ------
+    TypeError
+        When an argument has the wrong type.
     ValueError
         When ``n_outputs`` is missing, a size is out of range, a window is shorter than a patch, or
         signal arguments contradict each other.
@@ -251,7 +272,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
         drop_prob: float = 0.0,
         activation: type[nn.Module] = nn.GELU,
     ):
-        super().__init__(
+        signal = dict(
             n_outputs=n_outputs,
             n_chans=n_chans,
             chs_info=chs_info,
@@ -259,15 +280,17 @@ class PARSNet(EEGModuleMixin, nn.Module):
             input_window_seconds=input_window_seconds,
             sfreq=sfreq,
         )
+        given = dict(
+            patch_seconds=patch_seconds,
+            patch_size=patch_size,
+            channel_drop_prob=channel_drop_prob,
+            electrode_position=electrode_position,
+        )
+        check_parameters({**signal, **given}, _RULES, type(self).__name__)
+        super().__init__(**signal)
         # The mixin has inferred and stored these; its properties are used from here on.
-        del n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq
+        del n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq, signal
 
-        # Check the arguments and find the patch size.
-        for name, value in (("n_outputs", self._n_outputs), ("n_times", self._n_times)):
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}.")
-        if not 0 <= channel_drop_prob < 1:
-            raise ValueError(f"channel_drop_prob must be in [0, 1), got {channel_drop_prob}.")
         if patch_size is None:
             patch_size = patch_size_for(
                 patch_seconds, _inferred(lambda: self.sfreq), _inferred(lambda: self.n_times)

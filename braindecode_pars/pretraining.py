@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import nullcontext
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -15,6 +16,16 @@ from skorch.utils import noop
 from torch import Tensor
 
 from braindecode_pars._columns import RELATIVE
+from braindecode_pars._parameters import (
+    boolean,
+    check_parameters,
+    instance,
+    integer,
+    number,
+    optional,
+    positive,
+    share,
+)
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask, make_task
 from braindecode_pars.training._device import find_device
@@ -44,6 +55,23 @@ EPOCHS = 50
 LEARNING_RATE = 4e-3
 BATCH_SIZE = 64
 WEIGHT_DECAY = 1e-4
+
+#: Argument of :func:`pretrain_encoder` -> rule. The task and the net check the others.
+_RULES = dict(
+    encoder=instance("a PatchEncoder", PatchEncoder),
+    n_times=optional(integer(1)),
+    balance=boolean(),
+    epochs=integer(0),
+    lr=positive(),
+    batch_size=integer(1),
+    weight_decay=number("of 0 or more", lambda value: value >= 0),
+    warmup=share(),
+    callbacks=optional(instance("a list of skorch callbacks", list, tuple)),
+    device=optional(instance("the name of a device or a torch.device", str, torch.device)),
+    seed=optional(integer(0)),
+    first_epoch=integer(0),
+    verbose=instance("an integer", Integral, bool),
+)
 
 #: History column -> name in the progress bar. Columns that the history lacks are not shown.
 _SHOWN = {RELATIVE: "loss/chance", "windows_per_second": "windows/s"}
@@ -130,9 +158,9 @@ def pretrain_encoder(
     Raises
     ------
     TypeError, ValueError
-        When the task does not fit the windows or the encoder, as in
-        :func:`~braindecode_pars.pretext.make_task`; when a window contains NaN, or the loss
-        becomes NaN.
+        When an argument has the wrong type or is out of range; when the task does not fit the
+        windows or the encoder, as in :func:`~braindecode_pars.pretext.make_task`; when a window
+        contains NaN, or the loss becomes NaN.
     KeyboardInterrupt
         After Ctrl-C. ``encoder`` keeps the weights trained so far.
 
@@ -146,6 +174,7 @@ def pretrain_encoder(
     >>> net.task_.encoder is encoder, len(net.history)
     (True, 2)
     """
+    check_parameters(locals(), _RULES, "pretrain_encoder")
     is_ready = getattr(windows, "is_single_channel", False)
     if n_times is None:
         n_times = (windows if is_ready else SingleChannelWindows(windows)).n_times

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from braindecode_pars import plotting
 from braindecode_pars._columns import RELATIVE, part_of
+from braindecode_pars.cli._console import make_console
 from braindecode_pars.cli._scores import save_figure, show_scores
 from braindecode_pars.datasets import physionet_mi, simulated
 from braindecode_pars.estimators import PARSClassifier, PARSEmbedder
@@ -133,16 +134,16 @@ def run_demo(
     pandas.DataFrame
         Tidy scores, also written to ``scores.csv``.
     """
-    console = Console()
+    console = make_console()
     _begin(out, data, pretext, seed)
 
     # The headings below are the comments of the stages.
-    console.rule("[bold]1  data")
+    console.rule("1  data")
     scenario = simulated_nights(seed) if data is None else motor_imagery(data)
     console.print(scenario.name)
     _describe(console, scenario)
 
-    console.rule("[bold]2  pretraining without labels")
+    console.rule("2  pretraining without labels")
     names = [pretext] if isinstance(pretext, str) else list(pretext)
     folders = {
         PRETEXT_TASKS[name].__name__: out / ("encoder" if len(names) == 1 else f"encoder-{name}")
@@ -159,7 +160,7 @@ def run_demo(
             _draw_shifts(console, embedder.task_, scenario.held_out, out / "shifts.png", seed)
             written.append("shifts.png")
 
-    console.rule("[bold]3  fine-tuning, one subject held out at a time")
+    console.rule("3  fine-tuning, one subject held out at a time")
     training = dict(verbose=0, **scenario.finetune)
     estimators = {
         **{
@@ -175,11 +176,11 @@ def run_demo(
     )
     scores.to_csv(out / "scores.csv", index=False)
 
-    console.rule("[bold]4  scores on held-out subjects")
+    console.rule("4  scores on held-out subjects")
     show_scores(console, scores, over="subjects")
     save_figure(scores, out, plotting.paired_bars)
     console.print(
-        f"Written to [bold]{out}[/]: {', '.join(written)}.\n"
+        f"Written to {out}: {', '.join(written)}.\n"
         f'Fine-tune an encoder with PARSClassifier(encoder="{next(iter(folders.values()))}").'
     )
     return scores

@@ -10,7 +10,11 @@ from typing import Any
 import torch
 from accelerate.utils import convert_to_fp32
 
+from braindecode_pars._parameters import boolean, check_parameters, choice
+
 __all__ = ["Precision"]
+
+_RULES = dict(precision=choice("float32", "bfloat16"), compile=boolean())
 
 
 class Precision:
@@ -33,8 +37,9 @@ class Precision:
 
     Raises
     ------
-    ValueError
-        From ``initialize`` and ``fit``, when ``precision`` is unknown.
+    TypeError, ValueError
+        From ``initialize`` and ``fit``, when ``precision`` is unknown or ``compile`` is not True
+        or False.
 
     Examples
     --------
@@ -67,8 +72,7 @@ class Precision:
 
     def _validate_params(self) -> None:
         super()._validate_params()
-        if self.precision not in ("float32", "bfloat16"):
-            raise ValueError(f"precision must be 'float32' or 'bfloat16', got {self.precision!r}.")
+        check_parameters(vars(self), _RULES, type(self).__name__)
 
     def torch_compile(self, module: Any, name: str) -> Any:
         # skorch would compile the whole module, and with it the random draws.

@@ -86,7 +86,7 @@ def test_only_the_encoder_is_compiled(tiny):
 
 
 def test_an_unknown_precision_raises(tiny, signals):
-    with pytest.raises(ValueError, match=r"precision must be 'float32' or 'bfloat16', got 'half'"):
+    with pytest.raises(ValueError, match="one of 'float32', 'bfloat16', got 'half'"):
         make(tiny, precision="half").fit(signals)
 
 
