@@ -7,6 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
+
+from torch import nn
 
 from braindecode_pars.runs._checkpoint import Checkpoint, newest_checkpoint
 from braindecode_pars.storage._atomic import locked, remove_leftovers, replace_file
@@ -51,6 +54,11 @@ class RunFolder:
     def is_finished(self) -> bool:
         return all((self.path / name).exists() for name in FILES[ENCODER])
 
+    @property
+    def run_id(self) -> str | None:
+        """Identity of the run in the folder; None if version 0.1.0 started it."""
+        return self._described().get("run_id")
+
     def check(self, described: Mapping[str, Any], *, resume: bool) -> None:
         """Check that a run can start or resume in the folder.
 
@@ -73,6 +81,7 @@ class RunFolder:
         if resume and not is_run:
             raise ValueError(f"{self.path} has no run to resume; start a run without resume.")
         check_may_write(self.path, "a run", is_ours=is_run)
+        before = self._described() if is_run else {}  # another program may have written run.json
 
         # A run without checkpoints has no results, so a new run may replace it.
         has_results = self.is_finished or any(self.checkpoints.glob("step-*"))
@@ -81,7 +90,6 @@ class RunFolder:
 
         # A resumed run must have the same configuration and the same data.
         if resume:
-            before = self._described()
             found = _differences(before, described)
             if found:
                 processes = before["sessions"][0]["processes"]
@@ -110,12 +118,14 @@ class RunFolder:
     def begin_session(
         self, described: Mapping[str, Any], session: Mapping[str, Any], *, resume: bool
     ) -> None:
-        """Write ``run.json``: configuration and store of the run, and all its sessions.
+        """Write ``run.json``: identity, configuration and store of the run, and all its sessions.
 
-        A session is one call of ``pretrain``, with its device, processes and versions.
+        The identity is random. The checkpoints of the run carry it, so that one of another run is
+        noticed. A session is one call of ``pretrain``, with its device, processes and versions.
         """
-        earlier = self._described()["sessions"] if resume else []
-        run = {**described, "sessions": [*earlier, session]}
+        before = self._described() if resume else {"run_id": uuid4().hex, "sessions": []}
+        run = {"run_id": before.get("run_id"), **described}
+        run["sessions"] = [*before["sessions"], session]
         replace_file(self.description, to_json(run))
 
     def _described(self) -> dict[str, Any]:
@@ -137,8 +147,9 @@ class RunFolder:
             ) from error
         return run
 
-    def newest(self) -> Checkpoint | None:
-        return newest_checkpoint(self.checkpoints)
+    def newest(self, task: nn.Module) -> Checkpoint | None:
+        """Return the newest checkpoint of this run, as ``newest_checkpoint`` does."""
+        return newest_checkpoint(self.checkpoints, task, self.run_id)
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -148,6 +148,8 @@ def pretrain(
     # Train. All processes must have checked the folder before the first one writes to it.
     accelerator.wait_for_everyone()
     with folder.exclusive() if accelerator.is_main_process else nullcontext():
+        if accelerator.is_main_process:
+            folder.check(described, resume=resume)  # another run may have used it until now
         _train(steps, task, config, accelerator, folder, described, resume, verbose)
     return folder.path
 
@@ -164,7 +166,7 @@ def _train(
 ) -> None:
     """Train from the last checkpoint, if there is one, and save the encoder."""
     # All processes must have read the checkpoint before the first one can remove it.
-    checkpoint = folder.newest()
+    checkpoint = folder.newest(task) if resume else None
     first_epoch = len(checkpoint.history) if checkpoint else 0
     accelerator.wait_for_everyone()
 
@@ -307,7 +309,7 @@ def _records(config: RunConfig, folder: RunFolder, first_epoch: int, is_main: bo
         if TensorBoardCurves.is_available():
             first_step = first_epoch * config.steps_per_epoch
             records.append(TensorBoardCurves(folder.tensorboard, first_step))
-        records.append(Checkpoints(folder.checkpoints))
+        records.append(Checkpoints(folder.checkpoints, folder.run_id))
     return records
 
 

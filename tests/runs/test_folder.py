@@ -68,6 +68,21 @@ def test_only_one_run_at_a_time_writes_to_a_folder(store, tmp_path):
     run(store, tmp_path / "run", epochs=1)
 
 
+def test_a_run_that_another_has_started_meanwhile_is_not_replaced(store, tmp_path, monkeypatch):
+    exclusive = RunFolder.exclusive
+
+    def after_another_run(folder):
+        with monkeypatch.context() as patched:
+            patched.setattr(RunFolder, "exclusive", exclusive)
+            run(store, tmp_path / "run", epochs=1, seed=1)
+        return exclusive(folder)
+
+    monkeypatch.setattr(RunFolder, "exclusive", after_another_run)
+    with pytest.raises(ValueError, match="already has a run"):
+        run(store, tmp_path / "run")
+    assert json.loads((tmp_path / "run/run.json").read_text())["configuration"]["seed"] == 1
+
+
 def test_folders_with_other_files_are_not_used(store, tmp_path):
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(ValueError, match="is not the folder of a run"):
@@ -85,3 +100,10 @@ def test_a_damaged_run_json_is_named(store, tmp_path, monkeypatch, content):
     (tmp_path / "run/run.json").write_text(content)
     with pytest.raises(ValueError, match=r"run\.json does not describe a run"):
         run(store, tmp_path / "run", resume=True)
+
+
+def test_a_run_json_of_another_program_is_not_replaced(store, tmp_path):
+    (tmp_path / "run.json").write_text('{"mine": 1}')
+    with pytest.raises(ValueError, match=r"run\.json does not describe a run"):
+        run(store, tmp_path)
+    assert (tmp_path / "run.json").read_text() == '{"mine": 1}'
