@@ -11,15 +11,11 @@ from uuid import uuid4
 
 from torch import nn
 
-from braindecode_pars.pretrained import CARD, WEIGHTS, check_no_classifier
 from braindecode_pars.runs._checkpoint import Checkpoint, newest_checkpoint
-from braindecode_pars.storage._atomic import (
-    is_leftover,
-    locked,
-    remove_leftovers,
-    replace_file,
-)
+from braindecode_pars.storage._atomic import locked, remove_leftovers, replace_file
+from braindecode_pars.storage._folder import check_may_write
 from braindecode_pars.storage._json import read_json, to_json
+from braindecode_pars.storage._model_folder import ENCODER, FILES
 from braindecode_pars.storage._settings import differences
 
 __all__ = ["RunFolder"]
@@ -56,7 +52,7 @@ class RunFolder:
 
     @property
     def is_finished(self) -> bool:
-        return all((self.path / name).exists() for name in (WEIGHTS, CARD))
+        return all((self.path / name).exists() for name in FILES[ENCODER])
 
     @property
     def run_id(self) -> str | None:
@@ -81,16 +77,10 @@ class RunFolder:
             every difference.
         """
         # Only an empty folder or the folder of a run is accepted.
-        check_no_classifier(self.path)
-        if self.path.exists() and not self.path.is_dir():
-            raise ValueError(f"{self.path} is a file; name a folder for the run.")
-        is_run = self.description.exists()
+        is_run = self.description.is_file()
         if resume and not is_run:
             raise ValueError(f"{self.path} has no run to resume; start a run without resume.")
-        if (self.path / WEIGHTS).exists() and not is_run:
-            raise ValueError(f"{self.path} has another encoder; name another folder.")
-        if not is_run and not all(map(is_leftover, self._files())):
-            raise ValueError(f"{self.path} is not empty and has no run; name another folder.")
+        check_may_write(self.path, "a run", is_ours=is_run)
         before = self._described() if is_run else {}  # another program may have written run.json
 
         # A run without checkpoints has no results, so a new run may replace it.
@@ -137,9 +127,6 @@ class RunFolder:
         run = {"run_id": before.get("run_id"), **described}
         run["sessions"] = [*before["sessions"], session]
         replace_file(self.description, to_json(run))
-
-    def _files(self) -> list[Path]:
-        return list(self.path.iterdir()) if self.path.exists() else []
 
     def _described(self) -> dict[str, Any]:
         """Return the content of ``run.json``.

@@ -49,17 +49,14 @@ def test_a_run_without_checkpoints_is_replaced(store, tmp_path, monkeypatch):
 
 
 def test_folders_of_models_are_not_overwritten(store, tmp_path):
-    for name, message in [
-        ("classifier.json", "contains a saved PARSClassifier"),
-        ("encoder.safetensors", "has another encoder"),
-    ]:
+    for name in ("model.safetensors", "encoder.safetensors"):
         folder = tmp_path / name
         folder.mkdir()
         (folder / name).write_text("{}")
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=f"contains {name}, and is not the folder of a run"):
             run(store, folder)
         assert [file.name for file in folder.iterdir()] == [name]
-        with pytest.raises(ValueError, match="is a file; name a folder"):
+        with pytest.raises(ValueError, match="is a file; pass a folder for a run"):
             run(store, folder / name)
 
 
@@ -88,9 +85,9 @@ def test_a_run_that_another_has_started_meanwhile_is_not_replaced(store, tmp_pat
 
 def test_folders_with_other_files_are_not_used(store, tmp_path):
     (tmp_path / "thesis.tex").touch()
-    with pytest.raises(ValueError, match="is not empty and has no run"):
+    with pytest.raises(ValueError, match="is not the folder of a run"):
         run(store, tmp_path)
-    with pytest.raises(ValueError, match="is not empty and has no run"):
+    with pytest.raises(ValueError, match="is not the folder of a run"):
         run(store, store.path)
 
 
