@@ -13,6 +13,7 @@ import pandas as pd
 from braindecode_pars.evaluation.folds._digest import digest
 from braindecode_pars.storage._atomic import locked, replace_file
 from braindecode_pars.storage._checksum import checksum_of
+from braindecode_pars.storage._folder import check_may_write
 from braindecode_pars.storage._json import as_read, read_json, to_json
 from braindecode_pars.storage._settings import differences
 
@@ -54,21 +55,24 @@ class FoldStore:
         ------
         ValueError
             When the folder contains results of other data or settings (the message lists the
-            differences), results of another version of this package, or a settings file that is
-            damaged or of another program.
+            differences), results of another version of this package, a settings file that is
+            damaged or of another program, or files of other programs only.
         BlockingIOError
             When another process does not release the folder.
         """
         # Create the folder
         folder = Path(folder).expanduser()
         try:
-            (folder / "folds").mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ValueError(f"out={str(folder)!r} cannot be a folder: {error}.") from error
         # Another process may add its methods at the same moment.
         wanted = {"format": _FORMAT, "version": _VERSION, **as_read(settings)}
         with locked(folder, f"{folder} is locked by another process; try again.", wait=60):
-            replace_file(folder / _SETTINGS, to_json(_with_earlier(folder, wanted)))
+            file = folder / _SETTINGS
+            check_may_write(folder, "an evaluation", is_ours=file.is_file())
+            replace_file(file, to_json(_with_earlier(folder, wanted)))
+            (folder / "folds").mkdir(exist_ok=True)
         return cls(folder)
 
     def file_of(self, key: Mapping[str, Any], content: str) -> Path:

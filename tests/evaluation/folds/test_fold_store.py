@@ -110,6 +110,13 @@ def test_settings_of_another_program_are_not_replaced(tmp_path):
     assert (tmp_path / "settings.json").read_text() == '{"mine": 1}'
 
 
+def test_a_folder_of_other_files_is_not_used(tmp_path):
+    (tmp_path / "scores.csv").write_text("mine")
+    with pytest.raises(ValueError, match=r"contains scores\.csv, and is not .* an evaluation"):
+        FoldStore.open(tmp_path, SETTINGS)
+    assert not (tmp_path / "settings.json").exists()
+
+
 def test_processes_that_open_a_folder_at_once_keep_the_settings_of_all(tmp_path):
     save_one_fold(tmp_path)
     with ThreadPoolExecutor(8) as pool:
