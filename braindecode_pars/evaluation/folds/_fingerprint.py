@@ -27,14 +27,15 @@ from braindecode_pars.evaluation.folds._code import (
 )
 from braindecode_pars.evaluation.folds._corpus import Corpus
 from braindecode_pars.evaluation.folds._digest import digest, digest_array
+from braindecode_pars.evaluation.folds._seed import with_seed
 from braindecode_pars.storage._hub import model_folder
 from braindecode_pars.windows._describe import plain_array
 from braindecode_pars.windows._window_set import as_window_set
 
 __all__ = ["describe_corpus", "describe_estimator"]
 
-#: Parameters that do not change what is learned, or that a protocol sets itself.
-IMMATERIAL = ("random_state", "verbose", "n_jobs", "device")
+#: Parameters that do not change what is learned.
+_IMMATERIAL = ("verbose", "n_jobs", "device")
 #: Packages whose version every result depends on.
 _PACKAGES = ("braindecode_pars", "braindecode", "torch", "sklearn")
 _DEEPEST = 40
@@ -50,7 +51,8 @@ def describe_estimator(estimator: BaseEstimator) -> dict[str, Any]:
         versions of the packages that contain the other code; as JSON takes them.
     """
     walk = _Walk()
-    described = _describe(clone(estimator), walk)
+    # A protocol sets the seeds among the parameters. Others, as in an augmentation, count.
+    described = _describe(with_seed(clone(estimator), 0), walk)
     packages = sorted({*_PACKAGES, *walk.packages})
     versions = {name: version_of(name) for name in packages}
     python = ".".join(platform.python_version_tuple()[:2])  # bytecode depends on it
@@ -260,7 +262,7 @@ def _describe_parts(value: Any, walk: _Walk) -> Any:
     described = {
         name: _describe_entry(name, inner, walk)
         for name, inner in sorted(settings.items())
-        if name not in IMMATERIAL
+        if name not in _IMMATERIAL
     }
     if isinstance(value, nn.Module) and not has_params:
         modules = [

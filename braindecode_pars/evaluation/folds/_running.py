@@ -26,6 +26,7 @@ from braindecode_pars.evaluation.folds._digest import digest, digest_array
 from braindecode_pars.evaluation.folds._encoder_origin import leak_sentences, seen_before
 from braindecode_pars.evaluation.folds._fingerprint import describe_corpus, describe_estimator
 from braindecode_pars.evaluation.folds._fold_store import FoldStore
+from braindecode_pars.evaluation.folds._seed import with_seed
 from braindecode_pars.evaluation.metrics import score_predictions, undefined_because
 from braindecode_pars.storage._json import plain
 
@@ -418,7 +419,7 @@ def _fit_and_score(fold: Fold, corpus: Corpus, metrics: Sequence[str]) -> dict[s
     """Return the result of a fold as numbers and text that can be saved as JSON."""
     start = time.perf_counter()
     # Fit
-    estimator = _with_seed(clone(fold.estimator), fold.seed)
+    estimator = with_seed(clone(fold.estimator), fold.seed)
     train = fold.train
     if not _takes_unlabeled(estimator, corpus.unlabeled_label):
         train = train[corpus.labeled[train]]
@@ -512,16 +513,6 @@ def _plain_labels(*columns: Sequence) -> list[list]:
     labels = [label for column in columns for label in column]
     plain_types = all(isinstance(label, (bool, int, float, str)) for label in labels)
     return [list(column) if plain_types else [str(label) for label in column] for column in columns]
-
-
-def _with_seed(estimator: BaseEstimator, seed: int) -> BaseEstimator:
-    names = [
-        name
-        for name in estimator.get_params()
-        # An estimator passed as ``encoder`` is fitted already; its seed must not change.
-        if name.split("__")[-1] == "random_state" and "encoder" not in name.split("__")
-    ]
-    return estimator.set_params(**dict.fromkeys(names, int(seed)))
 
 
 def _takes_unlabeled(estimator: BaseEstimator, label: Any) -> bool:

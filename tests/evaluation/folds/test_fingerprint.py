@@ -181,6 +181,15 @@ def test_the_content_of_every_parameter_counts(make):
     assert one == same != other
 
 
+def test_seeds_that_no_protocol_sets_count():
+    class Noise:
+        def __init__(self, random_state):
+            self.random_state = random_state
+
+    described = [describe_estimator(PARSClassifier(augmentation=[Noise(n)])) for n in (1, 2)]
+    assert list(differences(*described)) == ["augmentation[0].random_state is 2, was 1"]
+
+
 def test_parameters_deep_inside_count():
     def nested(c):
         estimator = LogisticRegression(C=c)

@@ -170,18 +170,18 @@ def test_windows_replaced_by_noise_are_noticed(nights, log_folder, tmp_path):
     for part in noisy.datasets:
         part.raw = part.raw.copy()
         part.raw._data[:, 3000:-3000] = rng.normal(size=part.raw._data[:, 3000:-3000].shape)
-    run(nights, log_folder, out=tmp_path)
+    run(nights, log_folder, out=tmp_path / "out")
     message = r"contains results of other data: datasets\.\.samples\.1 is .*, was .*; and 1 more"
     with pytest.raises(ValueError, match=message):
-        run(noisy, log_folder, out=tmp_path)
+        run(noisy, log_folder, out=tmp_path / "out")
     assert len(fits(log_folder)) == 16
 
 
 def test_another_code_of_the_same_class_raises(nights, log_folder, tmp_path, monkeypatch):
-    run(nights, log_folder, out=tmp_path)
+    run(nights, log_folder, out=tmp_path / "out")
     monkeypatch.setattr(LoggingClassifier, "predict", lambda self, X: np.zeros(len(X), int))
     with pytest.raises(ValueError, match=r"methods\.A\.source code is .*LoggingClassifier .*, was"):
-        run(nights, log_folder, out=tmp_path)
+        run(nights, log_folder, out=tmp_path / "out")
 
 
 def test_a_failed_fit_is_named_and_finished_folds_are_saved(nights, log_folder, tmp_path):
