@@ -12,20 +12,27 @@ import numpy as np
 from braindecode_pars.signal_store._samples import NotFiniteError, encode
 from braindecode_pars.signal_store._sources import Preparation, Source
 from braindecode_pars.storage._checksum import checksum_of
+from braindecode_pars.windows._amplitudes import amplitude_problem, spread_out
 
 __all__ = ["Encoded", "Unusable", "read_all"]
+
+#: Number of samples of the parts whose amplitude is checked.
+_CROP = 3000
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """An encoded recording with its metadata; see :func:`~._samples.encode`."""
+    """An encoded recording with its metadata; see :class:`~._samples.EncodedSamples`."""
 
     stored: np.ndarray
     scale: np.ndarray
     offset: np.ndarray
+    n_clipped: np.ndarray
+    coarse: np.ndarray
     ch_names: list[str]
     sfreq: float
     checksum: str
+    amplitude_problem: str | None
 
 
 @dataclass(frozen=True)
@@ -67,9 +74,17 @@ def read_all(
 def _read(source: Source, preparation: Preparation, dtype: str) -> Encoded | Unusable:
     try:
         signals, ch_names, sfreq = preparation.apply(source.open())
-        stored, scale, offset = encode(signals, ch_names, dtype)
+        samples = encode(signals, ch_names, dtype)
     except NotFiniteError as error:
         return Unusable(str(error), always_skip=True)
     except Exception as error:  # the caller names the recording, whatever error a reader raises
         return Unusable(str(error) or type(error).__name__)
-    return Encoded(stored, scale, offset, ch_names, sfreq, checksum_of(stored))
+    checksum = checksum_of(samples.stored)
+    return Encoded(*samples, ch_names, sfreq, checksum, amplitude_problem(_crops(signals)))
+
+
+def _crops(signals: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield parts of a recording, at equal distances."""
+    length = min(_CROP, signals.shape[1])
+    for number in spread_out(signals.shape[1] // length):
+        yield signals[:, number * length : (number + 1) * length]

@@ -132,8 +132,9 @@ class SignalStore:
             of windows are stored. A folder is searched for EDF, BDF, FIF and WFDB recordings.
         dtype : "int16" | "float16" | "float32"
             Type of the stored samples. With int16, the error of a sample is at most half of
-            1/65,534 of the range of its channel in that recording. With float32, samples have
-            single precision, and the file is twice as large.
+            1/65,534 of the range of its channel in that recording. Where rare artefacts are so
+            large that this is too coarse for the signal, they are clipped, with a warning. With
+            float32, samples have single precision, and the file is twice as large.
         sfreq : float | None
             New sampling rate of the recordings in Hz. None keeps the rate of the recordings, which
             must be the same for all.
@@ -171,6 +172,13 @@ class SignalStore:
             stored, or when sampling rates differ. The message names the recording.
         OSError
             When the folder cannot be written, for example on a full disk.
+
+        Warns
+        -----
+        UserWarning
+            When recordings were skipped, when samples were clipped (``recordings["n_clipped"]`` is
+            their number), when int16 is too coarse for a signal, and when the amplitude of a
+            recording is not that of EEG in volts.
         """
         # Check all arguments before anything is created.
         if dtype not in DTYPES:
@@ -282,9 +290,11 @@ class SignalStore:
 
     @cached_property
     def recordings(self) -> pd.DataFrame:
-        """Table with one row per recording: ``name subject ch_names n_times first_signal``.
+        """Table with one row for each recording.
 
-        Channel ``c`` of a recording is signal ``first_signal + c``.
+        The columns are ``name subject ch_names n_times first_signal n_clipped``. Channel ``c`` of
+        a recording is signal ``first_signal + c``. ``n_clipped`` is the number of samples, over
+        all channels, that were outside the range of int16.
         """
         return pd.DataFrame(
             dict(
@@ -293,6 +303,7 @@ class SignalStore:
                 ch_names=[recording.ch_names for recording in self._recordings],
                 n_times=[recording.n_times for recording in self._recordings],
                 first_signal=self._first_signal,
+                n_clipped=[sum(recording.clipped.values()) for recording in self._recordings],
             )
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, replace
@@ -25,6 +26,15 @@ from braindecode_pars.storage._folder import check_may_write
 from braindecode_pars.storage._settings import differences
 
 __all__ = ["append", "create"]
+
+#: Warnings about stored recordings.
+_REMARKS = {
+    "clipped": "int16 cannot represent both the signal and rare values far outside its range. Such "
+    "samples were clipped: {}. Pass dtype='float32' to keep them.",
+    "coarse": "int16 is too coarse for the signal, because large values or drifts take up its "
+    "range: {}. Remove them with the argument low=, or pass dtype='float32'.",
+    "amplitude": "The amplitude is not that of EEG. {}",
+}
 
 #: Maximum share of the time that is spent on commits.
 _COMMIT_SHARE = 0.05
@@ -186,6 +196,11 @@ class _Writer:
                 offset=_shortest(encoded.offset),
                 checksum=encoded.checksum,
                 source=source.state,
+                clipped={
+                    name: int(n)
+                    for name, n in zip(encoded.ch_names, encoded.n_clipped, strict=True)
+                    if n
+                },
             )
         )
         self.index.skipped.pop(source.name, None)
@@ -252,7 +267,8 @@ def _store(
     index = writer.index
     # Names of stored recordings by content.
     stored = {} if may_repeat else {_content(r): r.name for r in index.recordings}
-    skipped = []
+    skipped: list[str] = []
+    remarks: dict[str, list[str]] = defaultdict(list)
     with closing(read_all(sources, preparation, index.settings["dtype"], n_jobs)) as results:
         bar = tqdm(
             zip(sources, results, strict=True),
@@ -268,6 +284,8 @@ def _store(
                 result = Unusable(f"it is already stored as {name}.", always_skip=True)
             if isinstance(result, Encoded):
                 writer.add(source, result)
+                for kind, phrase in _remarks(source, result):
+                    remarks[kind].append(phrase)
             elif on_error == "raise" and not result.always_skip:
                 raise ValueError(
                     f"{source.label} cannot be used: {result.reason} (on_error='warn' skips such "
@@ -279,8 +297,28 @@ def _store(
             on_time()
     if skipped:
         warnings.warn(skipped_message(skipped, len(sources)), stacklevel=4)
+    for kind, phrases in remarks.items():
+        warnings.warn(_REMARKS[kind].format(_listed(phrases)), stacklevel=4)
     if not index.recordings:
         raise ValueError(f"None of {len(sources)} recordings could be stored.")
+
+
+def _remarks(source: Source, encoded: Encoded) -> Iterator[tuple[str, str]]:
+    """Yield the kind and the text of what a user should know of a stored recording."""
+    counts = dict(zip(encoded.ch_names, encoded.n_clipped, strict=True))
+    clipped = [f"{name} {n} of {encoded.stored.shape[1]}" for name, n in counts.items() if n]
+    if clipped:
+        yield "clipped", f"{source.label} ({', '.join(clipped)})"
+    coarse = np.array(encoded.ch_names)[encoded.coarse]
+    if len(coarse):
+        yield "coarse", f"{source.label} ({', '.join(coarse)})"
+    if encoded.amplitude_problem:
+        yield "amplitude", f"{source.label}: {encoded.amplitude_problem}"
+
+
+def _listed(phrases: list[str]) -> str:
+    more = f" and {len(phrases) - 20} more recordings" if len(phrases) > 20 else ""
+    return f"{'; '.join(phrases[:20])}{more}"
 
 
 def _of_one_rate(result: Encoded | Unusable, index: Index) -> Encoded | Unusable:

@@ -44,7 +44,10 @@ def test_metadata_of_the_recordings(store):
     assert (store.sfreq, store.dtype, store.skipped) == (100, "int16", {})
     table = store.recordings
     assert isinstance(table, pd.DataFrame)
-    assert table.columns.tolist() == ["name", "subject", "ch_names", "n_times", "first_signal"]
+    assert table.columns.tolist() == [
+        *("name", "subject", "ch_names", "n_times", "first_signal", "n_clipped")
+    ]
+    assert table["n_clipped"].tolist() == [0] * 4
     assert table["subject"].tolist() == [1, 2, "anna", 1]
     assert table["n_times"].tolist() == N_TIMES
     assert table["first_signal"].tolist() == [0, 2, 4, 8]

@@ -13,6 +13,7 @@ from io import FileIO
 from pathlib import Path
 
 import joblib
+import mne
 import numpy as np
 import pytest
 from braindecode.datasets import BaseConcatDataset, RawDataset
@@ -437,3 +438,41 @@ def test_settings_may_change_while_nothing_is_stored(recordings, tmp_path):
         SignalStore.create(tmp_path / "store", recordings, channels=["Oz"], verbose=0)
     store = SignalStore.create(tmp_path / "store", recordings, channels=["C3", "Fz"], verbose=0)
     assert set(map(tuple, store.recordings["ch_names"])) == {("C3",), ("Fz",)}
+
+
+def in_volts(signals: np.ndarray) -> mne.io.RawArray:
+    names = [f"E{i}" for i in range(len(signals))]
+    return mne.io.RawArray(signals, mne.create_info(names, 100, "eeg"), verbose="error")
+
+
+def test_clipped_samples_are_counted_and_named(tmp_path):
+    rng = np.random.default_rng(0)
+    quiet, artefact = 1e-5 * rng.standard_normal((2, 2, 5000))
+    artefact[1, 100:130] = 1.0
+    given = BaseConcatDataset([RawDataset(in_volts(x), {}) for x in (quiet, artefact)])
+    message = r"clipped: recording-1.* \(E1 30 of 5000\)\. Pass dtype="
+    with pytest.warns(UserWarning, match=message):
+        store = SignalStore.create(tmp_path / "store", given, verbose=0)
+    assert store.recordings["n_clipped"].tolist() == [0, 30]
+    (crop,) = SignalStore.open(tmp_path / "store").crops([3], [1000], 4000)
+    np.testing.assert_allclose(crop, artefact[1, 1000:], atol=1e-5 / 20)
+    # float32 keeps the artefact.
+    store = SignalStore.create(tmp_path / "float32", given, dtype="float32", verbose=0)
+    assert store.recordings["n_clipped"].tolist() == [0, 0]
+    assert store.crops([3], [100], 30).min() == 1
+
+
+def test_a_signal_that_int16_resolves_too_coarsely_is_named(tmp_path):
+    signal = 1e-5 * np.random.default_rng(0).standard_normal((2, 5000))
+    signal[0, :1000] = np.resize([-1.0, 1.0], 1000)
+    given = BaseConcatDataset([RawDataset(in_volts(signal), {})])
+    with pytest.warns(UserWarning, match=r"int16 is too coarse .*recording-0.* \(E0\)\. Remove"):
+        SignalStore.create(tmp_path / "store", given, verbose=0)
+
+
+def test_a_recording_that_was_scaled_twice_is_named(tmp_path):
+    noise = np.random.default_rng(0).standard_normal((2, 5000))
+    given = BaseConcatDataset([RawDataset(in_volts(s * noise), {}) for s in (2e-5, 2e-11)])
+    message = r"not that of EEG\. recording-1.*: The standard .* is 2e-11; .* by 1e6\.$"
+    with pytest.warns(UserWarning, match=message):
+        SignalStore.create(tmp_path / "store", given, verbose=0)
