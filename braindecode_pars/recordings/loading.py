@@ -14,6 +14,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from tqdm.auto import tqdm
 
 from braindecode_pars.recordings._cache import WindowCache
+from braindecode_pars.recordings._search import why_unreadable
 
 __all__ = ["Recording", "choose_subjects", "read_corpus"]
 
@@ -243,6 +244,9 @@ def _read_one(
     # Windows in the cache are not sent between processes; the caller loads them from disk.
     if cache is not None and cache.holds(recording.file):
         return ("cached" if cache.n_windows(recording.file) else None), None
+    problem = why_unreadable(recording.file)
+    if problem is not None:
+        return None, problem
     try:
         windows = read(recording)
     except Exception as error:  # the caller names the file, whatever error a reader raises

@@ -177,6 +177,9 @@ def _short_errors() -> Iterator[None]:
             # MNE only warns when an EDF file is truncated.
             warnings.filterwarnings("error", "Number of records from the header")
             yield
+    except FileNotFoundError as error:
+        missing = "it is missing" if error.filename is None else f"{error.filename} is missing"
+        raise ValueError(f"{missing}; download it first.") from error
     except Exception as error:
         raise ValueError(
             f"it is damaged or truncated ({error}); remove it and download it again."

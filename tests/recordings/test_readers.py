@@ -80,8 +80,12 @@ def test_wanted_wfdb_signals_must_be_voltages(tmp_path):
 
 
 def test_a_missing_wfdb_file_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="damaged or truncated"):
+    with pytest.raises(ValueError, match=r"absent\.hea is missing; download it first"):
         read_wfdb(tmp_path / "absent.hea")
+    file = write_wfdb(tmp_path, ["C3"], ["uV"])
+    file.with_suffix(".dat").unlink()
+    with pytest.raises(ValueError, match=r"night\.dat is missing; download it first"):
+        read_wfdb(file)
 
 
 def test_fif_keeps_its_channel_types(tmp_path):

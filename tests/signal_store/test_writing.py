@@ -115,6 +115,30 @@ def test_a_truncated_file_is_named(own_tree, tmp_path):
     assert list(store.skipped) == ["lone.EDF"]
 
 
+def test_files_that_cannot_be_opened_are_named_or_listed(own_tree, tmp_path):
+    """As in a dataset of OpenNeuro whose files were not downloaded yet."""
+    (own_tree / "sub-08").mkdir()
+    (own_tree / "sub-08/sub-08_eeg.edf").symlink_to("../.git/annex/objects/absent.edf")
+    (own_tree / "night.edf").mkdir()
+    (own_tree / "b/r01.dat").unlink()
+    path = tmp_path / "store"
+    with pytest.raises(ValueError, match=r"r01\.hea cannot be used: .*r01\.dat is missing"):
+        SignalStore.create(path, own_tree, verbose=0)
+    with pytest.warns(UserWarning, match=r"3 of \d recordings were skipped\. .*datalad get"):
+        store = SignalStore.create(path, own_tree, on_error="warn", verbose=0)
+    assert list(store.skipped) == ["b/r01.hea", "night.edf", "sub-08/sub-08_eeg.edf"]
+    assert store.skipped["night.edf"] == "it is a folder, not a file."
+    # Once the file is there, append adds it.
+    (own_tree / "sub-08/sub-08_eeg.edf").unlink()
+    shutil.copy(own_tree / "lone.EDF", own_tree / "sub-08/sub-08_eeg.edf")
+    values = (own_tree / "lone.EDF").read_bytes()
+    (own_tree / "sub-08/sub-08_eeg.edf").write_bytes(values[:-2] + b"\1\0")  # other samples
+    with pytest.warns(UserWarning, match="2 of 3 recordings were skipped"):
+        store = store.append(own_tree, on_error="warn", verbose=0)
+    assert list(store.skipped) == ["b/r01.hea", "night.edf"]
+    assert "08" in store.subjects
+
+
 def test_mixed_sampling_rates_raise_or_are_resampled(make_raw, tmp_path):
     mixed = BaseConcatDataset([RawDataset(make_raw(i, sfreq=100 + 28 * i), {}) for i in range(2)])
     message = "recording-1 cannot be used: it is sampled at 128 Hz, .* at 100 Hz; pass sfreq="
