@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-__all__ = ["find_files", "why_unreadable"]
+__all__ = ["find_files", "list_files", "why_unreadable"]
 
 
 def find_files(root: Path, wanted: Callable[[str], bool]) -> dict[Path, str | None]:
@@ -59,6 +59,22 @@ def find_files(root: Path, wanted: Callable[[str], bool]) -> dict[Path, str | No
             if reason is not None:
                 found[path] = reason
     return dict(sorted(found.items()))
+
+
+def list_files(root: Path, wanted: Callable[[str], bool]) -> list[Path]:
+    """Return the files of :func:`find_files`, of which dead links are reported when they are read.
+
+    Raises
+    ------
+    ValueError
+        When files may be missing: at a link to a folder with wanted files, or a folder that cannot
+        be listed. Their subjects are unknown, so these could neither be chosen nor excluded.
+    """
+    found = find_files(root, wanted)
+    for path, reason in found.items():
+        if reason is not None and path.is_dir() and not wanted(path.name):
+            raise ValueError(f"{path} cannot be searched: {reason}")
+    return list(found)
 
 
 def why_unreadable(file: Path) -> str | None:

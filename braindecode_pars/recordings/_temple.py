@@ -9,7 +9,7 @@ from pathlib import Path
 
 import mne
 
-from braindecode_pars.recordings._search import find_files
+from braindecode_pars.recordings._search import list_files
 from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import filter_and_resample, pick_electrodes
 from braindecode_pars.recordings.readers import read_edf
@@ -125,19 +125,7 @@ def subjects_in(folder: str | Path) -> set[str]:
 
 
 def _search(folder: Path) -> list[Path]:
-    """Return the EDF files below a folder; a dead link is reported when it is read.
-
-    Raises
-    ------
-    ValueError
-        When recordings may be missing: a link to a folder, or a folder without permission. Their
-        subjects would be unknown, so they could neither be excluded nor put into a split.
-    """
-    found = find_files(folder, lambda name: name.endswith(".edf"))
-    for path, reason in found.items():
-        if reason is not None and path.is_dir():
-            raise ValueError(f"{path} cannot be searched: {reason}")
-    return list(found)
+    return list_files(folder, lambda name: name.endswith(".edf"))
 
 
 def prepare(file: Path, channels: Sequence[str]) -> mne.io.BaseRaw:
@@ -150,7 +138,9 @@ def prepare(file: Path, channels: Sequence[str]) -> mne.io.BaseRaw:
     ValueError
         When the file is damaged, or does not contain all channels.
     """
-    return filter_and_resample(pick_electrodes(read_edf(file), channels, electrode), mains=60.0)
+    wanted = {name.upper() for name in channels}
+    raw = read_edf(file, lambda name: electrode(name).upper() in wanted)
+    return filter_and_resample(pick_electrodes(raw, channels, electrode), mains=60.0)
 
 
 def divide(recordings: Iterable[Recording], given: Mapping[str, str], seed: int) -> list[Recording]:

@@ -21,7 +21,7 @@ from braindecode_pars.recordings.preparation import filter_and_resample
 from braindecode_pars.recordings.readers import read_recording
 from braindecode_pars.storage._json import plain
 
-__all__ = ["Preparation", "Source", "find_sources"]
+__all__ = ["Preparation", "Source", "find_sources", "name_without_piece"]
 
 ACCEPTED = (
     "a BaseConcatDataset of continuous recordings or of their windows, or a folder of .edf, .bdf, "
@@ -133,6 +133,10 @@ class Source:
     origin: Path | mne.io.BaseRaw
     problem: str | None = None
 
+    def names_of_pieces(self, n_pieces: int) -> list[str]:
+        """Names of the pieces between gaps: that of the recording, with #1, #2 if several."""
+        return [self.name] if n_pieces == 1 else [f"{self.name}#{i + 1}" for i in range(n_pieces)]
+
     @property
     def label(self) -> str:
         """Name for messages."""
@@ -152,6 +156,14 @@ class Source:
         if self.problem is not None:
             raise ValueError(self.problem)
         return read_recording(self.origin) if isinstance(self.origin, Path) else self.origin
+
+
+def name_without_piece(name: str) -> str:
+    """Return the name of the recording of a stored piece; see :meth:`Source.names_of_pieces`.
+
+    Names of recordings end with the ending of a file, or with "recording-" and a number.
+    """
+    return re.sub(r"#\d+$", "", name)
 
 
 def find_sources(
