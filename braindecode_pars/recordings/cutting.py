@@ -1,6 +1,7 @@
 """Cut continuous recordings into windows of fixed length, everywhere or within annotations.
 
-No window contains a gap of its recording; see :mod:`~braindecode_pars.recordings.gaps`.
+No window contains a gap of its recording. Gaps are marked by annotations of MNE: "EDGE boundary" and
+"BAD boundary" between concatenated recordings, "BAD_ACQ_SKIP" for a pause.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, RawDataset
 from braindecode.preprocessing import create_windows_from_events
 
-from braindecode_pars.recordings.gaps import continuous_stretches, is_gap
+from braindecode_pars.recordings._gaps import continuous_stretches, is_gap
 
 __all__ = ["event_windows", "fixed_windows"]
 

@@ -200,19 +200,25 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
     # Read the selected signals.
     record = str(file.with_suffix(""))  # wfdb expects a path without ending
     with _short_errors():
-        found = wfdb.rdheader(record).sig_name
+        found = wfdb.rdheader(record).sig_name or []
     names = None if wanted is None else [name for name in found if wanted(name)]
     if names == []:
         raise ValueError(f"it has none of the wanted signals, only {', '.join(found)}.")
     with _short_errors():
         read = wfdb.rdrecord(record, channel_names=names)
     # Keep voltages only. A signal in an unknown unit may be EEG, unless its label shows otherwise.
-    units = dict(zip(read.sig_name, read.units, strict=True))
     volts = [i for i, unit in enumerate(read.units) if unit in VOLTS]
-    other_units = sorted(set(read.units) - set(VOLTS))
-    unknown = {unit for name, unit in units.items() if not _OTHER_KIND.match(name)}
-    if ((names or unknown - set(VOLTS) - _OTHER_UNITS) and other_units) or not volts:
-        raise ValueError(f"its signals are in {', '.join(other_units)}, not in {', '.join(VOLTS)}.")
+    others = [i for i, unit in enumerate(read.units) if unit not in VOLTS]
+    refused = others
+    if wanted is None and volts:
+        refused = [
+            i
+            for i in others
+            if read.units[i] not in _OTHER_UNITS and not _OTHER_KIND.match(read.sig_name[i])
+        ]
+    if refused:
+        units = ", ".join(sorted({read.units[i] for i in refused}))
+        raise ValueError(f"its signals are in {units}, not in {', '.join(VOLTS)}.")
     scale = [[VOLTS[read.units[i]]] for i in volts]
     info = mne.create_info([read.sig_name[i] for i in volts], float(read.fs), "eeg")
     return mne.io.RawArray(read.p_signal.T[volts] * scale, info, verbose="error")

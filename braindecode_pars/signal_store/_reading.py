@@ -13,7 +13,7 @@ import joblib
 import mne
 import numpy as np
 
-from braindecode_pars.recordings.gaps import split_at_gaps
+from braindecode_pars.recordings._gaps import split_at_gaps
 from braindecode_pars.signal_store._samples import NotFiniteError, encode
 from braindecode_pars.signal_store._sources import Preparation, Source
 from braindecode_pars.storage._checksum import checksum_of

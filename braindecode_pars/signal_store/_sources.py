@@ -178,7 +178,7 @@ def find_sources(
     subject : callable | None
         Function that returns the subject of a file from its path relative to the folder. None
         takes the BIDS label (``sub-``) if there is one, otherwise the name of the first folder,
-        otherwise the name of the file; see :func:`~braindecode_pars._subjects.subject_of_path`.
+        otherwise the name of the file.
     n_before : int
         First number in the names of a dataset's recordings, which are named by numbers only.
 

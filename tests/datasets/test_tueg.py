@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.edf_files import write_edf_records
 from support.temple_trees import level, truncate, write_recording
 
 from braindecode_pars.datasets import tueg
@@ -166,6 +167,18 @@ def test_missing_channels_are_named_with_the_file(tree):
     with pytest.warns(UserWarning, match=r"1 of 3 recordings .*aaaaaaac_s001_t000\.edf"):
         windows = tueg.load(tree, on_error="warn", verbose=0)
     assert set(windows.description["subject"]) == {"aaaaaaaa", "aaaaaaab"}
+
+
+@ignore_missing_exclusion
+def test_windows_do_not_contain_gaps(tree):
+    """A pause of one minute after 35 seconds: one window before it, and one after it."""
+    file = next(tree.rglob("aaaaaaab_s001_t000.edf"))
+    labels = [f"EEG {name.upper()}-REF" for name in COMMON_CHANNELS]
+    noise = np.random.default_rng(0).integers(-100, 100, (len(labels), 75 * 200))
+    onsets = [*range(35), *range(95, 135)]
+    write_edf_records(file, noise, onsets, labels=labels, sfreq=200)
+    windows = tueg.load(tree, ["aaaaaaab"], verbose=0)
+    assert windows.datasets[0].metadata["i_start_in_trial"].tolist() == [0, 35 * 200]
 
 
 @ignore_missing_exclusion

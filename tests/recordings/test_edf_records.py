@@ -8,7 +8,7 @@ import pytest
 from support.edf_files import write_edf_records
 
 from braindecode_pars.recordings._edf_records import EdfRecords
-from braindecode_pars.recordings.gaps import continuous_stretches
+from braindecode_pars.recordings._gaps import continuous_stretches
 from braindecode_pars.recordings.readers import read_edf, read_recording
 
 #: Six records of a second; two seconds are missing after the second, an hour after the fifth.

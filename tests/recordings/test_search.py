@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from braindecode_pars.recordings._search import find_files, why_unreadable
+from braindecode_pars.recordings._search import find_files, list_files, why_unreadable
+
+
+def is_edf(name: str) -> bool:
+    return name.endswith(".edf")
 
 
 def search(root: Path) -> dict[str, str | None]:
-    found = find_files(root, lambda name: name.endswith(".edf"))
+    found = find_files(root, is_edf)
     return {path.relative_to(root).as_posix(): reason for path, reason in found.items()}
 
 
@@ -53,6 +57,18 @@ def test_linked_folders(tmp_path):
     link = tmp_path / "link"
     link.symlink_to(outside, target_is_directory=True)
     assert search(link) == {"sub-02/night.edf": None}  # the folder that was passed may be a link
+
+
+def test_a_list_of_files_is_complete_or_refused(tmp_path):
+    """Dead links are in the list, since their names tell the subject; linked folders are not."""
+    root = tmp_path / "root"
+    touch(root / "a.edf")
+    (root / "b.edf").symlink_to("absent")
+    assert list_files(root, is_edf) == [root / "a.edf", root / "b.edf"]
+    touch(tmp_path / "outside/c.edf")
+    (root / "c").symlink_to(tmp_path / "outside", target_is_directory=True)
+    with pytest.raises(ValueError, match=r"root/c cannot be searched: it is a link to a folder"):
+        list_files(root, is_edf)
 
 
 def test_folders_that_cannot_be_listed(tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ def is_gap(description: str) -> bool:
 
     Examples
     --------
-    >>> from braindecode_pars.recordings.gaps import is_gap
+    >>> from braindecode_pars.recordings._gaps import is_gap
     >>> is_gap("EDGE boundary"), is_gap("BAD_ACQ_SKIP"), is_gap("BAD blink")
     (True, True, False)
     """
@@ -47,7 +47,7 @@ def continuous_stretches(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
     --------
     >>> import mne
     >>> import numpy as np
-    >>> from braindecode_pars.recordings.gaps import continuous_stretches
+    >>> from braindecode_pars.recordings._gaps import continuous_stretches
     >>> info = mne.create_info(["C3"], 100.0, "eeg")
     >>> parts = [mne.io.RawArray(np.zeros((1, n)), info, verbose="error") for n in (500, 300)]
     >>> continuous_stretches(mne.concatenate_raws(parts, verbose="error"))
@@ -77,7 +77,7 @@ def split_at_gaps(raw: mne.io.BaseRaw) -> list[mne.io.BaseRaw]:
     --------
     >>> import mne
     >>> import numpy as np
-    >>> from braindecode_pars.recordings.gaps import split_at_gaps
+    >>> from braindecode_pars.recordings._gaps import split_at_gaps
     >>> info = mne.create_info(["C3"], 100.0, "eeg")
     >>> parts = [mne.io.RawArray(np.zeros((1, n)), info, verbose="error") for n in (500, 300)]
     >>> joined = mne.concatenate_raws(parts, verbose="error")
