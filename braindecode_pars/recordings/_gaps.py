@@ -62,8 +62,8 @@ def continuous_stretches(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
         for annotation in raw.annotations
         if is_gap(annotation["description"])
     )
-    stretches, position = [], 0
-    for start, stop in [*gaps, (raw.n_times, raw.n_times)]:
+    stretches, position, end = [], 0, int(raw.n_times)
+    for start, stop in [*gaps, (end, end)]:
         if start > position:
             stretches.append((position, start))
         position = max(position, stop)
@@ -81,7 +81,7 @@ def split_at_gaps(raw: mne.io.BaseRaw) -> list[mne.io.BaseRaw]:
     >>> info = mne.create_info(["C3"], 100.0, "eeg")
     >>> parts = [mne.io.RawArray(np.zeros((1, n)), info, verbose="error") for n in (500, 300)]
     >>> joined = mne.concatenate_raws(parts, verbose="error")
-    >>> [part.n_times for part in split_at_gaps(joined)]
+    >>> [int(part.n_times) for part in split_at_gaps(joined)]
     [500, 300]
     """
     stretches = continuous_stretches(raw)

@@ -1,7 +1,7 @@
 """Cut continuous recordings into windows of fixed length, everywhere or within annotations.
 
-No window contains a gap of its recording. Gaps are marked by annotations of MNE: "EDGE boundary" and
-"BAD boundary" between concatenated recordings, "BAD_ACQ_SKIP" for a pause.
+No window contains a gap of its recording. Gaps are marked by annotations of MNE: "EDGE boundary"
+and "BAD boundary" between concatenated recordings, "BAD_ACQ_SKIP" for a pause.
 """
 
 from __future__ import annotations
