@@ -20,6 +20,7 @@ __all__ = [
     "number",
     "optional",
     "positive",
+    "share",
 ]
 
 #: The largest integer that torch can hold.
@@ -85,6 +86,11 @@ def positive(most: float | None = None) -> Rule:
     bound = math.inf if most is None else most
     text = "a positive number" if most is None else f"a positive number of at most {most:g}"
     return Rule(text, (Real,), lambda value: math.isfinite(value) and 0 < value <= bound)
+
+
+def share() -> Rule:
+    """Return a rule for a share or a probability of at least 0 and less than 1."""
+    return number("in [0, 1)", lambda value: 0 <= value < 1)
 
 
 def choice(*values: Any) -> Rule:

@@ -12,7 +12,16 @@ import torch
 from braindecode.augmentation import Transform
 from torch import Tensor
 
+from braindecode_pars._parameters import check_parameters, number
+
 __all__ = ["ChannelNoise"]
+
+_PROBABILITY = number("in [0, 1]", lambda value: 0 <= value <= 1)
+_RULES = dict(
+    probability=_PROBABILITY,
+    channel_probability=_PROBABILITY,
+    std=number("of 0 or more", lambda value: value >= 0),
+)
 
 
 def add_channel_noise(
@@ -47,6 +56,8 @@ class ChannelNoise(Transform):
 
     Raises
     ------
+    TypeError
+        When a probability or ``std`` is not a number.
     ValueError
         When a probability is not in [0, 1], or ``std`` is negative.
 
@@ -69,11 +80,9 @@ class ChannelNoise(Transform):
         std: float = 1.0,
         random_state: Any = None,
     ):
+        given = dict(probability=probability, channel_probability=channel_probability, std=std)
+        check_parameters(given, _RULES, type(self).__name__)
         super().__init__(probability=probability, random_state=random_state)
-        if not 0 <= channel_probability <= 1:
-            raise ValueError(f"channel_probability must be in [0, 1], got {channel_probability}.")
-        if not std >= 0:
-            raise ValueError(f"std must not be negative, got {std}.")
         self.channel_probability = channel_probability
         self.std = std
 

@@ -8,6 +8,7 @@ from skorch import NeuralNet
 from skorch.callbacks import Callback
 from torch.utils.data import Dataset
 
+from braindecode_pars._parameters import integer
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretraining import (
@@ -72,8 +73,9 @@ class Pretraining(Callback):
     TypeError
         From ``fit`` of the net, when its module has no PatchEncoder as ``encoder``.
     ValueError, TypeError
-        From ``fit`` of the net, when the task does not fit the windows, as in
-        :func:`~braindecode_pars.pretext.make_task`.
+        From ``fit`` of the net, when an argument has the wrong type or is out of range, or the
+        task does not fit the windows, as in
+        :func:`~braindecode_pars.pretraining.pretrain_encoder`.
     KeyboardInterrupt
         From ``fit`` of the net, after Ctrl-C. The encoder keeps the weights trained so far.
 
@@ -144,6 +146,7 @@ class Pretraining(Callback):
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
         # skorch passes the training part of the split here, but not to on_train_begin.
+        integer(0).check("epochs", self.epochs, type(self).__name__)
         if self.net_ is not None or self.epochs == 0:
             return
         encoder = getattr(net.module_, "encoder", None)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from braindecode_pars._parameters import check_parameters, instance, integer, share
 from braindecode_pars.tokens import PatchEmbedding
 
 __all__ = ["MultiHeadAttention", "PatchEncoder", "TransformerBlock"]
+
+#: Argument of the encoder or of its layers -> rule.
+_RULES = dict(
+    **dict.fromkeys(("patch_size", "embed_dim", "num_layers", "num_heads", "mlp_dim"), integer(1)),
+    drop_prob=share(),
+    activation=instance("a class such as torch.nn.GELU, not an instance or a name", type),
+)
 
 
 class MultiHeadAttention(nn.Module):
@@ -25,8 +33,8 @@ class MultiHeadAttention(nn.Module):
 
     Raises
     ------
-    ValueError
-        When ``num_heads`` does not divide ``embed_dim``.
+    TypeError, ValueError
+        When an argument is not a positive integer, or ``num_heads`` does not divide ``embed_dim``.
 
     Examples
     --------
@@ -42,7 +50,9 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, embed_dim: int, num_heads: int):
         super().__init__()
-        if num_heads < 1 or embed_dim % num_heads:
+        sizes = dict(embed_dim=embed_dim, num_heads=num_heads)
+        check_parameters(sizes, _RULES, type(self).__name__)
+        if embed_dim % num_heads:
             raise ValueError(
                 f"embed_dim ({embed_dim}) must be a multiple of num_heads ({num_heads})."
             )
@@ -121,8 +131,9 @@ class TransformerBlock(nn.Module):
 
     Raises
     ------
-    ValueError
-        When ``num_heads`` does not divide ``embed_dim``.
+    TypeError, ValueError
+        When an argument has the wrong type or is out of range, or ``num_heads`` does not divide
+        ``embed_dim``.
 
     Examples
     --------
@@ -142,6 +153,14 @@ class TransformerBlock(nn.Module):
         activation: type[nn.Module] = nn.GELU,
     ):
         super().__init__()
+        _check_arguments(
+            self,
+            embed_dim=embed_dim,
+            num_heads=num_heads,
+            mlp_dim=mlp_dim,
+            drop_prob=drop_prob,
+            activation=activation,
+        )
         self.attention_norm = nn.LayerNorm(embed_dim)
         self.attention = MultiHeadAttention(embed_dim, num_heads)
         self.feed_forward_norm = nn.LayerNorm(embed_dim)
@@ -168,6 +187,16 @@ class TransformerBlock(nn.Module):
         normed = self.attention_norm(x)
         x = x + self.dropout(self.attention(normed, normed, key_mask))
         return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
+
+
+def _check_arguments(module: nn.Module, **arguments: Any) -> None:
+    """Check the arguments of a module before it builds layers from them."""
+    check_parameters(arguments, _RULES, type(module).__name__)
+    if not issubclass(arguments["activation"], nn.Module):
+        raise TypeError(
+            f"{type(module).__name__}: activation must be a class of modules such as "
+            f"torch.nn.GELU, got {arguments['activation']!r}."
+        )
 
 
 def check_activation(activation: type[nn.Module]) -> None:
@@ -202,7 +231,7 @@ class PatchEncoder(nn.Module):
         Number of transformer blocks, number of attention heads in each block, and hidden size of
         the feed-forward parts.
     drop_prob : float
-        Dropout probability on the residual branches.
+        Dropout probability on the residual branches, in [0, 1).
     activation : type[nn.Module]
         Activation of the feed-forward parts. To save the encoder, it must be a class of
         ``torch.nn``.
@@ -215,10 +244,10 @@ class PatchEncoder(nn.Module):
     Raises
     ------
     ValueError
-        When a size is not a positive integer, ``embed_dim`` is odd, or ``num_heads`` does not
-        divide ``embed_dim``.
+        When an argument is out of range, ``embed_dim`` is odd, or ``num_heads`` does not divide
+        ``embed_dim``.
     TypeError
-        When ``activation`` is not a class of modules.
+        When a size is not an integer, or ``activation`` is not a class of modules.
 
     Notes
     -----
@@ -250,25 +279,7 @@ class PatchEncoder(nn.Module):
         activation: type[nn.Module] = nn.GELU,
     ):
         super().__init__()
-        # Check the arguments.
-        for name, value in dict(
-            patch_size=patch_size, embed_dim=embed_dim, num_layers=num_layers, mlp_dim=mlp_dim
-        ).items():
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
-        if not (isinstance(activation, type) and issubclass(activation, nn.Module)):
-            raise TypeError(
-                "activation must be a class such as torch.nn.GELU, not an instance or a name; got "
-                f"{activation!r}."
-            )
-        if embed_dim % 2:
-            raise ValueError(
-                "embed_dim must be even, because positions are coded by pairs of a sine and a "
-                f"cosine; got {embed_dim}."
-            )
-
-        # Saved with the weights, to build the same encoder again.
-        self.config = dict(
+        given = dict(
             patch_size=patch_size,
             embed_dim=embed_dim,
             num_layers=num_layers,
@@ -277,6 +288,17 @@ class PatchEncoder(nn.Module):
             drop_prob=drop_prob,
             activation=activation,
         )
+        _check_arguments(self, **given)
+        if embed_dim % 2:
+            raise ValueError(
+                "embed_dim must be even, because positions are coded by pairs of a sine and a "
+                f"cosine; got {embed_dim}."
+            )
+
+        # Saved with the weights, to build the same encoder again; with Python's own numbers.
+        self.config = {
+            name: value.item() if hasattr(value, "item") else value for name, value in given.items()
+        }
 
         # Layers
         self.tokenizer = PatchEmbedding(patch_size, embed_dim)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import nullcontext
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -15,6 +16,16 @@ from skorch.utils import noop
 from torch import Tensor
 
 from braindecode_pars._columns import RELATIVE
+from braindecode_pars._parameters import (
+    boolean,
+    check_parameters,
+    instance,
+    integer,
+    number,
+    optional,
+    positive,
+    share,
+)
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask, make_task
 from braindecode_pars.training._device import find_device
@@ -22,7 +33,7 @@ from braindecode_pars.training._failures import NoSilentFailure
 from braindecode_pars.training._precision import Precision
 from braindecode_pars.training._progress import ProgressLine
 from braindecode_pars.training._schedule import WarmupCosine
-from braindecode_pars.training._seeding import seeded
+from braindecode_pars.training._seeding import OwnDraws, drawing, random_stream
 from braindecode_pars.training._weight_decay import NO_DECAY
 from braindecode_pars.windows import SingleChannelWindows
 
@@ -44,6 +55,23 @@ EPOCHS = 50
 LEARNING_RATE = 4e-3
 BATCH_SIZE = 64
 WEIGHT_DECAY = 1e-4
+
+#: Argument of :func:`pretrain_encoder` -> rule. The task and the net check the others.
+_RULES = dict(
+    encoder=instance("a PatchEncoder", PatchEncoder),
+    n_times=optional(integer(1)),
+    balance=boolean(),
+    epochs=integer(0),
+    lr=positive(),
+    batch_size=integer(1),
+    weight_decay=number("of 0 or more", lambda value: value >= 0),
+    warmup=share(),
+    callbacks=optional(instance("a list of skorch callbacks", list, tuple)),
+    device=optional(instance("the name of a device or a torch.device", str, torch.device)),
+    seed=optional(integer(0)),
+    first_epoch=integer(0),
+    verbose=instance("an integer", Integral, bool),
+)
 
 #: History column -> name in the progress bar. Columns that the history lacks are not shown.
 _SHOWN = {RELATIVE: "loss/chance", "windows_per_second": "windows/s"}
@@ -110,8 +138,9 @@ def pretrain_encoder(
     precision, compile
         As in :class:`~braindecode_pars.training.Precision`.
     seed : int | None
-        Seed of all random draws. It leaves the random state of the caller unchanged. With None,
-        the draws come from the global generator of torch.
+        Seed of all random draws. It leaves the random state of the caller unchanged, and fits in
+        several threads do not change each other's draws. With None, the draws come from the global
+        generator of torch.
     first_epoch : int
         Number of epochs that are already trained, when a run resumes. The schedule and the
         progress bar continue from this epoch.
@@ -129,9 +158,9 @@ def pretrain_encoder(
     Raises
     ------
     TypeError, ValueError
-        When the task does not fit the windows or the encoder, as in
-        :func:`~braindecode_pars.pretext.make_task`; when a window contains NaN, or the loss
-        becomes NaN.
+        When an argument has the wrong type or is out of range; when the task does not fit the
+        windows or the encoder, as in :func:`~braindecode_pars.pretext.make_task`; when a window
+        contains NaN, or the loss becomes NaN.
     KeyboardInterrupt
         After Ctrl-C. ``encoder`` keeps the weights trained so far.
 
@@ -145,13 +174,16 @@ def pretrain_encoder(
     >>> net.task_.encoder is encoder, len(net.history)
     (True, 2)
     """
+    check_parameters(locals(), _RULES, "pretrain_encoder")
     is_ready = getattr(windows, "is_single_channel", False)
     if n_times is None:
         n_times = (windows if is_ready else SingleChannelWindows(windows)).n_times
     device = None if device is None else find_device(device)
-    with nullcontext() if seed is None else seeded(seed, device or "cpu"):
+    draw_device = device or next(encoder.parameters()).device
+    with nullcontext() if seed is None else random_stream(seed, draw_device):
         # Build the task and the examples. The task may use shorter crops than ``n_times``.
-        task = make_task(task, n_times=n_times, encoder=encoder, task_params=task_params)
+        with drawing():
+            task = make_task(task, n_times=n_times, encoder=encoder, task_params=task_params)
         examples = windows
         if not is_ready:
             examples = SingleChannelWindows(windows, task.n_times, balance=balance)
@@ -256,7 +288,7 @@ class RelativeLoss(Callback):
                 net.history.record(f"{name}_relative", net.history[-1, name] / self.chance_)
 
 
-class PretrainingNet(NoSilentFailure, Precision, NeuralNet):
+class PretrainingNet(NoSilentFailure, OwnDraws, Precision, NeuralNet):
     """A skorch net for pretext tasks.
 
     ``forward(x)`` of the module returns ``(prediction, target)``, the two arguments of the
@@ -363,5 +395,5 @@ class PretrainingNet(NoSilentFailure, Precision, NeuralNet):
         if training:
             return super().run_single_epoch(iterator, training, *args, **kwargs)
         # Validation: the same random draws in every epoch.
-        with seeded(self.validation_seed, self.compute_device):
+        with random_stream(self.validation_seed, self.compute_device):
             return super().run_single_epoch(iterator, training, *args, **kwargs)

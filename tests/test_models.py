@@ -209,7 +209,7 @@ def test_patch_size_errors(arguments, message):
 
 def test_mistakes_are_explained():
     x = torch.randn(2, 5, 600)
-    with pytest.raises(ValueError, match=r"channel_drop_prob must be in \[0, 1\), got 1"):
+    with pytest.raises(ValueError, match=r"channel_drop_prob must be a number in \[0, 1\), got 1"):
         make(channel_drop_prob=1.0)
     with pytest.raises(ValueError, match=r"ch_mask has shape \(2, 4\)"):
         make()(x, ch_mask=torch.ones(2, 4))

@@ -5,40 +5,15 @@ Each command imports torch and other slow packages only when it runs, so that ``
 
 from __future__ import annotations
 
-import logging
+import signal
+import sys
+from types import FrameType
 
-import typer
+import lazy_loader
 
-from braindecode_pars.cli._benchmark import benchmark
-from braindecode_pars.cli._demo import demo
-from braindecode_pars.cli._evaluate import evaluate
-from braindecode_pars.cli._pretrain import pretrain
-from braindecode_pars.cli._store import store
-
+# ``app`` is imported when it is used, so that ``main`` handles Ctrl-C from the first moment.
+__getattr__, __dir__, _ = lazy_loader.attach(__name__, submod_attrs={"_app": ["app"]})
 __all__ = ["main"]
-
-app = typer.Typer(no_args_is_help=True, add_completion=False)
-app.command()(demo)
-app.command()(store)
-app.command()(pretrain)
-app.add_typer(evaluate, name="evaluate")
-app.command()(benchmark)
-
-
-class _Echo(logging.Handler):
-    """Print the package's log: information on the standard output, warnings on standard error."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        typer.echo(self.format(record), err=record.levelno >= logging.WARNING)
-
-
-@app.callback()
-def show_log() -> None:
-    """Self-supervised pretraining for EEG."""
-    log = logging.getLogger("braindecode_pars")
-    log.setLevel(logging.INFO)
-    if not any(isinstance(handler, _Echo) for handler in log.handlers):
-        log.addHandler(_Echo())
 
 
 def main() -> None:
@@ -49,4 +24,18 @@ def main() -> None:
     >>> from braindecode_pars.cli import main
     >>> main()  # doctest: +SKIP
     """
+    # A name that the terminal cannot show must not end a command that has computed for hours.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    # Until a command begins, there is nothing to keep. A shell may have told us to ignore Ctrl-C.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+    from braindecode_pars.cli._app import app
+
     app(prog_name="braindecode-pars")
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    sys.stderr.write("Interrupted.\n")
+    sys.exit(130)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,22 @@ from torch import Tensor
 
 from braindecode_pars import plotting
 from braindecode_pars._columns import RELATIVE, part_of
+from braindecode_pars.cli._console import make_console
 from braindecode_pars.cli._scores import save_figure, show_scores
 from braindecode_pars.datasets import physionet_mi, simulated
 from braindecode_pars.estimators import PARSClassifier, PARSEmbedder
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretext.pars import relative_shifts
+from braindecode_pars.storage._atomic import replace_file
+from braindecode_pars.storage._folder import check_may_write
+from braindecode_pars.storage._json import read_json, to_json
 from braindecode_pars.training._seeding import seeded
 from braindecode_pars.windows import SingleChannelWindows
 
 __all__ = ["run_demo"]
+
+COMMAND = "braindecode-pars demo"
 
 #: Channels over the motor cortex, for motor imagery.
 MOTOR_CHANNELS = [
@@ -127,16 +134,16 @@ def run_demo(
     pandas.DataFrame
         Tidy scores, also written to ``scores.csv``.
     """
-    console = Console()
-    out.mkdir(parents=True, exist_ok=True)
+    console = make_console()
+    _begin(out, data, pretext, seed)
 
     # The headings below are the comments of the stages.
-    console.rule("[bold]1  data")
+    console.rule("1  data")
     scenario = simulated_nights(seed) if data is None else motor_imagery(data)
     console.print(scenario.name)
     _describe(console, scenario)
 
-    console.rule("[bold]2  pretraining without labels")
+    console.rule("2  pretraining without labels")
     names = [pretext] if isinstance(pretext, str) else list(pretext)
     folders = {
         PRETEXT_TASKS[name].__name__: out / ("encoder" if len(names) == 1 else f"encoder-{name}")
@@ -153,7 +160,7 @@ def run_demo(
             _draw_shifts(console, embedder.task_, scenario.held_out, out / "shifts.png", seed)
             written.append("shifts.png")
 
-    console.rule("[bold]3  fine-tuning, one subject held out at a time")
+    console.rule("3  fine-tuning, one subject held out at a time")
     training = dict(verbose=0, **scenario.finetune)
     estimators = {
         **{
@@ -169,14 +176,41 @@ def run_demo(
     )
     scores.to_csv(out / "scores.csv", index=False)
 
-    console.rule("[bold]4  scores on held-out subjects")
+    console.rule("4  scores on held-out subjects")
     show_scores(console, scores, over="subjects")
     save_figure(scores, out, plotting.paired_bars)
     console.print(
-        f"Written to [bold]{out}[/]: {', '.join(written)}.\n"
+        f"Written to {out}: {', '.join(written)}.\n"
         f'Fine-tune an encoder with PARSClassifier(encoder="{next(iter(folders.values()))}").'
     )
     return scores
+
+
+def _begin(out: Path, data: Path | None, pretext: str | Sequence[str], seed: int) -> None:
+    """Write the settings of the demo, in a new folder or in that of an earlier demo.
+
+    Raises
+    ------
+    ValueError
+        When the folder contains other files.
+    """
+    settings = out / "demo.json"
+    check_may_write(out, "a demo", is_ours=settings.is_file() and _is_demo(settings))
+    described = {
+        "command": COMMAND,
+        "version": version("braindecode_pars"),
+        "data": "simulated sleep" if data is None else str(data),
+        "pretext": pretext,
+        "seed": seed,
+    }
+    replace_file(settings, to_json(described))
+
+
+def _is_demo(file: Path) -> bool:
+    try:
+        return read_json(file).get("command") == COMMAND
+    except ValueError:
+        return False
 
 
 def _report_losses(console: Console, embedder: PARSEmbedder) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset
 from matplotlib.axes import Axes
-from rich.console import Console
 from sklearn.base import BaseEstimator
 
 from braindecode_pars import evaluation, plotting
 from braindecode_pars.baselines import make_methods
+from braindecode_pars.cli._console import make_console
 from braindecode_pars.cli._scores import save_figure, show_differences, show_scores
 from braindecode_pars.datasets import RECIPES, simulated
 
@@ -170,9 +170,9 @@ def ablation(
 
 
 def _report(scores: pd.DataFrame, out: Path, over: str, draw: Draw, *, tests: bool = False) -> None:
-    console = Console()
+    console = make_console()
     show_scores(console, scores, over)
     if tests:
         show_differences(console, scores)
     figure = save_figure(scores, out, draw)
-    console.print(f"Written to [bold]{out}[/]: scores.csv, {figure.name}, folds/.")
+    console.print(f"Written to {out}: scores.csv, {figure.name}, folds/.")

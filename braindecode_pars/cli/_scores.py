@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from rich.console import Console
 from rich.table import Table
 
+from braindecode_pars.cli._console import print_table
 from braindecode_pars.evaluation import describe_differences, paired_tests, score_table
 
 __all__ = ["save_figure", "show_differences", "show_scores"]
@@ -49,7 +50,7 @@ def show_scores(console: Console, scores: pd.DataFrame, over: str) -> None:
     # Rows.
     for (_, row), (_, cells) in zip(rows.iterrows(), wide.iterrows(), strict=True):
         table.add_row(*(str(row[key]) for key in keys), *cells.fillna("").tolist())
-    console.print(table)
+    print_table(console, table)
 
 
 def show_differences(console: Console, scores: pd.DataFrame) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
+from braindecode_pars.cli._console import make_console
 from braindecode_pars.signal_store import SignalStore
 
 __all__ = ["make_store"]
@@ -47,7 +48,7 @@ def make_store(
             finished = SignalStore.open(path).append(source, subject=find_subject, **reading)
         else:
             finished = SignalStore.create(path, source, subject=find_subject, **reading, **settings)
-    _show(Console(), finished)
+    _show(make_console(), finished)
 
 
 def _subject_finder(pattern: str) -> Callable[[Path], str]:
@@ -81,18 +82,16 @@ def _show(console: Console, finished: SignalStore) -> None:
         f"{finished.path}: {len(table)} recordings of {len(finished.subjects)} subjects, "
         f"{hours:.1f} hours, {'-'.join(map(str, dict.fromkeys((channels[0], channels[-1]))))} "
         f"channels at {finished.sfreq:g} Hz as {finished.dtype}, "
-        f"{finished.n_bytes / 1e9:.2f} GB.",
-        soft_wrap=True,
-        highlight=False,
+        f"{finished.n_bytes / 1e9:.2f} GB."
     )
 
     # Subjects, so that the user can see whether they were recognised.
     subjects = list(map(str, finished.subjects))
     more = f" and {len(subjects) - 12} more" if len(subjects) > 12 else ""
-    console.print(f"Subjects: {', '.join(subjects[:12])}{more}.", soft_wrap=True, highlight=False)
+    console.print(f"Subjects: {', '.join(subjects[:12])}{more}.")
 
     # Skipped recordings, with the reason.
     if finished.skipped:
         console.print(f"{len(finished.skipped)} recordings were skipped:")
     for name, reason in finished.skipped.items():
-        console.print(f"  {name}: {reason}", soft_wrap=True, highlight=False, markup=False)
+        console.print(f"  {name}: {reason}")

@@ -40,7 +40,6 @@ from braindecode_pars.estimators._saved import (
     labels_to_json,
     parameters_from_json,
     parameters_to_json,
-    read_description,
     rows_from_json,
 )
 from braindecode_pars.estimators._windows_estimator import (
@@ -49,18 +48,17 @@ from braindecode_pars.estimators._windows_estimator import (
     fresh_fit,
     seeded_fit,
 )
-from braindecode_pars.models import PARSNet
+from braindecode_pars.models import PARSNet, network_from_file
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretrained import (
-    CLASSIFIER,
-    EncoderCard,
-    Pretrained,
-    read_card,
-    unique_subjects,
-)
+from braindecode_pars.pretrained import EncoderCard, Pretrained, read_card, unique_subjects
 from braindecode_pars.pretraining import BATCH_SIZE, EPOCHS, LEARNING_RATE, WEIGHT_DECAY
 from braindecode_pars.storage._hub import model_folder
-from braindecode_pars.storage._tensors import write_folder
+from braindecode_pars.storage._model_folder import (
+    CLASSIFIER,
+    check_may_save,
+    read_model,
+    write_model,
+)
 from braindecode_pars.training._device import find_device
 from braindecode_pars.training._history import history_frame, history_row
 from braindecode_pars.windows._held_out import drop_held_out, hold_out
@@ -434,16 +432,16 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
     def save(self, folder: str | Path) -> Path:
         """Write the fitted model into a folder, without pickle.
 
-        The folder contains three files. ``config.json`` and ``model.safetensors`` are the files of
-        :meth:`PARSNet.save_pretrained <braindecode_pars.PARSNet.save_pretrained>`.
-        ``classifier.json`` contains labels, parameters, history and the card of the encoder.
-        :meth:`load` and ``PARSNet.from_pretrained`` read the folder.
+        ``model.safetensors`` contains everything that :meth:`load` reads: weights, labels,
+        parameters, history, the card of the encoder and a checksum. ``config.json`` is a copy of
+        the arguments of the network. ``PARSNet.from_pretrained`` reads the folder too, and
         ``PARSClassifier(encoder=folder)`` uses its fine-tuned encoder.
 
         Parameters
         ----------
         folder : path
-            Folder of the model. It is created if it does not exist.
+            Folder of the model. It is created if it does not exist. A classifier in it is
+            replaced.
 
         Returns
         -------
@@ -457,16 +455,19 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         OSError
             When the folder cannot be written. Its previous content is then unchanged.
         ValueError
-            When labels are neither strings nor numbers.
+            When labels are neither strings nor numbers. Also when the folder contains another
+            model, or other files.
         """
         check_is_fitted(self)
+        folder = Path(folder)
+        check_may_save(folder, CLASSIFIER)
         weights = self.net_.criterion_.weight
         # None: unknown channels; an empty list: recordings with different channels.
         montage = "one" if self.chs_info_ else "several"
-        # The files of the PARSNet, and a description of everything else.
-        files = self.net_.module_.files()
-        files["described"][CLASSIFIER] = {
-            "estimator": "PARSClassifier",
+        module = self.net_.module_
+        # The description of the PARSNet, and of everything else.
+        description = module.description()
+        description["classifier"] = {
             "parameters": parameters_to_json(self),
             "classes": labels_to_json(self.classes_),
             "class_weights": None if weights is None else weights.tolist(),
@@ -480,7 +481,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
                 "fine-tuning": list(map(history_row, self.net_.history)),
             },
         }
-        return write_folder(folder, **files)
+        return write_model(folder, CLASSIFIER, description, module.state_dict())
 
     @classmethod
     def load(
@@ -509,15 +510,23 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         Raises
         ------
         FileNotFoundError
-            When the folder or one of its three files does not exist.
+            When the folder or its model file does not exist.
         ValueError
-            When a file is damaged, or when its tensors do not match the model it describes.
+            When a file is damaged or was edited, or when its tensors do not match the model it
+            describes.
+
+        Warns
+        -----
+        UserWarning
+            When parameters were not saved. ``encoder`` and ``checkpoint_dir`` never are: a file
+            must not decide where a refit reads, downloads or writes.
         """
         folder = model_folder(folder)
-        described = read_description(folder, CLASSIFIER, "PARSClassifier")
-        module = PARSNet.from_pretrained(folder, strict=strict)
-        # Any wrong entry in the JSON file ends in one error that names the file.
+        model = read_model(folder, CLASSIFIER)
+        module = network_from_file(model, folder, strict=strict)
+        # Any wrong entry ends in one error that names the folder.
         try:
+            described = model.description["classifier"]
             loaded = parameters_from_json(cls, described["parameters"])
             loaded.device = device
             loaded.classes_ = labels_from_json(described["classes"])
@@ -537,9 +546,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
                     f"{module.n_outputs} outputs"
                 )
         except MALFORMED as error:
-            raise ValueError(
-                f"{folder / CLASSIFIER} does not describe a PARSClassifier: {error}."
-            ) from error
+            raise ValueError(f"{folder} does not describe a PARSClassifier: {error}.") from error
         # Restore the net around the loaded module. It is not trained again.
         loaded.n_chans_, loaded.n_times_ = module.n_chans, module.n_times
         loaded.load_report_ = module.load_report

@@ -35,7 +35,6 @@ from braindecode_pars.estimators._saved import (
     MALFORMED,
     parameters_from_json,
     parameters_to_json,
-    read_description,
     rows_from_json,
 )
 from braindecode_pars.estimators._windows_estimator import WindowsEstimator, fresh_fit, seeded_fit
@@ -44,19 +43,22 @@ from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretrained import (
     EncoderCard,
     Pretrained,
-    check_no_classifier,
-    encoder_files,
-    load_encoder,
+    describe_encoder,
+    encoder_from_file,
 )
 from braindecode_pars.pretraining import BATCH_SIZE, EPOCHS, LEARNING_RATE, WEIGHT_DECAY
 from braindecode_pars.storage._hub import model_folder
-from braindecode_pars.storage._tensors import write_folder
+from braindecode_pars.storage._model_folder import (
+    EMBEDDER,
+    check_may_save,
+    read_model,
+    write_model,
+)
 from braindecode_pars.training._device import find_device
 from braindecode_pars.training._history import history_frame, history_row
+from braindecode_pars.training._seeding import drawing
 
 __all__ = ["PARSEmbedder"]
-
-EMBEDDER = "embedder.json"
 
 
 class PARSEmbedder(TransformerMixin, WindowsEstimator):
@@ -198,7 +200,8 @@ device, random_state, verbose, checkpoint_dir
 
             # Build the encoder, then pretrain it.
             with seeded_fit(self.random_state, device) as seeds:
-                self.encoder_ = self._build_encoder(pretrained, patch_size)
+                with drawing():
+                    self.encoder_ = self._build_encoder(pretrained, patch_size)
                 self.pretraining_history_ = []
                 self.encoder_card_ = EncoderCard(sfreq=self.sfreq_)
                 if pretrained is not None:
@@ -318,18 +321,18 @@ device, random_state, verbose, checkpoint_dir
         OSError
             When the folder cannot be written. Its previous content is then unchanged.
         ValueError
-            When the folder contains a saved PARSClassifier.
+            When the folder contains another model, or other files.
         """
         check_is_fitted(self)
-        check_no_classifier(Path(folder))
-        files = encoder_files(self.encoder_, self.encoder_card_)
-        files["described"][EMBEDDER] = {
-            "estimator": "PARSEmbedder",
+        folder = Path(folder)
+        check_may_save(folder, EMBEDDER)
+        description = describe_encoder(self.encoder_, self.encoder_card_)
+        description["embedder"] = {
             "parameters": parameters_to_json(self),
             "windows": {"n_chans": self.n_chans_, "n_times": self.n_times_, "sfreq": self.sfreq_},
             "history": list(map(history_row, self.pretraining_history_)),
         }
-        return write_folder(folder, **files)
+        return write_model(folder, EMBEDDER, description, self.encoder_.state_dict())
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto", strict: bool = True) -> PARSEmbedder:
@@ -351,20 +354,18 @@ device, random_state, verbose, checkpoint_dir
             As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
         """
         folder = model_folder(folder)
-        described = read_description(folder, EMBEDDER, "PARSEmbedder")
-        # Any wrong entry in the JSON file ends in one error that names the file.
+        model = read_model(folder, EMBEDDER)
+        # Any wrong entry ends in one error that names the folder.
         try:
+            described = model.description["embedder"]
             loaded = parameters_from_json(cls, described["parameters"])
             windows = described["windows"]
             loaded.n_chans_, loaded.n_times_ = windows["n_chans"], windows["n_times"]
             loaded.sfreq_, loaded.chs_info_ = windows["sfreq"], None
             loaded.pretraining_history_ = rows_from_json(described["history"])
         except MALFORMED as error:
-            raise ValueError(
-                f"{folder / EMBEDDER} does not describe a PARSEmbedder: {error}."
-            ) from error
+            raise ValueError(f"{folder} does not describe a PARSEmbedder: {error}.") from error
         loaded.device = device
-        loaded.encoder_, loaded.encoder_card_, loaded.load_report_ = load_encoder(
-            folder, strict=strict
-        )
+        pretrained = encoder_from_file(model, folder, strict=strict)
+        loaded.encoder_, loaded.encoder_card_, loaded.load_report_ = pretrained
         return loaded

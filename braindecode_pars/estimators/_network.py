@@ -21,7 +21,7 @@ from braindecode_pars.estimators._windows_estimator import WindowsEstimator, fre
 from braindecode_pars.pretraining import WEIGHT_DECAY
 from braindecode_pars.training._device import find_device
 from braindecode_pars.training._history import history_frame
-from braindecode_pars.training._seeding import seeded
+from braindecode_pars.training._seeding import drawing, seeded
 from braindecode_pars.windows._held_out import hold_out
 from braindecode_pars.windows._labels import cross_entropy_weights
 from braindecode_pars.windows._window_set import WindowSet
@@ -138,9 +138,12 @@ verbose
             train, valid = hold_out(windows.labeled, self.validation, seeds.split)
 
             # Train the network. Its scale comes from training windows only.
+            scale = root_mean_square(train)
+            with drawing():
+                module = self._build(model_class, scale)
             self.net_ = fine_tuning_net(
                 self,
-                self._build(model_class, root_mean_square(train)),
+                module,
                 class_weights=cross_entropy_weights(train.y, self.classes_, self.class_weight),
                 restore_best=valid is not None,
                 augmentation_seed=seeds.augmentation,

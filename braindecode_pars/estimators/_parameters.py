@@ -21,12 +21,12 @@ from braindecode_pars._parameters import (
     number,
     optional,
     positive,
+    share,
 )
 from braindecode_pars.pretext.base import PretextTask
 
 __all__ = ["check_parameters"]
 
-_SHARE = number("in [0, 1)", lambda value: 0 <= value < 1)
 _FOLDER = instance("a path, or None", str, os.PathLike, NoneType)
 
 #: Parameter name -> rule. Parameters without a rule are checked where they are used.
@@ -48,7 +48,7 @@ RULES = dict(
     num_layers=integer(1),
     num_heads=integer(1),
     mlp_dim=integer(1),
-    channel_drop_prob=_SHARE,
+    channel_drop_prob=share(),
     electrode_position=boolean(),
     pretrain_epochs=integer(0),
     pretrain_batch_size=integer(1),
@@ -65,7 +65,7 @@ RULES = dict(
         (str, dict, NoneType),
         lambda value: not isinstance(value, str) or value == "balanced",
     ),
-    validation=_SHARE,
+    validation=share(),
     callbacks=instance("a list of skorch callbacks, or None", list, NoneType),
     pooling=choice("mean_std", "mean"),
     precision=choice("float32", "bfloat16"),

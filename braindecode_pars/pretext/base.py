@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import NoneType
 from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
+from braindecode_pars._parameters import check_parameters, instance, integer, optional
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.tokens import instance_norm
 
@@ -16,6 +18,12 @@ __all__ = ["PRETEXT_TASKS", "PretextTask", "make_task", "register"]
 
 #: The registered pretext tasks by short name.
 PRETEXT_TASKS: dict[str, type[PretextTask]] = {}
+
+_RULES = dict(
+    n_times=integer(1),
+    patch_size=integer(1),
+    encoder=optional(instance("a PatchEncoder", PatchEncoder)),
+)
 
 
 def register(name: str) -> Callable[[type[PretextTask]], type[PretextTask]]:
@@ -79,7 +87,8 @@ class PretextTask(nn.Module):
     ValueError
         When the signal is shorter than a patch, or ``encoder`` has another patch size.
     TypeError
-        When an encoder is given together with arguments to build one.
+        When an argument has the wrong type, or an encoder is given together with arguments to
+        build one.
 
     Examples
     --------
@@ -133,6 +142,8 @@ class PretextTask(nn.Module):
         **encoder_arguments: Any,
     ):
         super().__init__()
+        given = dict(n_times=n_times, patch_size=patch_size, encoder=encoder)
+        check_parameters(given, _RULES, type(self).__name__)
         if n_times < patch_size:
             raise ValueError(
                 f"A window of {n_times} samples is shorter than one patch of {patch_size} "
@@ -152,8 +163,9 @@ class PretextTask(nn.Module):
                 f"The encoder was built for patches of {encoder.patch_size} samples, but the task "
                 f"uses patches of {patch_size}."
             )
-        self.n_times = n_times
-        self.patch_size = patch_size
+        # Python's own integers, for code that writes them to JSON.
+        self.n_times = int(n_times)
+        self.patch_size = int(patch_size)
         self.encoder = encoder
 
     def normalized(self, x: Tensor) -> Tensor:
@@ -281,6 +293,8 @@ def make_task(
     >>> task.name, task.n_masked, task.encoder is encoder
     ('mae', 21, True)
     """
+    kind = instance("a dict of arguments, or None", Mapping, NoneType)
+    kind.check("task_params", task_params)
     task_params = dict(task_params or {})
 
     # A name or a class: build the task.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from braindecode_pars._parameters import number
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.tokens import grid_patches, shuffled, sinusoidal_positions
@@ -40,15 +40,16 @@ def number_of(
 
     Raises
     ------
+    TypeError
+        When the ratio is not a number.
     ValueError
         When the ratio or the number is out of range; the message gives the accepted range.
     """
-    if not isinstance(ratio, Real) or not 0 <= ratio <= 1:
-        raise ValueError(f"{name} must be in [0, 1], got {ratio!r}.")
-    number = round(ratio * total)
-    if least <= number <= most:
-        return number
-    problem = f"{name}={ratio:g} of {total} {of} {does} {number}"
+    number("in [0, 1]", lambda value: 0 <= value <= 1).check(name, ratio)
+    count = round(float(ratio) * total)
+    if least <= count <= most:
+        return count
+    problem = f"{name}={ratio:g} of {total} {of} {does} {count}"
     if least > most:
         raise ValueError(f"{problem}; use longer windows or shorter patches.")
     raise ValueError(

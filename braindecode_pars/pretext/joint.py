@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from numbers import Real
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from braindecode_pars._parameters import instance, number, optional
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PRETEXT_TASKS, PretextTask, make_task, register
 
 __all__ = ["Joint", "WeightedSum"]
+
+_WEIGHT = number("of 0 or more", lambda value: value >= 0)
 
 
 class WeightedSum(nn.Module):
@@ -100,7 +102,8 @@ class Joint(PretextTask):
         When a task is unknown, a weight is negative, no weight is above 0, or ``task_params``
         names a task that is not in ``tasks``. A task itself may also raise it.
     TypeError
-        When ``tasks`` is not a dict. A task itself may also raise it.
+        When ``tasks`` or ``task_params`` is not a dict, or a weight is not a number. A task itself
+        may also raise it.
 
     Examples
     --------
@@ -127,6 +130,9 @@ class Joint(PretextTask):
         # Check the arguments.
         tasks = {"pars": 1.0, "mae": 1.0} if tasks is None else tasks
         weights = _positive_weights(tasks)
+        optional(instance("a dict of task names and arguments", Mapping)).check(
+            "task_params", task_params, type(self).__name__
+        )
         task_params = dict(task_params or {})
         for name, params in task_params.items():
             if name not in tasks:
@@ -224,8 +230,7 @@ def _positive_weights(tasks: Mapping[str, float]) -> dict[str, float]:
         if name not in PRETEXT_TASKS or name == "joint":
             known = ", ".join(repr(n) for n in sorted(PRETEXT_TASKS) if n != "joint")
             raise ValueError(f"Unknown pretext task {name!r} in Joint; known are {known}.")
-        if not isinstance(weight, Real) or not 0 <= weight < float("inf"):
-            raise ValueError(f"The weight of {name!r} must be 0 or more, got {weight!r}.")
+        _WEIGHT.check(f"The weight of {name!r}", weight)
     if not any(tasks.values()):
         raise ValueError(
             "Joint needs a task with a weight above 0; got "

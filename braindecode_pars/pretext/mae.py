@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from braindecode_pars._parameters import choice
 from braindecode_pars.encoder import PatchEncoder, TransformerBlock
 from braindecode_pars.pretext.base import register
 from braindecode_pars.pretext.grid import GridTask, number_of, take
@@ -77,8 +78,7 @@ class MAE(GridTask):
         **encoder_arguments: Any,
     ):
         super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
-        if loss_on not in ("all", "masked"):
-            raise ValueError(f"loss_on must be 'all' or 'masked', got {loss_on!r}.")
+        choice("all", "masked").check("loss_on", loss_on, type(self).__name__)
         self.n_masked = number_of(
             mask_ratio,
             self.n_patches,

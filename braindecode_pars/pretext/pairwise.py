@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from braindecode_pars._parameters import check_parameters, choice, integer
 from braindecode_pars.encoder import MultiHeadAttention
 
 __all__ = ["CrossAttentionDecoder", "PairwiseMLPDecoder"]
@@ -51,8 +52,9 @@ class CrossAttentionDecoder(nn.Module):
 
     Raises
     ------
-    ValueError
-        When ``method`` is unknown, or ``num_heads`` does not divide ``embed_dim``.
+    TypeError, ValueError
+        When a size is not a positive integer, ``method`` is unknown, or ``num_heads`` does not
+        divide ``embed_dim``.
 
     Examples
     --------
@@ -76,8 +78,9 @@ class CrossAttentionDecoder(nn.Module):
 
     def __init__(self, embed_dim: int, num_heads: int = 8, *, method: str = "factorized"):
         super().__init__()
-        if method not in ("factorized", "literal"):
-            raise ValueError(f"method must be 'factorized' or 'literal', got {method!r}.")
+        given = dict(embed_dim=embed_dim, method=method)
+        rules = dict(embed_dim=integer(1), method=choice("factorized", "literal"))
+        check_parameters(given, rules, type(self).__name__)
         self.method = method
         self.pair_query = nn.Linear(2 * embed_dim, embed_dim)
         self.attention = MultiHeadAttention(embed_dim, num_heads)
@@ -176,6 +179,11 @@ class PairwiseMLPDecoder(nn.Module):
     hidden_dim : int
         Size of the hidden layer; 512 in the paper.
 
+    Raises
+    ------
+    TypeError, ValueError
+        When a size is not a positive integer.
+
     Examples
     --------
     >>> import torch
@@ -187,6 +195,8 @@ class PairwiseMLPDecoder(nn.Module):
 
     def __init__(self, embed_dim: int, hidden_dim: int = 512):
         super().__init__()
+        sizes = dict(embed_dim=embed_dim, hidden_dim=hidden_dim)
+        check_parameters(sizes, dict.fromkeys(sizes, integer(1)), type(self).__name__)
         self.hidden = nn.Linear(2 * embed_dim, hidden_dim)
         self.head = nn.Linear(hidden_dim, 1)
 

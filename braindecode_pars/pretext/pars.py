@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from braindecode_pars._parameters import (
+    boolean,
+    check_parameters,
+    choice,
+    integer,
+    number,
+    optional,
+)
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask, register
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
@@ -20,6 +27,16 @@ from braindecode_pars.tokens import (
 )
 
 __all__ = ["PARS", "relative_shifts"]
+
+
+_RULES = dict(
+    n_patches=optional(integer(1)),
+    position_mask_ratio=number("in (0, 1]", lambda value: 0 < value <= 1),
+    sampling=choice("random", "grid"),
+    overlap=boolean(),
+    min_gap=integer(0),
+    decoder=choice("cross_attention", "mlp"),
+)
 
 
 def relative_shifts(starts: Tensor, n_times: int) -> Tensor:
@@ -98,6 +115,8 @@ class PARS(PretextTask):
 
     Raises
     ------
+    TypeError
+        When an argument has the wrong type.
     ValueError
         When an argument is out of range, the patches do not fit into the signal, or fewer than two
         patches are masked. The message states what is accepted.
@@ -134,9 +153,16 @@ class PARS(PretextTask):
         **encoder_arguments: Any,
     ):
         super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
-        _check_arguments(
-            n_times, patch_size, n_patches, position_mask_ratio, sampling, overlap, min_gap
+        given = dict(
+            n_patches=n_patches,
+            position_mask_ratio=position_mask_ratio,
+            sampling=sampling,
+            overlap=overlap,
+            min_gap=min_gap,
+            decoder=decoder,
         )
+        check_parameters(given, _RULES, type(self).__name__)
+        _check_sampling(self.n_times, self.patch_size, n_patches, sampling, overlap, min_gap)
         self.position_mask_ratio = position_mask_ratio
         self.sampling = sampling
         self.overlap = overlap
@@ -145,7 +171,8 @@ class PARS(PretextTask):
         # Number of patches, and number of patches that lose their position.
         if n_patches is None:
             n_patches = _default_n_patches(n_times, patch_size, sampling, overlap)
-        n_masked = round(position_mask_ratio * n_patches)
+        n_patches = int(n_patches)
+        n_masked = round(float(position_mask_ratio) * n_patches)
         if n_masked < 2:
             raise ValueError(
                 f"PARS compares pairs of masked patches, but position_mask_ratio="
@@ -161,10 +188,8 @@ class PARS(PretextTask):
         if decoder == "cross_attention":
             num_heads = self.encoder.config["num_heads"]
             self.decoder: nn.Module = CrossAttentionDecoder(embed_dim, num_heads)
-        elif decoder == "mlp":
-            self.decoder = PairwiseMLPDecoder(embed_dim)
         else:
-            raise ValueError(f"decoder must be 'cross_attention' or 'mlp', got {decoder!r}.")
+            self.decoder = PairwiseMLPDecoder(embed_dim)
 
         # One draw raises the error for patches that do not fit, before training begins.
         self.sample_starts(1)
@@ -257,28 +282,17 @@ class PARS(PretextTask):
         return relative_shifts(starts[:, : self.n_masked], self.n_times).square().mean().item()
 
 
-def _check_arguments(
+def _check_sampling(
     n_times: int,
     patch_size: int,
     n_patches: int | None,
-    position_mask_ratio: float,
     sampling: str,
     overlap: bool,
     min_gap: int,
 ) -> None:
-    """Check the arguments of PARS before any layer is built from them."""
-    for name, value in (("n_patches", n_patches), ("min_gap", min_gap)):
-        if value is not None and not isinstance(value, Integral):
-            raise ValueError(f"{name} must be an integer, got {value!r}.")
-    if not isinstance(position_mask_ratio, Real) or not 0 < position_mask_ratio <= 1:
-        raise ValueError(f"position_mask_ratio must be in (0, 1], got {position_mask_ratio!r}.")
-    if sampling not in ("random", "grid"):
-        raise ValueError(f"sampling must be 'random' or 'grid', got {sampling!r}.")
-    if min_gap < 0 or (min_gap and overlap):
-        raise ValueError(
-            f"min_gap must not be negative and needs overlap=False; got min_gap={min_gap} with "
-            f"overlap={overlap}."
-        )
+    """Check that the arguments of the patches fit together."""
+    if min_gap and overlap:
+        raise ValueError(f"min_gap={min_gap} needs overlap=False; got overlap={overlap}.")
     if n_times == patch_size:
         raise ValueError(
             f"A window of {n_times} samples has only one patch, so all shifts are zero; use "

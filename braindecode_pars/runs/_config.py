@@ -17,12 +17,13 @@ from braindecode_pars._parameters import (
     number,
     optional,
     positive,
+    share,
 )
 from braindecode_pars.paper import ENCODER, PRETRAINING
 
 __all__ = ["RunConfig"]
 
-_SHARE = number("in [0, 1)", lambda value: 0 <= value < 1)
+_SHARE = share()
 _RULES = dict(
     task_params=instance("a dict of arguments", Mapping),
     window_seconds=positive(1e12),

@@ -26,6 +26,7 @@ from braindecode_pars.signal_store._sources import (
     name_without_piece,
 )
 from braindecode_pars.storage._atomic import is_leftover, locked, remove_leftovers
+from braindecode_pars.storage._folder import check_may_write
 from braindecode_pars.storage._settings import differences
 
 __all__ = ["append", "create"]
@@ -345,13 +346,14 @@ def _open_locked(folder: Path) -> Iterator[FileIO]:
 
 def _check_contents(folder: Path) -> None:
     """Check that a folder is new, empty or a store."""
-    if not folder.exists() or (folder / INDEX).exists():
-        return
     # A process that was killed at the very beginning leaves a lock and an empty file of samples.
     samples = folder / SAMPLES
-    foreign = [file for file in folder.iterdir() if file != samples and not is_leftover(file)]
-    if foreign or (samples.exists() and samples.stat().st_size):
-        raise ValueError(f"{folder} is not empty and not a store; pass an empty or new folder.")
+    begun = samples.is_file() and not samples.stat().st_size and not _others(folder)
+    check_may_write(folder, "a store", is_ours=begun or (folder / INDEX).exists())
+
+
+def _others(folder: Path) -> list[Path]:
+    return [f for f in folder.iterdir() if f.name != SAMPLES and not is_leftover(f)]
 
 
 def _check_settings(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,8 @@ __all__ = [
 
 _ASIDE = ".writing-"
 _LOCK = ".lock"
+#: Age in seconds below which a temporary folder is kept: its process may not have locked it yet.
+_YOUNG = 5.0
 
 
 @contextmanager
@@ -50,7 +53,11 @@ def written_aside(folder: Path) -> Iterator[Path]:
     target = folder  # of the error message
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=_ASIDE, dir=folder) as temporary:
+        _remove_abandoned(folder)
+        with (
+            tempfile.TemporaryDirectory(prefix=_ASIDE, dir=folder) as temporary,
+            FileLock(Path(temporary, _LOCK)),  # shows other processes that this one is alive
+        ):
             new, old = Path(temporary, "new"), Path(temporary, "old")
             new.mkdir()
             old.mkdir()
@@ -123,6 +130,15 @@ def _exchange(folder: Path, new: Path, old: Path, names: list[str]) -> None:
             else:
                 (folder / name).unlink()
         raise
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove temporary folders of killed processes; those of living processes are locked."""
+    for aside in folder.glob(f"{_ASIDE}*"):
+        with suppress(OSError, Timeout):  # another process has removed it, or is writing it
+            if time.time() - aside.stat().st_mtime > _YOUNG:
+                with FileLock(aside / _LOCK, blocking=False):
+                    shutil.rmtree(aside)
 
 
 def _json_last(file: Path) -> tuple[bool, str]:

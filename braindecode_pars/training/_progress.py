@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from skorch import NeuralNet
@@ -9,7 +10,15 @@ from skorch.callbacks import Callback
 from torch.utils.data import Dataset
 from tqdm.auto import tqdm
 
+from braindecode_pars._parameters import check_parameters, instance, integer, optional
+
 __all__ = ["ProgressLine"]
+
+_RULES = dict(
+    description=instance("a text", str),
+    show=optional(instance("a dict of history entries and short names", Mapping)),
+    first_epoch=integer(0),
+)
 
 
 class ProgressLine(Callback):
@@ -24,6 +33,11 @@ class ProgressLine(Callback):
         validation losses.
     first_epoch : int
         Number of the net's ``max_epochs`` that are already trained. The bar starts there.
+
+    Raises
+    ------
+    TypeError, ValueError
+        From the net's ``fit``, when an argument has the wrong type or is out of range.
 
     Examples
     --------
@@ -46,6 +60,7 @@ class ProgressLine(Callback):
         self.first_epoch = first_epoch
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+        check_parameters(vars(self), _RULES, type(self).__name__)
         self.bar_ = None
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:

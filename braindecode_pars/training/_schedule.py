@@ -9,7 +9,15 @@ from skorch import NeuralNet
 from skorch.callbacks import Callback
 from torch.utils.data import Dataset
 
+from braindecode_pars._parameters import check_parameters, integer, number, share
+
 __all__ = ["WarmupCosine"]
+
+_RULES = dict(
+    warmup=share(),
+    start=number("in [0, 1]", lambda value: 0 <= value <= 1),
+    first_epoch=integer(0),
+)
 
 
 class WarmupCosine(Callback):
@@ -30,8 +38,9 @@ class WarmupCosine(Callback):
 
     Raises
     ------
-    ValueError
-        From the net's ``fit``, when ``warmup`` is not in [0, 1) or ``start`` not in [0, 1].
+    TypeError, ValueError
+        From the net's ``fit``, when ``warmup`` is not in [0, 1), ``start`` is not in [0, 1], or
+        ``first_epoch`` is not an integer of at least 0.
 
     Examples
     --------
@@ -71,11 +80,7 @@ class WarmupCosine(Callback):
         return 0.5 * (1 + math.cos(math.pi * min(1.0, annealed)))
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
-        if not 0 <= self.warmup < 1 or not 0 <= self.start <= 1:
-            raise ValueError(
-                "warmup must be in [0, 1) and start in [0, 1]; got "
-                f"warmup={self.warmup}, start={self.start}."
-            )
+        check_parameters(vars(self), _RULES, type(self).__name__)
         self.epoch_ = self.first_epoch - 1
         # Each parameter group keeps its own full learning rate, under torch's name for it.
         for group in net.optimizer_.param_groups:

@@ -156,9 +156,21 @@ def test_in_the_estimator(nights):
     [
         (dict(tasks={"parts": 1}), ValueError, "Unknown pretext task 'parts' in Joint; known are"),
         (dict(tasks={"joint": 1}), ValueError, "Unknown pretext task 'joint' in Joint"),
-        (dict(tasks={"pars": -1}), ValueError, "weight of 'pars' must be 0 or more, got -1"),
-        (dict(tasks={"pars": "1"}), ValueError, "weight of 'pars' must be 0 or more, got '1'"),
-        (dict(tasks={"pars": float("nan")}), ValueError, "weight of 'pars' must be 0 or more"),
+        (
+            dict(tasks={"pars": -1}),
+            ValueError,
+            "of 'pars' must be a number of 0 or more, got -1",
+        ),
+        (
+            dict(tasks={"pars": "1"}),
+            TypeError,
+            "of 'pars' must be a number of 0 or more, got '1'",
+        ),
+        (
+            dict(tasks={"pars": float("nan")}),
+            ValueError,
+            "of 'pars' must be a number of 0 or more",
+        ),
         (dict(tasks={"pars": 0, "mae": 0.0}), ValueError, "a weight above 0; got pars: 0, mae: 0"),
         (dict(tasks={}), ValueError, "a weight above 0; got none"),
         (dict(tasks=["pars"]), TypeError, "tasks must be a dict of task names and weights"),

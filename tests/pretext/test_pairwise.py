@@ -134,7 +134,7 @@ def test_torch_export_of_the_decoder():
 
 
 def test_unknown_method_is_refused():
-    with pytest.raises(ValueError, match="'factorized' or 'literal', got 'fast'"):
+    with pytest.raises(ValueError, match="'factorized', 'literal', got 'fast'"):
         CrossAttentionDecoder(16, 2, method="fast")
 
 

@@ -180,18 +180,24 @@ def test_decoders_by_name():
     ("arguments", "message"),
     [
         (dict(n_times=150), "150 samples is shorter than one patch of 200"),
-        (dict(position_mask_ratio=0.0), r"position_mask_ratio must be in \(0, 1\], got 0.0"),
-        (dict(position_mask_ratio=1.2), r"position_mask_ratio must be in \(0, 1\], got 1.2"),
+        (
+            dict(position_mask_ratio=0.0),
+            r"mask_ratio must be a number in \(0, 1\], got 0.0",
+        ),
+        (
+            dict(position_mask_ratio=1.2),
+            r"mask_ratio must be a number in \(0, 1\], got 1.2",
+        ),
         (dict(position_mask_ratio=0.02), "masks 1; use more patches"),
         (dict(n_patches=1), "masks 1; use more patches"),
         (dict(n_times=200, n_patches=8), "has only one patch"),
-        (dict(sampling="uniform"), "'random' or 'grid', got 'uniform'"),
+        (dict(sampling="uniform"), "'random', 'grid', got 'uniform'"),
         (dict(sampling="grid", n_patches=40), "gives 30 patches of 200"),
         (dict(overlap=False, n_patches=40), "at most 30 do"),
         (dict(overlap=False, n_patches=25, min_gap=100), "at most 20 do"),
         (dict(min_gap=10), "needs overlap=False"),
-        (dict(overlap=False, min_gap=-1), "must not be negative"),
-        (dict(decoder="gru"), "'cross_attention' or 'mlp', got 'gru'"),
+        (dict(overlap=False, min_gap=-1), "min_gap must be an integer of at least 0"),
+        (dict(decoder="gru"), "'cross_attention', 'mlp', got 'gru'"),
     ],
 )
 def test_bad_arguments(arguments, message):

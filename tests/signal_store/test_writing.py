@@ -307,7 +307,7 @@ def test_other_folders_are_not_changed(recordings, tmp_path):
         SignalStore.create(tmp_path / "store", recordings, verbose=0)
     (tmp_path / "other").mkdir()
     (tmp_path / "other/thesis.tex").write_text("irreplaceable")
-    with pytest.raises(ValueError, match="is not empty and not a store"):
+    with pytest.raises(ValueError, match="is not the folder of a store"):
         SignalStore.create(tmp_path / "other", recordings, verbose=0)
     assert [file.name for file in (tmp_path / "other").iterdir()] == ["thesis.tex"]
 

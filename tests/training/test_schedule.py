@@ -48,7 +48,7 @@ def test_warmup_and_cosine_in_closed_form(tiny):
         assert found.pop() == pytest.approx(expected)
     assert WarmupCosine().factor(0) == pytest.approx(0.1)
     assert WarmupCosine().factor(1) == pytest.approx(0)
-    with pytest.raises(ValueError, match="warmup must be in"):
+    with pytest.raises(ValueError, match="warmup must be a number in"):
         PretrainingNet(PARS(600, 100, **tiny), callbacks=[WarmupCosine(warmup=1.0)], verbose=0).fit(
             signals
         )

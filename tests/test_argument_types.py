@@ -1,0 +1,118 @@
+"""Every argument of the encoder, the tasks, the decoders, PARSNet and the callbacks is checked."""
+
+from __future__ import annotations
+
+import inspect
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from braindecode_pars import PARSNet, PatchEncoder
+from braindecode_pars.augmentation import ChannelNoise
+from braindecode_pars.callbacks import Pretraining, ProgressLine, WarmupCosine
+from braindecode_pars.encoder import MultiHeadAttention, TransformerBlock
+from braindecode_pars.pretext import PARS, PRETEXT_TASKS
+from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
+from braindecode_pars.pretraining import PretrainingNet, pretrain_encoder
+
+SIZES = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16)
+SIGNALS = torch.randn(4, 600)
+
+
+def encoder(**arguments):
+    return PatchEncoder(100, **{**SIZES, **arguments})
+
+
+def fit_with(callback):
+    task = PARS(600, 100, **SIZES)
+    PretrainingNet(task, callbacks=[callback], max_epochs=1, train_split=None, verbose=0).fit(
+        SIGNALS
+    )
+
+
+def pretrain(**arguments):
+    quick = dict(epochs=1, verbose=0)
+    given = dict(encoder=encoder(), windows=SIGNALS[:, None], task="mae")
+    return pretrain_encoder(**{**given, **quick, **arguments})
+
+
+TASKS = [task for task in PRETEXT_TASKS.values() if task.__module__.startswith("braindecode_pars.")]
+#: Class or function -> (function that calls it, further arguments).
+CHECKED = {
+    **{task: (task, dict(n_times=600, patch_size=100, **SIZES)) for task in TASKS},
+    PatchEncoder: (PatchEncoder, SIZES),
+    TransformerBlock: (TransformerBlock, {}),
+    MultiHeadAttention: (MultiHeadAttention, dict(embed_dim=16, num_heads=2)),
+    CrossAttentionDecoder: (CrossAttentionDecoder, dict(embed_dim=16, num_heads=2)),
+    PairwiseMLPDecoder: (PairwiseMLPDecoder, dict(embed_dim=16)),
+    PARSNet: (PARSNet, dict(n_outputs=2, n_chans=2, n_times=600, sfreq=100, **SIZES)),
+    ChannelNoise: (ChannelNoise, {}),
+    WarmupCosine: (lambda **given: fit_with(WarmupCosine(**given)), {}),
+    ProgressLine: (lambda **given: fit_with(ProgressLine(**given)), {}),
+    pretrain_encoder: (pretrain, {}),
+}
+#: Arguments that other parts check: the seeds of braindecode, the data, and what is called.
+ELSEWHERE = {"random_state", "windows", "on_end", "net"}
+
+
+def names_of(checked):
+    parameters = inspect.signature(checked).parameters.values()
+    return [p.name for p in parameters if p.kind is not p.VAR_KEYWORD and p.name not in ELSEWHERE]
+
+
+@pytest.mark.parametrize(
+    ("checked", "name"),
+    [
+        pytest.param(checked, name, id=f"{checked.__name__}-{name}")
+        for checked in CHECKED
+        for name in names_of(checked)
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_named(checked, name):
+    call, arguments = CHECKED[checked]
+    with pytest.raises((TypeError, ValueError), match=f"{name}( must be|.*is not)|pretext task is"):
+        call(**{**arguments, name: 1j})
+
+
+@pytest.mark.parametrize(
+    ("checked", "arguments", "message"),
+    [
+        (PARS, dict(overlap="no"), "PARS: overlap must be True or False, got 'no'"),
+        (PARS, dict(overlap=0), "PARS: overlap must be True or False, got 0"),
+        (PARS, dict(n_patches=True), "PARS: n_patches must be an integer"),
+        (PARS, dict(encoder="small"), "PARS: encoder must be a PatchEncoder, or None, got 'small'"),
+        (PARS, dict(n_times=600.0), "PARS: n_times must be an integer of at least 1, got 600.0"),
+        (PatchEncoder, dict(drop_prob="0.1"), "PatchEncoder: drop_prob must be a number in"),
+        (PatchEncoder, dict(activation="GELU"), "PatchEncoder: activation must be a class"),
+        (PatchEncoder, dict(activation=int), "PatchEncoder: activation must be a class of modules"),
+        (PARSNet, dict(electrode_position="no"), "PARSNet: electrode_position must be True"),
+        (PARSNet, dict(n_times=600.5), "PARSNet: n_times must be an integer"),
+        (PARSNet, dict(sfreq="100"), "PARSNet: sfreq must be a positive number"),
+    ],
+)
+def test_a_wrong_type_is_refused_with_the_accepted_one(checked, arguments, message):
+    call, others = CHECKED[checked]
+    with pytest.raises(TypeError, match=message):
+        call(**{**others, **arguments})
+
+
+def test_the_callback_pretraining_checks_its_arguments():
+    windows = [(torch.randn(2, 600).numpy(), 0, [0, 0, 600])] * 4
+    pretraining = Pretraining("mae", epochs="2", verbose=0)
+    pretraining.initialize()
+    with pytest.raises(TypeError, match=r"epochs must be an integer of at least 0, got '2'"):
+        pretraining.on_epoch_begin(None, windows)
+
+
+@pytest.mark.parametrize("number", [np.int64, np.int32, np.uint8])
+def test_integers_of_numpy_are_integers(number):
+    sizes = {name: number(value) for name, value in SIZES.items()}
+    own = PatchEncoder(number(100), **sizes)
+    numbers = {name: own.config[name] for name in ("patch_size", *SIZES)}
+    assert json.loads(json.dumps(numbers)) == {"patch_size": 100, **SIZES}
+    task = PARS(np.int64(600), number(100), n_patches=number(8), **sizes)
+    assert task(SIGNALS)[0].shape == PARS(600, 100, n_patches=8, **SIZES)(SIGNALS)[0].shape
+    net = PARSNet(number(2), number(3), n_times=np.int64(600), sfreq=np.float32(100), **sizes)
+    assert net(torch.randn(1, 3, 600)).shape == (1, 2)
