@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import pickle
 import shutil
+import unicodedata
 
 import numpy as np
 import pandas as pd
@@ -159,6 +160,21 @@ def test_select_keeps_some_subjects(store):
     assert store.select([1, 2], exclude=[2]).subjects == [1]
     assert store.select(exclude=[]).checksum == store.checksum
     assert chosen.select(exclude=[]).n_bytes == 2 * (2 * 3000 + 3 * 900)
+
+
+def test_spellings_of_subjects(make_raw, tmp_path):
+    """Exclusion takes every spelling; a choice is never of two subjects with similar names."""
+    names = ["01", 1, "anna", unicodedata.normalize("NFD", "Jörg")]
+    given = BaseConcatDataset(
+        [RawDataset(make_raw(i), dict(subject=name)) for i, name in enumerate(names)]
+    )
+    store = SignalStore.create(tmp_path / "store", given, verbose=0)
+    assert store.subjects == ["01", 1, "anna", "Jörg"]
+    assert store.select(exclude=[1.0]).subjects == ["anna", "Jörg"]  # as in a table with NaN
+    assert store.select(["01"]).subjects == ["01"]
+    assert store.select([1.0, names[-1]]).subjects == [1, "Jörg"]
+    with pytest.raises(ValueError, match="Subject '001' may be '01' or 1 of"):
+        store.select(["001"])
 
 
 def test_select_names_missing_subjects(store):
