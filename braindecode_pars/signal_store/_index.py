@@ -11,6 +11,7 @@ from typing import Any
 
 from braindecode_pars.storage._atomic import replace_file
 from braindecode_pars.storage._checksum import checksum_of
+from braindecode_pars.storage._json import plain
 
 __all__ = ["INDEX", "SAMPLES", "Index", "StoredRecording"]
 
@@ -72,7 +73,7 @@ class StoredRecording:
     def line(self) -> str:
         """This recording as JSON, without line breaks."""
         entries = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        return json.dumps(entries, allow_nan=False)
+        return json.dumps(entries, allow_nan=False, default=plain)
 
 
 @dataclass
@@ -160,7 +161,7 @@ class Index:
         entries = {"format": FORMAT, "version": VERSION}
         entries |= {name: getattr(self, name) for name in _HEADER}
         lines = ",\n".join(recording.line for recording in self.recordings)
-        head = json.dumps(entries, indent=1, allow_nan=False).removesuffix("\n}")
+        head = json.dumps(entries, indent=1, allow_nan=False, default=plain).removesuffix("\n}")
         body = f'{head},\n "recordings": [\n{lines}\n ],\n '.encode()
         replace_file(folder / INDEX, body + _CHECKSUM + f'"{checksum_of(body)}"\n}}\n'.encode())
 
