@@ -15,6 +15,7 @@ from torch import Tensor
 
 from braindecode_pars._sampling_rate import check_same_rate
 from braindecode_pars.electrodes import electrode_positions
+from braindecode_pars.windows._amplitudes import warn_of_amplitudes
 from braindecode_pars.windows._labels import split_unlabeled
 from braindecode_pars.windows._window_set import WindowSet, as_window_set
 
@@ -79,6 +80,7 @@ def read_unlabeled(unlabeled: Any, n_times: int, sfreq: float | None) -> WindowS
         raise ValueError("unlabeled contains no windows; pass None instead.")
     _check_no_triggers(windows.chs_info)
     check_same_rate(windows.sfreq, sfreq, "The unlabelled windows are", "the others")
+    warn_of_amplitudes(windows, stacklevel=4)
     return windows
 
 
@@ -87,6 +89,7 @@ def read_to_predict(X: Any, sfreq: float | None) -> WindowSet:
     windows = as_window_set(X)
     windows.check_not_empty()
     check_same_rate(windows.sfreq, sfreq, "These windows are", "the model")
+    warn_of_amplitudes(windows, stacklevel=4)
     return windows
 
 

@@ -14,6 +14,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from tqdm.auto import tqdm
 
 from braindecode_pars.recordings._cache import WindowCache
+from braindecode_pars.recordings._search import why_unreadable
 
 __all__ = ["Recording", "choose_subjects", "read_corpus"]
 
@@ -253,6 +254,9 @@ def _read_one(
             return ("cached" if cache.n_windows(recording.file) else None), None, None
     except ValueError as error:
         refused = str(error)
+    problem = why_unreadable(recording.file)
+    if problem is not None:
+        return None, problem, refused
     try:
         windows = read(recording)
     except Exception as error:  # the caller names the file, whatever error a reader raises

@@ -11,6 +11,7 @@ from skorch.helper import SliceDataset
 from torch.utils.data import Dataset
 
 from braindecode_pars._columns import POOLED
+from braindecode_pars._subjects import warn_of_similar_names
 from braindecode_pars.evaluation._arguments import in_order
 from braindecode_pars.windows import as_sklearn
 
@@ -72,6 +73,11 @@ class Corpus:
         ------
         ValueError
             When labels or subjects are missing, or a subject is called "all".
+
+        Warns
+        -----
+        UserWarning
+            When two names of subjects may be those of one person.
         """
         X, y, groups = as_sklearn(windows_ds)
         if POOLED in groups.tolist():
@@ -79,6 +85,7 @@ class Corpus:
                 f"A subject is called {POOLED!r}, which is reserved for rows that are pooled over "
                 "subjects; rename the subject."
             )
+        warn_of_similar_names(groups.tolist(), stacklevel=5)
         labeled = np.array([label != unlabeled_label for label in y.tolist()], dtype=bool)
         return cls(name, X, y, groups, labeled, unlabeled_label)
 
