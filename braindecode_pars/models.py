@@ -43,7 +43,7 @@ from braindecode_pars.storage._model_folder import (
 from braindecode_pars.storage._tensors import build_and_load
 from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_positions
 
-__all__ = ["PARSNet", "embed_signals", "network_from_file", "patch_size_for"]
+__all__ = ["PARSNet", "embed_signals", "patch_size_for"]
 
 #: Argument of PARSNet -> rule. The encoder checks its own arguments.
 _RULES = dict(

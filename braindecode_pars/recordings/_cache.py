@@ -65,14 +65,13 @@ class WindowCache:
             the differences.
         """
         folder = Path(folder).expanduser()
-        folder.mkdir(parents=True, exist_ok=True)
         file = folder / _SETTINGS
         # A new cache: store the settings, but only in an empty folder. Another process may create
         # the same cache at this moment.
+        check_may_write(folder, "a cache of windows", is_ours=file.exists())
         cache = cls(folder, checksum_of(to_json(settings).encode()))
         if not file.exists():
             with locked(folder, f"{folder} is locked by another process; try again.", wait=60):
-                check_may_write(folder, "a cache of windows", is_ours=file.exists())
                 if not file.exists():
                     replace_file(file, to_json(settings))
         # Its settings must be the same.

@@ -60,8 +60,10 @@ class FoldStore:
         BlockingIOError
             When another process does not release the folder.
         """
-        # Create the folder
+        # Create the folder, or check it before a lock is left in it.
         folder = Path(folder).expanduser()
+        file = folder / _SETTINGS
+        check_may_write(folder, "an evaluation", is_ours=file.is_file())
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -69,8 +71,6 @@ class FoldStore:
         # Another process may add its methods at the same moment.
         wanted = {"format": _FORMAT, "version": _VERSION, **as_read(settings)}
         with locked(folder, f"{folder} is locked by another process; try again.", wait=60):
-            file = folder / _SETTINGS
-            check_may_write(folder, "an evaluation", is_ours=file.is_file())
             replace_file(file, to_json(_with_earlier(folder, wanted)))
             (folder / "folds").mkdir(exist_ok=True)
         return cls(folder)
