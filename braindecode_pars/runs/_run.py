@@ -35,7 +35,7 @@ from braindecode_pars.runs._records import (
 from braindecode_pars.runs._steps import Steps
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.training._device import find_device
-from braindecode_pars.training._seeding import global_state_kept, seeded
+from braindecode_pars.training._seeding import globally_seeded, seeded
 
 __all__ = ["pretrain"]
 
@@ -187,9 +187,8 @@ def _train(
         restore=_restore_once(checkpoint) if checkpoint else None,
     )
     del checkpoint  # it is as large as weights and optimizer together
-    # A resumed run sets the global random states to those of its checkpoint.
     failures = _explain_failures(folder.path, config.micro_batch_size)
-    with failures, global_state_kept(accelerator.device):
+    with failures, globally_seeded(config.seed, accelerator.device):
         net = pretrain_encoder(
             task.encoder,
             steps,

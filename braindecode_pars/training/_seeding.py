@@ -27,7 +27,7 @@ import torch
 from sklearn.utils import check_random_state
 from torch import Tensor
 
-__all__ = ["OwnDraws", "drawing", "global_state_kept", "random_stream", "seeded"]
+__all__ = ["OwnDraws", "drawing", "globally_seeded", "random_stream", "seeded"]
 
 _LOCK = threading.RLock()
 
@@ -46,9 +46,7 @@ class _Stream:
     def __init__(self, seed: int, device: torch.device):
         self.is_lent = False
         self._device = device
-        # Not torch.manual_seed: it would seed every GPU, also those that are not used.
-        devices = [torch.device("cpu")] if device.type == "cpu" else [torch.device("cpu"), device]
-        self._states = [torch.Generator(each).manual_seed(seed).get_state() for each in devices]
+        self._states = _first_states(seed, device)
 
     @contextmanager
     def lent(self) -> Iterator[None]:
@@ -148,15 +146,19 @@ def _drawn(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 @contextmanager
-def global_state_kept(device: torch.device | str = "cpu") -> Iterator[None]:
-    """Restore the global random states of torch, NumPy and Python at the end."""
+def globally_seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
+    """Seed the global generators of torch, NumPy and Python inside, and restore them at the end.
+
+    This is for a run that owns the process and writes these states into its checkpoints. Unlike
+    :func:`random_stream`, it also holds for callbacks, but not beside other threads that draw.
+    """
     device, numpy = torch.device(device), check_random_state(None)
     with _LOCK:
-        states, numpy_state, python_state = (
-            _get_states(device),
-            numpy.get_state(),
-            random.getstate(),
-        )
+        states = _get_states(device)
+        numpy_state, python_state = numpy.get_state(), random.getstate()
+        _set_states(_first_states(seed, device), device)
+        numpy.seed(seed % 2**32)
+        random.seed(seed)
     try:
         yield
     finally:
@@ -164,6 +166,13 @@ def global_state_kept(device: torch.device | str = "cpu") -> Iterator[None]:
             _set_states(states, device)
             numpy.set_state(numpy_state)
             random.setstate(python_state)
+
+
+def _first_states(seed: int, device: torch.device) -> list[Tensor]:
+    """Return the states of torch's generators of the CPU and of a device under a seed."""
+    # Not torch.manual_seed: it would seed every GPU, also those that are not used.
+    devices = [torch.device("cpu")] if device.type == "cpu" else [torch.device("cpu"), device]
+    return [torch.Generator(each).manual_seed(seed).get_state() for each in devices]
 
 
 def _get_states(device: torch.device) -> list[Tensor]:

@@ -81,13 +81,15 @@ def spread_out(n_windows: int) -> list[int]:
 
 
 def warn_of_amplitudes(windows: Any, *, stacklevel: int = 3) -> None:
-    """Look at some windows of a WindowSet.
+    """Look at some windows of a WindowSet; a store was looked at when it was written.
 
     Warns
     -----
     UserWarning
         When their amplitudes are not those of EEG in any usual unit.
     """
+    if windows.shapes is not None:  # windows of a store
+        return
     problem = amplitude_problem(windows[i][0] for i in spread_out(len(windows)))
     if problem:
         warnings.warn(problem, stacklevel=stacklevel)

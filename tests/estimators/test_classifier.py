@@ -147,8 +147,9 @@ def test_validation_windows_are_not_pretrained_on(nights):
     _, y, groups = as_sklearn(nights)
     clf = classifier(sfreq=100, callbacks=[StoreReads(counting)], validation=0.5)
     clf.fit(counting, y, groups=groups)
-    # fit first reads all 96 windows once, to check them. The later reads are pretraining.
-    pretrained_on = set(counting.before_fine_tuning[96:])
+    # fit first reads all 96 windows once, to check them, and then 32 for their amplitude. The
+    # later reads are pretraining.
+    pretrained_on = set(counting.before_fine_tuning[96 + 32 :])
     subjects = set(groups[list(pretrained_on)])
     assert len(subjects) == 2
     assert clf.encoder_card_.subjects == sorted(subjects)

@@ -15,7 +15,7 @@ from torch import nn
 from braindecode_pars.training._seeding import (
     OwnDraws,
     drawing,
-    global_state_kept,
+    globally_seeded,
     random_stream,
     seeded,
 )
@@ -160,11 +160,14 @@ def test_a_net_draws_from_the_stream_only():
     assert fit() == first
 
 
-def test_global_states_are_kept():
+def test_all_global_generators_are_seeded_and_restored():
     before = global_states()
-    with global_state_kept():
-        torch.manual_seed(4)
-        check_random_state(None).seed(4)
-        random.seed(4)
-        assert global_states() != before
-    assert global_states() == before
+    inside = []
+    for _ in range(2):
+        with globally_seeded(4):
+            inside.append(global_states())
+            torch.rand(1)
+            check_random_state(None).normal()
+            random.random()
+        assert global_states() == before
+    assert inside[0] == inside[1] != before
