@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,13 +10,12 @@ from pathlib import Path
 import mne
 import wfdb
 
+from braindecode_pars._channel_names import is_other_kind
+
 __all__ = ["read_edf", "read_recording", "read_wfdb"]
 
 #: Units of voltage in WFDB headers, in volts.
 VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6}
-
-#: Abbreviations of EDF+ for signals that are not EEG.
-_OTHER_KIND = re.compile(r"(ECG|EKG|EMG|EOG|ERG|MEG|MCG|Temp|Resp|SaO2|Light|Sound)\b", re.I)
 
 
 def read_recording(file: Path) -> mne.io.BaseRaw:
@@ -161,9 +159,7 @@ def _mark_other_kinds(raw: mne.io.BaseRaw) -> mne.io.BaseRaw:
     """Set the type of channels that are not EEG to "misc", by their labels."""
     # If some labels begin with "EEG", as EDF+ requires ("EEG Fp1"), the other signals are not EEG.
     eeg = [name for name in raw.ch_names if name.upper().startswith("EEG")]
-    others = [
-        name for name in raw.ch_names if (name not in eeg if eeg else _OTHER_KIND.match(name))
-    ]
+    others = [name for name in raw.ch_names if is_other_kind(name) or (eeg and name not in eeg)]
     kinds = dict.fromkeys(others, "misc")
     return raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
 

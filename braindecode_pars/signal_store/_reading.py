@@ -18,7 +18,10 @@ __all__ = ["Encoded", "Unusable", "read_all"]
 
 @dataclass(frozen=True)
 class Encoded:
-    """An encoded recording with its metadata; see :func:`~._samples.encode`."""
+    """An encoded recording with its metadata; see :func:`~._samples.encode`.
+
+    ``left_out`` contains the names of its other channels, which are not stored.
+    """
 
     stored: np.ndarray
     scale: np.ndarray
@@ -26,6 +29,7 @@ class Encoded:
     ch_names: list[str]
     sfreq: float
     checksum: str
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,10 +70,12 @@ def read_all(
 
 def _read(source: Source, preparation: Preparation, dtype: str) -> Encoded | Unusable:
     try:
-        signals, ch_names, sfreq = preparation.apply(source.open())
+        raw = source.open()
+        signals, ch_names, sfreq = preparation.apply(raw)
         stored, scale, offset = encode(signals, ch_names, dtype)
     except NotFiniteError as error:
         return Unusable(str(error), always_skip=True)
     except Exception as error:  # the caller names the recording, whatever error a reader raises
         return Unusable(str(error) or type(error).__name__)
-    return Encoded(stored, scale, offset, ch_names, sfreq, checksum_of(stored))
+    left_out = tuple(name for name in raw.ch_names if name not in ch_names)
+    return Encoded(stored, scale, offset, ch_names, sfreq, checksum_of(stored), left_out)

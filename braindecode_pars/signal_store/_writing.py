@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, replace
@@ -25,6 +27,8 @@ from braindecode_pars.storage._folder import check_may_write
 from braindecode_pars.storage._settings import differences
 
 __all__ = ["append", "create"]
+
+log = logging.getLogger(__name__)
 
 #: Maximum share of the time that is spent on commits.
 _COMMIT_SHARE = 0.05
@@ -252,7 +256,7 @@ def _store(
     index = writer.index
     # Names of stored recordings by content.
     stored = {} if may_repeat else {_content(r): r.name for r in index.recordings}
-    skipped = []
+    skipped, left_out = [], defaultdict(list)
     with closing(read_all(sources, preparation, index.settings["dtype"], n_jobs)) as results:
         bar = tqdm(
             zip(sources, results, strict=True),
@@ -268,6 +272,8 @@ def _store(
                 result = Unusable(f"it is already stored as {name}.", always_skip=True)
             if isinstance(result, Encoded):
                 writer.add(source, result)
+                if result.left_out:
+                    left_out[result.left_out].append(source.label)
             elif on_error == "raise" and not result.always_skip:
                 raise ValueError(
                     f"{source.label} cannot be used: {result.reason} (on_error='warn' skips such "
@@ -277,6 +283,13 @@ def _store(
                 index.skipped[source.name] = result.reason
                 skipped.append(f"{source.label}: {result.reason}")
             on_time()
+    for names, labels in left_out.items():  # one line for all recordings of a montage
+        log.warning(
+            "Channels of %s that are not stored, because they are not EEG by type or name, marked "
+            "as bad, or not in channels=: %s.",
+            f"{len(labels)} recordings" if len(labels) > 1 else labels[0],
+            ", ".join(names),
+        )
     if skipped:
         warnings.warn(skipped_message(skipped, len(sources)), stacklevel=4)
     if not index.recordings:
