@@ -13,6 +13,7 @@ from torch.utils.data import Dataset
 from braindecode_pars._columns import POOLED
 from braindecode_pars.evaluation._arguments import in_order
 from braindecode_pars.windows import as_sklearn
+from braindecode_pars.windows._labels import check_class_labels, find_unlabeled
 
 __all__ = ["Corpus"]
 
@@ -31,8 +32,8 @@ class Corpus:
         Labels and subjects.
     labeled : ndarray of bool, shape (n_windows,)
         Whether a window has a label.
-    unlabeled_label : hashable
-        Label of unlabelled windows.
+    unlabeled_label : hashable | None
+        Label of unlabelled windows; None when every window is labelled.
 
     Examples
     --------
@@ -61,8 +62,9 @@ class Corpus:
             Labelled windows with ``subject`` in the descriptions.
         name : str
             Value of the column ``dataset``.
-        unlabeled_label : hashable
-            Label of unlabelled windows.
+        unlabeled_label : hashable | None
+            Label of unlabelled windows. ``"auto"`` means -1, with a warning when there are such
+            windows. With None every window is labelled.
 
         Returns
         -------
@@ -71,7 +73,8 @@ class Corpus:
         Raises
         ------
         ValueError
-            When labels or subjects are missing, or a subject is called "all".
+            When labels or subjects are missing, when labels are not classes or cannot be told from
+            the label of unlabelled windows, or when a subject is called "all".
         """
         X, y, groups = as_sklearn(windows_ds)
         if POOLED in groups.tolist():
@@ -79,8 +82,9 @@ class Corpus:
                 f"A subject is called {POOLED!r}, which is reserved for rows that are pooled over "
                 "subjects; rename the subject."
             )
-        labeled = np.array([label != unlabeled_label for label in y.tolist()], dtype=bool)
-        return cls(name, X, y, groups, labeled, unlabeled_label)
+        check_class_labels(y)
+        unlabeled, label = find_unlabeled(y, unlabeled_label)
+        return cls(name, X, y, groups, ~unlabeled, label)
 
     @property
     def subjects(self) -> list:

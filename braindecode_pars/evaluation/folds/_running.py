@@ -32,6 +32,7 @@ from braindecode_pars.evaluation.folds._fingerprint import (
 from braindecode_pars.evaluation.folds._fold_store import FoldStore
 from braindecode_pars.evaluation.metrics import score_predictions, undefined_because
 from braindecode_pars.storage._json import plain
+from braindecode_pars.windows._labels import AUTO
 
 __all__ = ["Fold", "FoldError", "Run", "run_folds"]
 
@@ -383,13 +384,14 @@ def _fit_and_score(fold: Fold, corpus: Corpus, metrics: Sequence[str]) -> dict[s
     start = time.perf_counter()
     # Fit
     estimator = _with_seed(clone(fold.estimator), fold.seed)
+    _set_unlabeled_label(estimator, corpus.unlabeled_label)
     train = fold.train
     if not _takes_unlabeled(estimator, corpus.unlabeled_label):
         train = train[corpus.labeled[train]]
     fitted = estimator.fit(corpus.X[train], corpus.y[train])
     # Predict
     predicted = np.asarray(fitted.predict(corpus.X[fold.test])).tolist()
-    if corpus.unlabeled_label in predicted:
+    if corpus.unlabeled_label is not None and corpus.unlabeled_label in predicted:
         raise ValueError(
             f"it predicts {corpus.unlabeled_label!r}, the label of unlabelled windows; pass "
             "another unlabeled_label."
@@ -486,6 +488,16 @@ def _with_seed(estimator: BaseEstimator, seed: int) -> BaseEstimator:
         if name.split("__")[-1] == "random_state" and "encoder" not in name.split("__")
     ]
     return estimator.set_params(**dict.fromkeys(names, int(seed)))
+
+
+def _set_unlabeled_label(estimator: BaseEstimator, label: Any) -> None:
+    """Set every ``unlabeled_label`` that is "auto" to the label of the corpus, in place."""
+    names = [
+        name
+        for name, value in estimator.get_params().items()
+        if name.split("__")[-1] == "unlabeled_label" and isinstance(value, str) and value == AUTO
+    ]
+    estimator.set_params(**dict.fromkeys(names, label))
 
 
 def _takes_unlabeled(estimator: BaseEstimator, label: Any) -> bool:
