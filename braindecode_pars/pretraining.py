@@ -19,6 +19,7 @@ from braindecode_pars._columns import RELATIVE
 from braindecode_pars._parameters import (
     boolean,
     check_parameters,
+    choice,
     instance,
     integer,
     number,
@@ -70,6 +71,8 @@ _RULES = dict(
     device=optional(instance("the name of a device or a torch.device", str, torch.device)),
     seed=optional(integer(0)),
     first_epoch=integer(0),
+    precision=choice("float32", "bfloat16"),
+    compile=boolean(),
     verbose=instance("an integer", Integral, bool),
 )
 

@@ -61,6 +61,7 @@ from braindecode_pars.storage._model_folder import (
 )
 from braindecode_pars.training._device import find_device
 from braindecode_pars.training._history import history_frame, history_row
+from braindecode_pars.windows._amplitudes import warn_of_amplitudes
 from braindecode_pars.windows._held_out import drop_held_out, hold_out
 from braindecode_pars.windows._labels import cross_entropy_weights
 from braindecode_pars.windows._window_set import WindowSet
@@ -302,6 +303,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
                 any_montage=not self.electrode_position,
             )
             self.n_chans_, self.n_times_ = windows.all.check()
+            warn_of_amplitudes(windows.all)
             self.chs_info_, self.classes_ = windows.all.chs_info, windows.classes
             if self.electrode_position:
                 check_electrodes(self.chs_info_)

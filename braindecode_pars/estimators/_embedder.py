@@ -57,6 +57,7 @@ from braindecode_pars.storage._model_folder import (
 from braindecode_pars.training._device import find_device
 from braindecode_pars.training._history import history_frame, history_row
 from braindecode_pars.training._seeding import drawing
+from braindecode_pars.windows._amplitudes import warn_of_amplitudes
 
 __all__ = ["PARSEmbedder"]
 
@@ -188,6 +189,7 @@ compile, device, random_state, verbose, checkpoint_dir
             # Read the windows, and further ones for pretraining.
             windows = read_windows(X, None, groups, self.sfreq, self.channels, any_montage=True)
             self.n_chans_, self.n_times_ = windows.check()
+            warn_of_amplitudes(windows)
             self.chs_info_ = windows.chs_info
             extra = read_unlabeled(unlabeled, self.n_times_, windows.sfreq)
             warn_if_unlabeled_unused(self, extra)

@@ -22,6 +22,7 @@ from braindecode_pars.pretraining import WEIGHT_DECAY
 from braindecode_pars.training._device import find_device
 from braindecode_pars.training._history import history_frame
 from braindecode_pars.training._seeding import drawing, seeded
+from braindecode_pars.windows._amplitudes import warn_of_amplitudes
 from braindecode_pars.windows._held_out import hold_out
 from braindecode_pars.windows._labels import cross_entropy_weights
 from braindecode_pars.windows._window_set import WindowSet
@@ -140,6 +141,7 @@ verbose
             windows = read_labeled(X, y, groups, self.sfreq, self.unlabeled_label, self.channels)
             self.chs_info_ = windows.labeled.chs_info
             self.n_chans_, self.n_times_ = windows.labeled.check()
+            warn_of_amplitudes(windows.labeled)
             self.classes_, self.sfreq_ = windows.classes, windows.labeled.sfreq
             train, valid = hold_out(windows.labeled, self.validation, seeds.split)
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from braindecode_pars._sampling_rate import check_same_rate
 from braindecode_pars.electrodes import electrode_positions
+from braindecode_pars.windows._amplitudes import warn_of_amplitudes
 from braindecode_pars.windows._labels import check_class_labels, split_unlabeled
 from braindecode_pars.windows._picking import pick_as_fitted, pick_eeg, pick_for_fit
 from braindecode_pars.windows._window_set import WindowSet, as_window_set
@@ -91,7 +92,9 @@ def read_unlabeled(unlabeled: Any, n_times: int, sfreq: float | None) -> WindowS
     if len(windows) == 0:
         raise ValueError("unlabeled contains no windows; pass None instead.")
     check_same_rate(windows.sfreq, sfreq, "The unlabelled windows are", "the others")
-    return pick_eeg(windows)
+    windows = pick_eeg(windows)
+    warn_of_amplitudes(windows, stacklevel=4)
+    return windows
 
 
 def read_to_predict(
@@ -105,7 +108,9 @@ def read_to_predict(
     windows = as_window_set(X)
     windows.check_not_empty()
     check_same_rate(windows.sfreq, sfreq, "These windows are", "the model")
-    return pick_as_fitted(windows, chs_info, any_montage=any_montage)
+    windows = pick_as_fitted(windows, chs_info, any_montage=any_montage)
+    warn_of_amplitudes(windows, stacklevel=4)
+    return windows
 
 
 def batches(

@@ -11,13 +11,16 @@ from typing import Any
 
 from braindecode_pars.storage._atomic import replace_file
 from braindecode_pars.storage._checksum import checksum_of
+from braindecode_pars.storage._json import plain
 
 __all__ = ["INDEX", "SAMPLES", "Index", "StoredRecording"]
 
 INDEX = "store.json"
 SAMPLES = "samples.bin"
 FORMAT = "braindecode_pars SignalStore"
-VERSION = 1
+VERSION = 2
+#: Versions that can be read. Stores of version 1 contain no count of clipped samples.
+READABLE = (1, 2)
 _CHECKSUM = b'"checksum": '
 
 
@@ -43,6 +46,8 @@ class StoredRecording:
         Checksum of the stored samples.
     source : dict
         State of the original recording, such as its size, to detect a later change.
+    clipped : dict of str to int
+        Number of clipped samples, by name of the channel; channels without any are left out.
     """
 
     name: str
@@ -54,6 +59,7 @@ class StoredRecording:
     offset: list[float]
     checksum: str
     source: Mapping[str, Any]
+    clipped: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def subject(self) -> Any:
@@ -67,7 +73,7 @@ class StoredRecording:
     def line(self) -> str:
         """This recording as JSON, without line breaks."""
         entries = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        return json.dumps(entries, allow_nan=False)
+        return json.dumps(entries, allow_nan=False, default=plain)
 
 
 @dataclass
@@ -126,10 +132,11 @@ class Index:
             version = entries["version"]
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{file} is damaged or not the index of a store: {error}.") from error
-        if version != VERSION:
+        if version not in READABLE:
             raise ValueError(
-                f"{file} has version {version}, but this package reads version {VERSION}; create "
-                "the store again."
+                f"{file} has version {version}, but this package reads versions "
+                f"{' and '.join(map(str, READABLE))}; update the package, or create the store "
+                "again."
             )
         # The checksum covers everything before its own entry, which is the last.
         body, _, _ = content.rpartition(_CHECKSUM)
@@ -154,7 +161,7 @@ class Index:
         entries = {"format": FORMAT, "version": VERSION}
         entries |= {name: getattr(self, name) for name in _HEADER}
         lines = ",\n".join(recording.line for recording in self.recordings)
-        head = json.dumps(entries, indent=1, allow_nan=False).removesuffix("\n}")
+        head = json.dumps(entries, indent=1, allow_nan=False, default=plain).removesuffix("\n}")
         body = f'{head},\n "recordings": [\n{lines}\n ],\n '.encode()
         replace_file(folder / INDEX, body + _CHECKSUM + f'"{checksum_of(body)}"\n}}\n'.encode())
 

@@ -155,7 +155,7 @@ def _sync(path: Path) -> None:
 
 
 @contextmanager
-def locked(folder: Path, message: str) -> Iterator[None]:
+def locked(folder: Path, message: str, *, wait: float = 0) -> Iterator[None]:
     """Lock a folder against other writers. The lock of a killed process is released.
 
     Parameters
@@ -164,6 +164,8 @@ def locked(folder: Path, message: str) -> Iterator[None]:
         Folder to lock; created when it does not exist. An empty file ``.lock`` stays in it.
     message : str
         Error message when another process holds the lock.
+    wait : float
+        Seconds to wait for the other process.
 
     Raises
     ------
@@ -173,7 +175,7 @@ def locked(folder: Path, message: str) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / _LOCK)
     try:
-        lock.acquire(blocking=False)
+        lock.acquire(timeout=wait)
     except Timeout:
         raise BlockingIOError(message) from None
     try:

@@ -15,6 +15,7 @@ from sklearn.utils import column_or_1d
 from torch.utils.data import Dataset
 
 from braindecode_pars._sampling_rate import check_same_rate, is_same_rate
+from braindecode_pars._subjects import normalized
 from braindecode_pars.windows._channels import Channels, Montage
 from braindecode_pars.windows._describe import as_column, describe, plain_array
 
@@ -33,8 +34,8 @@ class WindowSet(Dataset):
         Items of the source that belong to this set.
     y : ndarray, shape (n_windows,) | None
         Labels.
-    groups : ndarray, shape (n_windows,) | None
-        Subjects.
+    subjects : ndarray, shape (n_windows,) | None
+        Subjects; None or NaN for a window whose subject is unknown.
     sfreq : float | None
         Sampling rate in Hz.
     channels : Channels | None
@@ -47,10 +48,22 @@ class WindowSet(Dataset):
     source: Any
     indices: np.ndarray
     y: np.ndarray | None = None
-    groups: np.ndarray | None = None
+    subjects: np.ndarray | None = None
     sfreq: float | None = None
     channels: Channels | None = field(default=None, repr=False)
     shapes: np.ndarray | None = field(default=None, repr=False)
+
+    @property
+    def known(self) -> np.ndarray:
+        """Whether the subject of each window is known, shape (n_windows,)."""
+        if self.subjects is None:
+            return np.zeros(len(self), dtype=bool)
+        return ~_missing(self.subjects)
+
+    @property
+    def groups(self) -> np.ndarray | None:
+        """Subjects, if every window has one: a window without may be of any subject."""
+        return self.subjects if self.subjects is not None and self.known.all() else None
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -135,7 +148,7 @@ class WindowSet(Dataset):
             self,
             indices=self.indices[positions],
             y=None if self.y is None else self.y[positions],
-            groups=None if self.groups is None else self.groups[positions],
+            subjects=None if self.subjects is None else self.subjects[positions],
             channels=None if self.channels is None else self.channels.take(positions),
             shapes=None if self.shapes is None else self.shapes[positions],
         )
@@ -330,23 +343,30 @@ def as_window_set(
     if y is not None:
         windows = replace(windows, y=_column(y, len(windows), "y"))
     if groups is not None:
-        windows = replace(windows, groups=_column(groups, len(windows), "groups"))
+        subjects = _one_spelling(_column(groups, len(windows), "groups"))
+        windows = replace(windows, subjects=subjects)
     return windows
 
 
 def _describe(X: Any) -> WindowSet:
     found = describe(X)
-    known = found.groups is not None and not _some_missing(found.groups)
     return WindowSet(
         found.source,
         np.arange(found.n_windows),
         found.y,
-        # If one window has no subject, it may be of any subject, so none can be held out.
-        found.groups if known else None,
+        None if found.groups is None else _one_spelling(found.groups),
         _one_rate(found.sfreqs),
         found.channels,
         found.shapes,
     )
+
+
+def _one_spelling(subjects: np.ndarray) -> np.ndarray:
+    """Give names the same Unicode form everywhere; numbers are not changed."""
+    if subjects.dtype.kind not in "OU":
+        return subjects
+    names = [normalized(subject) for subject in subjects.tolist()]
+    return np.asarray(names) if subjects.dtype.kind == "U" else _object_array(names)
 
 
 def _one_rate(sfreqs: Counter) -> float | None:
@@ -373,7 +393,7 @@ def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
     values = as_column(values)
     if values.shape == (n_windows, 1):
         values = column_or_1d(values, warn=True)
-    if _some_missing(values):
+    if _missing(values).any():
         raise ValueError(
             f"{name} contains None or NaN; every window needs an entry."
             + (" Mark unlabelled windows with unlabeled_label." if name == "y" else "")
@@ -406,6 +426,12 @@ def _only_column(frame: Any, name: str) -> Any:
     return frame[columns[0]]
 
 
-def _some_missing(values: np.ndarray) -> bool:
-    """Whether any entry is None, NaN or pandas' NA."""
-    return bool(np.any(pd.isna(values.astype(object))))
+def _missing(values: np.ndarray) -> np.ndarray:
+    """Whether each entry is None, NaN or pandas' NA."""
+    return pd.isna(values.astype(object))
+
+
+def _object_array(values: list) -> np.ndarray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

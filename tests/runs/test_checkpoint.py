@@ -63,6 +63,20 @@ def test_a_resumed_run_of_every_task_is_bit_identical(task, store, tmp_path, mon
         assert torch.equal(found[name], tensor), name
 
 
+def test_a_resumed_run_leaves_the_global_random_states_unchanged(store, tmp_path, monkeypatch):
+    def states():
+        numpy = check_random_state(None).get_state()
+        return [torch.get_rng_state().tolist(), repr(numpy), random.getstate()]
+
+    interrupted_run(store, tmp_path / "run", monkeypatch)
+    torch.manual_seed(3)
+    check_random_state(None).seed(3)
+    random.seed(3)
+    before = states()
+    run(store, tmp_path / "run", resume=True)
+    assert states() == before
+
+
 def test_all_global_random_generators_are_restored(store, tmp_path, monkeypatch):
     def run_from(seed, out, *, interrupt_at=None, resume=False):
         """Run with a callback that draws in each step, and return the draws."""

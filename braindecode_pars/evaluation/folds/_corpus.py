@@ -11,6 +11,7 @@ from skorch.helper import SliceDataset
 from torch.utils.data import Dataset
 
 from braindecode_pars._columns import POOLED
+from braindecode_pars._subjects import warn_of_similar_names
 from braindecode_pars.evaluation._arguments import in_order
 from braindecode_pars.windows import as_sklearn
 from braindecode_pars.windows._labels import check_class_labels, find_unlabeled
@@ -75,6 +76,12 @@ class Corpus:
         ValueError
             When labels or subjects are missing, when labels are not classes or cannot be told from
             the label of unlabelled windows, or when a subject is called "all".
+
+        Warns
+        -----
+        UserWarning
+            When two names of subjects may be those of one person, and with ``"auto"`` when windows
+            are taken as unlabelled.
         """
         X, y, groups = as_sklearn(windows_ds)
         if POOLED in groups.tolist():
@@ -82,6 +89,7 @@ class Corpus:
                 f"A subject is called {POOLED!r}, which is reserved for rows that are pooled over "
                 "subjects; rename the subject."
             )
+        warn_of_similar_names(groups.tolist(), stacklevel=5)
         check_class_labels(y)
         unlabeled, label = find_unlabeled(y, unlabeled_label)
         return cls(name, X, y, groups, ~unlabeled, label)

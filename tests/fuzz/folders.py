@@ -1,0 +1,435 @@
+"""Damaged, edited and exchanged files in every kind of folder; folders of other programs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from support.recording_files import SETTINGS, read
+
+from braindecode_pars import PARSClassifier, PARSEmbedder, PARSNet
+from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
+from braindecode_pars.models import embed_signals
+from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.recordings.loading import Recording, read_corpus
+from braindecode_pars.runs import RunConfig, pretrain
+from braindecode_pars.signal_store import SignalStore
+from fuzz import small
+from fuzz.outcomes import FOLDER_PREFIX, Case
+
+X = small.signals(5)
+
+
+def _build_classifier(path: Path, seed: int) -> None:
+    small.make("classifier", sfreq=small.SFREQ, random_state=seed).fit(
+        small.signals(seed), np.array(["left", "right"])[small.LABELS]
+    ).save(path)
+
+
+def _open_classifier(path: Path) -> Any:
+    model = PARSClassifier.load(path, device="cpu")
+    return [small.output(model, X), model.classes_.tolist(), model.sfreq_, model.n_chans_]
+
+
+def _build_embedder(path: Path, seed: int) -> None:
+    windows = small.dataset()
+    small.make("embedder", random_state=seed).fit(windows).save(path)
+
+
+def _open_embedder(path: Path) -> Any:
+    return [small.output(PARSEmbedder.load(path, device="cpu"), X)]
+
+
+def _open_encoder(path: Path) -> Any:
+    encoder, card, _ = load_encoder(path)
+    with torch.inference_mode():
+        features = embed_signals(encoder.eval(), torch.from_numpy(X[:, 0])).numpy()
+    return [features, card.subjects, card.finetune_subjects, card.sfreq]
+
+
+def _build_net(path: Path, seed: int) -> None:
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        sizes = dict(n_outputs=2, n_chans=2, n_times=small.N_TIMES, sfreq=small.SFREQ)
+        PARSNet(**sizes, **small.ENCODER).save_pretrained(path)
+
+
+def _open_net(path: Path) -> Any:
+    with torch.inference_mode():
+        return [PARSNet.from_pretrained(path)(torch.from_numpy(X)).numpy()]
+
+
+def _build_store(path: Path, seed: int) -> None:
+    parts = [small.windows_of(small.recording(seed + s), {"subject": s}) for s in range(3)]
+    SignalStore.create(path, small.BaseConcatDataset(parts), verbose=0)
+
+
+def _open_store(path: Path) -> Any:
+    store = SignalStore.open(path, verbose=0)
+    windows = store.windows(small.N_TIMES)
+    return [np.stack([windows[i] for i in range(len(windows))]), store.subjects, store.sfreq]
+
+
+def _build_folds(path: Path, seed: int) -> None:
+    _run_folds(path, seed)
+
+
+def _run_folds(path: Path, seed: int = 0) -> Any:
+    pipeline = make_pipeline(LogBandPower(), LogisticRegression())
+    scores = leave_one_subject_out(
+        {"bands": pipeline}, small.dataset(3), seeds=[seed], out=path, verbose=0
+    )
+    return [scores["value"].to_numpy(), scores["subject"].tolist()]
+
+
+def _recordings() -> list[Recording]:
+    folder = _home() / "recordings"
+    folder.mkdir(exist_ok=True)
+    for number in range(3):
+        file = folder / f"r{number}.txt"
+        if not file.exists():
+            file.write_text(f"{number} 8")
+    return [Recording(file, {"subject": file.stem}) for file in sorted(folder.iterdir())]
+
+
+def _build_cache(path: Path, seed: int) -> None:
+    _load_cached(path)
+
+
+def _load_cached(path: Path) -> Any:
+    windows = read_corpus(_recordings(), read, SETTINGS, cache=path, verbose=0)
+    return [small.stacked(windows), small.targets_of(windows).tolist()]
+
+
+def _config(seed: int = 0) -> RunConfig:
+    sizes = dict(window_seconds=3.0, patch_seconds=0.5, epochs=3, steps_per_epoch=1)
+    return RunConfig(**small.ENCODER, **sizes, batch_size=4, seed=seed, lr=1e-3, device="cpu")
+
+
+def _build_run(path: Path, seed: int) -> None:
+    pretrain(_made("store", 0), path, _config(seed), verbose=0)
+    for file in path.glob("encoder.*"):  # as if killed before the end
+        file.unlink()
+
+
+def _resume_run(path: Path) -> Any:
+    pretrain(_made("store", 0), path, _config(), resume=True, verbose=0)
+    return _open_encoder(path)
+
+
+#: Kind of folder -> (write it, with a seed; use it).
+KINDS: dict[str, tuple[Callable[[Path, int], None], Callable[[Path], Any]]] = {
+    "classifier": (_build_classifier, _open_classifier),
+    "embedder": (_build_embedder, _open_embedder),
+    "encoder of a classifier": (_build_classifier, _open_encoder),
+    "encoder": (_build_embedder, _open_encoder),
+    "net": (_build_net, _open_net),
+    "store": (_build_store, _open_store),
+    "folds": (_build_folds, _run_folds),
+    "cache": (_build_cache, _load_cached),
+    "run": (_build_run, _resume_run),
+}
+
+
+@cache
+def _home() -> Path:
+    return Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX))
+
+
+@cache
+def _made(kind: str, seed: int) -> Path:
+    path = _home() / f"{kind}-{seed}"
+    KINDS[kind][0](path, seed)
+    return path
+
+
+@cache
+def _expected(kind: str) -> Any:
+    copy = _home() / f"{kind}-copy"
+    shutil.copytree(_made(kind, 0), copy, symlinks=True)
+    return KINDS[kind][1](copy)
+
+
+def _files(path: Path) -> list[Path]:
+    found = (file.relative_to(path) for file in path.rglob("*"))
+    return sorted(f for f in found if (path / f).is_file() and "tensorboard" not in f.parts)
+
+
+def _flip(file: Path, rng: np.random.Generator, other: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[rng.integers(len(content))] ^= 1 << int(rng.integers(8))
+    file.write_bytes(content)
+
+
+def _truncate(file: Path, rng: np.random.Generator, other: Path) -> None:
+    content = file.read_bytes()
+    file.write_bytes(content[: rng.integers(len(content))])
+
+
+def _zeros(file: Path, rng: np.random.Generator, other: Path) -> None:
+    """A block of zeros, as after a loss of power."""
+    content = bytearray(file.read_bytes())
+    start = int(rng.integers(len(content)))
+    content[start : start + 512] = bytes(len(content[start : start + 512]))
+    file.write_bytes(content)
+
+
+def _append(file: Path, rng: np.random.Generator, other: Path) -> None:
+    file.write_bytes(file.read_bytes() + bytes(rng.integers(0, 256, 40, dtype="uint8")))
+
+
+def _remove(file: Path, rng: np.random.Generator, other: Path) -> None:
+    file.unlink()
+
+
+def _exchange(file: Path, rng: np.random.Generator, other: Path) -> None:
+    """The file of another folder of the same kind."""
+    if other.is_file():
+        shutil.copy(other, file)
+
+
+def _garbage(file: Path, rng: np.random.Generator, other: Path) -> None:
+    file.write_bytes(bytes(rng.integers(0, 256, 300, dtype="uint8")))
+
+
+def _folder(file: Path, rng: np.random.Generator, other: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def _dead_link(file: Path, rng: np.random.Generator, other: Path) -> None:
+    file.unlink()
+    file.symlink_to(file.with_name("unfetched"))
+
+
+#: What a JSON value is replaced with.
+ODD: list[Any] = [
+    *(None, True, -1, 0, 3, 1e308, 2**80, "", "PARS", "../../etc", "hf://someone/model", [], {}),
+    *([1], [[]], {"a": 1}, "int16", "float32", ["left"], ["right", "left"], 1e-300, "NaN", 20000),
+]
+
+
+def _edit(file: Path, rng: np.random.Generator, other: Path) -> None:
+    """Replace, remove or add one entry of a JSON file at any depth."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, UnicodeDecodeError):
+        return _flip(file, rng, other)
+    places = []
+
+    def walk(value: Any) -> None:
+        keys = value if isinstance(value, dict) else range(len(value))
+        for key in keys:
+            places.append((value, key))
+            if isinstance(value[key], (dict, list)):
+                walk(value[key])
+
+    walk(content)
+    if places:
+        parent, key = places[rng.integers(len(places))]
+        action = rng.integers(5)
+        if action == 0 and isinstance(parent, dict):
+            del parent[key]
+        elif action == 1 and isinstance(parent, dict):
+            parent[f"{key}_2"] = ODD[rng.integers(len(ODD))]
+        else:
+            parent[key] = ODD[rng.integers(len(ODD))]
+    file.write_text(json.dumps(content), encoding="utf-8")
+
+
+def _deep(file: Path, rng: np.random.Generator, other: Path) -> None:
+    """Nested JSON beyond the limit of recursion."""
+    if file.suffix != ".json":
+        return _flip(file, rng, other)
+    depth = int(rng.integers(2_000, 200_000))
+    opening, closing = ('{"a":', "}") if rng.integers(2) else ("[", "]")
+    text = opening * depth + "1" + closing * depth
+    if rng.integers(2):  # inside a sound file
+        text = file.read_text(encoding="utf-8").rstrip().removesuffix("}") + f', "deep": {text}}}'
+    file.write_text(text, encoding="utf-8")
+
+
+DAMAGES = dict(
+    flip=_flip,
+    truncate=_truncate,
+    zeros=_zeros,
+    append=_append,
+    remove=_remove,
+    exchange=_exchange,
+    garbage=_garbage,
+    folder=_folder,
+    link=_dead_link,
+    edit=_edit,
+    deep=_deep,
+)
+
+
+def unlike(found: Any, expected: Any) -> str | None:
+    """Return how results of a folder differ from the expected ones; None when they are equal."""
+    for one, other in zip(found, expected, strict=True):
+        if isinstance(other, np.ndarray):
+            if text := small.differs(np.asarray(one), other, rtol=1e-5):
+                return text
+        elif one != other:
+            return f"{one} instead of {other}"
+    return None
+
+
+@st.composite
+def damaged(draw):
+    """A damaged folder is refused, repaired, or gives exactly what was saved."""
+    kind = draw(st.sampled_from(sorted(KINDS)))
+    # Edited JSON and flipped bits have the most ways to go wrong.
+    damage = draw(st.sampled_from([*sorted(DAMAGES), "edit", "edit", "edit", "flip", "flip"]))
+    seed = draw(st.integers(0, 2**20))
+
+    def act(folder: Path) -> Any:
+        copy = folder / "copy"
+        shutil.copytree(_made(kind, 0), copy, symlinks=True)
+        rng = np.random.default_rng(seed)
+        files = [file for file in _files(copy) if (copy / file).stat().st_size]
+        if damage in ("edit", "deep"):
+            files = [file for file in files if file.suffix == ".json"] or files
+        file = files[rng.integers(len(files))]
+        twin = _made(kind, 1)
+        other = twin / file
+        if not other.is_file():  # named by its content, such as a fold
+            alike = [f for f in _files(twin) if f.suffix == file.suffix]
+            other = twin / alike[rng.integers(len(alike))]
+        DAMAGES[damage](copy / file, rng, other)
+        return KINDS[kind][1](copy)
+
+    text = f"{kind}: {damage}, default_rng({seed})"
+    return Case(text, act, lambda found: unlike(found, _expected(kind)))
+
+
+@st.composite
+def exchanged(draw):
+    """A folder of one kind, read as another kind, is refused, or is that kind too."""
+    kinds = sorted(KINDS)
+    written, used = draw(st.sampled_from(kinds)), draw(st.sampled_from(kinds))
+    # A classifier's folder is that of its net and of its encoder, too.
+    roles = {"classifier": {"net", "encoder"}, "net": {"encoder"}, "embedder": {"encoder"}}
+    one, other = ("encoder" if kind.startswith("encoder") else kind for kind in (written, used))
+    one = {"encoder": "embedder", "encoder of a classifier": "classifier"}.get(written, one)
+    fine = one == other or other in roles.get(one, ())
+
+    def act(folder: Path) -> Any:
+        copy = folder / "copy"
+        shutil.copytree(_made(written, 0), copy, symlinks=True)
+        return KINDS[used][1](copy)
+
+    def problem(found: Any) -> str | None:
+        return None if fine else f"a folder of kind {written} was used as {used}"
+
+    return Case(f"a folder of kind {written} used as {used}", act, problem)
+
+
+#: What other programs keep in a folder.
+FOREIGN = {
+    "config.json": b'{"editor": "mine"}',
+    "settings.json": b'{"python.defaultInterpreterPath": "/usr/bin"}',
+    "scores.csv": b"name,points\nanna,3\n",
+    "model.safetensors": b"not yours",
+    "classifier.json": b"{}",
+    "embedder.json": b"{}",
+    "encoder.json": b"{}",
+    "encoder.safetensors": b"mine",
+    "store.json": b"{}",
+    "samples.bin": b"mine",
+    "run.json": b"{}",
+    "metrics.csv": b"a,b\n",
+    "README.md": b"# my model\n",
+    "thesis.docx": b"three years",
+    "kappa.png": b"\x89PNG mine",
+}
+WRITERS: dict[str, Callable[[Path], Any]] = {
+    "PARSClassifier.save": lambda path: _build_classifier(path, 0),
+    "PARSEmbedder.save": lambda path: _build_embedder(path, 0),
+    "PARSNet.save_pretrained": lambda path: _build_net(path, 0),
+    "SignalStore.create": lambda path: _build_store(path, 0),
+    "leave_one_subject_out(out=)": _run_folds,
+    "load(cache=)": _load_cached,
+    "runs.pretrain": lambda path: pretrain(_made("store", 0), path, _config(), verbose=0),
+    "PARSClassifier(checkpoint_dir=)": lambda path: small.make(
+        "classifier", sfreq=small.SFREQ, checkpoint_dir=path
+    ).fit(small.signals(0), small.LABELS),
+}
+
+
+@st.composite
+def written_over(draw):
+    """A folder with files of another program is refused, and no byte of it changes."""
+    writer = draw(st.sampled_from(sorted(WRITERS)))
+    names = draw(st.lists(st.sampled_from(sorted(FOREIGN)), min_size=1, max_size=3, unique=True))
+
+    def act(folder: Path) -> None:
+        path = folder / "documents"
+        path.mkdir()
+        for name in names:
+            (path / name).write_bytes(FOREIGN[name])
+        WRITERS[writer](path)
+
+    def lost(folder: Path) -> str | None:
+        path = folder / "documents"
+        for name in names:
+            if not (path / name).is_file() or (path / name).read_bytes() != FOREIGN[name]:
+                return f"{name} was overwritten"
+        return None
+
+    def problem(result: Any) -> str | None:
+        # A model's folder may have a README.md, as the clone of a repository has.
+        return None if names == ["README.md"] else f"wrote into a folder with {', '.join(names)}"
+
+    return Case(f"{writer} into a folder with {', '.join(names)}", act, problem, lost)
+
+
+#: Writer -> kind of the folder that it writes.
+WRITES = {
+    "PARSClassifier.save": "classifier",
+    "PARSEmbedder.save": "embedder",
+    "PARSNet.save_pretrained": "net",
+    "SignalStore.create": "store",
+    "leave_one_subject_out(out=)": "folds",
+    "load(cache=)": "cache",
+}
+
+
+@st.composite
+def overwritten(draw):
+    """One kind of result is not written over another, or the folder is only the new kind."""
+    written = draw(st.sampled_from(["classifier", "embedder", "net", "store", "folds", "run"]))
+    writer = draw(st.sampled_from(sorted(WRITES)))
+    new = WRITES[writer]
+
+    def act(folder: Path) -> Any:
+        copy = folder / "copy"
+        shutil.copytree(_made(written, 1), copy, symlinks=True)
+        WRITERS[writer](copy)
+        return copy, KINDS[new][1](copy)
+
+    def problem(found: Any) -> str | None:
+        path, result = found
+        if text := unlike(result, _expected(new)):
+            return text
+        # The old kind is gone, unless it is the new kind or a part of it.
+        if written == new or (written, new) == ("net", "classifier"):
+            return None
+        with suppress(Exception):
+            return f"the folder is both: {written} gives {str(KINDS[written][1](path))[:60]}"
+
+    return Case(f"{writer} into a folder of kind {written}", act, problem)
+
+
+cases = st.one_of(*([damaged()] * 6), exchanged(), written_over(), written_over(), overwritten())

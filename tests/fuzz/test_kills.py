@@ -1,0 +1,188 @@
+"""Writers that are killed at random moments: the folder has the old or the new, and goes on.
+
+Each writer runs fifty times in a child process that gets SIGKILL after a random delay. Children
+are forked from this process, where everything is imported. (The tests beside each writer kill it at
+chosen moments, such as between two renames; here the moments are drawn.)
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from braindecode_pars.runs import pretrain
+from braindecode_pars.signal_store import SignalStore
+from fuzz import folders, small
+
+N_KILLS = 50
+
+pytestmark = pytest.mark.slow
+
+
+def _child(function: Callable[..., Any], arguments: tuple, started: Any, ended: Any) -> None:
+    torch.set_num_threads(1)
+    started.set()
+    function(*arguments)
+    ended.set()
+
+
+def killed(delay: float, function: Callable[..., Any], *arguments: Any) -> bool:
+    """Run a function in a forked process, kill it after a delay; return whether it was killed."""
+    context = multiprocessing.get_context("fork")
+    started, ended = context.Event(), context.Event()
+    process = context.Process(target=_child, args=(function, arguments, started, ended))
+    process.start()
+    started.wait(60)
+    process.join(delay)
+    was_running = not ended.is_set()
+    process.kill()  # SIGKILL; nothing when the process has ended
+    process.join()
+    return was_running
+
+
+def duration(function: Callable[..., Any], *arguments: Any) -> float:
+    """Return the time that a function takes in this process."""
+    start = time.perf_counter()
+    function(*arguments)
+    return time.perf_counter() - start
+
+
+def same(found: Any, expected: Any) -> bool:
+    return all(
+        np.array_equal(one, other) if isinstance(other, np.ndarray) else one == other
+        for one, other in zip(found, expected, strict=True)
+    )
+
+
+def leftovers(path: Path) -> list[str]:
+    return [str(file.relative_to(path)) for file in path.rglob("*.writing-*")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """One thread, as in the children: forking is safe then, and rounding is the same."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def delays():
+    """Return random delays up to a little more than a duration."""
+    rng = np.random.default_rng(0)
+    return lambda longest: rng.uniform(0, 1.1 * longest, N_KILLS)
+
+
+@pytest.mark.parametrize("kind", ["classifier", "embedder", "net"])
+def test_saving_a_model_leaves_the_old_or_the_new_one(kind, tmp_path, delays):
+    """Half of the kills hit a first save, the others a save over an older model."""
+    from fuzz.sequences import _model, _save
+
+    outputs = [folders.KINDS[kind][1]]
+    (open_folder,) = outputs
+    expected = {}
+    for number in (0, 1):
+        _model(kind, number)  # fitted before the fork
+        _save(kind, number, tmp_path / f"whole-{number}")
+        expected[number] = open_folder(tmp_path / f"whole-{number}")
+    longest = duration(_save, kind, 0, tmp_path / "timed")
+    outcomes: Counter = Counter()
+    n_kills = N_KILLS // 3 + 1
+    for number, delay in enumerate(delays(longest)[:n_kills]):
+        path = tmp_path / "model"
+        shutil.rmtree(path, ignore_errors=True)
+        over = number % 2
+        if over:
+            _save(kind, 0, path)
+        was_killed = killed(delay, _save, kind, 1, path)
+        try:
+            found = open_folder(path)
+        except (FileNotFoundError, ValueError):
+            assert not over, f"the old {kind} is lost after a kill at {delay:.4f} s"
+            outcomes["none"] += 1
+        else:
+            which = [n for n, outcome in expected.items() if same(found, outcome)]
+            assert which, f"a mixture after a kill at {delay:.4f} s"
+            outcomes["old" if which == [0] else "new"] += 1
+        # The same call succeeds afterwards, and cleans up.
+        _save(kind, 1, path)
+        assert same(open_folder(path), expected[1])
+        assert leftovers(path) == []
+        assert leftovers(tmp_path) == []
+        outcomes["killed"] += was_killed
+    assert outcomes["killed"] >= n_kills // 4
+
+
+def _store(path: Path) -> None:
+    parts = [small.windows_of(small.recording(s), {"subject": s}) for s in range(12)]
+    SignalStore.create(path, small.BaseConcatDataset(parts), verbose=0)
+
+
+def test_storing_resumes(tmp_path, delays):
+    _store(tmp_path / "whole")
+    expected = folders._open_store(tmp_path / "whole")
+    longest = duration(_store, tmp_path / "timed")
+    n_killed = 0
+    for delay in delays(longest):
+        path = tmp_path / "store"
+        shutil.rmtree(path, ignore_errors=True)
+        was_killed = killed(delay, _store, path)
+        n_killed += was_killed
+        if was_killed:
+            try:
+                found = folders._open_store(path)
+            except (FileNotFoundError, ValueError):
+                _store(path)  # the same call resumes
+                found = folders._open_store(path)
+        else:
+            found = folders._open_store(path)
+        assert same(found, expected), f"another store after a kill at {delay:.4f} s"
+        assert leftovers(path) == []
+    assert n_killed >= N_KILLS // 4
+
+
+def test_evaluating_resumes(tmp_path, delays):
+    expected = folders._run_folds(tmp_path / "whole")
+    longest = duration(folders._run_folds, tmp_path / "timed")
+    n_killed = 0
+    for delay in delays(longest):
+        path = tmp_path / "folds"
+        shutil.rmtree(path, ignore_errors=True)
+        n_killed += killed(delay, folders._run_folds, path)
+        kept = {file: file.stat().st_mtime_ns for file in path.glob("folds/*.json")}
+        assert same(folders._run_folds(path), expected), f"other scores, killed at {delay:.4f} s"
+        # Finished folds are not computed again.
+        assert kept.items() <= {f: f.stat().st_mtime_ns for f in path.glob("folds/*.json")}.items()
+    assert n_killed >= N_KILLS // 4
+
+
+def _pretrain(path: Path) -> None:
+    resume = (path / "run.json").exists()
+    pretrain(folders._made("store", 0), path, folders._config(), resume=resume, verbose=0)
+
+
+def test_resuming_a_run_ends_bit_identical(tmp_path, delays):
+    _pretrain(tmp_path / "whole")
+    expected = (tmp_path / "whole" / "encoder.safetensors").read_bytes()
+    longest = duration(_pretrain, tmp_path / "timed")
+    n_killed, path = 0, tmp_path / "run"
+    for delay in delays(longest):
+        if (path / "encoder.json").exists():  # a new run, after some kills of the last one
+            shutil.rmtree(path)
+        n_killed += killed(delay, _pretrain, path)
+        if (path / "encoder.json").exists():
+            assert (path / "encoder.safetensors").read_bytes() == expected
+    _pretrain(path)
+    assert (path / "encoder.safetensors").read_bytes() == expected
+    assert leftovers(path) == []
+    assert n_killed >= N_KILLS // 4
