@@ -73,9 +73,9 @@ class PARSEmbedder(TransformerMixin, WindowsEstimator):
     pooling : "mean_std" | "mean"
         Pooling over the channels of a window: their mean and standard deviation, or their mean
         only. Both are invariant to the order of the channels.
-    pretext, pretext_params, encoder, sfreq, patch_seconds, embed_dim, num_layers, num_heads, \
-mlp_dim, pretrain_epochs, pretrain_batch_size, pretrain_lr, weight_decay, precision, compile, \
-device, random_state, verbose, checkpoint_dir
+    pretext, pretext_params, encoder, sfreq, channels, patch_seconds, embed_dim, num_layers, \
+num_heads, mlp_dim, pretrain_epochs, pretrain_batch_size, pretrain_lr, weight_decay, precision, \
+compile, device, random_state, verbose, checkpoint_dir
         As in :class:`PARSClassifier`. With ``pretext=None``, the encoder keeps its random initial
         weights, which is a baseline.
 
@@ -114,6 +114,7 @@ device, random_state, verbose, checkpoint_dir
         pretext_params: dict[str, Any] | None = None,
         encoder: Any = None,
         sfreq: float | None = None,
+        channels: list[str] | None = None,
         patch_seconds: float = 1.0,
         embed_dim: int = 64,
         num_layers: int = 2,
@@ -135,6 +136,7 @@ device, random_state, verbose, checkpoint_dir
         self.pretext_params = pretext_params
         self.encoder = encoder
         self.sfreq = sfreq
+        self.channels = channels
         self.patch_seconds = patch_seconds
         self.embed_dim = embed_dim
         self.num_layers = num_layers
@@ -185,7 +187,7 @@ device, random_state, verbose, checkpoint_dir
         owner, device = type(self).__name__, find_device(self.device)
         with fresh_fit(self):
             # Read the windows, and further ones for pretraining.
-            windows = read_windows(X, None, groups, self.sfreq)
+            windows = read_windows(X, None, groups, self.sfreq, self.channels, any_montage=True)
             self.n_chans_, self.n_times_ = windows.check()
             warn_of_amplitudes(windows)
             self.chs_info_ = windows.chs_info
@@ -257,7 +259,7 @@ device, random_state, verbose, checkpoint_dir
             <braindecode_pars.PARSClassifier.predict_proba>`.
         """
         check_is_fitted(self)
-        windows = read_to_predict(X, self.sfreq_)
+        windows = read_to_predict(X, self.sfreq_, self.chs_info_, any_montage=True)
         device = find_device(self.device)
         encoder = copy.deepcopy(self.encoder_).to(device).eval()
         embedded = []
@@ -331,7 +333,12 @@ device, random_state, verbose, checkpoint_dir
         description = describe_encoder(self.encoder_, self.encoder_card_)
         description["embedder"] = {
             "parameters": parameters_to_json(self),
-            "windows": {"n_chans": self.n_chans_, "n_times": self.n_times_, "sfreq": self.sfreq_},
+            "windows": {
+                "n_chans": self.n_chans_,
+                "n_times": self.n_times_,
+                "sfreq": self.sfreq_,
+                "ch_names": [ch["ch_name"] for ch in self.chs_info_ or ()],
+            },
             "history": list(map(history_row, self.pretraining_history_)),
         }
         return write_model(folder, EMBEDDER, description, self.encoder_.state_dict())
@@ -363,7 +370,10 @@ device, random_state, verbose, checkpoint_dir
             loaded = parameters_from_json(cls, described["parameters"])
             windows = described["windows"]
             loaded.n_chans_, loaded.n_times_ = windows["n_chans"], windows["n_times"]
-            loaded.sfreq_, loaded.chs_info_ = windows["sfreq"], None
+            loaded.sfreq_ = windows["sfreq"]
+            # Earlier versions saved no names.
+            names = windows.get("ch_names") or ()
+            loaded.chs_info_ = [{"ch_name": str(name)} for name in names] or None
             loaded.pretraining_history_ = rows_from_json(described["history"])
         except MALFORMED as error:
             raise ValueError(f"{folder} does not describe a PARSEmbedder: {error}.") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from pathlib import Path
 import mne
 import wfdb
 
+from braindecode_pars._channel_names import is_other_kind
 from braindecode_pars.recordings._edf_records import EdfRecords, mark_gaps
 
 __all__ = ["read_edf", "read_recording", "read_wfdb"]
@@ -27,9 +27,6 @@ _OTHER_UNITS = {
     *("degC", "DegC", "degF", "C", "K", "mmHg", "cmH2O", "Pa", "kPa", "mbar", "Ohm", "kOhm"),
     *("l", "L", "ml", "mL", "l/min", "L/min", "l/s", "L/s", "ml/s", "Boolean"),
 }
-
-#: Abbreviations of EDF+ for signals that are not EEG.
-_OTHER_KIND = re.compile(r"(ECG|EKG|EMG|EOG|ERG|MEG|MCG|Temp|Resp|SaO2|Light|Sound)\b", re.I)
 
 
 def read_recording(file: Path) -> mne.io.BaseRaw:
@@ -214,7 +211,7 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
         refused = [
             i
             for i in others
-            if read.units[i] not in _OTHER_UNITS and not _OTHER_KIND.match(read.sig_name[i])
+            if read.units[i] not in _OTHER_UNITS and not is_other_kind(read.sig_name[i])
         ]
     if refused:
         units = ", ".join(sorted({read.units[i] for i in refused}))
@@ -228,9 +225,7 @@ def _mark_other_kinds(raw: mne.io.BaseRaw) -> mne.io.BaseRaw:
     """Set the type of channels that are not EEG to "misc", by their labels."""
     # If some labels begin with "EEG", as EDF+ requires ("EEG Fp1"), the other signals are not EEG.
     eeg = [name for name in raw.ch_names if name.upper().startswith("EEG")]
-    others = [
-        name for name in raw.ch_names if (name not in eeg if eeg else _OTHER_KIND.match(name))
-    ]
+    others = [name for name in raw.ch_names if is_other_kind(name) or (eeg and name not in eeg)]
     return _set_misc(raw, others)
 
 

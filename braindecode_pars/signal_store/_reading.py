@@ -27,7 +27,10 @@ _CROP = 3000
 
 @dataclass(frozen=True)
 class Encoded:
-    """An encoded piece of a recording, with metadata; see :class:`~._samples.EncodedSamples`."""
+    """An encoded piece of a recording, with metadata; see :class:`~._samples.EncodedSamples`.
+
+    ``left_out`` contains the names of its other channels, which are not stored.
+    """
 
     stored: np.ndarray
     scale: np.ndarray
@@ -38,6 +41,7 @@ class Encoded:
     sfreq: float
     checksum: str
     amplitude_problem: str | None
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,9 @@ def _encode(piece: mne.io.BaseRaw, preparation: Preparation, dtype: str) -> Enco
     except Exception as error:
         return Unusable(str(error) or type(error).__name__)
     checksum = checksum_of(samples.stored)
-    return Encoded(*samples, ch_names, sfreq, checksum, amplitude_problem(_crops(signals)))
+    problem = amplitude_problem(_crops(signals))
+    left_out = tuple(name for name in piece.ch_names if name not in ch_names)
+    return Encoded(*samples, ch_names, sfreq, checksum, problem, left_out)
 
 
 def _crops(signals: np.ndarray) -> Iterator[np.ndarray]:

@@ -14,6 +14,7 @@ import numpy as np
 from braindecode.datasets import EEGWindowsDataset, RawDataset, WindowsDataset
 from torch.utils.data import ConcatDataset
 
+from braindecode_pars._channel_names import is_eeg
 from braindecode_pars._parameters import check_positive
 from braindecode_pars._subjects import normalized, subject_of_path
 from braindecode_pars.recordings._search import find_files
@@ -65,7 +66,8 @@ class Preparation:
     def apply(self, raw: mne.io.BaseRaw) -> tuple[np.ndarray, list[str], float]:
         """Return the prepared EEG signals of a recording. The recording itself is not changed.
 
-        Channels that are marked as bad are excluded, as in MNE.
+        EEG channels are recognised by type and name, as in the estimators. Those that are marked as
+        bad are left out, as in MNE.
 
         Parameters
         ----------
@@ -87,7 +89,8 @@ class Preparation:
             When the recording has none of the channels, or no samples.
         """
         # Pick EEG channels.
-        names = [raw.ch_names[i] for i in mne.pick_types(raw.info, eeg=True)]
+        eeg = [ch["ch_name"] for ch in raw.info["chs"] if is_eeg(ch)]
+        names = [name for name in eeg if name not in raw.info["bads"]]
         if self.channels is not None:
             names = [name for name in names if name in self.channels]
         if not names:

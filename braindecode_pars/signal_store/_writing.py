@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 import warnings
@@ -31,6 +32,8 @@ from braindecode_pars.storage._folder import check_may_write
 from braindecode_pars.storage._settings import differences
 
 __all__ = ["append", "create"]
+
+log = logging.getLogger(__name__)
 
 #: Warnings about stored recordings.
 _REMARKS = {
@@ -274,6 +277,7 @@ def _store(
     stored = {} if may_repeat else {_content(r): r.name for r in index.recordings}
     skipped: list[str] = []
     remarks: dict[str, list[str]] = defaultdict(list)
+    left_out: dict[tuple[str, ...], list[str]] = defaultdict(list)
     n_pieces = 0
     with closing(read_all(sources, preparation, index.settings["dtype"], n_jobs)) as results:
         bar = tqdm(
@@ -297,9 +301,11 @@ def _store(
                 skipped.append(f"{label}: {result.reason}")
             writer.add(source, usable)
             for name, piece in usable.items():
+                left_out[piece.left_out].append(_label_of(source, name))
                 for kind, phrase in _remarks(_label_of(source, name), piece):
                     remarks[kind].append(phrase)
             on_time()
+    _log_left_out(left_out)
     if skipped:
         warnings.warn(skipped_message(skipped, n_pieces), stacklevel=4)
     for kind, phrases in remarks.items():
@@ -311,6 +317,18 @@ def _store(
 def _label_of(source: Source, piece: str) -> str:
     """Name of a piece of a recording, for messages."""
     return source.label.replace(source.name, piece)
+
+
+def _log_left_out(left_out: dict[tuple[str, ...], list[str]]) -> None:
+    """Log the channels that are not stored: one line for all recordings with the same ones."""
+    for names, labels in left_out.items():
+        if names:
+            log.warning(
+                "Channels of %s that are not stored, because they are not EEG by type or name, "
+                "marked as bad, or not in channels=: %s.",
+                f"{len(labels)} recordings" if len(labels) > 1 else labels[0],
+                ", ".join(names),
+            )
 
 
 def _remarks(label: str, encoded: Encoded) -> Iterator[tuple[str, str]]:

@@ -53,6 +53,9 @@ def test_labels_mark_other_kinds_of_signals(tmp_path):
     assert kinds(raw) == {"C3": "eeg", "ECG": "misc", "EMG chin": "misc"}
     raw = read_recording(write_edf(tmp_path / "b.edf", ["EEG C3", "C4"]))
     assert kinds(raw) == {"EEG C3": "eeg", "C4": "misc"}
+    others = ["EOG1", "EMG_chin", "HEOG", "SpO2", "HR", "Pleth", "ROC", "LOC", "Flow", "TRIG"]
+    raw = read_recording(write_edf(tmp_path / "c.edf", ["O1", *others]))
+    assert kinds(raw) == {"O1": "eeg", **dict.fromkeys(others, "misc")}
 
 
 @pytest.mark.parametrize("unit", ["", "uVolt", "UV", "mV/cm", "?"])

@@ -37,7 +37,8 @@ def test_only_eeg_is_kept(written):
     ("labels", "eeg"),
     [
         (["EEG Fp1", "ECG ECG", "PHOTIC", "EEG A2-A1"], ["EEG Fp1", "EEG A2-A1"]),
-        (["Fp1", "ECG", "EMG1", "Resp nasal", "Tempo"], ["Fp1", "EMG1", "Tempo"]),
+        (["Fp1", "ECG", "EMG1", "Resp nasal", "Tempo"], ["Fp1", "Tempo"]),
+        (["EEG Fp1", "EEG EKG1-REF", "EEG LOC-REF"], ["EEG Fp1"]),
         (["C3", "C4"], ["C3", "C4"]),
     ],
 )

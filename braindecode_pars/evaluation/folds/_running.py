@@ -29,6 +29,7 @@ from braindecode_pars.evaluation.folds._fold_store import FoldStore
 from braindecode_pars.evaluation.folds._seed import with_seed
 from braindecode_pars.evaluation.metrics import score_predictions, undefined_because
 from braindecode_pars.storage._json import plain
+from braindecode_pars.windows._labels import AUTO
 
 __all__ = ["Fold", "FoldError", "Run", "run_folds"]
 
@@ -420,13 +421,14 @@ def _fit_and_score(fold: Fold, corpus: Corpus, metrics: Sequence[str]) -> dict[s
     start = time.perf_counter()
     # Fit
     estimator = with_seed(clone(fold.estimator), fold.seed)
+    _set_unlabeled_label(estimator, corpus.unlabeled_label)
     train = fold.train
     if not _takes_unlabeled(estimator, corpus.unlabeled_label):
         train = train[corpus.labeled[train]]
     fitted = estimator.fit(corpus.X[train], corpus.y[train])
     # Predict
     predicted = np.asarray(fitted.predict(corpus.X[fold.test])).tolist()
-    if corpus.unlabeled_label in predicted:
+    if corpus.unlabeled_label is not None and corpus.unlabeled_label in predicted:
         raise ValueError(
             f"it predicts {corpus.unlabeled_label!r}, the label of unlabelled windows; pass "
             "another unlabeled_label."
@@ -513,6 +515,16 @@ def _plain_labels(*columns: Sequence) -> list[list]:
     labels = [label for column in columns for label in column]
     plain_types = all(isinstance(label, (bool, int, float, str)) for label in labels)
     return [list(column) if plain_types else [str(label) for label in column] for column in columns]
+
+
+def _set_unlabeled_label(estimator: BaseEstimator, label: Any) -> None:
+    """Set every ``unlabeled_label`` that is "auto" to the label of the corpus, in place."""
+    names = [
+        name
+        for name, value in estimator.get_params().items()
+        if name.split("__")[-1] == "unlabeled_label" and isinstance(value, str) and value == AUTO
+    ]
+    estimator.set_params(**dict.fromkeys(names, label))
 
 
 def _takes_unlabeled(estimator: BaseEstimator, label: Any) -> bool:

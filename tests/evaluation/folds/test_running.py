@@ -363,12 +363,17 @@ def test_unlabelled_windows_go_only_to_estimators_with_unlabeled_label(nights, l
     masked = BaseConcatDataset(
         nights.datasets, target_transform=lambda label: -1 if label == 2 else label
     )
-    run(masked, log_folder, estimators={"A": LoggingClassifier(log_folder)}, seeds=[0])
+    mark = dict(unlabeled_label=-1)
+    run(masked, log_folder, estimators={"A": LoggingClassifier(log_folder)}, seeds=[0], **mark)
     assert all(-1 not in fit["labels"] for fit in fits(log_folder))
-    run(masked, log_folder, estimators={"B": Constant(log_folder, 4)}, seeds=[1])
+    run(masked, log_folder, estimators={"B": Constant(log_folder, 4)}, seeds=[1], **mark)
     assert all(-1 in fit["labels"] for fit in fits(log_folder) if fit["seed"] == 1)
     with pytest.raises(FoldError, match="it predicts -1, the label of unlabelled windows"):
-        run(masked, log_folder, estimators={"A": Constant(log_folder, -1)}, seeds=[0])
+        run(masked, log_folder, estimators={"A": Constant(log_folder, -1)}, seeds=[0], **mark)
+    # An estimator's "auto" means the label of the protocol.
+    auto = Constant(log_folder, 4, unlabeled_label="auto")
+    run(masked, log_folder, estimators={"C": auto}, seeds=[2], unlabeled_label=None)
+    assert all(-1 in fit["labels"] for fit in fits(log_folder) if fit["seed"] == 2)
 
 
 def test_labels_may_be_text(nights, log_folder, tmp_path):
