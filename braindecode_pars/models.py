@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from braindecode.models.base import HAS_HF_HUB, EEGModuleMixin
 from braindecode.models.util import models_dict
@@ -381,6 +382,13 @@ class PARSNet(EEGModuleMixin, nn.Module):
         # This replaces braindecode's method, which also writes a pickle.
         check_may_save(save_directory, NETWORK)
         write_model(save_directory, NETWORK, self.description(), self.state_dict())
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the arguments of the constructor, as values that JSON supports."""
+        # braindecode leaves out NumPy's numbers.
+        given = self._braindecode_init_kwargs.items()
+        numbers = {name: value.item() for name, value in given if isinstance(value, np.generic)}
+        return {**super().get_config(), **numbers}
 
     def description(self) -> dict[str, Any]:
         """Return the constructor arguments as the description of a model file."""

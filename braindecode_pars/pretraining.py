@@ -204,7 +204,7 @@ def pretrain_encoder(
             task,
             max_epochs=epochs,
             lr=lr,
-            batch_size=batch_size,
+            batch_size=int(batch_size),  # torch refuses NumPy's integers
             optimizer__weight_decay=weight_decay,
             callbacks=all_callbacks,
             callbacks__print_log__sink=noop,  # the progress bar replaces the printed table

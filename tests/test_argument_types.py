@@ -13,6 +13,7 @@ from braindecode_pars import PARSNet, PatchEncoder
 from braindecode_pars.augmentation import ChannelNoise
 from braindecode_pars.callbacks import Pretraining, ProgressLine, WarmupCosine
 from braindecode_pars.encoder import MultiHeadAttention, TransformerBlock
+from braindecode_pars.evaluation import LogBandPower
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
 from braindecode_pars.pretraining import PretrainingNet, pretrain_encoder
@@ -52,6 +53,7 @@ CHECKED = {
     WarmupCosine: (lambda **given: fit_with(WarmupCosine(**given)), {}),
     ProgressLine: (lambda **given: fit_with(ProgressLine(**given)), {}),
     pretrain_encoder: (pretrain, {}),
+    LogBandPower: (lambda **given: LogBandPower(**given).transform(SIGNALS[:, None]), {}),
 }
 #: Arguments that other parts check: the seeds of braindecode, the data, and what is called.
 ELSEWHERE = {"random_state", "windows", "on_end", "net"}
@@ -116,3 +118,18 @@ def test_integers_of_numpy_are_integers(number):
     assert task(SIGNALS)[0].shape == PARS(600, 100, n_patches=8, **SIZES)(SIGNALS)[0].shape
     net = PARSNet(number(2), number(3), n_times=np.int64(600), sfreq=np.float32(100), **sizes)
     assert net(torch.randn(1, 3, 600)).shape == (1, 2)
+
+
+def test_integers_of_numpy_are_saved_as_integers(tmp_path):
+    sizes = {name: np.int64(value) for name, value in SIZES.items()}
+    net = PARSNet(np.int64(2), np.int64(3), n_times=np.int64(600), sfreq=np.float32(100), **sizes)
+    net.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert [config[name] for name in ("n_outputs", "n_chans", "n_times")] == [2, 3, 600]
+    assert {name: config[name] for name in SIZES} == SIZES
+    x = torch.randn(1, 3, 600)
+    assert torch.equal(PARSNet.from_pretrained(tmp_path)(x), net.eval()(x))
+
+
+def test_a_batch_size_of_numpy():
+    assert len(pretrain(batch_size=np.int64(2)).history) == 1

@@ -562,7 +562,7 @@ EVALUATION = {
     "band power of nothing": (
         lambda: LogBandPower(sfreq=100, segment_seconds=0).fit(ARRAY).transform(ARRAY),
         ValueError,
-        "segment_seconds must be positive",
+        "segment_seconds must be a positive number",
     ),
 }
 

@@ -350,8 +350,8 @@ def test_export_with_any_batch_and_any_number_of_channels():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(n_outputs=0), "n_outputs must be at least 1, got 0"),
-        (dict(n_times=-5), "n_times must be at least 1, got -5"),
+        (dict(n_outputs=0), "n_outputs must be an integer of at least 1, or None, got 0"),
+        (dict(n_times=-5), "n_times must be an integer of at least 1, or None, got -5"),
         (dict(embed_dim=16.0), "embed_dim must be an integer of at least 1, got 16.0"),
         (dict(activation="GELU"), "activation must be a class such as torch.nn.GELU"),
         (dict(activation=nn.GELU()), "activation must be a class such as torch.nn.GELU"),

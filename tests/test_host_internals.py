@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 import pytest
 import skorch
+from braindecode.models import util
 from braindecode.models.base import EEGModuleMixin
 from skorch.hf import AccelerateMixin
 from support.structure import MODULES
@@ -27,8 +28,8 @@ INTERNALS = [
 #: Attributes that the constructors of these classes set.
 ATTRIBUTES = [
     ("skorch", "1.4.0", skorch.NeuralNet, "_criteria", "RunNet hides the criterion"),
-    ("braindecode", "1.8.1", EEGModuleMixin, "_n_outputs", "PARSNet checks its arguments"),
-    ("braindecode", "1.8.1", EEGModuleMixin, "_n_times", "PARSNet checks its arguments"),
+    ("braindecode", "1.8.1", util, "_braindecode_init_kwargs", "PARSNet saves NumPy's numbers"),
+    ("braindecode", "1.8.1", EEGModuleMixin, "_n_times", "PARSNet.get_torchinfo_statistics"),
     ("braindecode", "1.8.1", EEGModuleMixin, "_chs_info", "electrode positions of PARSNet"),
     ("braindecode", "1.8.1", EEGModuleMixin, "_sfreq", "the card of a bare PARSNet"),
 ]

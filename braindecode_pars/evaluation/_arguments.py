@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
 from numbers import Integral
 from typing import Any
 
@@ -37,6 +37,9 @@ def check_arguments(
         )
     if isinstance(metrics, str):
         raise TypeError(f"metrics is the text {metrics!r}; give a list of names, [{metrics!r}].")
+    for name, given, content in (("metrics", metrics, "names"), ("seeds", seeds, "integers")):
+        if not isinstance(given, Sized) or not isinstance(given, Iterable):
+            raise TypeError(f"{name} must be a list of {content}, got {given!r}.")
     for name, given in (("estimators", estimators), ("metrics", metrics), ("seeds", seeds)):
         if len(given) == 0:
             raise ValueError(f"{name} is empty; there would be nothing to report.")
@@ -53,7 +56,7 @@ def check_arguments(
 
 def _check_metrics(metrics: Sequence[str]) -> None:
     for metric in metrics:
-        if metric not in METRICS:
+        if not isinstance(metric, str) or metric not in METRICS:
             raise ValueError(f"Unknown metric {metric!r}; known are {', '.join(METRICS)}.")
     _check_unique("metrics", metrics)
 
@@ -90,6 +93,8 @@ def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
 
     Raises
     ------
+    TypeError
+        When one cannot be a subject.
     ValueError
         When there are none, one is given twice, or one is not in the data.
     """
@@ -98,6 +103,9 @@ def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
     asked, there = [normalized(subject) for subject in asked], list(there)
     if not asked:
         raise ValueError(f"{name} is empty; name at least one subject, or leave it out.")
+    unhashable = [subject for subject in asked if not isinstance(subject, Hashable)]
+    if unhashable:
+        raise TypeError(f"{name} contains {unhashable[0]!r}, which cannot be a subject.")
     if len(set(asked)) < len(asked):
         raise ValueError(f"{name} has a subject twice: {', '.join(map(str, asked))}.")
     absent = [subject for subject in asked if subject not in there]

@@ -9,10 +9,13 @@ from scipy.integrate import trapezoid
 from scipy.signal import welch
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from braindecode_pars._parameters import boolean, check_parameters, optional, positive
 from braindecode_pars.windows._picking import pick_as_fitted, pick_for_fit
 from braindecode_pars.windows._window_set import as_window_set
 
 __all__ = ["BANDS", "LogBandPower"]
+
+_RULES = dict(sfreq=optional(positive()), segment_seconds=positive(), relative=boolean())
 
 #: Lower and upper edges of the bands of :class:`~braindecode_pars.evaluation.LogBandPower`, in Hz.
 BANDS = {
@@ -115,12 +118,13 @@ class LogBandPower(TransformerMixin, BaseEstimator):
 
         Raises
         ------
+        TypeError
+            When a parameter has the wrong type.
         ValueError
-            When the sampling rate is unknown, windows differ in shape, a window contains NaN, or a
-            channel of :meth:`fit` is missing.
+            When a parameter is out of range, the sampling rate is unknown, windows differ in shape,
+            a window contains NaN, or a channel of :meth:`fit` is missing.
         """
-        if not self.segment_seconds > 0:
-            raise ValueError(f"segment_seconds must be positive, got {self.segment_seconds}.")
+        check_parameters(vars(self), _RULES, type(self).__name__)
         windows = as_window_set(X, sfreq=self.sfreq)
         if windows.sfreq is None:
             raise ValueError("The sampling rate of the windows is unknown; pass sfreq (Hz).")

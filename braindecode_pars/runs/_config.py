@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from braindecode_pars._parameters import (
+    boolean,
     check_parameters,
     choice,
     instance,
@@ -42,7 +43,7 @@ _RULES = dict(
     warmup=_SHARE,
     exclude_subjects=instance("a list of subjects", list, tuple),
     precision=choice("float32", "bfloat16"),
-    compile=choice(False, True),
+    compile=boolean(),
     seed=integer(0),
     device=choice("auto", "cpu", "cuda", "mps"),
     num_workers=optional(integer(0)),

@@ -186,7 +186,7 @@ class SignalStore:
             recording is not that of EEG in volts.
         """
         # Check all arguments before anything is created.
-        if dtype not in DTYPES:
+        if not isinstance(dtype, str) or dtype not in DTYPES:
             raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
         if isinstance(channels, str):
             raise TypeError(f"channels is the string {channels!r}; give a list of names.")

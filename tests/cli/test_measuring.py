@@ -48,3 +48,15 @@ def test_another_file_is_not_overwritten(two_benchmarks, tmp_path, monkeypatch):
         assert result.exit_code == 1
         assert "is not a table of benchmarks" in " ".join(result.output.split())
     assert notes.read_text() == "my notes"
+
+
+def test_ctrl_c_keeps_the_finished_benchmarks(tmp_path, two_benchmarks):
+    def interrupted():
+        raise KeyboardInterrupt
+        yield
+
+    benchmarks.BENCHMARKS["reading"] = interrupted
+    out = tmp_path / "cpu.rst"
+    result = CliRunner().invoke(app, ["benchmark", "--out", str(out)])
+    assert result.exit_code == 130
+    assert "slow / fast" in out.read_text(encoding="utf-8")

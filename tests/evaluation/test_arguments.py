@@ -26,6 +26,9 @@ DUMMY = {"A": DummyClassifier()}
         (dict(estimators={3: DummyClassifier()}), TypeError, "A method's name is text, got 3"),
         (dict(metrics=[]), ValueError, "metrics is empty"),
         (dict(metrics="kappa"), TypeError, r"give a list of names, \['kappa'\]"),
+        (dict(metrics=3), TypeError, "metrics must be a list of names, got 3"),
+        (dict(metrics=[["kappa"]]), ValueError, r"Unknown metric \['kappa'\]; known are"),
+        (dict(seeds=3), TypeError, "seeds must be a list of integers, got 3"),
         (dict(metrics=["auc"]), ValueError, "Unknown metric 'auc'; known are kappa"),
         (dict(metrics=["f1", "f1"]), ValueError, "metrics has an entry twice: f1, f1"),
         (dict(seeds=()), ValueError, "seeds is empty"),
@@ -56,6 +59,11 @@ def test_unknown_subjects_raise(asked, message):
     assert check_subjects([decomposed], ["Jörg"], "test_subjects") == ["Jörg"]
     with pytest.raises(ValueError, match=message):
         check_subjects(asked, [1, 2], "test_subjects")
+
+
+def test_a_list_is_not_a_subject():
+    with pytest.raises(TypeError, match=r"test_subjects contains \[1\], which cannot be"):
+        check_subjects([[1]], [1, 2], "test_subjects")
 
 
 def test_subjects_are_sorted():

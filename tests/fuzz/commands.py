@@ -15,11 +15,7 @@ from braindecode_pars.cli import app
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.signal_store import SignalStore
 from fuzz import folders
-from fuzz.outcomes import Case
-
-
-class CommandError(ValueError):
-    """The message of a command that has ended with an error."""
+from fuzz.outcomes import Case, CommandError
 
 
 def run(*arguments: Any) -> Result:

@@ -32,6 +32,10 @@ OPENING = "opening"
 OUTCOMES = (RIGHT, WARNED, CLEAR, RAW, WRONG, LOSS, OPENING)
 
 
+class CommandError(ValueError):
+    """The message that a command has printed before it ended with an error."""
+
+
 @dataclass
 class Case:
     """One call of the package, with an oracle.
@@ -118,10 +122,18 @@ def judge(case: Case, folder: Path) -> tuple[str, str]:
         if is_clear(error):
             return CLEAR, str(error)
         return RAW, f"{type(error).__name__}: {error} ({_place(error)})"
-    problem = case.problem(result)
+    problem = _problem(case, result)
     if problem is None:
         return RIGHT, ""
     return (WARNED, said[0]) if said else (WRONG, problem)
+
+
+def _problem(case: Case, result: Any) -> str | None:
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            return case.problem(result)
+        except Exception as error:  # a result that cannot be used is not right
+            return f"the result cannot be used: {type(error).__name__}: {error}"
 
 
 def is_clear(error: Exception) -> bool:
@@ -135,15 +147,14 @@ def is_clear(error: Exception) -> bool:
         return False
     message = str(error).strip()
     is_sentence = len(message) >= 20 and len(message.split()) >= 4
-    if type(error).__name__ == "CommandError":  # the message that a command has printed
+    if isinstance(error, CommandError):
         return is_sentence
-    last = list(traceback.walk_tb(error.__traceback__))[-1][0]
     step = error.__traceback__
     while step.tb_next is not None:
         step = step.tb_next
-    file = last.f_code.co_filename
-    raises = dis.opname[last.f_code.co_code[step.tb_lasti]] == "RAISE_VARARGS"
-    return is_sentence and raises and any(part in file for part in EXPLAINERS)
+    code = step.tb_frame.f_code
+    raises = dis.opname[code.co_code[step.tb_lasti]] == "RAISE_VARARGS"
+    return is_sentence and raises and any(part in code.co_filename for part in EXPLAINERS)
 
 
 def _place(error: Exception) -> str:

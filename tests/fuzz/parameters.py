@@ -71,14 +71,6 @@ KINDS = dict(
     **dict.fromkeys(("pretext_params", "task_params", "network_params"), "dict"),
     random_state="seed",
 )
-#: Arguments that take what is wrong for others of their kind.
-TAKES: dict[str, tuple[Any, ...]] = {
-    "sfreq": (),
-    "pretext": (3j,),
-    "network": (),
-    "start": (),
-}
-
 X = small.signals(0)
 
 
@@ -213,19 +205,11 @@ def wrong(draw):
     else:
         value = draw(st.sampled_from(WRONG[KINDS[argument]]))
         text = repr(value)
-    accepted = (name, argument, text) in ACCEPTED or (argument, text) in ACCEPTED
     return Case(
         f"{name}({argument}={text})",
         lambda folder: call(folder, **{argument: value}),
-        lambda result: None if accepted else f"{argument}={text} was accepted",
+        lambda result: f"{argument}={text} was accepted",
     )
-
-
-#: Values that are fine although they are wrong for other arguments of the same kind.
-ACCEPTED = {
-    ("network", "a type"),  # its signature is checked, and the message is about that
-    ("sfreq", "inf"),
-}
 
 
 @st.composite
@@ -236,6 +220,8 @@ def equal(draw):
     call, arguments = CALLS[name]
     argument = draw(st.sampled_from([a for a in arguments if KINDS[a] in EQUAL]))
     one, other = draw(st.sampled_from(EQUAL[KINDS[argument]]))
+    if argument == "compile":
+        one, other = False, np.bool_(False)  # compilation takes a minute
     if argument in ("n_times", "sfreq", "n_patches", "patch_size", "n_chans"):
         # Sizes that fit the windows, and are large enough for every task.
         sizes = {"n_times": 300, "n_patches": 8, "patch_size": 50, "n_chans": 2}

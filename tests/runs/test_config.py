@@ -83,7 +83,7 @@ def test_invalid_configuration_files(tmp_path):
         ("warmup", 1.5, r"warmup must be a number in \[0, 1\), got 1.5"),
         ("exclude_subjects", "S01", "exclude_subjects must be a list of subjects, got 'S01'"),
         ("precision", "half", "precision must be one of 'float32', 'bfloat16', got 'half'"),
-        ("compile", "yes", "compile must be one of False, True, got 'yes'"),
+        ("compile", "yes", "compile must be True or False, got 'yes'"),
         ("seed", -1, "seed must be an integer of at least 0, got -1"),
         ("device", "cuda:1", "device must be one of 'auto', 'cpu', 'cuda', 'mps', got 'cuda:1'"),
         ("num_workers", -1, "num_workers must be an integer of at least 0, or None, got -1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import pickle
@@ -284,3 +285,11 @@ def test_excluding_subjects_needs_all_subjects_to_be_known(recordings, tmp_path)
     assert len(store.select(exclude=[])) == len(store)
     with pytest.raises(ValueError, match=r"1 recordings in .* have no subject"):
         store.select(exclude=store.subjects)
+
+
+@pytest.mark.parametrize("number", [np.float32, np.float64, np.int64])
+def test_a_sampling_rate_of_numpy(make_raw, tmp_path, number):
+    recording = BaseConcatDataset([RawDataset(make_raw(0), {})])
+    store = SignalStore.create(tmp_path / "store", recording, sfreq=number(50), verbose=0)
+    assert json.loads((store.path / "store.json").read_text())["settings"]["sfreq"] == 50
+    assert SignalStore.open(store.path).sfreq == 50
