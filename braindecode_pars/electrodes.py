@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 
 import mne
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from braindecode_pars._channel_names import electrode_name
+
 __all__ = ["ElectrodeCode", "electrode_positions", "template_montage"]
 
 HEAD_RADIUS = 0.095  # metres, the radius of MNE's default sphere
 _EARS = {"A1", "A2", "M1", "M2"}
-_REFERENCES = {"REF", "LE", "AR", "AVG", "A1", "A2", "M1", "M2", "CAR", "LER"}
 
 
 def template_montage() -> mne.channels.DigMontage:
@@ -47,14 +47,6 @@ def _template_positions() -> dict[str, np.ndarray]:
     return {ch["ch_name"].upper(): ch["loc"][:3] for ch in info["chs"]}
 
 
-def _electrode_name(channel: str) -> str:
-    """Return the electrode of channel names such as ``Fc5.``, ``EEG FP1-REF`` or ``C3-M2``."""
-    name = re.sub(r"^EEG\s+", "", channel.strip().upper()).rstrip(".")
-    electrode, _, reference = name.partition("-")
-    # With another electrode after the dash the channel is bipolar and keeps its name.
-    return electrode if reference in _REFERENCES else name
-
-
 def electrode_positions(chs_info: list[dict]) -> np.ndarray:
     """Return the position of each channel's electrode on the head.
 
@@ -84,7 +76,7 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
     """
     positions = np.full((len(chs_info), 3), np.nan, dtype=np.float32)
     for row, ch in zip(positions, chs_info, strict=True):
-        name = _electrode_name(ch["ch_name"])
+        name = electrode_name(ch["ch_name"])
         if name in _EARS:
             continue
         position = _template_positions().get(name)

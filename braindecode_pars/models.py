@@ -10,7 +10,7 @@ import math
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,8 +33,15 @@ from braindecode_pars.electrodes import ElectrodeCode, electrode_positions
 from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder, check_activation
 from braindecode_pars.storage import LoadReport
 from braindecode_pars.storage._hub import model_folder
-from braindecode_pars.storage._json import read_json
-from braindecode_pars.storage._tensors import load_tensors, read_tensors, write_folder
+from braindecode_pars.storage._model_file import ModelFile
+from braindecode_pars.storage._model_folder import (
+    CLASSIFIER,
+    NETWORK,
+    check_may_save,
+    read_model,
+    write_model,
+)
+from braindecode_pars.storage._tensors import build_and_load
 from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_positions
 
 __all__ = ["PARSNet", "embed_signals", "patch_size_for"]
@@ -318,19 +325,18 @@ class PARSNet(EEGModuleMixin, nn.Module):
                 stacklevel=4,  # the caller of PARSNet; braindecode wraps __init__
             )
 
-    #: File names of :meth:`save_pretrained`, as the Hugging Face Hub expects them.
-    CONFIG: ClassVar[str] = "config.json"
-    WEIGHTS: ClassVar[str] = "model.safetensors"
-
     def save_pretrained(self, save_directory: str | Path, **hub_arguments: Any) -> Any:
-        """Write ``config.json`` and ``model.safetensors`` into a folder.
+        """Write ``model.safetensors`` and ``config.json`` into a folder.
 
-        If ``huggingface_hub`` is installed, a model card ``README.md`` is written too.
+        ``model.safetensors`` contains everything that :meth:`from_pretrained` reads: weights,
+        configuration and a checksum. ``config.json`` is a copy of the configuration, for people
+        and for other programs. If ``huggingface_hub`` is installed, a model card ``README.md`` is
+        written too.
 
         Parameters
         ----------
         save_directory : path
-            Folder of the model. It is created if it does not exist.
+            Folder of the model. It is created if it does not exist. A PARSNet in it is replaced.
         **hub_arguments
             Arguments of ``huggingface_hub.PyTorchModelHubMixin.save_pretrained``.
 
@@ -348,7 +354,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
             When the folder cannot be written. Its previous content is then unchanged.
         ValueError
             When weights are not finite, or the activation of the encoder is not one of
-            ``torch.nn``.
+            ``torch.nn``. Also when the folder contains another model, or other files.
         """
         folder = Path(save_directory)
         self._save_pretrained(folder)
@@ -374,7 +380,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
 
     def _save_pretrained(self, save_directory: Path) -> None:
         # This replaces braindecode's method, which also writes a pickle.
-        write_folder(save_directory, **self.files())
+        check_may_save(save_directory, NETWORK)
+        write_model(save_directory, NETWORK, self.description(), self.state_dict())
 
     def get_config(self) -> dict[str, Any]:
         """Return the arguments of the constructor, as values that JSON supports."""
@@ -383,8 +390,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
         numbers = {name: value.item() for name, value in given if isinstance(value, np.generic)}
         return {**super().get_config(), **numbers}
 
-    def files(self) -> dict[str, dict[str, Any]]:
-        """Return the files of :meth:`save_pretrained`, as arguments of ``write_folder``."""
+    def description(self) -> dict[str, Any]:
+        """Return the constructor arguments as the description of a model file."""
         activation = self.encoder.config["activation"]
         check_activation(activation)
         config = {**self.get_config(), "braindecode_version": braindecode_version}
@@ -394,7 +401,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
             location = [x if math.isfinite(x) else 0.0 for x in ch.pop("loc", None) or ()]
             if any(location[:3]):
                 ch["loc"] = location
-        return {"tensors": {self.WEIGHTS: self.state_dict()}, "described": {self.CONFIG: config}}
+        return {"network": config}
 
     @classmethod
     def from_pretrained(
@@ -445,39 +452,10 @@ class PARSNet(EEGModuleMixin, nn.Module):
         if unknown:
             raise TypeError(f"from_pretrained() got an unexpected argument {min(unknown)!r}")
 
-        # Find the folder and read its configuration.
+        # Find the folder and load the model in it.
         folder = model_folder(pretrained_model_name_or_path, download=True, **download)
-        for name in (cls.CONFIG, cls.WEIGHTS):
-            if not (folder / name).is_file():
-                raise FileNotFoundError(
-                    f"{folder} does not contain a {cls.__name__}: it has no {name}."
-                )
-        config = read_json(folder / cls.CONFIG)
-        check_same_rate(
-            arguments.get("sfreq"), config.get("sfreq"), "The windows are", f"the model in {folder}"
-        )
-
-        # Update the configuration. An argument also replaces the saved values of its alternatives:
-        # n_chans and chs_info describe the same channels, for example.
-        if arguments.keys() & {"n_chans", "chs_info"}:
-            config.update(n_chans=None, chs_info=None)
-        if arguments.keys() & {"n_times", "input_window_seconds"}:
-            config.update(n_times=None, input_window_seconds=None)
-        config.update(arguments)
-        if isinstance(config.get("chs_info"), list):
-            config["chs_info"] = cls._deserialize_chs_info(config["chs_info"])
-
-        # Build the model and load its weights.
-        try:
-            if isinstance(config.get("activation"), str):
-                config["activation"] = _activation(config["activation"])
-            net = cls.from_config(config)
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise ValueError(
-                f"{folder / cls.CONFIG} does not describe a {cls.__name__}: {error}"
-            ) from error
-        tensors = read_tensors(folder / cls.WEIGHTS)
-        net.load_report = load_tensors(net, tensors, folder / cls.WEIGHTS, strict=strict)
+        model = read_model(folder, NETWORK, CLASSIFIER)
+        net = network_from_file(model, folder, strict=strict, **arguments)
         if n_outputs not in (None, net.n_outputs):
             net.reset_head(n_outputs)
         return net.to(map_location).eval()
@@ -666,6 +644,44 @@ class PARSNet(EEGModuleMixin, nn.Module):
                 f"{x.shape[1]} channels; pass pos of shape (n_chans, 3) to forward."
             )
         return positions
+
+
+def network_from_file(
+    model: ModelFile, source: Path, *, strict: bool = True, **arguments: Any
+) -> PARSNet:
+    """Return the network of a model file; ``source`` is its folder, for error messages.
+
+    The other arguments are those of :meth:`PARSNet.from_pretrained`.
+    """
+    config = model.description.get("network")
+    if not isinstance(config, dict):
+        raise ValueError(f"{source} does not describe a PARSNet.")
+    check_same_rate(
+        arguments.get("sfreq"), config.get("sfreq"), "The windows are", f"the model in {source}"
+    )
+
+    # An argument also replaces the saved values of its alternatives: n_chans and chs_info describe
+    # the same channels, for example.
+    config = dict(config)
+    if arguments.keys() & {"n_chans", "chs_info"}:
+        config.update(n_chans=None, chs_info=None)
+    if arguments.keys() & {"n_times", "input_window_seconds"}:
+        config.update(n_times=None, input_window_seconds=None)
+    config.update(arguments)
+
+    def build() -> PARSNet:
+        named = dict(config)
+        if isinstance(named.get("chs_info"), list):
+            named["chs_info"] = PARSNet._deserialize_chs_info(named["chs_info"])
+        if isinstance(named.get("activation"), str):
+            named["activation"] = _activation(named["activation"])
+        return PARSNet.from_config(named)
+
+    net, report = build_and_load(
+        build, model.tensors, source, num_layers=config.get("num_layers"), strict=strict
+    )
+    net.load_report = report
+    return net
 
 
 # Register the name, so that EEGClassifier("PARSNet") works.

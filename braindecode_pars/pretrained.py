@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -11,18 +11,22 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from braindecode_pars.encoder import PatchEncoder, check_activation
-from braindecode_pars.models import PARSNet
+from braindecode_pars.models import PARSNet, network_from_file
 from braindecode_pars.storage import LoadReport
 from braindecode_pars.storage._hub import model_folder
-from braindecode_pars.storage._json import read_json
-from braindecode_pars.storage._tensors import load_tensors, read_tensors, write_folder
+from braindecode_pars.storage._model_file import ModelFile
+from braindecode_pars.storage._model_folder import (
+    CLASSIFIER,
+    ENCODER,
+    FILES,
+    NETWORK,
+    check_may_save,
+    read_model,
+    write_model,
+)
+from braindecode_pars.storage._tensors import build_and_load
 
 __all__ = ["EncoderCard", "Pretrained", "load_encoder", "save_encoder"]
-
-WEIGHTS = "encoder.safetensors"
-CARD = "encoder.json"
-#: File that PARSClassifier.save writes next to its PARSNet.
-CLASSIFIER = "classifier.json"
 
 
 @dataclass
@@ -109,9 +113,10 @@ class Pretrained(NamedTuple):
 def save_encoder(encoder: PatchEncoder, card: EncoderCard, folder: str | Path) -> Path:
     """Write ``encoder.safetensors`` and ``encoder.json`` into a folder.
 
-    Each file is written under a temporary name and then renamed, so that no reader finds an
-    incomplete file. Estimators save their encoders with ``PARSEmbedder.save`` and
-    ``checkpoint_dir``. This function is for encoders that were pretrained without an estimator.
+    ``encoder.safetensors`` contains weights, card and a checksum. ``encoder.json`` is a copy of the
+    card, for people and for other programs. Estimators save their encoders with
+    ``PARSEmbedder.save`` and ``checkpoint_dir``. This function is for encoders that were pretrained
+    without an estimator.
 
     Parameters
     ----------
@@ -134,8 +139,7 @@ def save_encoder(encoder: PatchEncoder, card: EncoderCard, folder: str | Path) -
     ------
     ValueError
         When the activation of the encoder is not one of ``torch.nn``, or its weights are not
-        finite. Also when the folder contains a saved PARSClassifier: :func:`load_encoder` would
-        load the encoder of the classifier instead.
+        finite. Also when the folder contains another model, or other files.
     OSError
         When the folder cannot be written. Its previous content is then unchanged.
 
@@ -152,33 +156,28 @@ def save_encoder(encoder: PatchEncoder, card: EncoderCard, folder: str | Path) -
     ...     sorted(file.name for file in folder.iterdir())
     ['encoder.json', 'encoder.safetensors']
     """
-    check_no_classifier(Path(folder))
-    return write_folder(folder, **encoder_files(encoder, card))
+    folder = Path(folder)
+    check_may_save(folder, ENCODER)
+    return write_encoder(encoder, card, folder)
 
 
-def encoder_files(encoder: PatchEncoder, card: EncoderCard) -> dict[str, dict[str, Any]]:
-    """Return the files of :func:`save_encoder`, as arguments of ``write_folder``."""
-    activation = encoder.config["activation"]
-    check_activation(activation)
-    config = {**encoder.config, "activation": activation.__name__}
-    return {
-        "tensors": {WEIGHTS: encoder.state_dict()},
-        "described": {CARD: {"encoder": config, "pretraining": asdict(card)}},
-    }
+def write_encoder(encoder: PatchEncoder, card: EncoderCard, folder: Path) -> Path:
+    """Write an encoder into a folder that the caller has checked, such as that of a run."""
+    return write_model(folder, ENCODER, describe_encoder(encoder, card), encoder.state_dict())
 
 
-def check_no_classifier(folder: Path) -> None:
-    """Check that a folder contains no classifier, whose encoder would be loaded instead.
+def describe_encoder(encoder: PatchEncoder, card: EncoderCard) -> dict[str, Any]:
+    """Return the description of an encoder in a model file.
 
     Raises
     ------
     ValueError
-        When the folder contains a saved PARSClassifier.
+        When the activation of the encoder is not one of ``torch.nn``.
     """
-    if (folder / CLASSIFIER).exists():
-        raise ValueError(
-            f"{folder} contains a saved PARSClassifier; save the encoder in another folder."
-        )
+    activation = encoder.config["activation"]
+    check_activation(activation)
+    config = {**encoder.config, "activation": activation.__name__}
+    return {"encoder": config, "pretraining": asdict(card)}
 
 
 def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
@@ -236,18 +235,10 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
     >>> card.subjects, str(report)
     ([1, 2], '20 of 20 tensors loaded')
     """
-    # A folder of an encoder, a classifier or a PARSNet. The files show which.
+    # A folder of an encoder, an embedder, a classifier or a PARSNet.
     if isinstance(source, (str, Path)):
         folder = model_folder(source)
-        is_classifier = (folder / CLASSIFIER).is_file()
-        is_encoder = (folder / WEIGHTS).is_file() or not (folder / PARSNet.WEIGHTS).is_file()
-        if is_encoder and not is_classifier:
-            return _load_folder(folder, strict)
-        net = PARSNet.from_pretrained(folder, strict=strict)
-        if not any(name.startswith("encoder.") for name in net.load_report.loaded):
-            raise ValueError(f"{folder} contains no weights of an encoder: {net.load_report}.")
-        card = _card_of_classifier(folder) if is_classifier else _unknown_card(net)
-        return Pretrained(net.encoder, card, net.load_report)
+        return encoder_from_file(read_model(folder, *FILES), folder, strict=strict)
 
     # An object that has an encoder, or an encoder.
     for owner in (source, getattr(source, "module_", None)):
@@ -266,37 +257,44 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
     )
 
 
-def _load_folder(folder: Path, strict: bool) -> Pretrained:
-    for name in (WEIGHTS, CARD):
-        if not (folder / name).is_file():
-            raise FileNotFoundError(
-                f"{folder} is not the folder of a pretrained encoder: it has no {name}."
-            )
-    described = read_json(folder / CARD)
+def encoder_from_file(model: ModelFile, source: Path, *, strict: bool = True) -> Pretrained:
+    """Return the encoder of a model file of any kind; ``source`` is for error messages."""
+    if model.kind in (NETWORK, CLASSIFIER):
+        net = network_from_file(model, source, strict=strict)
+        if not any(name.startswith("encoder.") for name in net.load_report.loaded):
+            raise ValueError(f"{source} contains no weights of an encoder: {net.load_report}.")
+        trained = model.description.get("classifier")
+        card = _unknown_card(net) if trained is None else _card_from(trained, source)
+        return Pretrained(net.encoder, card, net.load_report)
+
+    card = _card_from(model.description, source)
+    config = model.description.get("encoder")
+    if not isinstance(config, dict):
+        raise ValueError(f"{source} does not describe an encoder.")
+
+    def build() -> PatchEncoder:
+        return PatchEncoder(**{**config, "activation": getattr(nn, config["activation"])})
+
+    num_layers = config.get("num_layers")
+    encoder, report = build_and_load(
+        build, model.tensors, source, num_layers=num_layers, strict=strict
+    )
+    return Pretrained(encoder, card, report)
+
+
+def _card_from(description: Mapping[str, Any], source: Path) -> EncoderCard:
     try:
-        config = dict(described["encoder"])
-        config["activation"] = getattr(nn, config["activation"])
-        encoder = PatchEncoder(**config)
-        card = read_card(described["pretraining"])
-    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
-        raise ValueError(f"{folder / CARD} does not describe an encoder: {error}.") from error
-    path = folder / WEIGHTS
-    return Pretrained(encoder, card, load_tensors(encoder, read_tensors(path), path, strict=strict))
+        return read_card(description["pretraining"])
+    except (KeyError, TypeError) as error:
+        raise ValueError(
+            f"{source} does not describe the training of the encoder: {error}."
+        ) from error
 
 
 def _unknown_card(owner: Any) -> EncoderCard:
     """Return the card of a model without a card. A PARSNet may have a sampling rate."""
     sfreq = getattr(owner, "_sfreq", None) if isinstance(owner, PARSNet) else None
     return EncoderCard(sfreq=sfreq, subjects=None, finetune_subjects=None)
-
-
-def _card_of_classifier(folder: Path) -> EncoderCard:
-    try:
-        return read_card(read_json(folder / CLASSIFIER)["pretraining"])
-    except (KeyError, TypeError) as error:
-        raise ValueError(
-            f"{folder / CLASSIFIER} does not describe the training of the encoder: {error}."
-        ) from error
 
 
 def read_card(described: dict[str, Any]) -> EncoderCard:

@@ -34,7 +34,7 @@ from braindecode_pars.training._failures import NoSilentFailure
 from braindecode_pars.training._precision import Precision
 from braindecode_pars.training._progress import ProgressLine
 from braindecode_pars.training._schedule import WarmupCosine
-from braindecode_pars.training._seeding import seeded
+from braindecode_pars.training._seeding import OwnDraws, drawing, random_stream
 from braindecode_pars.training._weight_decay import NO_DECAY
 from braindecode_pars.windows import SingleChannelWindows
 
@@ -141,8 +141,9 @@ def pretrain_encoder(
     precision, compile
         As in :class:`~braindecode_pars.training.Precision`.
     seed : int | None
-        Seed of all random draws. It leaves the random state of the caller unchanged. With None,
-        the draws come from the global generator of torch.
+        Seed of all random draws. It leaves the random state of the caller unchanged, and fits in
+        several threads do not change each other's draws. With None, the draws come from the global
+        generator of torch.
     first_epoch : int
         Number of epochs that are already trained, when a run resumes. The schedule and the
         progress bar continue from this epoch.
@@ -181,9 +182,11 @@ def pretrain_encoder(
     if n_times is None:
         n_times = (windows if is_ready else SingleChannelWindows(windows)).n_times
     device = None if device is None else find_device(device)
-    with nullcontext() if seed is None else seeded(seed, device or "cpu"):
+    draw_device = device or next(encoder.parameters()).device
+    with nullcontext() if seed is None else random_stream(seed, draw_device):
         # Build the task and the examples. The task may use shorter crops than ``n_times``.
-        task = make_task(task, n_times=n_times, encoder=encoder, task_params=task_params)
+        with drawing():
+            task = make_task(task, n_times=n_times, encoder=encoder, task_params=task_params)
         examples = windows
         if not is_ready:
             examples = SingleChannelWindows(windows, task.n_times, balance=balance)
@@ -288,7 +291,7 @@ class RelativeLoss(Callback):
                 net.history.record(f"{name}_relative", net.history[-1, name] / self.chance_)
 
 
-class PretrainingNet(NoSilentFailure, Precision, NeuralNet):
+class PretrainingNet(NoSilentFailure, OwnDraws, Precision, NeuralNet):
     """A skorch net for pretext tasks.
 
     ``forward(x)`` of the module returns ``(prediction, target)``, the two arguments of the
@@ -395,5 +398,5 @@ class PretrainingNet(NoSilentFailure, Precision, NeuralNet):
         if training:
             return super().run_single_epoch(iterator, training, *args, **kwargs)
         # Validation: the same random draws in every epoch.
-        with seeded(self.validation_seed, self.compute_device):
+        with random_stream(self.validation_seed, self.compute_device):
             return super().run_single_epoch(iterator, training, *args, **kwargs)

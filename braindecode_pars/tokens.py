@@ -29,6 +29,8 @@ def instance_norm(x: Tensor, eps: float = 1e-20) -> Tensor:
     x : Tensor, shape (..., n_times)
         Signals in any unit. Signals in volts and in microvolts give the same result, because the
         default ``eps`` is the square of a tenth of a nanovolt, far below the amplitude of EEG.
+        Below 1e-9 in this unit, ``eps`` shrinks the result, and above 1e19 the variance overflows;
+        the estimators and the store warn of such signals.
     eps : float
         Constant added to the variance, inside the root, in the squared unit of ``x``.
 

@@ -50,6 +50,11 @@ def epochs(array=ARRAY, sfreq=100.0, names=("C3", "C4"), kinds="eeg") -> mne.Epo
     return mne.EpochsArray(array, info, verbose="error")
 
 
+def bad(windows: mne.EpochsArray) -> mne.EpochsArray:
+    windows.info["bads"] = ["C4"]
+    return windows
+
+
 def recording(sfreq: float = 100.0, **arguments) -> BaseConcatDataset:
     from braindecode.preprocessing import create_fixed_length_windows
 
@@ -173,10 +178,10 @@ WINDOWS = {
         ValueError,
         r"Window 0 has shape \(0, 600\), so it has no samples",
     ),
-    "unlabelled windows with a stimulus channel": (
-        lambda: fit(unlabeled=epochs(names=["C3", "STI"], kinds=["eeg", "stim"])),
+    "unlabelled windows without EEG": (
+        lambda: fit(unlabeled=epochs(names=["EOG1", "STI"], kinds=["eeg", "stim"])),
         ValueError,
-        "STI is a stimulus channel",
+        r"no EEG channel among EOG1, STI .*raw\.set_channel_types",
     ),
     "a flat list": (lambda: fit([1.0] * 8), ValueError, r"first item has shape \(\); its items"),
     "a list of datasets": (
@@ -214,10 +219,28 @@ WINDOWS = {
         ValueError,
         "has bool indices; they must be integers",
     ),
-    "a stimulus channel": (
-        lambda: fit(epochs(names=["C3", "STI"], kinds=["eeg", "stim"])),
+    "no EEG channel": (
+        lambda: fit(epochs(names=["ECG1", "STI"], kinds=["eeg", "stim"])),
         ValueError,
-        "STI is a stimulus channel and may contain the labels",
+        "no EEG channel among ECG1, STI .*list the channels to use in channels=",
+    ),
+    "recordings without a common channel": (
+        lambda: fit(
+            [epochs(names=["C3", "C4"])[0], epochs(names=["F3", "F4"])[0]] * 4,
+            electrode_position=True,
+        ),
+        ValueError,
+        "no channel in common: C3, C4, F3, F4",
+    ),
+    "a channel that is missing": (
+        lambda: fit(epochs(), channels=["C3", "Oz"]),
+        ValueError,
+        "Channel Oz is in channels=, but missing .* in 8 of 8 windows; the first window has C3, C4",
+    ),
+    "channels of an array": (
+        lambda: fit(channels=["C3"]),
+        ValueError,
+        r"channels=\['C3'\] needs channel names, but the windows have none",
     ),
     "windows shorter than a patch": (
         lambda: fit(ARRAY[:, :, :99]),
@@ -234,6 +257,46 @@ WINDOWS = {
 LABEL_MISTAKES = {
     "no labels": (lambda: fit(y=None), ValueError, "There are no labels: pass y, .*PARSEmbedder"),
     "too few labels": (lambda: fit(y=[0, 1]), ValueError, r"y has shape \(2,\); it must have one"),
+    "a DataFrame of labels": (
+        lambda: fit(y=pd.DataFrame({"a": LABELS, "b": LABELS})),
+        ValueError,
+        r"y is a DataFrame with 2 columns \(a, b\); pass one column, such as y\['a'\]",
+    ),
+    "a DataFrame of subjects": (
+        lambda: fit(groups=pd.DataFrame({"a": LABELS, "b": LABELS})),
+        ValueError,
+        "groups is a DataFrame with 2 columns",
+    ),
+    "labels of two types that look the same": (
+        lambda: fit(y=[1, "1", 2, "2"] * 2),
+        ValueError,
+        "which look the same; use one type",
+    ),
+    "the text -1 as a label": (
+        lambda: fit(y=["-1", "0", "1", "1"] * 2),
+        ValueError,
+        "Labels contain '-1' .*, but -1 .* marks unlabelled windows; pass unlabeled_label='-1' if",
+    ),
+    "labels without a hash": (
+        lambda: fit(y=[{"a": 1}] * 8),
+        ValueError,
+        "Labels must be hashable",
+    ),
+    "lists of different lengths as labels": (
+        lambda: fit(y=[[0], [1, 2]] * 4),
+        ValueError,
+        "Labels must be hashable",
+    ),
+    "several labels of unlabelled windows": (
+        lambda: fit(unlabeled_label=[0, -1]),
+        TypeError,
+        r"unlabeled_label must be one label or None, got \[0, -1\]",
+    ),
+    "continuous numbers as objects": (
+        lambda: fit(y=pd.Series(np.linspace(0, 1, 8), dtype=object)),
+        ValueError,
+        "continuous",
+    ),
     "one number": (lambda: fit(y=1), ValueError, "y is 1; it must have one entry for each"),
     "several targets": (lambda: fit(y=np.eye(8)), ValueError, r"y has shape \(8, 8\)"),
     "some labels missing": (
@@ -527,6 +590,18 @@ def test_there_are_at_least_sixty_cases():
 
 
 WARNINGS = {
+    "a stimulus channel": (
+        lambda: fit(epochs(names=["C3", "STI"], kinds=["eeg", "stim"])),
+        "Channel STI is not EEG, by type or name, and not used",
+    ),
+    "a bad channel": (
+        lambda: fit(bad(epochs())),
+        r"Channel C4 is marked as bad in info\['bads'\] of 8 of 8 windows",
+    ),
+    "the label -1": (
+        lambda: fit(y=[-1, 0, 1, 1] * 2),
+        "2 of 8 windows are taken as unlabelled because their label is -1",
+    ),
     "no sampling rate": (lambda: fit(sfreq=None, patch_seconds=1.0), r"Pass sfreq= \(in Hz\) to"),
     "one subject": (
         lambda: fit(groups=[7] * 8, validation=0.5),

@@ -6,7 +6,8 @@ import json
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
+from support.model_files import as_version_0_1_0, change_description, change_tensors
 from torch import nn
 
 from braindecode_pars import PARSNet, PatchEncoder
@@ -76,13 +77,9 @@ def test_a_truncated_file(folder):
 
 
 def test_the_error_for_a_foreign_file_counts_matching_tensors(folder):
-    path = folder / "encoder.safetensors"
-    weights = load_file(path)
-    total = len(weights)
-    weights.pop("norm.weight")
-    weights["tokenizer.weight"] = torch.zeros(3, 3)
-    weights["head.weight"] = torch.zeros(2)
-    save_file(weights, path)
+    total = len(load_file(folder / "encoder.safetensors"))
+    changed = {"tokenizer.weight": torch.zeros(3, 3), "head.weight": torch.zeros(2)}
+    change_tensors(folder, {"norm.weight": None, **changed})
     with pytest.raises(
         ValueError,
         match=rf"{total - 2} of {total} tensors loaded; 1 missing \(such as norm.weight\); 1 of "
@@ -92,12 +89,43 @@ def test_the_error_for_a_foreign_file_counts_matching_tensors(folder):
 
 
 @pytest.mark.parametrize(
-    "text", ["[]", '{"encoder": {}}', '{"encoder": {"activation": "system"}, "pretraining": {}}']
+    ("entry", "value"),
+    [
+        ("encoder", {}),
+        ("encoder", {"num_layers": 1, "activation": "system"}),
+        ("encoder", 3),
+        ("pretraining", {"sfreq": "fast"}),
+        ("pretraining", {"subjects": "all"}),
+        ("pretraining", None),
+    ],
 )
-def test_an_invalid_card_raises(folder, text):
-    (folder / "encoder.json").write_text(text)
-    with pytest.raises(ValueError, match=r"does not describe an encoder|not a JSON object"):
+def test_an_invalid_description_raises(folder, entry, value):
+    change_description(folder, lambda description: description.update({entry: value}))
+    with pytest.raises(ValueError, match=r"does not describe|too few for the"):
         load_encoder(folder)
+
+
+def test_a_description_of_a_large_encoder_is_not_built(folder):
+    """A file of some kilobytes must not take all memory, or hours."""
+    for name, size in (("num_layers", 20_000), ("mlp_dim", 10**12), ("embed_dim", 10**9)):
+        change_description(folder, lambda d, change={name: size}: d["encoder"].update(change))
+        with pytest.raises(ValueError, match=r"too few for the|tensors loaded|does not describe"):
+            load_encoder(folder)
+
+
+def test_an_encoder_of_version_0_1_0(encoder, folder):
+    as_version_0_1_0(folder)
+    with pytest.warns(UserWarning, match="has no checksum, because version 0.1.0"):
+        loaded, card, _ = load_encoder(folder)
+    assert torch.equal(loaded.norm.weight, encoder.norm.weight)
+    assert card.subjects == ["S1", "S2"]
+
+
+def test_other_files_and_other_models_are_not_overwritten(encoder, folder, tmp_path):
+    (tmp_path / "encoder.json").write_text("my notes")
+    with pytest.raises(ValueError, match=r"contains encoder\.json and 1 more, and is not"):
+        save_encoder(encoder, EncoderCard(), tmp_path)
+    assert (tmp_path / "encoder.json").read_text() == "my notes"
 
 
 def test_no_pickle_is_ever_written(folder):

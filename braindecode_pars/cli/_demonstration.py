@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,15 @@ from braindecode_pars.estimators import PARSClassifier, PARSEmbedder
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretext.pars import relative_shifts
+from braindecode_pars.storage._atomic import replace_file
+from braindecode_pars.storage._folder import check_may_write
+from braindecode_pars.storage._json import read_json, to_json
 from braindecode_pars.training._seeding import seeded
 from braindecode_pars.windows import SingleChannelWindows
 
 __all__ = ["run_demo"]
+
+COMMAND = "braindecode-pars demo"
 
 #: Channels over the motor cortex, for motor imagery.
 MOTOR_CHANNELS = [
@@ -129,7 +135,7 @@ def run_demo(
         Tidy scores, also written to ``scores.csv``.
     """
     console = make_console()
-    out.mkdir(parents=True, exist_ok=True)
+    _begin(out, data, pretext, seed)
 
     # The headings below are the comments of the stages.
     console.rule("1  data")
@@ -178,6 +184,33 @@ def run_demo(
         f'Fine-tune an encoder with PARSClassifier(encoder="{next(iter(folders.values()))}").'
     )
     return scores
+
+
+def _begin(out: Path, data: Path | None, pretext: str | Sequence[str], seed: int) -> None:
+    """Write the settings of the demo, in a new folder or in that of an earlier demo.
+
+    Raises
+    ------
+    ValueError
+        When the folder contains other files.
+    """
+    settings = out / "demo.json"
+    check_may_write(out, "a demo", is_ours=settings.is_file() and _is_demo(settings))
+    described = {
+        "command": COMMAND,
+        "version": version("braindecode_pars"),
+        "data": "simulated sleep" if data is None else str(data),
+        "pretext": pretext,
+        "seed": seed,
+    }
+    replace_file(settings, to_json(described))
+
+
+def _is_demo(file: Path) -> bool:
+    try:
+        return read_json(file).get("command") == COMMAND
+    except ValueError:
+        return False
 
 
 def _report_losses(console: Console, embedder: PARSEmbedder) -> None:

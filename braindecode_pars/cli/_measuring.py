@@ -8,12 +8,15 @@ from pathlib import Path
 from braindecode_pars import benchmarks
 from braindecode_pars.benchmarks._table import as_rst, circumstances
 from braindecode_pars.cli._console import make_console
+from braindecode_pars.storage._atomic import replace_file
 
 __all__ = ["measure"]
 
 
 def measure(names: Iterable[str] | None, out: Path | None) -> None:
     """Run some or all benchmarks, print each result at once, and write all to a file."""
+    if out is not None:
+        _check_out(out)
     console = make_console()
     where = circumstances()
     rows: list[benchmarks.Row] = []
@@ -26,8 +29,13 @@ def measure(names: Iterable[str] | None, out: Path | None) -> None:
             console.print(f"{name}: skipped, this machine lacks the device.")
         rows += new_rows
         if out is not None:  # written after every benchmark, so that Ctrl-C loses only one
-            out.parent.mkdir(parents=True, exist_ok=True)
-            out.write_text(as_rst(rows, where), encoding="utf-8")
+            replace_file(out, as_rst(rows, where))
     console.print(where)
     if out is not None:
         console.print(f"Written to {out}.")
+
+
+def _check_out(file: Path) -> None:
+    """Check that a file is new or an earlier table, before minutes are spent on measuring."""
+    if file.is_dir() or (file.exists() and b"list-table" not in file.read_bytes()):
+        raise ValueError(f"{file} exists and is not a table of benchmarks; pass a new file.")

@@ -155,8 +155,8 @@ def load(
 
 
 def _read(recording: Recording, *, window_seconds: float, sfreq: float) -> EEGWindowsDataset | None:
-    raw = read_edf(recording.file)
     # The files name their channels "EEG Fp1" and so on, and the ECG "ECG ECG".
+    raw = read_edf(recording.file, lambda name: name.startswith("EEG "))
     pick_electrodes(raw, COMMON_CHANNELS, lambda name: name.removeprefix("EEG "))
     raw.set_montage(template_montage(), match_case=False, match_alias=True, verbose="error")
     filter_and_resample(raw, sfreq=sfreq, mains=50.0)

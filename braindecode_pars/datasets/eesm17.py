@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
+from braindecode_pars.recordings._search import list_files
 from braindecode_pars.recordings.cutting import event_windows
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
 from braindecode_pars.recordings.preparation import (
@@ -68,6 +69,8 @@ def recordings(path: str | Path) -> list[Recording]:
     ------
     FileNotFoundError
         When the folder contains no night.
+    ValueError
+        When a link to a folder with recordings is not followed, or a folder cannot be listed.
 
     Examples
     --------
@@ -83,22 +86,23 @@ def recordings(path: str | Path) -> list[Recording]:
     {'subject': '001', 'session': '001'}
     """
     folder = Path(path).expanduser()
-    nights = _find_nights(folder) if folder.is_dir() else []
+    nights = [file for file in list_files(folder, _is_night) if file.parent.name == "eeg"]
     if not nights:
         example = f"sub-001/ses-001/eeg/sub-001_ses-001_task-{_TASK}_eeg.set"
         raise FileNotFoundError(
             f"{path} contains no night of EESM17; expected files such as {folder / example}."
         )
-    return [
-        Recording(night.fpath, dict(subject=night.subject, session=night.session))
-        for night in nights
-    ]
+    found = []
+    for night in nights:
+        entities = mne_bids.get_entities_from_fname(night)
+        found.append(
+            Recording(night, dict(subject=entities["subject"], session=entities["session"]))
+        )
+    return found
 
 
-def _find_nights(folder: Path) -> list[mne_bids.BIDSPath]:
-    return mne_bids.find_matching_paths(
-        folder, tasks=_TASK, suffixes="eeg", extensions=".set", datatypes="eeg"
-    )
+def _is_night(name: str) -> bool:
+    return f"_task-{_TASK}_" in name and name.endswith("_eeg.set")
 
 
 def load(

@@ -91,7 +91,7 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[Recordin
         Recording(file, dict(subject=subject, run=run, split=_split(subject)))
         for subject in range(1, CARD["subjects"] + 1)
         for run in runs
-        if (file := _file(path, subject, run)).is_file()
+        if (file := _file(path, subject, run)).exists() or file.is_symlink()
     ]
     if not found:
         raise FileNotFoundError(

@@ -11,6 +11,7 @@ from typing import Any
 
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
+from braindecode_pars._subjects import subject_key
 from braindecode_pars.recordings import _temple as temple
 from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
@@ -109,7 +110,12 @@ def leave_out(
         When a folder or list names subjects by numbers and ``recordings`` names them by letters,
         or the other way round. The subjects could not be matched.
     TypeError
-        When ``exclude`` is a path instead of a list.
+        When ``exclude`` is a path instead of a list, or contains a subject outside a list.
+
+    Warns
+    -----
+    UserWarning
+        When subjects in a list have no recording. The message names them.
 
     Examples
     --------
@@ -127,22 +133,50 @@ def leave_out(
         raise TypeError(
             f"exclude is the path {str(exclude)!r}; pass a list of folders or of lists of subjects."
         )
-    excluded_subjects: set[str] = set()
+    # Compared by key: a table may contain the subject 00000254 as the number 254.
+    excluded_keys: set[str] = set()
     for item in exclude:
         # A string is the path of a folder; subjects are always in a list.
         is_folder = isinstance(item, str | PathLike)
-        subjects = temple.subjects_in(item) if is_folder else set(item)
+        subjects = temple.subjects_in(item) if is_folder else _subjects_of_list(item)
         _check_naming(recordings, subjects, str(item) if is_folder else "a list in exclude")
-        excluded_subjects |= subjects
-    kept = [recording for recording in recordings if recording.subject not in excluded_subjects]
-    excluded = [recording for recording in recordings if recording.subject in excluded_subjects]
+        keys = set(map(subject_key, subjects))
+        if not is_folder:
+            _warn_of_absent(recordings, keys)
+        excluded_keys |= keys
+    is_excluded = [subject_key(recording.subject) in excluded_keys for recording in recordings]
+    kept, excluded = (
+        [r for r, found in zip(recordings, is_excluded, strict=True) if found is wanted]
+        for wanted in (False, True)
+    )
     return kept, excluded
+
+
+def _subjects_of_list(item: Iterable) -> set:
+    if not isinstance(item, Iterable):
+        raise TypeError(
+            f"exclude contains {item!r}, which is neither a folder nor a list of subjects; put "
+            f"subjects into a list within the list: exclude=[[{item!r}]]."
+        )
+    return set(item)
+
+
+def _warn_of_absent(recordings: list[Recording], keys: set[str]) -> None:
+    """Warn of excluded subjects without recording, which may be typing errors."""
+    absent = sorted(keys - {subject_key(recording.subject) for recording in recordings})
+    if absent:
+        more = ", ..." if len(absent) > 10 else ""
+        warnings.warn(
+            f"{len(absent)} of {len(keys)} subjects in a list in exclude have no recording: "
+            f"{', '.join(absent[:10])}{more}. Check their spelling, or they are trained on.",
+            stacklevel=4,
+        )
 
 
 def _check_naming(recordings: list[Recording], subjects: set[str], source: str) -> None:
     # One example subject for each kind of name: number (True) or letters (False).
     recorded = {recording.subject.isdigit(): recording.subject for recording in recordings}
-    excluded = {str(subject).isdigit(): subject for subject in subjects}
+    excluded = {subject_key(subject).isdigit(): subject for subject in subjects}
     if recorded and excluded and recorded.keys() != excluded.keys():
         raise ValueError(
             f"{source} has subjects such as {', '.join(map(str, excluded.values()))}, but the "
@@ -194,7 +228,7 @@ def load(
     Warns
     -----
     UserWarning
-        When ``exclude`` is empty.
+        When ``exclude`` is empty, and as in :func:`leave_out`.
 
     Notes
     -----

@@ -12,6 +12,7 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars.recordings import _temple as temple
+from braindecode_pars.recordings._gaps import continuous_stretches
 from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
@@ -307,4 +308,9 @@ def _read(recording: Recording, annotations: str, min_overlap: float) -> EEGWind
         return (overlap(start, stop, seizures) >= min_overlap - 1e-9).astype(int)
 
     raw = temple.prepare(recording.file, COMMON_CHANNELS)
+    if len(continuous_stretches(raw)) > 1:
+        raise ValueError(
+            "it is discontinuous (EDF+D), so the times in its annotation file are not those of its "
+            "samples; exclude it."
+        )
     return fixed_windows(raw, seconds=WINDOW_SECONDS, target=target)

@@ -12,6 +12,7 @@ import mne
 import numpy as np
 import wfdb
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from wfdb.io.annotation import load_byte_pairs, proc_ann_bytes
 
 from braindecode_pars.electrodes import template_montage
 from braindecode_pars.recordings.cutting import event_windows, fixed_windows
@@ -231,15 +232,18 @@ def _stages(file: Path) -> mne.Annotations:
             f"it has no stages: {file.stem}.arousal is missing; download that file too, or use "
             "part='pretraining'."
         )
-    # wfdb treats an annotation at sample 0 as a definition, so a stage at sample 0 is lost.
-    notes = wfdb.rdann(str(file.with_suffix("")), "arousal")
-    names = [note.strip("\x00 ") for note in notes.aux_note]
+    # Notes and samples are not those of rdann, which removes every note at sample 0, because it may
+    # be a definition. A stage at sample 0 is none.
+    record = str(file.with_suffix(""))
+    sfreq = wfdb.rdann(record, "arousal").fs
+    samples, *_, notes = proc_ann_bytes(load_byte_pairs(record, "arousal", None), None)
+    names = [(note or "").strip("\x00 ") for note in notes]
 
     # "undefined" is kept here because it ends the stage before it; event_windows drops it.
     is_stage = np.array([name in (*SLEEP_STAGES, "undefined") for name in names], dtype=bool)
     if not is_stage.any():
         raise ValueError(f"it has no stages: {file.stem}.arousal contains no sleep stage.")
-    onsets = notes.sample[is_stage] / notes.fs
+    onsets = np.array(samples)[is_stage] / sfreq
     durations = np.diff(onsets, append=onsets[-1:] + WINDOW_SECONDS)
     # Rounded to the millisecond, since a rounding error could shorten a stage by one sample.
     return mne.Annotations(

@@ -40,7 +40,6 @@ from braindecode_pars.estimators._saved import (
     labels_to_json,
     parameters_from_json,
     parameters_to_json,
-    read_description,
     rows_from_json,
 )
 from braindecode_pars.estimators._windows_estimator import (
@@ -49,20 +48,20 @@ from braindecode_pars.estimators._windows_estimator import (
     fresh_fit,
     seeded_fit,
 )
-from braindecode_pars.models import PARSNet
+from braindecode_pars.models import PARSNet, network_from_file
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretrained import (
-    CLASSIFIER,
-    EncoderCard,
-    Pretrained,
-    read_card,
-    unique_subjects,
-)
+from braindecode_pars.pretrained import EncoderCard, Pretrained, read_card, unique_subjects
 from braindecode_pars.pretraining import BATCH_SIZE, EPOCHS, LEARNING_RATE, WEIGHT_DECAY
 from braindecode_pars.storage._hub import model_folder
-from braindecode_pars.storage._tensors import write_folder
+from braindecode_pars.storage._model_folder import (
+    CLASSIFIER,
+    check_may_save,
+    read_model,
+    write_model,
+)
 from braindecode_pars.training._device import find_device
 from braindecode_pars.training._history import history_frame, history_row
+from braindecode_pars.windows._amplitudes import warn_of_amplitudes
 from braindecode_pars.windows._held_out import drop_held_out, hold_out
 from braindecode_pars.windows._labels import cross_entropy_weights
 from braindecode_pars.windows._window_set import WindowSet
@@ -96,6 +95,10 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         Whether the encoder stays fixed in fine-tuning. Only the other layers are then trained.
     sfreq : float | None
         Sampling rate in Hz, for windows without one (arrays, lists).
+    channels : list of str | None
+        Names of the channels to use, in this order. None uses all EEG channels: those with the
+        MNE type "eeg", "ecog", "seeg" or "dbs" whose name is not that of another signal, such as
+        ``EOG1`` or ``SpO2``. Channels that are marked as bad are never used.
     patch_seconds : float
         Length of a patch in seconds. When the sampling rate is unknown, a patch is a thirtieth of
         the window, and ``fit`` warns.
@@ -123,8 +126,10 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         are unknown, it is a share of the windows, stratified by label. The held-out windows are
         used neither for pretraining nor for fine-tuning. The state with the lowest validation
         loss is restored. With 0, all windows are training windows and the last state is kept.
-    unlabeled_label : hashable
-        Label that marks unlabelled windows. They are used for pretraining only.
+    unlabeled_label : hashable | None
+        Label that marks unlabelled windows. They are used for pretraining only. ``"auto"`` means
+        -1, as in scikit-learn, and warns when there are such windows; -1 means the same without a
+        warning. With None every window is labelled, so that -1 is a class like any other.
     callbacks : list of skorch callbacks | None
         Callbacks for fine-tuning.
     precision : "float32" | "bfloat16"
@@ -182,6 +187,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         encoder: Any = None,
         freeze_encoder: bool = False,
         sfreq: float | None = None,
+        channels: list[str] | None = None,
         patch_seconds: float = 1.0,
         embed_dim: int = 64,
         num_layers: int = 2,
@@ -199,7 +205,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         augmentation: Any = None,
         class_weight: str | dict | None = "balanced",
         validation: float = 0.2,
-        unlabeled_label: Any = -1,
+        unlabeled_label: Any = "auto",
         callbacks: list | None = None,
         precision: str = "float32",
         compile: bool = False,  # noqa: A002 skorch's name
@@ -213,6 +219,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         self.encoder = encoder
         self.freeze_encoder = freeze_encoder
         self.sfreq = sfreq
+        self.channels = channels
         self.patch_seconds = patch_seconds
         self.embed_dim = embed_dim
         self.num_layers = num_layers
@@ -248,7 +255,10 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         ----------
         X : windows
             Training windows: a braindecode windows dataset, the X of ``as_sklearn``, a list of
-            windows, an mne.Epochs or an array of shape (n_windows, n_chans, n_times).
+            windows, an mne.Epochs or an array of shape (n_windows, n_chans, n_times). Recordings
+            may have their channels in different orders. When they have different numbers of
+            channels, or different channels with ``electrode_position``, their common channels are
+            used and a warning lists the others.
         y : array-like, shape (n_windows,) | None
             Labels of any type. None uses the labels of the dataset.
         groups : array-like, shape (n_windows,) | None
@@ -270,7 +280,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             has the wrong type.
         ValueError
             When windows are missing, are malformed or contain NaN; when labels are missing, are
-            all the same, or are exactly -1 and +1 (-1 means "unlabelled"); when sampling rates
+            all the same, or are exactly -1 and +1 (see ``unlabeled_label``); when sampling rates
             differ from each other or from that of the encoder; when a window is shorter than a
             patch; when a loss is not finite.
         FileNotFoundError
@@ -283,8 +293,17 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         owner, device = type(self).__name__, find_device(self.device)
         with fresh_fit(self):
             # Read the windows: labelled, unlabelled, and further ones for pretraining.
-            windows = read_labeled(X, y, groups, self.sfreq, self.unlabeled_label)
+            windows = read_labeled(
+                X,
+                y,
+                groups,
+                self.sfreq,
+                self.unlabeled_label,
+                self.channels,
+                any_montage=not self.electrode_position,
+            )
             self.n_chans_, self.n_times_ = windows.all.check()
+            warn_of_amplitudes(windows.all)
             self.chs_info_, self.classes_ = windows.all.chs_info, windows.classes
             if self.electrode_position:
                 check_electrodes(self.chs_info_)
@@ -392,9 +411,11 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         Parameters
         ----------
         X : windows
-            Windows of any type that :meth:`fit` accepts. They may have other channels than the
-            training windows, and any length of at least one patch. With ``electrode_position``,
-            windows without channel names are assumed to have the channels of ``fit``.
+            Windows of any type that :meth:`fit` accepts, and of any length of at least one patch.
+            Channels are matched by name: those of ``fit`` are used, in the order of ``fit``. When
+            some are missing, the others are used; when all are missing, all EEG channels. Both
+            give a warning. With ``electrode_position``, windows without channel names are assumed
+            to have the channels of ``fit``.
 
         Returns
         -------
@@ -411,39 +432,36 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
 
     def _logits(self, X: Any) -> Tensor:
         check_is_fitted(self)
-        windows = read_to_predict(X, self.sfreq_)
+        windows = read_to_predict(X, self.sfreq_, self.chs_info_, any_montage=True)
         module = self.net_.module_.eval()
         device = module.query_token.device
-
-        # Positions of these windows; with None, the module uses those of the training windows.
-        pos = None
-        if self.electrode_position and windows.chs_info is not None:
-            if not windows.chs_info:
-                raise ValueError(
-                    "These windows have different montages; with electrode_position=True, predict "
-                    "each montage separately."
-                )
-            pos = torch.from_numpy(electrode_positions(windows.chs_info))
-        patch_size = module.encoder.patch_size
+        logits, n_done = [], 0
         with torch.inference_mode():
-            logits = [
-                module(batch, pos=pos).cpu() for batch in batches(windows, patch_size, device)
-            ]
+            for batch in batches(windows, module.encoder.patch_size, device):
+                pos = self._positions(windows.montage_of(n_done).chs_info)
+                logits.append(module(batch, pos=pos).cpu())
+                n_done += len(batch)
         return check_finite(torch.cat(logits))
+
+    def _positions(self, chs_info: list[dict] | None) -> Tensor | None:
+        """Return positions of the channels; with None, the module uses those of the training."""
+        if not self.electrode_position or chs_info is None:
+            return None
+        return torch.from_numpy(electrode_positions(chs_info))
 
     def save(self, folder: str | Path) -> Path:
         """Write the fitted model into a folder, without pickle.
 
-        The folder contains three files. ``config.json`` and ``model.safetensors`` are the files of
-        :meth:`PARSNet.save_pretrained <braindecode_pars.PARSNet.save_pretrained>`.
-        ``classifier.json`` contains labels, parameters, history and the card of the encoder.
-        :meth:`load` and ``PARSNet.from_pretrained`` read the folder.
+        ``model.safetensors`` contains everything that :meth:`load` reads: weights, labels,
+        parameters, history, the card of the encoder and a checksum. ``config.json`` is a copy of
+        the arguments of the network. ``PARSNet.from_pretrained`` reads the folder too, and
         ``PARSClassifier(encoder=folder)`` uses its fine-tuned encoder.
 
         Parameters
         ----------
         folder : path
-            Folder of the model. It is created if it does not exist.
+            Folder of the model. It is created if it does not exist. A classifier in it is
+            replaced.
 
         Returns
         -------
@@ -457,16 +475,19 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         OSError
             When the folder cannot be written. Its previous content is then unchanged.
         ValueError
-            When labels are neither strings nor numbers.
+            When labels are neither strings nor numbers. Also when the folder contains another
+            model, or other files.
         """
         check_is_fitted(self)
+        folder = Path(folder)
+        check_may_save(folder, CLASSIFIER)
         weights = self.net_.criterion_.weight
         # None: unknown channels; an empty list: recordings with different channels.
         montage = "one" if self.chs_info_ else "several"
-        # The files of the PARSNet, and a description of everything else.
-        files = self.net_.module_.files()
-        files["described"][CLASSIFIER] = {
-            "estimator": "PARSClassifier",
+        module = self.net_.module_
+        # The description of the PARSNet, and of everything else.
+        description = module.description()
+        description["classifier"] = {
             "parameters": parameters_to_json(self),
             "classes": labels_to_json(self.classes_),
             "class_weights": None if weights is None else weights.tolist(),
@@ -480,7 +501,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
                 "fine-tuning": list(map(history_row, self.net_.history)),
             },
         }
-        return write_folder(folder, **files)
+        return write_model(folder, CLASSIFIER, description, module.state_dict())
 
     @classmethod
     def load(
@@ -509,15 +530,23 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         Raises
         ------
         FileNotFoundError
-            When the folder or one of its three files does not exist.
+            When the folder or its model file does not exist.
         ValueError
-            When a file is damaged, or when its tensors do not match the model it describes.
+            When a file is damaged or was edited, or when its tensors do not match the model it
+            describes.
+
+        Warns
+        -----
+        UserWarning
+            When parameters were not saved. ``encoder`` and ``checkpoint_dir`` never are: a file
+            must not decide where a refit reads, downloads or writes.
         """
         folder = model_folder(folder)
-        described = read_description(folder, CLASSIFIER, "PARSClassifier")
-        module = PARSNet.from_pretrained(folder, strict=strict)
-        # Any wrong entry in the JSON file ends in one error that names the file.
+        model = read_model(folder, CLASSIFIER)
+        module = network_from_file(model, folder, strict=strict)
+        # Any wrong entry ends in one error that names the folder.
         try:
+            described = model.description["classifier"]
             loaded = parameters_from_json(cls, described["parameters"])
             loaded.device = device
             loaded.classes_ = labels_from_json(described["classes"])
@@ -537,9 +566,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
                     f"{module.n_outputs} outputs"
                 )
         except MALFORMED as error:
-            raise ValueError(
-                f"{folder / CLASSIFIER} does not describe a PARSClassifier: {error}."
-            ) from error
+            raise ValueError(f"{folder} does not describe a PARSClassifier: {error}.") from error
         # Restore the net around the loaded module. It is not trained again.
         loaded.n_chans_, loaded.n_times_ = module.n_chans, module.n_times
         loaded.load_report_ = module.load_report

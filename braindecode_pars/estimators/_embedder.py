@@ -35,7 +35,6 @@ from braindecode_pars.estimators._saved import (
     MALFORMED,
     parameters_from_json,
     parameters_to_json,
-    read_description,
     rows_from_json,
 )
 from braindecode_pars.estimators._windows_estimator import WindowsEstimator, fresh_fit, seeded_fit
@@ -44,19 +43,23 @@ from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretrained import (
     EncoderCard,
     Pretrained,
-    check_no_classifier,
-    encoder_files,
-    load_encoder,
+    describe_encoder,
+    encoder_from_file,
 )
 from braindecode_pars.pretraining import BATCH_SIZE, EPOCHS, LEARNING_RATE, WEIGHT_DECAY
 from braindecode_pars.storage._hub import model_folder
-from braindecode_pars.storage._tensors import write_folder
+from braindecode_pars.storage._model_folder import (
+    EMBEDDER,
+    check_may_save,
+    read_model,
+    write_model,
+)
 from braindecode_pars.training._device import find_device
 from braindecode_pars.training._history import history_frame, history_row
+from braindecode_pars.training._seeding import drawing
+from braindecode_pars.windows._amplitudes import warn_of_amplitudes
 
 __all__ = ["PARSEmbedder"]
-
-EMBEDDER = "embedder.json"
 
 
 class PARSEmbedder(TransformerMixin, WindowsEstimator):
@@ -70,9 +73,9 @@ class PARSEmbedder(TransformerMixin, WindowsEstimator):
     pooling : "mean_std" | "mean"
         Pooling over the channels of a window: their mean and standard deviation, or their mean
         only. Both are invariant to the order of the channels.
-    pretext, pretext_params, encoder, sfreq, patch_seconds, embed_dim, num_layers, num_heads, \
-mlp_dim, pretrain_epochs, pretrain_batch_size, pretrain_lr, weight_decay, precision, compile, \
-device, random_state, verbose, checkpoint_dir
+    pretext, pretext_params, encoder, sfreq, channels, patch_seconds, embed_dim, num_layers, \
+num_heads, mlp_dim, pretrain_epochs, pretrain_batch_size, pretrain_lr, weight_decay, precision, \
+compile, device, random_state, verbose, checkpoint_dir
         As in :class:`PARSClassifier`. With ``pretext=None``, the encoder keeps its random initial
         weights, which is a baseline.
 
@@ -111,6 +114,7 @@ device, random_state, verbose, checkpoint_dir
         pretext_params: dict[str, Any] | None = None,
         encoder: Any = None,
         sfreq: float | None = None,
+        channels: list[str] | None = None,
         patch_seconds: float = 1.0,
         embed_dim: int = 64,
         num_layers: int = 2,
@@ -132,6 +136,7 @@ device, random_state, verbose, checkpoint_dir
         self.pretext_params = pretext_params
         self.encoder = encoder
         self.sfreq = sfreq
+        self.channels = channels
         self.patch_seconds = patch_seconds
         self.embed_dim = embed_dim
         self.num_layers = num_layers
@@ -182,8 +187,9 @@ device, random_state, verbose, checkpoint_dir
         owner, device = type(self).__name__, find_device(self.device)
         with fresh_fit(self):
             # Read the windows, and further ones for pretraining.
-            windows = read_windows(X, None, groups, self.sfreq)
+            windows = read_windows(X, None, groups, self.sfreq, self.channels, any_montage=True)
             self.n_chans_, self.n_times_ = windows.check()
+            warn_of_amplitudes(windows)
             self.chs_info_ = windows.chs_info
             extra = read_unlabeled(unlabeled, self.n_times_, windows.sfreq)
             warn_if_unlabeled_unused(self, extra)
@@ -198,7 +204,8 @@ device, random_state, verbose, checkpoint_dir
 
             # Build the encoder, then pretrain it.
             with seeded_fit(self.random_state, device) as seeds:
-                self.encoder_ = self._build_encoder(pretrained, patch_size)
+                with drawing():
+                    self.encoder_ = self._build_encoder(pretrained, patch_size)
                 self.pretraining_history_ = []
                 self.encoder_card_ = EncoderCard(sfreq=self.sfreq_)
                 if pretrained is not None:
@@ -252,7 +259,7 @@ device, random_state, verbose, checkpoint_dir
             <braindecode_pars.PARSClassifier.predict_proba>`.
         """
         check_is_fitted(self)
-        windows = read_to_predict(X, self.sfreq_)
+        windows = read_to_predict(X, self.sfreq_, self.chs_info_, any_montage=True)
         device = find_device(self.device)
         encoder = copy.deepcopy(self.encoder_).to(device).eval()
         embedded = []
@@ -318,18 +325,23 @@ device, random_state, verbose, checkpoint_dir
         OSError
             When the folder cannot be written. Its previous content is then unchanged.
         ValueError
-            When the folder contains a saved PARSClassifier.
+            When the folder contains another model, or other files.
         """
         check_is_fitted(self)
-        check_no_classifier(Path(folder))
-        files = encoder_files(self.encoder_, self.encoder_card_)
-        files["described"][EMBEDDER] = {
-            "estimator": "PARSEmbedder",
+        folder = Path(folder)
+        check_may_save(folder, EMBEDDER)
+        description = describe_encoder(self.encoder_, self.encoder_card_)
+        description["embedder"] = {
             "parameters": parameters_to_json(self),
-            "windows": {"n_chans": self.n_chans_, "n_times": self.n_times_, "sfreq": self.sfreq_},
+            "windows": {
+                "n_chans": self.n_chans_,
+                "n_times": self.n_times_,
+                "sfreq": self.sfreq_,
+                "ch_names": [ch["ch_name"] for ch in self.chs_info_ or ()],
+            },
             "history": list(map(history_row, self.pretraining_history_)),
         }
-        return write_folder(folder, **files)
+        return write_model(folder, EMBEDDER, description, self.encoder_.state_dict())
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto", strict: bool = True) -> PARSEmbedder:
@@ -351,20 +363,21 @@ device, random_state, verbose, checkpoint_dir
             As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
         """
         folder = model_folder(folder)
-        described = read_description(folder, EMBEDDER, "PARSEmbedder")
-        # Any wrong entry in the JSON file ends in one error that names the file.
+        model = read_model(folder, EMBEDDER)
+        # Any wrong entry ends in one error that names the folder.
         try:
+            described = model.description["embedder"]
             loaded = parameters_from_json(cls, described["parameters"])
             windows = described["windows"]
             loaded.n_chans_, loaded.n_times_ = windows["n_chans"], windows["n_times"]
-            loaded.sfreq_, loaded.chs_info_ = windows["sfreq"], None
+            loaded.sfreq_ = windows["sfreq"]
+            # Earlier versions saved no names.
+            names = windows.get("ch_names") or ()
+            loaded.chs_info_ = [{"ch_name": str(name)} for name in names] or None
             loaded.pretraining_history_ = rows_from_json(described["history"])
         except MALFORMED as error:
-            raise ValueError(
-                f"{folder / EMBEDDER} does not describe a PARSEmbedder: {error}."
-            ) from error
+            raise ValueError(f"{folder} does not describe a PARSEmbedder: {error}.") from error
         loaded.device = device
-        loaded.encoder_, loaded.encoder_card_, loaded.load_report_ = load_encoder(
-            folder, strict=strict
-        )
+        pretrained = encoder_from_file(model, folder, strict=strict)
+        loaded.encoder_, loaded.encoder_card_, loaded.load_report_ = pretrained
         return loaded

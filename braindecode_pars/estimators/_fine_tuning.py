@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from braindecode_pars.training import NO_DECAY, NoSilentFailure, Precision
 from braindecode_pars.training._device import find_device
 from braindecode_pars.training._progress import ProgressLine
+from braindecode_pars.training._seeding import OwnDraws
 from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = ["FineTuningNet", "fine_tune", "fine_tuning_net"]
@@ -33,7 +34,7 @@ _ARGUMENTS = dict(
 )
 
 
-class FineTuningNet(NoSilentFailure, Precision, NeuralNetClassifier):
+class FineTuningNet(NoSilentFailure, OwnDraws, Precision, NeuralNetClassifier):
     """A skorch classifier that raises an error on Ctrl-C and when the loss is not finite."""
 
 

@@ -21,7 +21,8 @@ from braindecode_pars.estimators._windows_estimator import WindowsEstimator, fre
 from braindecode_pars.pretraining import WEIGHT_DECAY
 from braindecode_pars.training._device import find_device
 from braindecode_pars.training._history import history_frame
-from braindecode_pars.training._seeding import seeded
+from braindecode_pars.training._seeding import drawing, seeded
+from braindecode_pars.windows._amplitudes import warn_of_amplitudes
 from braindecode_pars.windows._held_out import hold_out
 from braindecode_pars.windows._labels import cross_entropy_weights
 from braindecode_pars.windows._window_set import WindowSet
@@ -45,6 +46,9 @@ class NetworkClassifier(LogitClassifier, WindowsEstimator):
         Further arguments of the model.
     sfreq : float | None
         Sampling rate in Hz, for windows without one (arrays, lists).
+    channels : list of str | None
+        As in :class:`~braindecode_pars.PARSClassifier`. Recordings with different channels are
+        fitted on their common channels, and a warning lists the others.
     finetune_epochs, finetune_batch_size, finetune_lr, weight_decay
         Settings of training, named as in :class:`~braindecode_pars.PARSClassifier`.
     augmentation, class_weight, validation, unlabeled_label, callbacks, device, random_state, \
@@ -59,7 +63,7 @@ verbose
         Trained net.
     history_ : pandas.DataFrame
         Losses, one row per epoch.
-    sfreq_, n_chans_, n_times_
+    sfreq_, n_chans_, n_times_, chs_info_
         As in :class:`~braindecode_pars.PARSClassifier`.
 
     Examples
@@ -78,6 +82,7 @@ verbose
         *,
         network_params: dict[str, Any] | None = None,
         sfreq: float | None = None,
+        channels: list[str] | None = None,
         finetune_epochs: int = 30,
         finetune_batch_size: int = 32,
         finetune_lr: float = 1e-3,
@@ -85,7 +90,7 @@ verbose
         augmentation: Any = None,
         class_weight: str | dict | None = "balanced",
         validation: float = 0.2,
-        unlabeled_label: Any = -1,
+        unlabeled_label: Any = "auto",
         callbacks: list | None = None,
         device: str = "auto",
         random_state: Any = None,
@@ -94,6 +99,7 @@ verbose
         self.network = network
         self.network_params = network_params
         self.sfreq = sfreq
+        self.channels = channels
         self.finetune_epochs = finetune_epochs
         self.finetune_batch_size = finetune_batch_size
         self.finetune_lr = finetune_lr
@@ -132,15 +138,20 @@ verbose
         model_class = _model_class(self.network)
         with fresh_fit(self), seeded_fit(self.random_state, find_device(self.device)) as seeds:
             # Read the windows and hold out validation subjects.
-            windows = read_labeled(X, y, groups, self.sfreq, self.unlabeled_label)
+            windows = read_labeled(X, y, groups, self.sfreq, self.unlabeled_label, self.channels)
+            self.chs_info_ = windows.labeled.chs_info
             self.n_chans_, self.n_times_ = windows.labeled.check()
+            warn_of_amplitudes(windows.labeled)
             self.classes_, self.sfreq_ = windows.classes, windows.labeled.sfreq
             train, valid = hold_out(windows.labeled, self.validation, seeds.split)
 
             # Train the network. Its scale comes from training windows only.
+            scale = root_mean_square(train)
+            with drawing():
+                module = self._build(model_class, scale)
             self.net_ = fine_tuning_net(
                 self,
-                self._build(model_class, root_mean_square(train)),
+                module,
                 class_weights=cross_entropy_weights(train.y, self.classes_, self.class_weight),
                 restore_best=valid is not None,
                 augmentation_seed=seeds.augmentation,
@@ -178,7 +189,7 @@ verbose
 
     def _logits(self, X: Any) -> Tensor:
         check_is_fitted(self)
-        windows = read_to_predict(X, self.sfreq_)
+        windows = read_to_predict(X, self.sfreq_, self.chs_info_)
         module = self.net_.module_.eval()
         logits = []
         with torch.inference_mode():

@@ -43,6 +43,7 @@ RULES = dict(
     network_params=instance("a dict of arguments, or None", dict, NoneType),
     freeze_encoder=boolean(),
     sfreq=optional(positive()),
+    channels=instance("a list of channel names, or None", list, tuple, NoneType),
     patch_seconds=positive(),
     embed_dim=integer(1),
     num_layers=integer(1),

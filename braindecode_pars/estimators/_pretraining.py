@@ -18,13 +18,14 @@ from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretrained import (
     EncoderCard,
     Pretrained,
-    check_no_classifier,
     load_encoder,
     save_encoder,
     unique_subjects,
 )
 from braindecode_pars.pretraining import PretrainingNet, pretrain_encoder
 from braindecode_pars.storage import LoadReport
+from braindecode_pars.storage._model_folder import ENCODER, check_may_save
+from braindecode_pars.training._seeding import seeded
 from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = [
@@ -60,7 +61,7 @@ def make_checkpoint_dir(folder: str | Path | None) -> None:
     Raises
     ------
     ValueError
-        When the folder cannot be created, or contains a saved classifier.
+        When the folder cannot be created, or contains another model or other files.
     """
     if folder is None:
         return
@@ -70,7 +71,7 @@ def make_checkpoint_dir(folder: str | Path | None) -> None:
         raise ValueError(
             f"checkpoint_dir={str(folder)!r} is not a folder and cannot be created: {error}."
         ) from error
-    check_no_classifier(Path(folder))
+    check_may_save(Path(folder), ENCODER)
 
 
 def encoder_for(source: Any, sfreq: float | None, n_times: int, verbose: int) -> Pretrained:
@@ -82,7 +83,9 @@ def encoder_for(source: Any, sfreq: float | None, n_times: int, verbose: int) ->
         When the windows have another sampling rate than the encoder, or are shorter than one of
         its patches.
     """
-    pretrained = load_encoder(source)
+    # The initial weights are replaced. Drawing them must not advance the global generator.
+    with seeded(0):
+        pretrained = load_encoder(source)
     if pretrained.report is not None and verbose:
         log.info("Encoder from %s: %s.", source, pretrained.report)
     check_same_rate(sfreq, pretrained.card.sfreq, "The windows are", "the encoder was pretrained")

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import mne
 import numpy as np
 import torch
-from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
 from braindecode_pars._sampling_rate import check_same_rate
 from braindecode_pars.electrodes import electrode_positions
-from braindecode_pars.windows._labels import split_unlabeled
+from braindecode_pars.windows._amplitudes import warn_of_amplitudes
+from braindecode_pars.windows._labels import check_class_labels, split_unlabeled
+from braindecode_pars.windows._picking import pick_as_fitted, pick_eeg, pick_for_fit
 from braindecode_pars.windows._window_set import WindowSet, as_window_set
 
 __all__ = [
@@ -51,19 +51,33 @@ class LabeledWindows(NamedTuple):
     classes: np.ndarray
 
 
-def read_windows(X: Any, y: Any, groups: Any, sfreq: float | None) -> WindowSet:
-    """Return the windows of ``fit`` as a WindowSet, after checks."""
+def read_windows(
+    X: Any,
+    y: Any,
+    groups: Any,
+    sfreq: float | None,
+    channels: list[str] | None = None,
+    *,
+    any_montage: bool = False,
+) -> WindowSet:
+    """Return the windows of ``fit`` as a WindowSet, after checks and with the picked channels."""
     windows = as_window_set(X, y, groups, sfreq)
     windows.check_not_empty()
-    _check_no_triggers(windows.chs_info)
-    return windows
+    return pick_for_fit(windows, channels, any_montage=any_montage)
 
 
 def read_labeled(
-    X: Any, y: Any, groups: Any, sfreq: float | None, unlabeled_label: Any
+    X: Any,
+    y: Any,
+    groups: Any,
+    sfreq: float | None,
+    unlabeled_label: Any,
+    channels: list[str] | None = None,
+    *,
+    any_montage: bool = False,
 ) -> LabeledWindows:
-    """Return the windows of ``fit`` of a classifier, after checks."""
-    windows = read_windows(X, y, groups, sfreq)
+    """Return the windows of ``fit`` of a classifier, after checks and with the picked channels."""
+    windows = read_windows(X, y, groups, sfreq, channels, any_montage=any_montage)
     labeled, unlabeled = split_unlabeled(windows, unlabeled_label)
     classes, codes = _encode_labels(labeled.y)
     # replace copies: the caller's WindowSet keeps its own labels.
@@ -77,24 +91,36 @@ def read_unlabeled(unlabeled: Any, n_times: int, sfreq: float | None) -> WindowS
     windows = as_window_set(unlabeled, n_times=n_times)
     if len(windows) == 0:
         raise ValueError("unlabeled contains no windows; pass None instead.")
-    _check_no_triggers(windows.chs_info)
     check_same_rate(windows.sfreq, sfreq, "The unlabelled windows are", "the others")
+    windows = pick_eeg(windows)
+    warn_of_amplitudes(windows, stacklevel=4)
     return windows
 
 
-def read_to_predict(X: Any, sfreq: float | None) -> WindowSet:
-    """Return windows for a fitted model as a WindowSet, after checks."""
+def read_to_predict(
+    X: Any,
+    sfreq: float | None,
+    chs_info: list[dict] | None = None,
+    *,
+    any_montage: bool = False,
+) -> WindowSet:
+    """Return windows for a fitted model as a WindowSet, after checks and with its channels."""
     windows = as_window_set(X)
     windows.check_not_empty()
     check_same_rate(windows.sfreq, sfreq, "These windows are", "the model")
+    windows = pick_as_fitted(windows, chs_info, any_montage=any_montage)
+    warn_of_amplitudes(windows, stacklevel=4)
     return windows
 
 
 def batches(
     windows: WindowSet, patch_size: int, device: torch.device, batch_size: int = 64
 ) -> Iterator[Tensor]:
-    """Yield the windows in order, as tensors (<= batch_size, n_chans, n_times) on a device."""
-    for batch in windows.batches(batch_size):
+    """Yield the windows in order, as tensors (<= batch_size, n_chans, n_times) on a device.
+
+    All windows of a batch have the same montage.
+    """
+    for batch in windows.batches(batch_size, any_montage=True):
         if batch.shape[-1] < patch_size:
             raise ValueError(
                 f"A window of {batch.shape[-1]} samples is shorter than the model's patch of "
@@ -143,8 +169,7 @@ def check_finite(output: Tensor) -> Tensor:
 
 def _encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the sorted classes, and the index of every label in them."""
-    if np.issubdtype(y.dtype, np.floating):  # scikit-learn's error for continuous labels
-        check_classification_targets(y)
+    check_class_labels(y)
     try:
         classes, codes = np.unique(y, return_inverse=True)
     except TypeError as error:
@@ -156,15 +181,3 @@ def _encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             "least two classes."
         )
     return classes, codes
-
-
-def _check_no_triggers(chs_info: list[dict] | None) -> None:
-    """Check that there is no stimulus channel, because it often contains the label."""
-    kinds = [(ch["ch_name"], ch.get("kind")) for ch in chs_info or ()]
-    triggers = [name for name, kind in kinds if kind == mne.io.constants.FIFF.FIFFV_STIM_CH]
-    if triggers:
-        raise ValueError(
-            f"Channel {', '.join(triggers)} is a stimulus channel and may contain the labels; "
-            "pick the EEG channels first, for example with braindecode's Preprocessor('pick', "
-            "picks='eeg')."
-        )

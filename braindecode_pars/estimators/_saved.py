@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import torch
 from sklearn.base import BaseEstimator
 
 from braindecode_pars.pretext.base import PRETEXT_TASKS
-from braindecode_pars.storage._json import read_json
 
 __all__ = [
     "MALFORMED",
@@ -20,9 +18,12 @@ __all__ = [
     "labels_to_json",
     "parameters_from_json",
     "parameters_to_json",
-    "read_description",
     "rows_from_json",
 ]
+
+#: Parameters that are never saved and never read: a file must not decide from where a refit reads
+#: or downloads an encoder, and where it writes one.
+_FOLDERS = ("encoder", "checkpoint_dir")
 
 #: Errors that a JSON file with missing entries or entries of the wrong type can cause.
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RuntimeError)
@@ -33,7 +34,8 @@ def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
 
     ``kept`` contains the arguments that JSON can store. ``pairs`` contains dicts whose keys are
     not strings, as lists of pairs. ``left_out`` contains the text of all other arguments. These
-    are objects (a task instance, an augmentation, a callback) that only a pickle could store.
+    are objects (a task instance, an augmentation, a callback) that only a pickle could store, and
+    folders.
     """
     kept, pairs, left_out = {}, {}, {}
     for name, value in estimator.get_params(deep=False).items():
@@ -45,7 +47,12 @@ def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
         elif isinstance(value, np.generic):
             value = value.item()
         # Choose the dict it belongs to.
-        if isinstance(value, dict) and not _is_json(value) and _is_json([*value, *value.values()]):
+        has_other_keys = isinstance(value, dict) and not _is_json(value)
+        if name == "checkpoint_dir":
+            continue  # does not change what a refit learns
+        if name == "encoder" and value is not None:
+            left_out[name] = repr(value)
+        elif has_other_keys and _is_json([*value, *value.values()]):
             pairs[name] = list(map(list, value.items()))  # keys in JSON are always strings
         elif _is_json(value):
             kept[name] = value
@@ -64,15 +71,17 @@ def _is_json(value: Any) -> bool:
 
 def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) -> BaseEstimator:
     """Return an unfitted estimator with the saved parameters; warn about those not saved."""
-    if described["left_out"]:
-        names = ", ".join(f"{name}={text}" for name, text in described["left_out"].items())
+    kept, left_out = dict(described["kept"]), dict(described["left_out"])
+    left_out |= {name: repr(kept.pop(name)) for name in _FOLDERS if kept.get(name) is not None}
+    if left_out:
+        names = ", ".join(f"{name}={text}" for name, text in left_out.items())
         warnings.warn(
-            f"Objects are not saved, so these parameters have their default values again: {names}. "
-            "They only matter if you fit this estimator again.",
+            "Objects and encoders are not saved, so these parameters have their default values "
+            f"again: {names}. They only matter if you fit this estimator again.",
             stacklevel=3,
         )
     pairs = {name: dict(items) for name, items in described["pairs"].items()}
-    return cls(**described["kept"], **pairs)
+    return cls(**kept, **pairs)
 
 
 def rows_from_json(rows: Any) -> list[dict[str, Any]]:
@@ -108,23 +117,3 @@ def labels_to_json(labels: np.ndarray) -> dict[str, Any]:
 def labels_from_json(described: dict[str, Any]) -> np.ndarray:
     """Return labels from the output of :func:`labels_to_json`."""
     return np.asarray(described["values"], dtype=np.dtype(described["dtype"]))
-
-
-def read_description(folder: Path, name: str, class_name: str) -> dict[str, Any]:
-    """Return the content of the JSON file of an estimator.
-
-    Raises
-    ------
-    FileNotFoundError
-        When the folder does not contain the file.
-    ValueError
-        When the file is damaged, or describes another estimator.
-    """
-    if not (folder / name).is_file():
-        raise FileNotFoundError(
-            f"{folder} does not contain a saved {class_name}: it has no {name}."
-        )
-    described = read_json(folder / name)
-    if described.get("estimator") != class_name:
-        raise ValueError(f"{folder / name} does not describe a {class_name}.")
-    return described

@@ -11,7 +11,7 @@ import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 
-from braindecode_pars.training._seeding import seeded
+from braindecode_pars.training._seeding import random_stream
 
 __all__ = ["Seeds", "WindowsEstimator", "fresh_fit", "seeded_fit"]
 
@@ -66,10 +66,11 @@ class Seeds(NamedTuple):
 
 @contextmanager
 def seeded_fit(random_state: Any, device: torch.device) -> Iterator[Seeds]:
-    """Seed all random draws inside from ``random_state``, then restore torch's global state.
+    """Let the draws inside follow ``random_state``; torch's global state stays unchanged.
 
+    The nets of a fit draw from this state by themselves; other draws need ``with drawing():``.
     Estimators with the same ``random_state`` hold out the same subjects.
     """
     model, *parts = check_random_state(random_state).randint(2**31, size=4).tolist()
-    with seeded(model, device):
+    with random_stream(model, device):
         yield Seeds(*parts)

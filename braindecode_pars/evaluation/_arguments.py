@@ -8,6 +8,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from braindecode_pars._subjects import normalized
 from braindecode_pars.evaluation.metrics import METRICS
 
 __all__ = ["check_arguments", "check_subjects", "in_order"]
@@ -99,7 +100,7 @@ def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
     """
     if isinstance(asked, str):
         raise ValueError(f"{name} is the string {asked!r}; give a list of subjects.")
-    asked, there = list(asked), list(there)
+    asked, there = [normalized(subject) for subject in asked], list(there)
     if not asked:
         raise ValueError(f"{name} is empty; name at least one subject, or leave it out.")
     unhashable = [subject for subject in asked if not isinstance(subject, Hashable)]

@@ -44,7 +44,7 @@ def ablation(
     seeds: Sequence[int] = range(5),
     metrics: Sequence[str] = ("kappa",),
     dataset: str = "",
-    unlabeled_label: Any = -1,
+    unlabeled_label: Any = "auto",
     out: str | Path | None = None,
     n_jobs: int | None = None,
     verbose: int = 1,

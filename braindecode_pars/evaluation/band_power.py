@@ -10,6 +10,7 @@ from scipy.signal import welch
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from braindecode_pars._parameters import boolean, check_parameters, optional, positive
+from braindecode_pars.windows._picking import pick_as_fitted, pick_for_fit
 from braindecode_pars.windows._window_set import as_window_set
 
 __all__ = ["BANDS", "LogBandPower"]
@@ -39,11 +40,20 @@ class LogBandPower(TransformerMixin, BaseEstimator):
     ----------
     sfreq : float | None
         Sampling rate in Hz; required when the windows do not contain it.
+    channels : list of str | None
+        Names of the channels to use, in this order. None uses all EEG channels that are not marked
+        as bad. Of recordings with different channels, the common ones are used.
     segment_seconds : float
         Length of Welch's segments in seconds.
     relative : bool
         Whether to divide the power in each band by the sum over the bands. False gives the
         logarithm of the power itself, in the squared unit of the signal.
+
+    Attributes
+    ----------
+    chs_info_ : list of dict | None
+        Channels of the windows of ``fit``, as in ``mne.Info["chs"]``; None when unknown.
+        :meth:`transform` picks these channels by name.
 
     Examples
     --------
@@ -54,25 +64,38 @@ class LogBandPower(TransformerMixin, BaseEstimator):
     """
 
     def __init__(
-        self, sfreq: float | None = None, segment_seconds: float = 2.0, relative: bool = True
+        self,
+        sfreq: float | None = None,
+        segment_seconds: float = 2.0,
+        relative: bool = True,
+        channels: list[str] | None = None,
     ):
         self.sfreq = sfreq
         self.segment_seconds = segment_seconds
         self.relative = relative
+        self.channels = channels
 
     def fit(self, X: Any, y: Any = None) -> LogBandPower:
-        """Return the transformer unchanged; it has nothing to learn.
+        """Remember the channels of the windows; there is nothing else to learn.
 
         Parameters
         ----------
-        X, y
-            Windows and labels; not used.
+        X : windows
+            Windows whose channels :meth:`transform` will use. No signal is read.
+        y : Any
+            Not used; scikit-learn passes it.
 
         Returns
         -------
         LogBandPower
             The transformer itself.
+
+        Raises
+        ------
+        ValueError
+            When there is no EEG channel, or a channel in ``channels`` is missing.
         """
+        self.chs_info_ = pick_for_fit(as_window_set(X), self.channels).chs_info
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -84,7 +107,8 @@ class LogBandPower(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : windows
-            Windows of the same shape.
+            Windows of the same shape. Channels are matched to those of :meth:`fit` by name. Without
+            :meth:`fit`, channels are picked as in :meth:`fit`.
 
         Returns
         -------
@@ -98,12 +122,16 @@ class LogBandPower(TransformerMixin, BaseEstimator):
             When a parameter has the wrong type.
         ValueError
             When a parameter is out of range, the sampling rate is unknown, windows differ in shape,
-            or a window contains NaN.
+            a window contains NaN, or a channel of :meth:`fit` is missing.
         """
         check_parameters(vars(self), _RULES, type(self).__name__)
         windows = as_window_set(X, sfreq=self.sfreq)
         if windows.sfreq is None:
             raise ValueError("The sampling rate of the windows is unknown; pass sfreq (Hz).")
+        if hasattr(self, "chs_info_"):
+            windows = pick_as_fitted(windows, self.chs_info_)
+        else:
+            windows = pick_for_fit(windows, self.channels)
         return np.concatenate([self._power(batch, windows.sfreq) for batch in windows.batches(256)])
 
     def _power(self, batch: np.ndarray, sfreq: float) -> np.ndarray:

@@ -24,7 +24,7 @@ def compare(
     metrics: Sequence[str] = ("kappa", "balanced_accuracy"),
     seeds: Sequence[int] = (0,),
     dataset: str = "",
-    unlabeled_label: Any = -1,
+    unlabeled_label: Any = "auto",
     test_subjects: Sequence | None = None,
     out: str | Path | None = None,
     n_jobs: int | None = None,

@@ -29,7 +29,7 @@ def label_efficiency(
     seeds: Sequence[int] = range(5),
     metrics: Sequence[str] = ("kappa", "f1", "balanced_accuracy"),
     dataset: str = "",
-    unlabeled_label: Any = -1,
+    unlabeled_label: Any = "auto",
     out: str | Path | None = None,
     n_jobs: int | None = None,
     verbose: int = 1,

@@ -22,7 +22,7 @@ def leave_one_subject_out(
     metrics: Sequence[str] = ("kappa", "balanced_accuracy"),
     seeds: Sequence[int] = (0,),
     dataset: str = "",
-    unlabeled_label: Any = -1,
+    unlabeled_label: Any = "auto",
     test_subjects: Sequence | None = None,
     out: str | Path | None = None,
     n_jobs: int | None = None,
@@ -50,10 +50,12 @@ def leave_one_subject_out(
         estimator set to it.
     dataset : str
         Value of the column ``dataset``.
-    unlabeled_label : hashable
+    unlabeled_label : hashable | None
         Label of unlabelled windows. These windows are never scored. Only estimators with a
-        parameter ``unlabeled_label`` of the same value receive them for training; PARSClassifier
-        uses them for pretraining.
+        parameter ``unlabeled_label`` of the same value or ``"auto"`` receive them for training;
+        PARSClassifier uses them for pretraining. ``"auto"`` means -1, as in scikit-learn, and
+        warns when there are such windows; -1 means the same without a warning. With None every
+        window is labelled, so that -1 is a class like any other.
     test_subjects : sequence | None
         Subjects to hold out in turn; None means all. Every fold trains on all subjects but the
         held-out one.

@@ -25,7 +25,7 @@ def transfer(
     test_subjects: Mapping[str, Sequence] | None = None,
     seeds: Sequence[int] = range(5),
     metrics: Sequence[str] = ("kappa", "balanced_accuracy"),
-    unlabeled_label: Any = -1,
+    unlabeled_label: Any = "auto",
     out: str | Path | None = None,
     n_jobs: int | None = None,
     verbose: int = 1,

@@ -11,6 +11,9 @@ from braindecode_pars.encoder import MultiHeadAttention
 
 __all__ = ["CrossAttentionDecoder", "PairwiseMLPDecoder"]
 
+#: Smallest exact denominator of the factorised softmax: exp(-690).
+SMALLEST = 1e-300
+
 
 class CrossAttentionDecoder(nn.Module):
     r"""Decoder in which each pair of patches attends to all patches (section 2.3, equation 2).
@@ -44,8 +47,10 @@ class CrossAttentionDecoder(nn.Module):
     The exponentials, both products and the ratio are computed in float64. There they are exact
     up to a combined spread of the logits of 690. In float32 the denominator underflows when,
     for every key, :math:`a_{ji} + b_{ki}` lies more than about 87 below the sum of the two
-    maxima. On devices without float64, the sum of the logits is broadcast and a softmax is
-    applied instead. The decoder disables autocast: only the encoder runs in mixed precision.
+    maxima. Beyond a combined spread of 690, which only a training that diverges reaches, the
+    prediction of the pair is NaN: the loss is NaN too, and training ends with an error. On devices
+    without float64, the sum of the logits is broadcast and a softmax is applied instead. The
+    decoder disables autocast: only the encoder runs in mixed precision.
 
     The paper does not state the number of heads. At the paper's sizes and with 8 heads, the
     decoder has 1,575,937 parameters.
@@ -159,8 +164,11 @@ class CrossAttentionDecoder(nn.Module):
             # cancel in the ratio, so no gradient flows through them.
             e = torch.exp(a.double() - a.detach().amax(-1, keepdim=True))
             g = torch.exp(b.double() - b.detach().amax(-1, keepdim=True)).mT
-            # The clamp keeps the ratio finite if the denominator underflows in float64, too.
-            ratio = ((e * values) @ g) / (e @ g).clamp_min(1e-300)
+            denominator = e @ g
+            # The denominator may underflow in float64, too. Such pairs become NaN. A branch to
+            # the other formula would break torch.compile and make the CPU wait for the GPU.
+            denominator = denominator.where(denominator >= SMALLEST, float("nan"))
+            ratio = ((e * values) @ g) / denominator
 
         # Sum over the heads: (batch, n_masked, n_masked).
         return ratio.sum(dim=1).to(queries.dtype) + constant

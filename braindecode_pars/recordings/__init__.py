@@ -1,8 +1,8 @@
 """Building blocks of the datasets: from files to windows.
 
 ``readers`` opens files. ``preparation`` picks channels, filters and resamples. ``cutting`` cuts
-recordings into windows. ``loading`` does this for a whole corpus, in parallel and with a cache.
-``splits`` divides subjects into training, validation and test subjects.
+recordings into windows without gaps. ``loading`` does this for a whole corpus, in parallel and with
+a cache. ``splits`` divides subjects into training, validation and test subjects.
 """
 
 import braindecode_pars._hosts  # noqa: F401

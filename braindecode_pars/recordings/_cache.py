@@ -6,6 +6,7 @@ import glob
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import mne
 import pandas as pd
 from braindecode.datasets import EEGWindowsDataset
 
-from braindecode_pars.storage._atomic import is_leftover, replace_file, written_aside
+from braindecode_pars.storage._atomic import locked, replace_file, written_aside
+from braindecode_pars.storage._checksum import checksum_of
+from braindecode_pars.storage._folder import check_may_write
 from braindecode_pars.storage._json import read_json, to_json
 from braindecode_pars.storage._settings import differences
 
@@ -29,13 +32,20 @@ class WindowCache:
     A recording is prepared again when the size or modification time of its file has changed. The
     same holds for files beside it with the same name and another ending, such as annotations.
 
+    Each entry contains the checksums of its signals, of the settings of the cache and of itself. An
+    entry that does not match is not used, nor is one of version 0.1.0, which wrote none: to prepare
+    a recording again is always possible, and always right.
+
     Attributes
     ----------
     folder : Path
         Folder of the cache.
+    settings_checksum : str
+        Checksum of the settings of the preparation.
     """
 
     folder: Path
+    settings_checksum: str
 
     @classmethod
     def open(cls, folder: str | Path, settings: Mapping[str, Any]) -> WindowCache:
@@ -55,17 +65,16 @@ class WindowCache:
             the differences.
         """
         folder = Path(folder).expanduser()
-        folder.mkdir(parents=True, exist_ok=True)
         file = folder / _SETTINGS
-        # A new cache: store the settings, but only in an empty folder.
+        # A new cache: store the settings, but only in an empty folder. Another process may create
+        # the same cache at this moment.
+        check_may_write(folder, "a cache of windows", is_ours=file.exists())
+        cache = cls(folder, checksum_of(to_json(settings).encode()))
         if not file.exists():
-            if not all(map(is_leftover, folder.iterdir())):
-                raise ValueError(
-                    f"{folder} is not empty and not a cache; pass an empty or new folder."
-                )
-            replace_file(file, to_json(settings))
-            return cls(folder)
-        # An existing cache: its settings must be the same.
+            with locked(folder, f"{folder} is locked by another process; try again.", wait=60):
+                if not file.exists():
+                    replace_file(file, to_json(settings))
+        # Its settings must be the same.
         try:
             stored = read_json(file)
         except ValueError as error:
@@ -76,7 +85,7 @@ class WindowCache:
                 f"The cache {folder} was created with other settings: {'; '.join(found)}. Pass "
                 "another folder, or remove this one."
             )
-        return cls(folder)
+        return cache
 
     def _entry(self, source: Path) -> Path:
         # The hash distinguishes files of the same name in different folders.
@@ -86,41 +95,79 @@ class WindowCache:
     def _signals(self, source: Path) -> Path:
         return self._entry(source).with_name(self._entry(source).stem + "_raw.fif")
 
-    def _content(self, source: Path) -> dict[str, Any] | None:
-        """Return the entry of a recording; None if it is absent, damaged or out of date."""
-        try:
-            content = read_json(self._entry(source))
-        except (FileNotFoundError, ValueError):
-            return None
-        return content if content.get("source") == _state_of(source) else None
-
     def holds(self, source: Path) -> bool:
-        """Whether the cache contains an up-to-date entry of a recording."""
-        content = self._content(source)
-        if content is None:
+        """Whether the cache contains an up-to-date entry of a recording. Its signals are read.
+
+        Raises
+        ------
+        ValueError
+            When the entry or its signals are damaged, were edited, or are of another recording or
+            version. The message names the file.
+        """
+        file = self._entry(source)
+        try:
+            content = read_json(file)
+        except FileNotFoundError:
             return False
-        return not content["windows"]["target"] or self._signals(source).is_file()
+        checksum = content.pop("checksum", None)
+        if checksum is None:
+            raise ValueError(f"{file} has no checksum; it is of version 0.1.0, or was edited.")
+        if checksum != checksum_of(to_json(content).encode()):
+            raise ValueError(f"{file} does not match its checksum.")
+        if content.get("settings") != self.settings_checksum:
+            raise ValueError(f"{file} was prepared with other settings.")
+        if content["source"]["file"] != str(source.absolute()):
+            raise ValueError(f"{file} is of the recording {content['source']['file']}.")
+        if content["source"] != _state_of(source):
+            return False  # the recording has changed
+        for name, expected in content["signals"].items():
+            _check_signals(self.folder / name, expected)
+        return True
 
     def n_windows(self, source: Path) -> int:
-        return len(self._content(source)["windows"]["target"])
+        return len(self._windows(source)["target"])
 
     def store(self, source: Path, windows: EEGWindowsDataset | None) -> None:
         """Write a prepared recording; ``windows`` is None if it is too short for a window."""
         table: dict[str, list] = {"target": []}
+        signals: dict[str, str] = {}
         if windows is not None:
             table = windows.metadata.to_dict(orient="list")
-            signals = self._signals(source)
             with written_aside(self.folder) as aside:
-                windows.raw.save(aside / signals.name, fmt="single", verbose="error")
+                windows.raw.save(aside / self._signals(source).name, fmt="single", verbose="error")
+                # MNE splits signals of more than 2 GB into several files.
+                signals = {file.name: _checksum_of_file(file) for file in aside.iterdir()}
         # The entry is written last, so that it exists only when the signals do.
-        content = {"source": _state_of(source), "windows": table}
+        content = {
+            "source": _state_of(source),
+            "settings": self.settings_checksum,
+            "signals": signals,
+            "windows": table,
+        }
+        content["checksum"] = checksum_of(to_json(content).encode())
         replace_file(self._entry(source), to_json(content))
 
     def load(self, source: Path, description: Mapping[str, Any]) -> EEGWindowsDataset:
         """Return the windows of a recording; each is read from disk when it is indexed."""
         raw = mne.io.read_raw_fif(self._signals(source), preload=False, verbose="error")
-        metadata = pd.DataFrame(self._content(source)["windows"])
-        return EEGWindowsDataset(raw, metadata, dict(description))
+        return EEGWindowsDataset(raw, pd.DataFrame(self._windows(source)), dict(description))
+
+    def _windows(self, source: Path) -> dict[str, list]:
+        return read_json(self._entry(source))["windows"]
+
+
+def _check_signals(file: Path, expected: str) -> None:
+    try:
+        found = _checksum_of_file(file)
+    except FileNotFoundError:
+        raise ValueError(f"{file} is missing.") from None
+    if found != expected:
+        raise ValueError(f"{file} does not match its checksum.")
+
+
+def _checksum_of_file(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, partial(hashlib.blake2b, digest_size=8)).hexdigest()
 
 
 def _state_of(source: Path) -> dict[str, Any]:

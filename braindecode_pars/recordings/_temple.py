@@ -9,6 +9,7 @@ from pathlib import Path
 
 import mne
 
+from braindecode_pars.recordings._search import list_files
 from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import filter_and_resample, pick_electrodes
 from braindecode_pars.recordings.readers import read_edf
@@ -75,12 +76,14 @@ def find(path: str | Path, layouts: Iterable[str], example: str) -> list[Recordi
     ------
     FileNotFoundError
         When the folder contains no recording of the corpus.
+    ValueError
+        When a link to a folder with recordings is not followed, or a folder cannot be listed.
     """
     # A file belongs to the corpus if its path matches one of the layouts.
     folder = Path(path).expanduser()
     patterns = [re.compile(layout) for layout in layouts]
     found = []
-    for file in sorted(folder.rglob("*.edf")):
+    for file in _search(folder):
         # Layouts name folders of the corpus, and the given path may be one of these folders.
         where = file.absolute().as_posix()
         match = next((m for pattern in patterns if (m := pattern.search(where))), None)
@@ -107,9 +110,11 @@ def subjects_in(folder: str | Path) -> set[str]:
     ------
     FileNotFoundError
         When the folder does not exist or contains no recording.
+    ValueError
+        When a link to a folder with recordings is not followed, or a folder cannot be listed.
     """
     folder = Path(folder).expanduser()
-    names = (re.match(FILE, file.name) for file in folder.rglob("*.edf"))
+    names = (re.match(FILE, file.name) for file in _search(folder))
     subjects = {name["subject"] for name in names if name}
     if not subjects:
         raise FileNotFoundError(
@@ -117,6 +122,10 @@ def subjects_in(folder: str | Path) -> set[str]:
             "expected a folder with files such as aaaaaaaa_s001_t000.edf, at any depth."
         )
     return subjects
+
+
+def _search(folder: Path) -> list[Path]:
+    return list_files(folder, lambda name: name.endswith(".edf"))
 
 
 def prepare(file: Path, channels: Sequence[str]) -> mne.io.BaseRaw:
@@ -129,7 +138,9 @@ def prepare(file: Path, channels: Sequence[str]) -> mne.io.BaseRaw:
     ValueError
         When the file is damaged, or does not contain all channels.
     """
-    return filter_and_resample(pick_electrodes(read_edf(file), channels, electrode), mains=60.0)
+    wanted = {name.upper() for name in channels}
+    raw = read_edf(file, lambda name: electrode(name).upper() in wanted)
+    return filter_and_resample(pick_electrodes(raw, channels, electrode), mains=60.0)
 
 
 def divide(recordings: Iterable[Recording], given: Mapping[str, str], seed: int) -> list[Recording]:

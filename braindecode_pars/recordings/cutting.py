@@ -1,4 +1,8 @@
-"""Cut continuous recordings into windows of fixed length, everywhere or within annotations."""
+"""Cut continuous recordings into windows of fixed length, everywhere or within annotations.
+
+No window contains a gap of its recording. Gaps are marked by annotations of MNE: "EDGE boundary"
+and "BAD boundary" between concatenated recordings, "BAD_ACQ_SKIP" for a pause.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,11 @@ from collections.abc import Callable, Mapping
 
 import mne
 import numpy as np
+import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, RawDataset
-from braindecode.preprocessing import create_fixed_length_windows, create_windows_from_events
+from braindecode.preprocessing import create_windows_from_events
+
+from braindecode_pars.recordings._gaps import continuous_stretches, is_gap
 
 __all__ = ["event_windows", "fixed_windows"]
 
@@ -20,6 +27,8 @@ def fixed_windows(
     stride_seconds: float | None = None,
 ) -> EEGWindowsDataset | None:
     """Cut a recording into windows of equal length; an incomplete window at the end is dropped.
+
+    After a gap, the next window starts at the first sample after it.
 
     Parameters
     ----------
@@ -38,7 +47,7 @@ def fixed_windows(
     Returns
     -------
     EEGWindowsDataset | None
-        Windows; None when the recording is shorter than a window.
+        Windows; None when the recording, or each part of it between gaps, is shorter than a window.
 
     Raises
     ------
@@ -61,19 +70,27 @@ def fixed_windows(
     stride = length if stride_seconds is None else round(stride_seconds * raw.info["sfreq"])
     if stride < 1:
         raise ValueError(f"stride_seconds must be positive, got {stride_seconds}.")
-    if raw.n_times < length:
+    starts = np.array(
+        [
+            first
+            for start, stop in continuous_stretches(raw)
+            for first in range(start, stop - length + 1, stride)
+        ],
+        dtype=int,
+    )
+    if not len(starts):
         return None
-    (windows,) = create_fixed_length_windows(
-        BaseConcatDataset([RawDataset(raw, {})]),
-        window_size_samples=length,
-        window_stride_samples=stride,
-        on_last_window="drop",
-        verbose="error",
-    ).datasets
-    # braindecode sets one target per recording; here each window gets its own.
-    metadata = windows.metadata.copy()
-    start = metadata["i_start_in_trial"].to_numpy() / raw.info["sfreq"]
-    metadata["target"] = target(start, start + seconds) if callable(target) else target
+    # As braindecode's create_fixed_length_windows, which cuts across gaps, and sets one target per
+    # recording; here each window gets its own.
+    seconds_of = starts / raw.info["sfreq"]
+    metadata = pd.DataFrame(
+        {
+            "i_window_in_trial": range(len(starts)),
+            "i_start_in_trial": starts,
+            "i_stop_in_trial": starts + length,
+            "target": target(seconds_of, seconds_of + seconds) if callable(target) else target,
+        }
+    )
     return EEGWindowsDataset(raw, metadata, {})
 
 
@@ -81,6 +98,8 @@ def event_windows(
     raw: mne.io.BaseRaw, mapping: Mapping[str, int], seconds: float = 30.0
 ) -> EEGWindowsDataset | None:
     """Cut the annotated parts of a recording into windows that do not overlap.
+
+    A window that would contain a gap is dropped.
 
     Parameters
     ----------
@@ -116,10 +135,13 @@ def event_windows(
         for i, annotation in enumerate(raw.annotations)
         if annotation["description"] in mapping and annotation["duration"] >= seconds - 1e-6
     ]
-    if not keep:
+    stretches = np.array(continuous_stretches(raw))
+    if not keep or not len(stretches):
         return None
-    raw.set_annotations(raw.annotations[keep], verbose="error")
-    found = set(raw.annotations.description)
+    # Gaps stay marked, for a store of the whole recordings.
+    gaps = [i for i, text in enumerate(raw.annotations.description) if is_gap(text)]
+    found = {raw.annotations.description[i] for i in keep}
+    raw.set_annotations(raw.annotations[sorted(keep + gaps)], verbose="error")
     (windows,) = create_windows_from_events(
         BaseConcatDataset([RawDataset(raw, {})]),
         window_size_samples=length,
@@ -128,4 +150,12 @@ def event_windows(
         mapping={name: mapping[name] for name in found},
         verbose="error",
     ).datasets
-    return windows
+    # The stretch in which each window starts must contain its end too.
+    starts, stops = (windows.metadata[f"i_{end}_in_trial"].to_numpy() for end in ("start", "stop"))
+    stretch = np.searchsorted(stretches[:, 0], starts, side="right") - 1
+    whole = (stretch >= 0) & (stops <= stretches[stretch, 1])
+    if whole.all():
+        return windows
+    if not whole.any():
+        return None
+    return EEGWindowsDataset(raw, windows.metadata[whole].reset_index(drop=True), {})

@@ -14,6 +14,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from tqdm.auto import tqdm
 
 from braindecode_pars.recordings._cache import WindowCache
+from braindecode_pars.recordings._search import why_unreadable
 
 __all__ = ["Recording", "choose_subjects", "read_corpus"]
 
@@ -164,7 +165,8 @@ def read_corpus(
     Warns
     -----
     UserWarning
-        With ``on_error="warn"``, when recordings are skipped. The message names them.
+        With ``on_error="warn"``, when recordings are skipped. When entries of the cache are damaged
+        or were edited, so that their recordings are prepared again. The message names them.
 
     Examples
     --------
@@ -199,7 +201,7 @@ def read_corpus(
     jobs = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
         joblib.delayed(_read_one)(recording, read, store) for recording in recordings
     )
-    datasets, failures, too_short = [], [], 0
+    datasets, failures, too_short, refused = [], [], 0, []
     bar = tqdm(
         zip(recordings, jobs, strict=True),
         total=len(recordings),
@@ -207,7 +209,8 @@ def read_corpus(
         unit=" recordings",
         disable=not verbose,
     )
-    for recording, (windows, problem) in bar:
+    for recording, (windows, problem, reason) in bar:
+        refused.append(reason)
         if problem is not None:
             message = f"{recording.file} cannot be used: {problem}"
             if on_error == "raise":
@@ -220,7 +223,8 @@ def read_corpus(
         else:
             windows.set_description(dict(recording.description), overwrite=True)
             datasets.append(windows)
-    # Report recordings that gave no window.
+    # Report entries of the cache that were not used, and recordings that gave no window.
+    _warn_of_refused([reason for reason in refused if reason is not None])
     if failures:
         warnings.warn(skipped_message(failures, len(recordings)), stacklevel=3)
     if verbose and too_short:
@@ -238,16 +242,38 @@ def _read_one(
     recording: Recording,
     read: Callable[[Recording], EEGWindowsDataset | None],
     cache: WindowCache | None,
-) -> tuple[EEGWindowsDataset | str | None, str | None]:
-    """Return windows and None, or None and a problem; "cached" stands for windows on disk."""
+) -> tuple[EEGWindowsDataset | str | None, str | None, str | None]:
+    """Return windows, a problem, and the reason why an entry of the cache was not used.
+
+    The windows are None if there is a problem, or no window; "cached" stands for windows on disk.
+    """
     # Windows in the cache are not sent between processes; the caller loads them from disk.
-    if cache is not None and cache.holds(recording.file):
-        return ("cached" if cache.n_windows(recording.file) else None), None
+    refused = None
+    try:
+        if cache is not None and cache.holds(recording.file):
+            return ("cached" if cache.n_windows(recording.file) else None), None, None
+    except ValueError as error:
+        refused = str(error)
+    problem = why_unreadable(recording.file)
+    if problem is not None:
+        return None, problem, refused
     try:
         windows = read(recording)
     except Exception as error:  # the caller names the file, whatever error a reader raises
-        return None, f"{error or type(error).__name__}"
+        return None, f"{error or type(error).__name__}", refused
     if cache is None:
-        return windows, None
+        return windows, None, None
     cache.store(recording.file, windows)
-    return (None if windows is None else "cached"), None
+    return (None if windows is None else "cached"), None, refused
+
+
+def _warn_of_refused(refused: Sequence[str]) -> None:
+    if not refused:
+        return
+    more = f" And {len(refused) - 5} more." if len(refused) > 5 else ""
+    entries = "1 entry" if len(refused) == 1 else f"{len(refused)} entries"
+    warnings.warn(
+        f"{entries} of the cache cannot be used, so the recordings are prepared again: "
+        f"{' '.join(refused[:5])}{more}",
+        stacklevel=4,
+    )

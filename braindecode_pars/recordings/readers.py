@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,21 +10,33 @@ from pathlib import Path
 import mne
 import wfdb
 
+from braindecode_pars._channel_names import is_other_kind
+from braindecode_pars.recordings._edf_records import EdfRecords, mark_gaps
+
 __all__ = ["read_edf", "read_recording", "read_wfdb"]
 
 #: Units of voltage in WFDB headers, in volts.
 VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6}
 
-#: Abbreviations of EDF+ for signals that are not EEG.
-_OTHER_KIND = re.compile(r"(ECG|EKG|EMG|EOG|ERG|MEG|MCG|Temp|Resp|SaO2|Light|Sound)\b", re.I)
+#: Spellings of these units in EDF and BDF files; MNE takes any other unit as volts.
+_EDF_VOLTS = (*VOLTS, "\u00b5V", "\u03bcV", "\x83\xcaV")
+
+#: Units of other quantities, such as oxygen saturation and pulse: such a signal is not EEG.
+_OTHER_UNITS = {
+    *("%", "bpm", "BPM", "1/min", "Hz", "s", "ms", "deg", "dB", "lux", "g", "m/s^2", "NU"),
+    *("degC", "DegC", "degF", "C", "K", "mmHg", "cmH2O", "Pa", "kPa", "mbar", "Ohm", "kOhm"),
+    *("l", "L", "ml", "mL", "l/min", "L/min", "l/s", "L/s", "ml/s", "Boolean"),
+}
 
 
 def read_recording(file: Path) -> mne.io.BaseRaw:
     """Read an EDF, BDF, FIF or WFDB recording into memory.
 
     EDF, BDF and WFDB files do not store channel types. The type is derived from the label, such as
-    "EEG Fp1" or "ECG". Signals that are not EEG get the channel type "misc". A signal whose label
-    does not show its type is assumed to be EEG.
+    "EEG Fp1" or "ECG", and from the unit: a signal in percent is not EEG. Signals that are not EEG
+    get the channel type "misc". A signal whose label does not show its type is assumed to be EEG.
+
+    A gap in a discontinuous EDF+ or BDF+ file becomes a boundary annotation, see :func:`read_edf`.
 
     Parameters
     ----------
@@ -40,7 +51,8 @@ def read_recording(file: Path) -> mne.io.BaseRaw:
     Raises
     ------
     ValueError
-        When the file is damaged or truncated, or when a WFDB record contains no voltages.
+        When the file is missing, damaged or truncated, when the unit of an EEG signal is unknown or
+        missing, or when a WFDB record contains no voltages.
 
     Examples
     --------
@@ -58,34 +70,44 @@ def read_recording(file: Path) -> mne.io.BaseRaw:
     ['C3']
     """
     suffix = file.suffix.lower()
-    if suffix == ".edf":
-        return _mark_other_kinds(read_edf(file))
+    if suffix in (".edf", ".bdf"):
+        raw, units = _read_edf(file)
+        others = [name for name in raw.ch_names if units[name] in _OTHER_UNITS]
+        raw = _set_misc(_mark_other_kinds(raw), others)
+        _check_voltages({raw.ch_names[i]: units[raw.ch_names[i]] for i in _eeg_of(raw)})
+        return raw
     if suffix == ".hea":
         return _mark_other_kinds(read_wfdb(file))
     with _short_errors():
-        if suffix == ".bdf":
-            raw = mne.io.read_raw_bdf(file, preload=True, verbose="warning")
-            return _mark_other_kinds(raw)
         return mne.io.read_raw_fif(file, preload=True, verbose="error")
 
 
-def read_edf(file: Path) -> mne.io.BaseRaw:
-    """Read an EDF or EDF+ file into memory, and check that it is not truncated.
+def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.BaseRaw:
+    """Read an EDF, EDF+ or BDF file into memory, and check that it is complete and in volts.
+
+    The samples of a discontinuous file (EDF+D) follow each other as in the file. Each gap between
+    them is marked by annotations "BAD boundary" and "EDGE boundary", as by
+    :func:`mne.concatenate_raws`. :mod:`~braindecode_pars.recordings.cutting` and SignalStore never
+    cut a window across it. Onsets of annotations are those of the samples.
 
     Parameters
     ----------
     file : Path
         Path of the file.
+    wanted : callable | None
+        Function that receives the name of a signal and returns whether it is used, so that it must
+        be a voltage. None means all signals. All signals are read.
 
     Returns
     -------
     mne.io.BaseRaw
-        Preloaded recording.
+        Preloaded recording, in volts.
 
     Raises
     ------
     ValueError
-        When the file is damaged or truncated.
+        When the file is missing, damaged or truncated, or when the unit of a wanted signal is not
+        V, mV or uV.
 
     Examples
     --------
@@ -101,8 +123,39 @@ def read_edf(file: Path) -> mne.io.BaseRaw:
     ...         print(str(error)[:28])
     it is damaged or truncated (
     """
+    raw, units = _read_edf(file)
+    _check_voltages({name: units[name] for name in raw.ch_names if wanted is None or wanted(name)})
+    return raw
+
+
+def _read_edf(file: Path) -> tuple[mne.io.BaseRaw, dict[str, str]]:
+    """Read an EDF or BDF file, and the unit of each channel."""
+    read = mne.io.read_raw_bdf if file.suffix.lower() == ".bdf" else mne.io.read_raw_edf
     with _short_errors():
-        return mne.io.read_raw_edf(file, preload=True, verbose="warning")
+        raw = read(file, preload=True, verbose="warning")
+        records = EdfRecords.read(file)
+        if records.discontinuous:
+            mark_gaps(raw, records)
+        return raw, dict(zip(raw.ch_names, records.units_of_signals, strict=True))
+
+
+def _check_voltages(units: dict[str, str]) -> None:
+    """Check that EEG signals of an EDF file have a unit that MNE converts to volts."""
+    wrong = {name: unit for name, unit in units.items() if unit not in _EDF_VOLTS}
+    if not wrong:
+        return
+    shown = ", ".join(f"{name} ({unit or 'no unit'})" for name, unit in list(wrong.items())[:5])
+    remedy = "correct the header of the file"
+    if "" in wrong.values():
+        remedy += ", or read it with mne.io.read_raw_edf(file, units='uV') and use the recording"
+    raise ValueError(
+        f"its signal{'s' if len(wrong) > 1 else ''} {shown}{', ...' if len(wrong) > 5 else ''} "
+        f"must be in uV, mV or V to be read as EEG; {remedy}."
+    )
+
+
+def _eeg_of(raw: mne.io.BaseRaw) -> list[int]:
+    return mne.pick_types(raw.info, eeg=True, exclude=()).tolist()
 
 
 def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.BaseRaw:
@@ -113,8 +166,8 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
     file : Path
         A file of the record, with any ending.
     wanted : callable | None
-        Function that receives the name of a signal and returns whether to read it. If it selects
-        no signal, all signals are read. None reads all voltages and ignores signals in other units.
+        Function that receives the name of a signal and returns whether to read it. None reads all
+        voltages and ignores signals of other quantities, such as percent.
 
     Returns
     -------
@@ -124,7 +177,8 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
     Raises
     ------
     ValueError
-        When the record is damaged, when a selected signal is not a voltage, or when no signal is a
+        When the record is missing or damaged, when ``wanted`` selects no signal, when a selected
+        signal is not a voltage, when the unit of another signal is unknown, or when no signal is a
         voltage.
 
     Examples
@@ -143,15 +197,25 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
     # Read the selected signals.
     record = str(file.with_suffix(""))  # wfdb expects a path without ending
     with _short_errors():
-        names = None
-        if wanted is not None:
-            names = [name for name in wfdb.rdheader(record).sig_name if wanted(name)]
-        read = wfdb.rdrecord(record, channel_names=names or None)
-    # Keep voltages only.
+        found = wfdb.rdheader(record).sig_name or []
+    names = None if wanted is None else [name for name in found if wanted(name)]
+    if names == []:
+        raise ValueError(f"it has none of the wanted signals, only {', '.join(found)}.")
+    with _short_errors():
+        read = wfdb.rdrecord(record, channel_names=names)
+    # Keep voltages only. A signal in an unknown unit may be EEG, unless its label shows otherwise.
     volts = [i for i, unit in enumerate(read.units) if unit in VOLTS]
-    other_units = sorted(set(read.units) - set(VOLTS))
-    if (names and other_units) or not volts:
-        raise ValueError(f"its signals are in {', '.join(other_units)}, not in {', '.join(VOLTS)}.")
+    others = [i for i, unit in enumerate(read.units) if unit not in VOLTS]
+    refused = others
+    if wanted is None and volts:
+        refused = [
+            i
+            for i in others
+            if read.units[i] not in _OTHER_UNITS and not is_other_kind(read.sig_name[i])
+        ]
+    if refused:
+        units = ", ".join(sorted({read.units[i] for i in refused}))
+        raise ValueError(f"its signals are in {units}, not in {', '.join(VOLTS)}.")
     scale = [[VOLTS[read.units[i]]] for i in volts]
     info = mne.create_info([read.sig_name[i] for i in volts], float(read.fs), "eeg")
     return mne.io.RawArray(read.p_signal.T[volts] * scale, info, verbose="error")
@@ -161,10 +225,12 @@ def _mark_other_kinds(raw: mne.io.BaseRaw) -> mne.io.BaseRaw:
     """Set the type of channels that are not EEG to "misc", by their labels."""
     # If some labels begin with "EEG", as EDF+ requires ("EEG Fp1"), the other signals are not EEG.
     eeg = [name for name in raw.ch_names if name.upper().startswith("EEG")]
-    others = [
-        name for name in raw.ch_names if (name not in eeg if eeg else _OTHER_KIND.match(name))
-    ]
-    kinds = dict.fromkeys(others, "misc")
+    others = [name for name in raw.ch_names if is_other_kind(name) or (eeg and name not in eeg)]
+    return _set_misc(raw, others)
+
+
+def _set_misc(raw: mne.io.BaseRaw, names: list[str]) -> mne.io.BaseRaw:
+    kinds = dict.fromkeys(names, "misc")
     return raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
 
 
@@ -177,6 +243,9 @@ def _short_errors() -> Iterator[None]:
             # MNE only warns when an EDF file is truncated.
             warnings.filterwarnings("error", "Number of records from the header")
             yield
+    except FileNotFoundError as error:
+        missing = "it is missing" if error.filename is None else f"{error.filename} is missing"
+        raise ValueError(f"{missing}; download it first.") from error
     except Exception as error:
         raise ValueError(
             f"it is damaged or truncated ({error}); remove it and download it again."

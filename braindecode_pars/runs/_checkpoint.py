@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,12 @@ from skorch import NeuralNet
 from torch import Tensor, nn
 
 from braindecode_pars.storage._atomic import replace_file
+from braindecode_pars.storage._checksum import checksum_of
 from braindecode_pars.storage._tensors import load_tensors
 
 __all__ = ["KEPT", "Checkpoint", "newest_checkpoint"]
 
-#: Number of checkpoints that a run keeps. If the newest is damaged, the one before it is used.
+#: Number of checkpoints that a run keeps. If the newest cannot be used, the one before it is.
 KEPT = 2
 
 
@@ -40,18 +42,24 @@ class Checkpoint:
         Tensors named ``module.*``, ``optimizer.*`` and ``random.*``.
     random : dict
         States of the global random generators of Python and NumPy, in JSON types.
+    run_id : str | None
+        Identity of the run; None for a run that version 0.1.0 started.
     source : Path | None
         File that the checkpoint was read from.
+    has_checksum : bool
+        Whether the file had a checksum, which matched. Version 0.1.0 wrote none.
     """
 
     step: int
     history: list[dict[str, Any]]
     tensors: dict[str, Tensor]
     random: dict[str, Any]
+    run_id: str | None = None
     source: Path | None = None
+    has_checksum: bool = True
 
     @classmethod
-    def of(cls, net: NeuralNet, step: int) -> Checkpoint:
+    def of(cls, net: NeuralNet, step: int, run_id: str | None = None) -> Checkpoint:
         """Return the current state of a net and of all random generators."""
         # Weights; a tensor with several names is stored once.
         weights = net.task_.state_dict()
@@ -67,10 +75,12 @@ class Checkpoint:
         if net.compute_device.type == "cuda":
             tensors["random.cuda"] = torch.cuda.get_rng_state(net.compute_device)
         states = {"python": random.getstate(), "numpy": _numpy_state()}
-        return cls(step, [dict(row) for row in net.history], tensors, states)
+        return cls(step, [dict(row) for row in net.history], tensors, states, run_id)
 
     def write(self, folder: Path) -> None:
-        """Write ``step-XXXXXXXX.safetensors`` and remove all but the newest :data:`KEPT`.
+        """Write ``step-XXXXXXXX.safetensors``; of it and older ones, keep :data:`KEPT`.
+
+        Files of later steps, which this run could not use, are replaced when it reaches them.
 
         Raises
         ------
@@ -84,10 +94,12 @@ class Checkpoint:
                     f"After step {self.step}, {name} holds numbers that are not finite; start a "
                     "new run with a lower learning rate."
                 )
-        metadata = {"step": self.step, "history": self.history, "random": self.random}
-        content = safetensors.torch.save(tensors, metadata={"run": json.dumps(metadata)})
-        replace_file(folder / f"step-{self.step:08d}.safetensors", content)
-        for old in _newest_first(folder)[KEPT:]:
+        metadata = {name: getattr(self, name) for name in ("step", "history", "random", "run_id")}
+        run = json.dumps(metadata)
+        header = {"run": run, "checksum": _checksum(run, tensors)}
+        name = _file_name(self.step)
+        replace_file(folder / name, safetensors.torch.save(tensors, metadata=header))
+        for old in [file for file in _newest_first(folder) if file.name <= name][KEPT:]:
             old.unlink()
 
     @classmethod
@@ -97,40 +109,63 @@ class Checkpoint:
         Raises
         ------
         ValueError
-            When the file is damaged.
+            When the file is damaged, was edited, or has the name of another step.
         """
         try:
             with safe_open(file, framework="pt") as content:
-                metadata = json.loads(content.metadata()["run"])
+                header = content.metadata()
                 # safetensors maps the file into memory. Windows cannot remove a mapped file, so
                 # the tensors are copied.
                 tensors = {name: content.get_tensor(name).clone() for name in content.keys()}  # noqa: SIM118
-            return cls(metadata["step"], metadata["history"], tensors, metadata["random"], file)
-        except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
+            metadata = json.loads(header["run"])
+            # Version 0.1.0 wrote neither the identity of the run nor a checksum.
+            has_checksum = "run_id" in metadata
+            if has_checksum and header.get("checksum") != _checksum(header["run"], tensors):
+                raise ValueError("its content does not match its checksum")
+            if file.name != _file_name(metadata["step"]):
+                raise ValueError(f"it was written as {_file_name(metadata['step'])}")
+            known = {"run_id": None, **metadata, "tensors": tensors}
+            return cls(**known, source=file, has_checksum=has_checksum)
+        except (SafetensorError, KeyError, TypeError, ValueError, OSError, RecursionError) as error:
             raise ValueError(f"{file} is damaged or not a checkpoint: {error}.") from error
 
-    def restore(self, net: NeuralNet) -> None:
-        """Set an initialised net and all random generators to this state.
+    def check_belongs(self, task: nn.Module, run_id: str | None) -> None:
+        """Check that the checkpoint is of this run, and that its weights fit the task.
 
         Raises
         ------
         ValueError
-            When the checkpoint belongs to another task or size; the message names the tensors
-            that differ.
+            When the checkpoint belongs to another run, or to another task or size. The message
+            names the tensors that differ.
         """
+        if self.run_id != run_id:
+            raise ValueError(f"{self.source} belongs to another run.")
+        weights = task.state_dict()
+        expected = {name: weights[name] for name in _first_names(task).values()}
+        stored = self._of("module")
+        different = [
+            name
+            for name in sorted(expected.keys() | stored.keys())
+            if _kind(expected.get(name)) != _kind(stored.get(name))
+        ]
+        # Moments of parameters that the task does not have.
+        parameters = dict(task.named_parameters())
+        moments = {key.partition(".")[2] for key in self._of("optimizer")}
+        different += sorted(moments - parameters.keys() - set(different))
+        if different:
+            more = f" and {len(different) - 10} more" if len(different) > 10 else ""
+            raise ValueError(
+                f"{self.source} belongs to another task or size. These tensors differ: "
+                f"{', '.join(different[:10])}{more}."
+            )
+
+    def restore(self, net: NeuralNet) -> None:
+        """Set an initialised net, which it belongs to, and all random generators to this state."""
         # Weights; a tensor with several names was stored under the first one.
         weights = self._of("module")
         for name, first in _first_names(net.task_).items():
-            if first in weights:
-                weights[name] = weights[first]
-        report = load_tensors(net.task_, weights, self.source, strict=False)
-        if not report.complete:
-            different = [*report.missing, *report.reshaped, *report.unexpected]
-            more = f" and {len(different) - 10} more" if len(different) > 10 else ""
-            raise ValueError(
-                f"{self.source} belongs to another task or size: {report}. These tensors differ: "
-                f"{', '.join(different[:10])}{more}."
-            )
+            weights[name] = weights[first]
+        load_tensors(net.task_, weights, self.source)
 
         # Optimizer and history.
         self._restore_optimizer(net)
@@ -170,8 +205,17 @@ class Checkpoint:
         }
 
 
-def newest_checkpoint(folder: Path) -> Checkpoint | None:
-    """Return the newest undamaged checkpoint in a folder; a warning names damaged ones.
+def newest_checkpoint(folder: Path, task: nn.Module, run_id: str | None) -> Checkpoint | None:
+    """Return the newest checkpoint in a folder that a run can resume from.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the checkpoints.
+    task : nn.Module
+        Task of the run.
+    run_id : str | None
+        Identity of the run; None for a run that version 0.1.0 started.
 
     Returns
     -------
@@ -181,22 +225,49 @@ def newest_checkpoint(folder: Path) -> Checkpoint | None:
     Raises
     ------
     ValueError
-        When all checkpoints are damaged.
+        When there are checkpoints, but none can be used.
+
+    Warns
+    -----
+    UserWarning
+        When a newer checkpoint is damaged, or belongs to another run, task or size. The message
+        names the file and the reason. Also when the checkpoint has no checksum.
     """
     files = _newest_first(folder)
     problems = []
     for file in files:
         try:
             checkpoint = Checkpoint.read(file)
+            checkpoint.check_belongs(task, run_id)
         except ValueError as error:
             problems.append(str(error))
             continue
         if problems:
             warnings.warn(f"{' '.join(problems)} Resuming from {file.name} instead.", stacklevel=2)
+        if not checkpoint.has_checksum:
+            warnings.warn(
+                f"{file} has no checksum, because version 0.1.0 of this package wrote it; it "
+                "cannot be checked for damage.",
+                stacklevel=2,
+            )
         return checkpoint
     if files:
-        raise ValueError(f"All checkpoints are damaged: {' '.join(problems)} Start a new run.")
+        raise ValueError(f"No checkpoint can be used: {' '.join(problems)} Start a new run.")
     return None
+
+
+def _checksum(run: str, tensors: Mapping[str, Tensor]) -> str:
+    """Return a checksum of the metadata, and of name, type, shape and content of each tensor."""
+    described = [
+        [name, *_kind(tensor), checksum_of(tensor.reshape(-1).view(torch.uint8).numpy())]
+        for name, tensor in sorted(tensors.items())
+    ]
+    return checksum_of(json.dumps([run, described]).encode())
+
+
+def _kind(tensor: Tensor | None) -> tuple[str, list[int]] | None:
+    """Return type and shape, as JSON takes them."""
+    return None if tensor is None else (str(tensor.dtype), list(tensor.shape))
 
 
 def _first_names(module: nn.Module) -> dict[str, str]:
@@ -207,6 +278,10 @@ def _first_names(module: nn.Module) -> dict[str, str]:
     first: dict[int, str] = {}
     tensors = module.state_dict(keep_vars=True)
     return {name: first.setdefault(id(tensor), name) for name, tensor in tensors.items()}
+
+
+def _file_name(step: int) -> str:
+    return f"step-{step:08d}.safetensors"
 
 
 def _newest_first(folder: Path) -> list[Path]:

@@ -7,16 +7,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
-from braindecode_pars.pretrained import CARD, WEIGHTS, check_no_classifier
+from torch import nn
+
 from braindecode_pars.runs._checkpoint import Checkpoint, newest_checkpoint
-from braindecode_pars.storage._atomic import (
-    is_leftover,
-    locked,
-    remove_leftovers,
-    replace_file,
-)
+from braindecode_pars.storage._atomic import locked, remove_leftovers, replace_file
+from braindecode_pars.storage._folder import check_may_write
 from braindecode_pars.storage._json import read_json, to_json
+from braindecode_pars.storage._model_folder import ENCODER, FILES
 from braindecode_pars.storage._settings import differences
 
 __all__ = ["RunFolder"]
@@ -53,7 +52,12 @@ class RunFolder:
 
     @property
     def is_finished(self) -> bool:
-        return all((self.path / name).exists() for name in (WEIGHTS, CARD))
+        return all((self.path / name).exists() for name in FILES[ENCODER])
+
+    @property
+    def run_id(self) -> str | None:
+        """Identity of the run in the folder; None if version 0.1.0 started it."""
+        return self._described().get("run_id")
 
     def check(self, described: Mapping[str, Any], *, resume: bool) -> None:
         """Check that a run can start or resume in the folder.
@@ -73,16 +77,11 @@ class RunFolder:
             every difference.
         """
         # Only an empty folder or the folder of a run is accepted.
-        check_no_classifier(self.path)
-        if self.path.exists() and not self.path.is_dir():
-            raise ValueError(f"{self.path} is a file; name a folder for the run.")
-        is_run = self.description.exists()
+        is_run = self.description.is_file()
         if resume and not is_run:
             raise ValueError(f"{self.path} has no run to resume; start a run without resume.")
-        if (self.path / WEIGHTS).exists() and not is_run:
-            raise ValueError(f"{self.path} has another encoder; name another folder.")
-        if not is_run and not all(map(is_leftover, self._files())):
-            raise ValueError(f"{self.path} is not empty and has no run; name another folder.")
+        check_may_write(self.path, "a run", is_ours=is_run)
+        before = self._described() if is_run else {}  # another program may have written run.json
 
         # A run without checkpoints has no results, so a new run may replace it.
         has_results = self.is_finished or any(self.checkpoints.glob("step-*"))
@@ -91,7 +90,6 @@ class RunFolder:
 
         # A resumed run must have the same configuration and the same data.
         if resume:
-            before = self._described()
             found = _differences(before, described)
             if found:
                 processes = before["sessions"][0]["processes"]
@@ -120,16 +118,15 @@ class RunFolder:
     def begin_session(
         self, described: Mapping[str, Any], session: Mapping[str, Any], *, resume: bool
     ) -> None:
-        """Write ``run.json``: configuration and store of the run, and all its sessions.
+        """Write ``run.json``: identity, configuration and store of the run, and all its sessions.
 
-        A session is one call of ``pretrain``, with its device, processes and versions.
+        The identity is random. The checkpoints of the run carry it, so that one of another run is
+        noticed. A session is one call of ``pretrain``, with its device, processes and versions.
         """
-        earlier = self._described()["sessions"] if resume else []
-        run = {**described, "sessions": [*earlier, session]}
+        before = self._described() if resume else {"run_id": uuid4().hex, "sessions": []}
+        run = {"run_id": before.get("run_id"), **described}
+        run["sessions"] = [*before["sessions"], session]
         replace_file(self.description, to_json(run))
-
-    def _files(self) -> list[Path]:
-        return list(self.path.iterdir()) if self.path.exists() else []
 
     def _described(self) -> dict[str, Any]:
         """Return the content of ``run.json``.
@@ -150,8 +147,9 @@ class RunFolder:
             ) from error
         return run
 
-    def newest(self) -> Checkpoint | None:
-        return newest_checkpoint(self.checkpoints)
+    def newest(self, task: nn.Module) -> Checkpoint | None:
+        """Return the newest checkpoint of this run, as ``newest_checkpoint`` does."""
+        return newest_checkpoint(self.checkpoints, task, self.run_id)
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

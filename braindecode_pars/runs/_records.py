@@ -110,10 +110,18 @@ class Checkpoints(Callback):
 
     It must come after all callbacks that add to the history, because the checkpoint has the
     history in it.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the checkpoints.
+    run_id : str | None
+        Identity of the run, which its checkpoints carry.
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, run_id: str | None):
         self.folder = folder
+        self.run_id = run_id
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
-        Checkpoint.of(net, net.history[-1, "step"]).write(self.folder)
+        Checkpoint.of(net, net.history[-1, "step"], self.run_id).write(self.folder)

@@ -20,7 +20,7 @@ from accelerate import Accelerator
 from braindecode_pars._columns import RELATIVE
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask, make_task
-from braindecode_pars.pretrained import EncoderCard, save_encoder, unique_subjects
+from braindecode_pars.pretrained import EncoderCard, unique_subjects, write_encoder
 from braindecode_pars.pretraining import pretrain_encoder
 from braindecode_pars.runs._checkpoint import Checkpoint
 from braindecode_pars.runs._config import RunConfig
@@ -35,7 +35,7 @@ from braindecode_pars.runs._records import (
 from braindecode_pars.runs._steps import Steps
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.training._device import find_device
-from braindecode_pars.training._seeding import seeded
+from braindecode_pars.training._seeding import globally_seeded, seeded
 
 __all__ = ["pretrain"]
 
@@ -148,6 +148,8 @@ def pretrain(
     # Train. All processes must have checked the folder before the first one writes to it.
     accelerator.wait_for_everyone()
     with folder.exclusive() if accelerator.is_main_process else nullcontext():
+        if accelerator.is_main_process:
+            folder.check(described, resume=resume)  # another run may have used it until now
         _train(steps, task, config, accelerator, folder, described, resume, verbose)
     return folder.path
 
@@ -164,7 +166,7 @@ def _train(
 ) -> None:
     """Train from the last checkpoint, if there is one, and save the encoder."""
     # All processes must have read the checkpoint before the first one can remove it.
-    checkpoint = folder.newest()
+    checkpoint = folder.newest(task) if resume else None
     first_epoch = len(checkpoint.history) if checkpoint else 0
     accelerator.wait_for_everyone()
 
@@ -185,7 +187,8 @@ def _train(
         restore=_restore_once(checkpoint) if checkpoint else None,
     )
     del checkpoint  # it is as large as weights and optimizer together
-    with _explain_failures(folder.path, config.micro_batch_size):
+    failures = _explain_failures(folder.path, config.micro_batch_size)
+    with failures, globally_seeded(config.seed, accelerator.device):
         net = pretrain_encoder(
             task.encoder,
             steps,
@@ -207,7 +210,7 @@ def _train(
 
     # Save the encoder.
     if accelerator.is_main_process:
-        save_encoder(task.encoder, _card(config, steps, net), folder.path)
+        write_encoder(task.encoder, _card(config, steps, net), folder.path)
     accelerator.end_training()
     if verbose and accelerator.is_main_process:
         log.info(_outcome(net, folder))
@@ -305,7 +308,7 @@ def _records(config: RunConfig, folder: RunFolder, first_epoch: int, is_main: bo
         if TensorBoardCurves.is_available():
             first_step = first_epoch * config.steps_per_epoch
             records.append(TensorBoardCurves(folder.tensorboard, first_step))
-        records.append(Checkpoints(folder.checkpoints))
+        records.append(Checkpoints(folder.checkpoints, folder.run_id))
     return records
 
 

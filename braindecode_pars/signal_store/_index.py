@@ -18,7 +18,9 @@ __all__ = ["INDEX", "SAMPLES", "Index", "StoredRecording"]
 INDEX = "store.json"
 SAMPLES = "samples.bin"
 FORMAT = "braindecode_pars SignalStore"
-VERSION = 1
+VERSION = 2
+#: Versions that can be read. Stores of version 1 contain no count of clipped samples.
+READABLE = (1, 2)
 _CHECKSUM = b'"checksum": '
 
 
@@ -44,6 +46,8 @@ class StoredRecording:
         Checksum of the stored samples.
     source : dict
         State of the original recording, such as its size, to detect a later change.
+    clipped : dict of str to int
+        Number of clipped samples, by name of the channel; channels without any are left out.
     """
 
     name: str
@@ -55,6 +59,7 @@ class StoredRecording:
     offset: list[float]
     checksum: str
     source: Mapping[str, Any]
+    clipped: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def subject(self) -> Any:
@@ -127,10 +132,11 @@ class Index:
             version = entries["version"]
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{file} is damaged or not the index of a store: {error}.") from error
-        if version != VERSION:
+        if version not in READABLE:
             raise ValueError(
-                f"{file} has version {version}, but this package reads version {VERSION}; create "
-                "the store again."
+                f"{file} has version {version}, but this package reads versions "
+                f"{' and '.join(map(str, READABLE))}; update the package, or create the store "
+                "again."
             )
         # The checksum covers everything before its own entry, which is the last.
         body, _, _ = content.rpartition(_CHECKSUM)

@@ -1,4 +1,7 @@
-"""Read, prepare and encode recordings in parallel; results keep the order of the recordings."""
+"""Read, prepare and encode recordings in parallel; results keep the order of the recordings.
+
+A recording with gaps becomes several pieces, each of which is stored as a recording of its own.
+"""
 
 from __future__ import annotations
 
@@ -7,30 +10,43 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import joblib
+import mne
 import numpy as np
 
+from braindecode_pars.recordings._gaps import split_at_gaps
 from braindecode_pars.signal_store._samples import NotFiniteError, encode
 from braindecode_pars.signal_store._sources import Preparation, Source
 from braindecode_pars.storage._checksum import checksum_of
+from braindecode_pars.windows._amplitudes import amplitude_problem, spread_out
 
 __all__ = ["Encoded", "Unusable", "read_all"]
+
+#: Number of samples of the parts whose amplitude is checked.
+_CROP = 3000
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """An encoded recording with its metadata; see :func:`~._samples.encode`."""
+    """An encoded piece of a recording, with metadata; see :class:`~._samples.EncodedSamples`.
+
+    ``left_out`` contains the names of its other channels, which are not stored.
+    """
 
     stored: np.ndarray
     scale: np.ndarray
     offset: np.ndarray
+    n_clipped: np.ndarray
+    coarse: np.ndarray
     ch_names: list[str]
     sfreq: float
     checksum: str
+    amplitude_problem: str | None
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Unusable:
-    """A recording that cannot be stored.
+    """A piece of a recording, or a whole recording, that cannot be stored.
 
     Attributes
     ----------
@@ -46,8 +62,8 @@ class Unusable:
 
 def read_all(
     sources: list[Source], preparation: Preparation, dtype: str, n_jobs: int
-) -> Iterator[Encoded | Unusable]:
-    """Yield one result for each source, in the order of the sources."""
+) -> Iterator[list[Encoded | Unusable]]:
+    """Yield the pieces of each source, in the order of the sources; one piece without gaps."""
     # Without max_nbytes=None, joblib would write large arrays to temporary files.
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)
     # joblib reads ahead even when results are not used yet; small chunks limit the memory.
@@ -64,12 +80,31 @@ def read_all(
                 results.close()
 
 
-def _read(source: Source, preparation: Preparation, dtype: str) -> Encoded | Unusable:
+def _read(source: Source, preparation: Preparation, dtype: str) -> list[Encoded | Unusable]:
     try:
-        signals, ch_names, sfreq = preparation.apply(source.open())
-        stored, scale, offset = encode(signals, ch_names, dtype)
+        pieces = split_at_gaps(source.open())
+    except Exception as error:  # the caller names the recording, whatever error a reader raises
+        return [Unusable(str(error) or type(error).__name__)]
+    results = [_encode(piece, preparation, dtype) for piece in pieces]
+    return results or [Unusable("it has no samples.")]
+
+
+def _encode(piece: mne.io.BaseRaw, preparation: Preparation, dtype: str) -> Encoded | Unusable:
+    try:
+        signals, ch_names, sfreq = preparation.apply(piece)
+        samples = encode(signals, ch_names, dtype)
     except NotFiniteError as error:
         return Unusable(str(error), always_skip=True)
-    except Exception as error:  # the caller names the recording, whatever error a reader raises
+    except Exception as error:
         return Unusable(str(error) or type(error).__name__)
-    return Encoded(stored, scale, offset, ch_names, sfreq, checksum_of(stored))
+    checksum = checksum_of(samples.stored)
+    problem = amplitude_problem(_crops(signals))
+    left_out = tuple(name for name in piece.ch_names if name not in ch_names)
+    return Encoded(*samples, ch_names, sfreq, checksum, problem, left_out)
+
+
+def _crops(signals: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield parts of a recording, at equal distances."""
+    length = min(_CROP, signals.shape[1])
+    for number in spread_out(signals.shape[1] // length):
+        yield signals[:, number * length : (number + 1) * length]

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-__all__ = ["DTYPES", "NotFiniteError", "SampleFile", "encode"]
+__all__ = ["DTYPES", "EncodedSamples", "NotFiniteError", "SampleFile", "encode"]
 
 #: Types of stored samples; in the file they are little-endian.
 DTYPES = {"int16": np.dtype("<i2"), "float16": np.dtype("<f2"), "float32": np.dtype("<f4")}
 
 _LARGEST = 32767  # of int16; -32768 is not used, so that the range is symmetric
+
+#: Steps of int16 in a standard deviation of the signal, at least. A range that gives fewer is cut.
+_STEPS = 20
+#: The usual range of a channel may be this many times as wide before anything is cut off.
+_MARGIN = 10
+#: Spread and usual range are measured in blocks of samples; fewer blocks say nothing about them.
+_BLOCK, _FEW_BLOCKS = 128, 16
 
 #: Number of samples that are scaled together. They fit into the cache of a CPU core.
 _CACHED = 100_000
@@ -23,14 +30,39 @@ class NotFiniteError(ValueError):
     """A recording contains NaN or infinite samples, or values too large for single precision."""
 
 
-def encode(
-    signals: np.ndarray, ch_names: list[str], dtype: str
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+class EncodedSamples(NamedTuple):
+    """Channels, encoded as ``value = offset + scale * stored``.
+
+    Attributes
+    ----------
+    stored : ndarray, shape (n_chans, n_times)
+        Numbers to store.
+    scale, offset : ndarray of float32, shape (n_chans,)
+        Scale and offset of each channel. The scale of a constant channel is 0.
+    n_clipped : ndarray of int, shape (n_chans,)
+        Number of samples that lay outside the range of int16 and were moved to its ends.
+    coarse : ndarray of bool, shape (n_chans,)
+        Whether a step of int16 is larger than a twentieth of the channel's standard deviation.
+    """
+
+    stored: np.ndarray
+    scale: np.ndarray
+    offset: np.ndarray
+    n_clipped: np.ndarray
+    coarse: np.ndarray
+
+
+def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> EncodedSamples:
     """Encode each channel as ``value = offset + scale * stored``.
 
     With int16, the stored numbers span the range of the channel, and the error of a value is at
     most half of ``scale``. With float16, the stored numbers have mean 0 and standard deviation 1,
     because values in volts would underflow. With float32, the stored numbers are the values.
+
+    One artefact of a volt would leave the EEG beside it with a few distinct int16 numbers. If a
+    step were larger than a twentieth of the usual standard deviation, the range is therefore cut,
+    and samples outside are clipped; :func:`_robust_range` describes the rule. The channel is not
+    stored as float16 instead, because one file in memory has one type.
 
     Parameters
     ----------
@@ -43,10 +75,8 @@ def encode(
 
     Returns
     -------
-    stored : ndarray of ``dtype``, shape (n_chans, n_times)
-        Numbers to store.
-    scale, offset : ndarray of float32, shape (n_chans,)
-        Scale and offset of each channel. The scale of a constant channel is 0.
+    EncodedSamples
+        The stored numbers, in ``dtype``, and how to read them.
 
     Raises
     ------
@@ -64,6 +94,18 @@ def encode(
             f"channel{'s' if len(names) > 1 else ''} {', '.join(names[:5])}{more} "
             f"contain{'' if len(names) > 1 else 's'} NaN or infinite samples."
         )
+    # The range that int16 has to represent.
+    n_chans = len(signals)
+    n_clipped, coarse = np.zeros(n_chans, int), np.zeros(n_chans, bool)
+    spread = np.zeros(n_chans)
+    if dtype == "int16":
+        for channel, values in enumerate(signals):
+            ends = low[channel], high[channel]
+            low[channel], high[channel], spread[channel] = _robust_range(values, *ends)
+            if (low[channel], high[channel]) != ends:
+                outside = (values < low[channel]) | (values > high[channel])
+                n_clipped[channel] = outside.sum()
+        coarse = high - low > 1.001 * _widest(spread)  # not by rounding
     # Encode channel by channel, because a whole night in float64 takes much memory.
     scale, offset = _scale_and_offset(signals, low, high, dtype)
     stored = np.empty(signals.shape, DTYPES[dtype])
@@ -73,7 +115,55 @@ def encode(
         if dtype == "int16":
             numbers = np.rint(numbers).clip(-_LARGEST, _LARGEST)
         stored[channel] = numbers
-    return stored, scale, offset
+    return EncodedSamples(stored, scale, offset, n_clipped, coarse)
+
+
+def _robust_range(values: np.ndarray, low: float, high: float) -> tuple[float, float, float]:
+    """Return the range of a channel that int16 represents, and the channel's usual spread.
+
+    The spread is the median standard deviation of blocks of the signal, without blocks that are
+    flat, such as those of a saturated amplifier. The full range is kept while its 65,534 steps are
+    smaller than a twentieth of the spread, as in every usual recording. Otherwise it is cut to the
+    range with steps of that size, or to ten times the range of all but the 5 % lowest and highest
+    blocks, whichever is wider. The slow drift of an amplifier without a filter is not cut off.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n_times,)
+        Signal of the channel.
+    low, high : float
+        Smallest and largest value.
+
+    Returns
+    -------
+    low, high : float
+        Ends of the range.
+    spread : float
+        Usual standard deviation; infinite if the signal is too short, or flat but for some blocks.
+    """
+    n_blocks = len(values) // _BLOCK
+    blocks = values[: n_blocks * _BLOCK].reshape(n_blocks, _BLOCK)
+    if n_blocks < _FEW_BLOCKS:
+        return low, high, np.inf
+    # The standard deviation of a flat block is the rounding error of its mean.
+    spreads = blocks.std(axis=1)
+    alive = spreads > 1e-6 * np.quantile(spreads, 0.9)
+    if alive.sum() < _FEW_BLOCKS:
+        return low, high, np.inf
+    spread = float(np.median(spreads[alive]))
+    if high - low <= _widest(spread):
+        return low, high, spread
+    # Cut the range around the usual values.
+    usual_low = np.quantile(blocks[alive].min(axis=1), 0.05, method="higher")
+    usual_high = np.quantile(blocks[alive].max(axis=1), 0.95, method="lower")
+    middle = usual_low + (usual_high - usual_low) / 2
+    half = max(_widest(spread), _MARGIN * (usual_high - usual_low)) / 2
+    return max(low, middle - half), min(high, middle + half), spread
+
+
+def _widest(spread: Any) -> Any:
+    """Return the widest range whose steps are small enough for a signal of this spread."""
+    return 2 * _LARGEST * spread / _STEPS
 
 
 def _scale_and_offset(

@@ -14,19 +14,22 @@ import numpy as np
 from braindecode.datasets import EEGWindowsDataset, RawDataset, WindowsDataset
 from torch.utils.data import ConcatDataset
 
+from braindecode_pars._channel_names import is_eeg
 from braindecode_pars._parameters import check_positive
+from braindecode_pars._subjects import normalized, subject_of_path
+from braindecode_pars.recordings._search import find_files
 from braindecode_pars.recordings.preparation import filter_and_resample
 from braindecode_pars.recordings.readers import read_recording
 from braindecode_pars.storage._json import plain
 
-__all__ = ["Preparation", "Source", "find_sources"]
+__all__ = ["Preparation", "Source", "find_sources", "name_without_piece"]
 
 ACCEPTED = (
     "a BaseConcatDataset of continuous recordings or of their windows, or a folder of .edf, .bdf, "
     ".fif or WFDB (.hea) recordings"
 )
 
-_BIDS_SUBJECT = re.compile(r"(?:^|[/_])sub-([A-Za-z0-9]+)")
+_ENDINGS = (".edf", ".bdf", ".hea", ".fif", ".fif.gz")
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,8 @@ class Preparation:
     def apply(self, raw: mne.io.BaseRaw) -> tuple[np.ndarray, list[str], float]:
         """Return the prepared EEG signals of a recording. The recording itself is not changed.
 
-        Channels that are marked as bad are excluded, as in MNE.
+        EEG channels are recognised by type and name, as in the estimators. Those that are marked as
+        bad are left out, as in MNE.
 
         Parameters
         ----------
@@ -85,7 +89,8 @@ class Preparation:
             When the recording has none of the channels, or no samples.
         """
         # Pick EEG channels.
-        names = [raw.ch_names[i] for i in mne.pick_types(raw.info, eeg=True)]
+        eeg = [ch["ch_name"] for ch in raw.info["chs"] if is_eeg(ch)]
+        names = [name for name in eeg if name not in raw.info["bads"]]
         if self.channels is not None:
             names = [name for name in names if name in self.channels]
         if not names:
@@ -121,12 +126,19 @@ class Source:
         Size and modification time, or length, channels and rate, to detect a later change.
     origin : Path | mne.io.BaseRaw
         File or recording in memory.
+    problem : str | None
+        Reason why the recording cannot be opened, as far as it is known without opening it.
     """
 
     name: str
     description: Mapping[str, Any]
     state: Mapping[str, Any]
     origin: Path | mne.io.BaseRaw
+    problem: str | None = None
+
+    def names_of_pieces(self, n_pieces: int) -> list[str]:
+        """Names of the pieces between gaps: that of the recording, with #1, #2 if several."""
+        return [self.name] if n_pieces == 1 else [f"{self.name}#{i + 1}" for i in range(n_pieces)]
 
     @property
     def label(self) -> str:
@@ -142,9 +154,19 @@ class Source:
         Raises
         ------
         ValueError
-            When the file is damaged.
+            When the file is damaged, or cannot be opened for the reason in ``problem``.
         """
+        if self.problem is not None:
+            raise ValueError(self.problem)
         return read_recording(self.origin) if isinstance(self.origin, Path) else self.origin
+
+
+def name_without_piece(name: str) -> str:
+    """Return the name of the recording of a stored piece; see :meth:`Source.names_of_pieces`.
+
+    Names of recordings end with the ending of a file, or with "recording-" and a number.
+    """
+    return re.sub(r"#\d+$", "", name)
 
 
 def find_sources(
@@ -166,7 +188,8 @@ def find_sources(
     Returns
     -------
     list of Source
-        Recordings in the order of the dataset or of their paths.
+        Recordings in the order of the dataset or of their paths, including those that are known
+        to be unreadable.
 
     Raises
     ------
@@ -177,7 +200,7 @@ def find_sources(
     """
     # A folder of files, otherwise a dataset.
     if isinstance(recordings, (str, Path)):
-        return _files_of(Path(recordings).expanduser(), subject or _subject_of)
+        return _files_of(Path(recordings).expanduser(), subject or subject_of_path)
     if subject is not None:
         raise TypeError(
             "subject= is only for a folder of files; a dataset has 'subject' in its descriptions."
@@ -206,7 +229,7 @@ def _of_dataset(dataset: Any, name: str) -> Source:
     entries = {} if dataset.description is None else dataset.description.to_dict()
     return Source(
         name,
-        {str(key): plain(value) for key, value in entries.items()},
+        {str(key): normalized(plain(value)) for key, value in entries.items()},
         dict(n_times=int(raw.n_times), n_chans=len(raw.ch_names), sfreq=float(raw.info["sfreq"])),
         raw,
     )
@@ -216,25 +239,38 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder; recordings must be {ACCEPTED}.")
     sources = []
-    for file in sorted(root.rglob("*")):
-        if _is_recording(file):
-            path = file.relative_to(root)
-            description = {"subject": plain(subject(path))}
-            sources.append(Source(path.as_posix(), description, _state_of(file), file))
+    for file, problem in find_files(root, _has_ending).items():
+        path = file.relative_to(root)
+        if problem is not None:
+            sources.append(Source(path.as_posix(), {}, {}, file, problem))
+        elif _is_recording(file):
+            sources.append(_of_file(file, path, subject))
     if not sources:
         raise FileNotFoundError(f"{root} contains no .edf, .bdf, .fif or WFDB (.hea) recording.")
     return sources
 
 
+def _has_ending(name: str) -> bool:
+    return name.lower().endswith(_ENDINGS)
+
+
+def _of_file(file: Path, path: Path, subject: Callable[[Path], Any]) -> Source:
+    try:
+        description = {"subject": normalized(plain(subject(path)))}
+    except ValueError as error:
+        if subject is not subject_of_path:  # a mistake in the user's own function
+            raise
+        return Source(path.as_posix(), {}, {}, file, str(error))
+    return Source(path.as_posix(), description, _state_of(file), file)
+
+
 def _is_recording(file: Path) -> bool:
-    name = file.name.lower()
-    if name.startswith(".") or _is_later_part(file):
-        return False
-    if name.endswith(".hea"):
+    """Whether a file is a recording of its own, not a part of another one."""
+    if file.name.lower().endswith(".hea"):
         # The header of a multi-segment record, "name/n_segments ...", is skipped: each segment
         # has a header of its own.
         return "/" not in (file.read_text(errors="replace").split() or [""])[0]
-    return name.endswith((".edf", ".bdf", ".fif", ".fif.gz")) and file.is_file()
+    return not _is_later_part(file)
 
 
 def _is_later_part(file: Path) -> bool:
@@ -247,18 +283,11 @@ def _is_later_part(file: Path) -> bool:
     return any((file.parent / first).exists() for first in firsts - {file.name})
 
 
-def _subject_of(path: Path) -> str:
-    label = _BIDS_SUBJECT.search(path.as_posix())
-    if label:
-        return label[1]
-    return path.parts[0] if len(path.parts) > 1 else path.name.split(".")[0]
-
-
 def _state_of(file: Path) -> dict[str, int]:
     """Return size and modification time of a file, or of a WFDB header with its signals."""
     # The samples of a WFDB record are in other files with the same stem.
     files = list(file.parent.glob(f"{escape(file.stem)}.*")) if file.suffix == ".hea" else [file]
-    states = [each.stat() for each in files]
+    states = [each.stat() for each in files if each.exists()]  # skips dead links
     return dict(
         bytes=sum(state.st_size for state in states),
         mtime_ns=max(state.st_mtime_ns for state in states),

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
+from braindecode_pars._subjects import subject_key
 from braindecode_pars.signal_store._index import INDEX, SAMPLES, Index, StoredRecording
 from braindecode_pars.signal_store._samples import DTYPES, SampleFile
 from braindecode_pars.signal_store._sources import Preparation
@@ -25,7 +26,6 @@ from braindecode_pars.signal_store._writing import (
     create,
 )
 from braindecode_pars.storage._checksum import checksum_of
-from braindecode_pars.windows._subjects import subject_key
 
 __all__ = ["SignalStore"]
 
@@ -130,10 +130,15 @@ class SignalStore:
         recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | path
             Recordings to store: continuous recordings, windows, or a folder. The whole recordings
             of windows are stored. A folder is searched for EDF, BDF, FIF and WFDB recordings.
+            Hidden files and folders are ignored. Dead links, links to folders outside this folder,
+            and folders with the name of a recording count as recordings that cannot be read. A
+            recording with gaps, such as EDF+D, is stored in pieces between the gaps, named with #1,
+            #2 and so on, so that no crop or window contains a gap.
         dtype : "int16" | "float16" | "float32"
             Type of the stored samples. With int16, the error of a sample is at most half of
-            1/65,534 of the range of its channel in that recording. With float32, samples have
-            single precision, and the file is twice as large.
+            1/65,534 of the range of its channel in that recording. Where rare artefacts are so
+            large that this is too coarse for the signal, they are clipped, with a warning. With
+            float32, samples have single precision, and the file is twice as large.
         sfreq : float | None
             New sampling rate of the recordings in Hz. None keeps the rate of the recordings, which
             must be the same for all.
@@ -141,9 +146,10 @@ class SignalStore:
             Edges of the band-pass and frequency of the notch filter in Hz; None for none.
         channels : iterable of str | None
             Names of EEG channels to keep; a recording need not have all of them. None keeps all
-            EEG channels that are not marked as bad. EDF, BDF and WFDB files do not store channel
-            types, so the type is derived from labels such as "EEG Fp1" and "ECG". A channel whose
-            label does not show its type is kept.
+            EEG channels that are not marked as bad. EEG channels are recognised by their MNE type
+            and by their name: EDF, BDF and WFDB files do not store channel types, so ``EOG1`` or
+            ``SpO2`` may have the type "eeg". A channel whose name does not show another kind is
+            kept. Channels that are left out are logged.
         subject : callable | None
             Function that returns the subject of a file from its path relative to the folder. None
             takes the BIDS label (``sub-``) if there is one, otherwise the name of the first folder,
@@ -171,6 +177,13 @@ class SignalStore:
             stored, or when sampling rates differ. The message names the recording.
         OSError
             When the folder cannot be written, for example on a full disk.
+
+        Warns
+        -----
+        UserWarning
+            When recordings were skipped, when samples were clipped (``recordings["n_clipped"]`` is
+            their number), when int16 is too coarse for a signal, and when the amplitude of a
+            recording is not that of EEG in volts.
         """
         # Check all arguments before anything is created.
         if not isinstance(dtype, str) or dtype not in DTYPES:
@@ -282,9 +295,11 @@ class SignalStore:
 
     @cached_property
     def recordings(self) -> pd.DataFrame:
-        """Table with one row per recording: ``name subject ch_names n_times first_signal``.
+        """Table with one row for each recording.
 
-        Channel ``c`` of a recording is signal ``first_signal + c``.
+        The columns are ``name subject ch_names n_times first_signal n_clipped``. Channel ``c`` of
+        a recording is signal ``first_signal + c``. ``n_clipped`` is the number of samples, over
+        all channels, that were outside the range of int16.
         """
         return pd.DataFrame(
             dict(
@@ -293,6 +308,7 @@ class SignalStore:
                 ch_names=[recording.ch_names for recording in self._recordings],
                 n_times=[recording.n_times for recording in self._recordings],
                 first_signal=self._first_signal,
+                n_clipped=[sum(recording.clipped.values()) for recording in self._recordings],
             )
         )
 
@@ -437,9 +453,10 @@ class SignalStore:
         Parameters
         ----------
         subjects : iterable | None
-            Subjects to keep, as in :attr:`subjects` or as strings; None keeps all.
+            Subjects to keep, as in :attr:`subjects` or spelled otherwise, such as "7" or "007" for
+            7; None keeps all.
         exclude : iterable | None
-            Subjects to exclude from these; None excludes none.
+            Subjects to exclude from these, in any spelling; None excludes none.
 
         Returns
         -------
@@ -449,14 +466,16 @@ class SignalStore:
         Raises
         ------
         ValueError
-            When a subject is not in the store, when no recording remains, or when subjects are
-            excluded and the subject of a remaining recording is unknown.
+            When a subject is not in the store or is the name of several, when no recording remains,
+            or when subjects are excluded and the subject of a remaining recording is unknown.
         """
         recordings = self._recordings
         if subjects is not None:
-            kept = self._check_subjects(subjects)
-            recordings = tuple(r for r in recordings if subject_key(r.subject) in kept)
-        excluded = self._check_subjects(exclude or ())
+            subjects = self._as_list(subjects)
+            kept = [name for subject in subjects for name in self._named(subject)]
+            recordings = tuple(r for r in recordings if r.subject in kept)
+        # All spellings are excluded, since a subject that is kept by mistake is trained on.
+        excluded = set(map(subject_key, self._as_list(() if exclude is None else exclude)))
         if excluded:
             recordings = tuple(r for r in recordings if subject_key(r.subject) not in excluded)
             # A recording without a subject may be of an excluded subject.
@@ -470,20 +489,32 @@ class SignalStore:
             raise ValueError(f"No recording of {self.path} remains; exclude fewer subjects.")
         return SignalStore(self.path, self._index, self._samples, recordings)
 
-    def _check_subjects(self, subjects: Iterable) -> set[str]:
-        """Return the keys of subjects, and check that the store has recordings of them."""
+    def _as_list(self, subjects: Iterable) -> list:
+        """Return subjects as a list, and check that the store has recordings of them."""
         if isinstance(subjects, str):
             raise TypeError(f"subjects is the string {subjects!r}; give a list of subjects.")
-        requested = {subject_key(subject) for subject in subjects}
+        subjects = list(subjects)
         stored = list(map(subject_key, self.subjects))
-        absent = sorted(requested.difference(stored))
+        absent = sorted({subject_key(subject) for subject in subjects}.difference(stored))
         if absent:
             shown = ", ".join(stored[:10]) + (", ..." if len(stored) > 10 else "")
             raise ValueError(
                 f"{self.path} contains no recording of subject{'s' if len(absent) > 1 else ''} "
                 f"{', '.join(absent)}; it has {shown or 'no subjects'}."
             )
-        return requested
+        return subjects
+
+    def _named(self, subject: Any) -> list:
+        """Return the name of a subject in the store: the same name, else another spelling."""
+        if subject in self.subjects:
+            return [subject]
+        names = [name for name in self.subjects if subject_key(name) == subject_key(subject)]
+        if len(names) > 1:
+            raise ValueError(
+                f"Subject {subject!r} may be {' or '.join(map(repr, names))} of {self.path}; pass "
+                "one of these names."
+            )
+        return names
 
     def windows(self, n_times: int) -> StoreWindows:
         """Return consecutive windows of all recordings as a torch Dataset.

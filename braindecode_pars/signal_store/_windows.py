@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from torch.utils.data import Dataset
 
+from braindecode_pars.windows._channels import Channels
 from braindecode_pars.windows._describe import Description, describe
 
 __all__ = ["StoreWindows", "StoredWindow"]
@@ -66,6 +67,7 @@ class StoreWindows(Dataset):
         self.crops = crops
         self.sfreq = sfreq
         self.n_times = n_times
+        self._counts = counts
         self._stops = np.cumsum(counts)  # number of windows up to and including each recording
         self._n_chans = recordings["ch_names"].map(len).to_numpy()
         self._first_signal = recordings["first_signal"].to_numpy()
@@ -113,12 +115,16 @@ class StoreWindows(Dataset):
         )
 
     @property
-    def chs_info(self) -> list[dict[str, Any]]:
-        """Channels, as in ``mne.Info["chs"]``; empty when recordings differ in their channels."""
-        montages = set(map(tuple, self.recordings["ch_names"]))
-        if len(montages) > 1:
-            return []
-        return mne.create_info(list(*montages), self.sfreq, "eeg")["chs"]
+    def channels(self) -> Channels:
+        """Channels of each window; a store contains EEG only."""
+        infos: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        parts = []
+        for names, n_windows in zip(self.recordings["ch_names"], self._counts, strict=True):
+            names = tuple(names)
+            if names not in infos:
+                infos[names] = mne.create_info(list(names), self.sfreq, "eeg")["chs"]
+            parts.append(Channels.of_recording(n_windows, infos[names]))
+        return Channels.join(parts)
 
 
 class StoredWindow:
@@ -159,6 +165,6 @@ def _(X: StoreWindows) -> Description:
         len(X),
         groups=X.subjects,
         sfreqs=Counter({X.sfreq: len(X)}),
-        chs_info=X.chs_info,
+        channels=X.channels,
         shapes=X.shapes,
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, replace
@@ -19,11 +21,28 @@ from braindecode_pars._sampling_rate import check_same_rate, is_same_rate
 from braindecode_pars.recordings.loading import skipped_message
 from braindecode_pars.signal_store._index import INDEX, SAMPLES, Index, StoredRecording
 from braindecode_pars.signal_store._reading import Encoded, Unusable, read_all
-from braindecode_pars.signal_store._sources import Preparation, Source, find_sources
+from braindecode_pars.signal_store._sources import (
+    Preparation,
+    Source,
+    find_sources,
+    name_without_piece,
+)
 from braindecode_pars.storage._atomic import is_leftover, locked, remove_leftovers
+from braindecode_pars.storage._folder import check_may_write
 from braindecode_pars.storage._settings import differences
 
 __all__ = ["append", "create"]
+
+log = logging.getLogger(__name__)
+
+#: Warnings about stored recordings.
+_REMARKS = {
+    "clipped": "int16 cannot represent both the signal and rare values far outside its range. Such "
+    "samples were clipped: {}. Pass dtype='float32' to keep them.",
+    "coarse": "int16 is too coarse for the signal, because large values or drifts take up its "
+    "range: {}. Remove them with the argument low=, or pass dtype='float32'.",
+    "amplitude": "The amplitude is not that of EEG. {}",
+}
 
 #: Maximum share of the time that is spent on commits.
 _COMMIT_SHARE = 0.05
@@ -167,28 +186,33 @@ class _Writer:
         check_not_truncated(folder, index)
         file.seek(self.n_bytes)
 
-    def add(self, source: Source, encoded: Encoded) -> None:
-        """Append a recording. It is permanent only after the next commit."""
-        with self._short_errors():
-            # Unbuffered files may write only a part.
-            unwritten = memoryview(encoded.stored.reshape(-1).view(np.uint8))
-            while unwritten:
-                unwritten = unwritten[self.file.write(unwritten) :]
-        self.index.recordings.append(
-            StoredRecording(
-                name=source.name,
-                description=source.description,
-                ch_names=encoded.ch_names,
-                n_times=encoded.stored.shape[1],
-                first_sample=self.n_bytes // encoded.stored.itemsize,
-                scale=_shortest(encoded.scale),
-                offset=_shortest(encoded.offset),
-                checksum=encoded.checksum,
-                source=source.state,
+    def add(self, source: Source, pieces: dict[str, Encoded]) -> None:
+        """Append a recording, all its pieces or none. It is permanent after the next commit."""
+        n_bytes, added = self.n_bytes, []
+        for name, encoded in pieces.items():
+            with self._short_errors():
+                # Unbuffered files may write only a part.
+                unwritten = memoryview(encoded.stored.reshape(-1).view(np.uint8))
+                while unwritten:
+                    unwritten = unwritten[self.file.write(unwritten) :]
+            n_clipped = zip(encoded.ch_names, encoded.n_clipped, strict=True)
+            added.append(
+                StoredRecording(
+                    name=name,
+                    description=source.description,
+                    ch_names=encoded.ch_names,
+                    n_times=encoded.stored.shape[1],
+                    first_sample=n_bytes // encoded.stored.itemsize,
+                    scale=_shortest(encoded.scale),
+                    offset=_shortest(encoded.offset),
+                    checksum=encoded.checksum,
+                    source=source.state,
+                    clipped={ch_name: int(n) for ch_name, n in n_clipped if n},
+                )
             )
-        )
-        self.index.skipped.pop(source.name, None)
-        self.n_bytes += encoded.stored.nbytes
+            n_bytes += encoded.stored.nbytes
+        self.index.recordings += added
+        self.n_bytes = n_bytes
 
     def commit(self) -> None:
         """Make all added recordings permanent: first the samples, then the index."""
@@ -251,7 +275,10 @@ def _store(
     index = writer.index
     # Names of stored recordings by content.
     stored = {} if may_repeat else {_content(r): r.name for r in index.recordings}
-    skipped = []
+    skipped: list[str] = []
+    remarks: dict[str, list[str]] = defaultdict(list)
+    left_out: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    n_pieces = 0
     with closing(read_all(sources, preparation, index.settings["dtype"], n_jobs)) as results:
         bar = tqdm(
             zip(sources, results, strict=True),
@@ -260,26 +287,84 @@ def _store(
             unit=" recordings",
             disable=not verbose,
         )
-        for source, result in bar:
-            result = _of_one_rate(result, index)
-            if isinstance(result, Encoded) and _content(result) in stored:
-                name = stored[_content(result)]
-                result = Unusable(f"it is already stored as {name}.", always_skip=True)
-            if isinstance(result, Encoded):
-                writer.add(source, result)
-            elif on_error == "raise" and not result.always_skip:
-                raise ValueError(
-                    f"{source.label} cannot be used: {result.reason} (on_error='warn' skips such "
-                    f"recordings; {writer.after_error}.)"
-                )
-            else:
-                index.skipped[source.name] = result.reason
-                skipped.append(f"{source.label}: {result.reason}")
+        for source, pieces in bar:
+            n_pieces += len(pieces)
+            usable, unusable = _sorted_out(source, pieces, index, stored)
+            for name, result in unusable.items():
+                label = _label_of(source, name)
+                if on_error == "raise" and not result.always_skip:
+                    raise ValueError(
+                        f"{label} cannot be used: {result.reason} (on_error='warn' skips such "
+                        f"recordings; {writer.after_error}.)"
+                    )
+                index.skipped[name] = result.reason
+                skipped.append(f"{label}: {result.reason}")
+            writer.add(source, usable)
+            for name, piece in usable.items():
+                left_out[piece.left_out].append(_label_of(source, name))
+                for kind, phrase in _remarks(_label_of(source, name), piece):
+                    remarks[kind].append(phrase)
             on_time()
+    _log_left_out(left_out)
     if skipped:
-        warnings.warn(skipped_message(skipped, len(sources)), stacklevel=4)
+        warnings.warn(skipped_message(skipped, n_pieces), stacklevel=4)
+    for kind, phrases in remarks.items():
+        warnings.warn(_REMARKS[kind].format(_listed(phrases)), stacklevel=4)
     if not index.recordings:
         raise ValueError(f"None of {len(sources)} recordings could be stored.")
+
+
+def _label_of(source: Source, piece: str) -> str:
+    """Name of a piece of a recording, for messages."""
+    return source.label.replace(source.name, piece)
+
+
+def _log_left_out(left_out: dict[tuple[str, ...], list[str]]) -> None:
+    """Log the channels that are not stored: one line for all recordings with the same ones."""
+    for names, labels in left_out.items():
+        if names:
+            log.warning(
+                "Channels of %s that are not stored, because they are not EEG by type or name, "
+                "marked as bad, or not in channels=: %s.",
+                f"{len(labels)} recordings" if len(labels) > 1 else labels[0],
+                ", ".join(names),
+            )
+
+
+def _remarks(label: str, encoded: Encoded) -> Iterator[tuple[str, str]]:
+    """Yield the kind and the text of what a user should know of a stored recording."""
+    counts = dict(zip(encoded.ch_names, encoded.n_clipped, strict=True))
+    clipped = [f"{name} {n} of {encoded.stored.shape[1]}" for name, n in counts.items() if n]
+    if clipped:
+        yield "clipped", f"{label} ({', '.join(clipped)})"
+    coarse = np.array(encoded.ch_names)[encoded.coarse]
+    if len(coarse):
+        yield "coarse", f"{label} ({', '.join(coarse)})"
+    if encoded.amplitude_problem:
+        yield "amplitude", f"{label}: {encoded.amplitude_problem}"
+
+
+def _listed(phrases: list[str]) -> str:
+    more = f" and {len(phrases) - 20} more recordings" if len(phrases) > 20 else ""
+    return f"{'; '.join(phrases[:20])}{more}"
+
+
+def _sorted_out(
+    source: Source, pieces: list[Encoded | Unusable], index: Index, stored: dict[tuple, str]
+) -> tuple[dict[str, Encoded], dict[str, Unusable]]:
+    """Return the pieces of a recording that can be stored, and the others, by name."""
+    usable, unusable = {}, {}
+    index.skipped.pop(source.name, None)  # by an earlier call
+    for name, piece in zip(source.names_of_pieces(len(pieces)), pieces, strict=True):
+        piece = _of_one_rate(piece, index)
+        if isinstance(piece, Encoded) and _content(piece) in stored:
+            twin = stored[_content(piece)]
+            piece = Unusable(f"it is already stored as {twin}.", always_skip=True)
+        if isinstance(piece, Encoded):
+            usable[name] = piece
+        else:
+            unusable[name] = piece
+    return usable, unusable
 
 
 def _of_one_rate(result: Encoded | Unusable, index: Index) -> Encoded | Unusable:
@@ -321,13 +406,14 @@ def _open_locked(folder: Path) -> Iterator[FileIO]:
 
 def _check_contents(folder: Path) -> None:
     """Check that a folder is new, empty or a store."""
-    if not folder.exists() or (folder / INDEX).exists():
-        return
     # A process that was killed at the very beginning leaves a lock and an empty file of samples.
     samples = folder / SAMPLES
-    foreign = [file for file in folder.iterdir() if file != samples and not is_leftover(file)]
-    if foreign or (samples.exists() and samples.stat().st_size):
-        raise ValueError(f"{folder} is not empty and not a store; pass an empty or new folder.")
+    begun = samples.is_file() and not samples.stat().st_size and not _others(folder)
+    check_may_write(folder, "a store", is_ours=begun or (folder / INDEX).exists())
+
+
+def _others(folder: Path) -> list[Path]:
+    return [f for f in folder.iterdir() if f.name != SAMPLES and not is_leftover(f)]
 
 
 def _check_settings(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
@@ -341,7 +427,7 @@ def _check_settings(folder: Path, before: dict[str, Any], now: dict[str, Any]) -
 
 def _not_stored(folder: Path, index: Index, sources: list[Source]) -> list[Source]:
     """Return recordings that are not stored yet; check that stored ones have not changed."""
-    stored = {recording.name: recording for recording in index.recordings}
+    stored = {name_without_piece(recording.name): recording for recording in index.recordings}
     for source in sources:
         earlier = stored.get(source.name)
         if earlier and (earlier.source, earlier.description) != (source.state, source.description):
@@ -353,7 +439,8 @@ def _not_stored(folder: Path, index: Index, sources: list[Source]) -> list[Sourc
 
 
 def _check_same_recordings(folder: Path, index: Index, given: set[str]) -> None:
-    foreign = [recording.name for recording in index.recordings if recording.name not in given]
+    stored = (name_without_piece(recording.name) for recording in index.recordings)
+    foreign = [name for name in stored if name not in given]
     if foreign:
         raise ValueError(
             f"The store {folder} was started with other recordings: it contains {foreign[0]}, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,8 @@ __all__ = [
 
 _ASIDE = ".writing-"
 _LOCK = ".lock"
+#: Age in seconds below which a temporary folder is kept: its process may not have locked it yet.
+_YOUNG = 5.0
 
 
 @contextmanager
@@ -50,7 +53,11 @@ def written_aside(folder: Path) -> Iterator[Path]:
     target = folder  # of the error message
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=_ASIDE, dir=folder) as temporary:
+        _remove_abandoned(folder)
+        with (
+            tempfile.TemporaryDirectory(prefix=_ASIDE, dir=folder) as temporary,
+            FileLock(Path(temporary, _LOCK)),  # shows other processes that this one is alive
+        ):
             new, old = Path(temporary, "new"), Path(temporary, "old")
             new.mkdir()
             old.mkdir()
@@ -125,6 +132,15 @@ def _exchange(folder: Path, new: Path, old: Path, names: list[str]) -> None:
         raise
 
 
+def _remove_abandoned(folder: Path) -> None:
+    """Remove temporary folders of killed processes; those of living processes are locked."""
+    for aside in folder.glob(f"{_ASIDE}*"):
+        with suppress(OSError, Timeout):  # another process has removed it, or is writing it
+            if time.time() - aside.stat().st_mtime > _YOUNG:
+                with FileLock(aside / _LOCK, blocking=False):
+                    shutil.rmtree(aside)
+
+
 def _json_last(file: Path) -> tuple[bool, str]:
     return file.suffix == ".json", file.name
 
@@ -139,7 +155,7 @@ def _sync(path: Path) -> None:
 
 
 @contextmanager
-def locked(folder: Path, message: str) -> Iterator[None]:
+def locked(folder: Path, message: str, *, wait: float = 0) -> Iterator[None]:
     """Lock a folder against other writers. The lock of a killed process is released.
 
     Parameters
@@ -148,6 +164,8 @@ def locked(folder: Path, message: str) -> Iterator[None]:
         Folder to lock; created when it does not exist. An empty file ``.lock`` stays in it.
     message : str
         Error message when another process holds the lock.
+    wait : float
+        Seconds to wait for the other process.
 
     Raises
     ------
@@ -157,7 +175,7 @@ def locked(folder: Path, message: str) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / _LOCK)
     try:
-        lock.acquire(blocking=False)
+        lock.acquire(timeout=wait)
     except Timeout:
         raise BlockingIOError(message) from None
     try:

@@ -9,7 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-__all__ = ["as_read", "plain", "read_json", "to_json"]
+__all__ = ["as_read", "parse_json", "plain", "read_json", "to_json"]
+
+#: Largest file that is read, in bytes, and deepest nesting. A description of a model or of a run
+#: is far below both; Python itself fails on deep nesting with a RecursionError.
+_LARGEST = 256 * 2**20
+_DEEPEST = 64
 
 
 def plain(value: Any) -> Any:
@@ -48,8 +53,45 @@ def as_read(value: Any) -> Any:
     return json.loads(to_json(value))
 
 
+def parse_json(text: str | bytes) -> dict[str, Any]:
+    """Return a JSON object.
+
+    Raises
+    ------
+    ValueError
+        When the text is not JSON or not an object, is larger than 256 MiB, or has more than 64
+        nested levels.
+
+    Examples
+    --------
+    >>> from braindecode_pars.storage._json import parse_json
+    >>> parse_json('{"sfreq": 200.0}')
+    {'sfreq': 200.0}
+    """
+    if len(text) > _LARGEST:
+        raise ValueError(f"it has {len(text)} bytes, more than {_LARGEST}")
+    try:
+        content = json.loads(text if isinstance(text, str) else text.decode("utf-8"))
+    except RecursionError:
+        raise ValueError("its entries are nested too deeply") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"it contains a {type(content).__name__}, not a JSON object")
+    _check_depth(content)
+    return content
+
+
+def _check_depth(content: dict[str, Any]) -> None:
+    level: list[Any] = [content]
+    for _ in range(_DEEPEST):
+        inner = [value.values() if isinstance(value, dict) else value for value in level]
+        level = [v for values in inner for v in values if isinstance(v, (dict, list))]
+        if not level:
+            return
+    raise ValueError(f"its entries are nested in more than {_DEEPEST} levels")
+
+
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object.
+    """Read a JSON object; the limits are those of :func:`parse_json`.
 
     Parameters
     ----------
@@ -69,9 +111,6 @@ def read_json(path: Path) -> dict[str, Any]:
         When the file is damaged, or does not contain a JSON object.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        return parse_json(path.read_bytes())
     except ValueError as error:  # invalid JSON or invalid UTF-8
         raise ValueError(f"{path} is damaged or not a JSON file: {error}.") from error
-    if not isinstance(content, dict):
-        raise ValueError(f"{path} contains a {type(content).__name__}, not a JSON object.")
-    return content

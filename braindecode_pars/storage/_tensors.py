@@ -1,20 +1,15 @@
-"""Tensors in safetensors files, with JSON files that describe them and a report on loading."""
+"""Loading of tensors into modules, with a report on which were loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import safetensors.torch
-from safetensors import SafetensorError
+import torch
 from torch import Tensor, nn
 
-from braindecode_pars.storage._atomic import replace_files
-from braindecode_pars.storage._json import to_json
-
-__all__ = ["LoadReport", "load_tensors", "read_tensors", "write_folder"]
+__all__ = ["LoadReport", "build_and_load", "load_tensors"]
 
 
 @dataclass(frozen=True)
@@ -102,9 +97,21 @@ def load_tensors(
     >>> print(load_tensors(nn.Linear(2, 1), tensors, "a dict", strict=False))
     1 of 2 tensors loaded; 1 missing (such as bias)
     """
+    report = _compare(module, tensors, source, strict)
+    # The report above replaces torch's own check.
+    module.load_state_dict({name: tensors[name] for name in report.loaded}, strict=False)
+    return report
+
+
+def _compare(
+    module: nn.Module, tensors: Mapping[str, Tensor], source: Any, strict: bool
+) -> LoadReport:
+    """Return which tensors match a module, after the checks of :func:`load_tensors`."""
     # A tensor matches when the module has one of the same name and shape.
-    expected = {name: value.shape for name, value in module.state_dict().items()}
-    fits = {n: t for n, t in tensors.items() if n in expected and t.shape == expected[n]}
+    expected = module.state_dict()
+    fits = {
+        name for name, t in tensors.items() if name in expected and t.shape == expected[name].shape
+    }
     report = LoadReport(
         loaded=tuple(name for name in expected if name in fits),
         missing=tuple(name for name in expected if name not in tensors),
@@ -116,105 +123,79 @@ def load_tensors(
         raise ValueError(
             f"The tensors of {source} do not match the {type(module).__name__}: {report}{advice}."
         )
-    module.load_state_dict(fits, strict=False)  # the report above replaces torch's own check
+    # torch would convert integers and complex numbers without a word.
+    for name in report.loaded:
+        found, wanted = tensors[name], expected[name]
+        if wanted.is_floating_point() and not found.is_floating_point():
+            raise ValueError(
+                f"{name} of {source} has type {found.dtype}; it must be {wanted.dtype}."
+            )
+        if not found.isfinite().all():
+            raise ValueError(f"{name} of {source} contains NaN or infinite values.")
     return report
 
 
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Read a safetensors file.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-
-    Returns
-    -------
-    dict of str to Tensor
-        Tensors by name, on the CPU.
-
-    Raises
-    ------
-    FileNotFoundError
-        When the file does not exist.
-    ValueError
-        When the file is damaged, or not a safetensors file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import torch
-    >>> from braindecode_pars.storage._tensors import read_tensors, write_folder
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     tensors = {"a.safetensors": {"weight": torch.ones(2)}}
-    ...     folder = write_folder(folder, tensors=tensors, described={})
-    ...     read_tensors(folder / "a.safetensors")
-    {'weight': tensor([1., 1.])}
-    """
-    try:
-        return safetensors.torch.load_file(path)
-    except SafetensorError as error:
-        raise ValueError(f"{path} is damaged or not a safetensors file: {error}.") from error
-
-
-def write_folder(
-    folder: str | Path,
+def build_and_load(
+    build: Callable[[], nn.Module],
+    tensors: Mapping[str, Tensor],
+    source: Any,
     *,
-    tensors: Mapping[str, Mapping[str, Tensor]],
-    described: Mapping[str, Mapping[str, Any]],
-) -> Path:
-    """Write safetensors and JSON files into a folder, all of them or none.
+    num_layers: int,
+    strict: bool = True,
+) -> tuple[nn.Module, LoadReport]:
+    """Build a module and load its tensors; nothing large is built for tensors that do not match.
 
-    The files are first written into a temporary folder and then renamed. A reader never sees an
-    incomplete file, and a full disk leaves the previous files unchanged.
+    The module is first built without memory, on torch's meta device, and compared with the tensors.
 
     Parameters
     ----------
-    folder : path
-        Folder of the files; created when it does not exist.
-    tensors : dict of str to dict of str to Tensor
-        Content of each safetensors file, by file name: tensors by name.
-    described : dict of str to dict
-        Content of each JSON file, by file name.
+    build : callable
+        Function that returns a new module.
+    tensors, source, strict
+        As in :func:`load_tensors`.
+    num_layers : int
+        Number of layers of the module. Each has at least one tensor.
 
     Returns
     -------
-    Path
-        The folder.
+    module : nn.Module
+        The module.
+    report : LoadReport
+        As in :func:`load_tensors`.
 
     Raises
     ------
     ValueError
-        When a tensor contains NaN or infinite values.
-    OSError
-        When the files cannot be written; the previous content of the folder is unchanged.
+        As in :func:`load_tensors`; when the module cannot be built; when there are fewer tensors
+        than layers, or when the module is more than ten times as large as the tensors.
 
     Examples
     --------
-    >>> import tempfile
     >>> import torch
-    >>> from braindecode_pars.storage._tensors import write_folder
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     folder = write_folder(
-    ...         folder,
-    ...         tensors={"a.safetensors": {"weight": torch.ones(2)}},
-    ...         described={"a.json": {"sfreq": 200.0}},
-    ...     )
-    ...     sorted(file.name for file in folder.iterdir())
-    ['a.json', 'a.safetensors']
+    >>> from torch import nn
+    >>> from braindecode_pars.storage._tensors import build_and_load
+    >>> tensors = {"weight": torch.zeros(1, 2), "bias": torch.ones(1)}
+    >>> linear, report = build_and_load(lambda: nn.Linear(2, 1), tensors, "a dict", num_layers=1)
+    >>> linear(torch.ones(2))
+    tensor([1.], grad_fn=<ViewBackward0>)
     """
-    folder = Path(folder)
-    # The content of all files, before any of them is written.
-    contents: dict[str, bytes] = {}
-    for name, values in tensors.items():
-        values = {key: value.detach().cpu().contiguous() for key, value in values.items()}
-        bad = [key for key, value in values.items() if not value.isfinite().all()]
-        if bad:
-            raise ValueError(
-                f"{bad[0]} contains NaN or infinite values, so the model is not saved."
-            )
-        contents[name] = safetensors.torch.save(values)
-    for name, value in described.items():
-        contents[name] = to_json(value).encode()
-    replace_files(folder, contents)
-    return folder
+    if not isinstance(num_layers, int) or num_layers > len(tensors):
+        raise ValueError(
+            f"{source} has {len(tensors)} tensors, too few for the {num_layers} layers that its "
+            "description names."
+        )
+    try:
+        with torch.device("meta"):
+            skeleton = build()
+    except (TypeError, ValueError, KeyError, AttributeError, RuntimeError) as error:
+        raise ValueError(f"{source} does not describe a model: {error}.") from error
+    _compare(skeleton, tensors, source, strict)
+    described = sum(value.numel() for value in skeleton.state_dict().values())
+    found = sum(value.numel() for value in tensors.values())
+    if described > 10 * found:
+        raise ValueError(
+            f"{source} contains {found:,} numbers, but its description is of a model with "
+            f"{described:,}."
+        )
+    module = build()
+    return module, load_tensors(module, tensors, source, strict=strict)

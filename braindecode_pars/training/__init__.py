@@ -1,7 +1,7 @@
 """Parts that pretraining and fine-tuning share.
 
 - ``_device``: choice of the device.
-- ``_seeding``: random draws that follow a seed.
+- ``_seeding``: random draws that follow a seed, also in threads.
 - ``_precision``: bfloat16, compilation and TF32.
 - ``_schedule``: learning rate of each step.
 - ``_weight_decay``: weights that decay.

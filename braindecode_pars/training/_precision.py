@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -99,17 +100,45 @@ class Precision:
 @contextmanager
 def _tensor_cores(device: torch.device) -> Iterator[None]:
     """Allow TF32 on CUDA inside the context."""
-    # The setting belongs to the whole process, so it is restored afterwards.
-    try:
-        before = torch.get_float32_matmul_precision() if device.type == "cuda" else None
-    except RuntimeError:
-        # The user set TF32 through torch's newer interface; that setting is kept.
-        before = None
-    if before is None:
+    if device.type != "cuda":
         yield
         return
-    torch.set_float32_matmul_precision("high")
+    _TF32.enter()
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(before)
+        _TF32.leave()
+
+
+class _SharedTF32:
+    """The TF32 setting of the process, while at least one thread trains.
+
+    The first training sets it, and the last one that ends restores it: a training must not end
+    the setting of another thread, nor restore what another thread has set.
+    """
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._n_trainings = 0
+        self._before: str | None = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._n_trainings == 0:
+                try:
+                    self._before = torch.get_float32_matmul_precision()
+                except RuntimeError:
+                    # The user set TF32 through torch's newer interface; that setting is kept.
+                    self._before = None
+                if self._before is not None:
+                    torch.set_float32_matmul_precision("high")
+            self._n_trainings += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._n_trainings -= 1
+            if self._n_trainings == 0 and self._before is not None:
+                torch.set_float32_matmul_precision(self._before)
+
+
+_TF32 = _SharedTF32()

@@ -15,7 +15,9 @@ from braindecode.datasets import EEGWindowsDataset, RawDataset, WindowsDataset
 from skorch.helper import SliceDataset
 from torch.utils.data import ConcatDataset, Dataset, Subset
 
-__all__ = ["Description", "describe", "plain_array"]
+from braindecode_pars.windows._channels import Channels
+
+__all__ = ["Description", "as_column", "describe", "plain_array"]
 
 ACCEPTED = (
     "a braindecode windows dataset, as_sklearn's X, a list of windows, an mne.Epochs, an array of "
@@ -37,9 +39,8 @@ class Description:
         Labels and subjects.
     sfreqs : Counter of float
         Sampling rates in Hz, with the number of recordings of each.
-    chs_info : list of dict | None
-        Channels, as in ``mne.Info["chs"]``; empty when recordings differ in their channels or in
-        the order of the channels.
+    channels : Channels | None
+        Channels of each window.
     shapes : ndarray of int, shape (n_windows, 2) | None
         Number of channels and samples of each window. It is given only when all samples are known
         to be finite.
@@ -50,7 +51,7 @@ class Description:
     y: np.ndarray | None = None
     groups: np.ndarray | None = None
     sfreqs: Counter = field(default_factory=Counter)
-    chs_info: list[dict] | None = None
+    channels: Channels | None = None
     shapes: np.ndarray | None = None
 
 
@@ -106,7 +107,7 @@ def _(X: mne.BaseEpochs) -> Description:
         y=X.events[:, 2],
         groups=X.metadata["subject"].to_numpy() if has_subjects else None,
         sfreqs=Counter([float(X.info["sfreq"])]),
-        chs_info=X.info["chs"],
+        channels=Channels.of_recording(len(X), X.info["chs"], X.info["bads"]),
     )
 
 
@@ -131,7 +132,7 @@ def _(X: Sequence) -> Description:
                     f"Item {i} of X is a {type(item).__name__}, item 0 is a tuple of {len(first)}; "
                     "all items must have the same type and length."
                 )
-        return Description(X, len(X), y=np.asarray([item[1] for item in X]))
+        return Description(X, len(X), y=as_column([item[1] for item in X]))
     if np.ndim(first) != 2 and not (isinstance(first, tuple) and np.ndim(first[0]) == 2):
         raise ValueError(
             f"X is a list whose first item has shape {np.shape(first)}; its items must be windows "
@@ -179,7 +180,7 @@ def _(X: ConcatDataset) -> Description:
     target_transform = getattr(X, "target_transform", None)
     if target_transform is None or joined.y is None:
         return joined
-    return replace(joined, y=np.asarray([target_transform(label) for label in joined.y]))
+    return replace(joined, y=as_column([target_transform(label) for label in joined.y]))
 
 
 @describe.register(EEGWindowsDataset)
@@ -190,16 +191,16 @@ def _(X: EEGWindowsDataset | WindowsDataset) -> Description:
     has_target_channels = X.targets_from != "metadata"
     if has_target_channels:
         # braindecode takes targets from channels of type "misc"; they are not signals.
-        signals = set(np.array(info["ch_names"])[mne.pick_types(info, misc=False)])
-        chs_info = [ch for ch in chs_info if ch["ch_name"] in signals]
+        misc = mne.io.constants.FIFF.FIFFV_MISC_CH
+        chs_info = [ch for ch in chs_info if ch["kind"] != misc]
     subject = None if X.description is None else X.description.get("subject")
     return Description(
         X,
         len(X),
-        y=None if has_target_channels else np.asarray(X.y),
+        y=None if has_target_channels else as_column(X.y),
         groups=None if subject is None else np.full(len(X), subject),
         sfreqs=Counter([float(info["sfreq"])]),
-        chs_info=chs_info,
+        channels=Channels.of_recording(len(X), chs_info, info["bads"]),
     )
 
 
@@ -226,14 +227,13 @@ def _select(source: Any, whole: Description, indices: Any) -> Description:
         n_windows=len(indices),
         y=None if whole.y is None else whole.y[indices],
         groups=None if whole.groups is None else whole.groups[indices],
+        channels=None if whole.channels is None else whole.channels.take(indices),
         shapes=None if whole.shapes is None else whole.shapes[indices],
     )
 
 
 def _join(source: Any, parts: list[Description]) -> Description:
     """Describe a concatenation of sources."""
-    # Channels are known only if all parts have the same channels in the same order.
-    montages = {_ch_names(part.chs_info) for part in parts}
     shapes = [part.shapes for part in parts]
     return Description(
         source,
@@ -241,7 +241,7 @@ def _join(source: Any, parts: list[Description]) -> Description:
         y=_join_columns(parts, "y"),
         groups=_join_columns(parts, "groups"),
         sfreqs=sum((part.sfreqs for part in parts), Counter()),
-        chs_info=parts[0].chs_info if len(montages) == 1 else [],
+        channels=_join_channels(parts),
         shapes=None if any(known is None for known in shapes) else np.concatenate(shapes),
     )
 
@@ -261,8 +261,11 @@ def _join_columns(parts: list[Description], name: str) -> np.ndarray | None:
     return np.concatenate(known)
 
 
-def _ch_names(chs_info: list[dict] | None) -> tuple[str, ...] | None:
-    return None if chs_info is None else tuple(ch["ch_name"] for ch in chs_info)
+def _join_channels(parts: list[Description]) -> Channels | None:
+    """Join channels; those of a part without names are unknown."""
+    if all(part.channels is None for part in parts):
+        return None
+    return Channels.join([part.channels or Channels.of_recording(part.n_windows) for part in parts])
 
 
 def plain_array(values: Any) -> np.ndarray:
@@ -276,3 +279,21 @@ def plain_array(values: Any) -> np.ndarray:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         values = values.astype(np.float32).filled(np.nan)
     return np.asarray(values)
+
+
+def as_column(values: Any) -> np.ndarray:
+    """Convert labels or subjects to an array; entries of mixed types keep their types."""
+    if hasattr(values, "dtype"):  # array, tensor, Series
+        return np.asarray(values)
+    # NumPy would convert mixed entries to strings, and tuples to a second dimension.
+    values = list(values)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    kinds = {type(value) for value in values}
+    if len(kinds) == 1 and tuple not in kinds:
+        try:
+            return np.asarray(values)
+        except ValueError:  # lists of different lengths
+            return array
+    simple = all(np.isscalar(value) and not isinstance(value, str) for value in values)
+    return np.asarray(values) if simple else array

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
-from braindecode_pars.windows._subjects import subject_key
+from braindecode_pars._subjects import subject_key, warn_of_similar_names
 from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = ["drop_held_out", "hold_out"]
@@ -41,7 +41,8 @@ def hold_out(windows: WindowSet, share: float, seed: int) -> tuple[WindowSet, Wi
     Warns
     -----
     UserWarning
-        When subjects are unknown or there is only one, and when nothing can be held out.
+        When subjects are unknown, of all windows or of some, when there is only one, when two names
+        may be one subject, and when nothing can be held out.
     """
     if not 0 <= share < 1:
         raise ValueError(f"validation must be in [0, 1), got {share}.")
@@ -80,6 +81,14 @@ def _splits(windows: WindowSet, share: float, seed: int) -> Iterator[tuple[np.nd
 def _subject_numbers(windows: WindowSet) -> np.ndarray | None:
     """Subjects as numbers, since subjects of mixed types cannot be ordered; None if unknown."""
     if windows.groups is None:
+        n_known = int(windows.known.sum())
+        if n_known:
+            warnings.warn(
+                f"{n_known} windows have a subject, but {len(windows) - n_known} have none. They "
+                "may be of any subject, so validation windows are not held out by subject, and may "
+                "be of training subjects; add 'subject' to the description of every recording.",
+                stacklevel=5,
+            )
         is_list = isinstance(windows.source, list)
         if is_list and isinstance(windows.source[0], tuple):
             warnings.warn(
@@ -89,6 +98,7 @@ def _subject_numbers(windows: WindowSet) -> np.ndarray | None:
             )
         return None
     number_of = {subject: i for i, subject in enumerate(dict.fromkeys(windows.groups.tolist()))}
+    warn_of_similar_names(number_of, stacklevel=6)
     if len(number_of) == 1:
         warnings.warn(
             f"All windows are of one subject ({windows.groups[0]}), so the internal validation "
@@ -126,15 +136,16 @@ def drop_held_out(
     if _same_source(windows.source, valid.source):
         keep &= ~np.isin(windows.indices, valid.indices)
     held_out = set() if valid.groups is None else _keys(valid) - _keys(train)
-    if held_out and windows.groups is None:
+    if held_out and not windows.known.all():
+        which = f"{(~windows.known).sum()} of {len(windows)}" if windows.known.any() else "the"
         warnings.warn(
-            "The subjects of the unlabelled windows are unknown, so pretraining may use subjects "
-            "that are held out for internal validation; pass a dataset with 'subject' in its "
-            "descriptions.",
+            f"The subjects of {which} unlabelled windows are unknown, so pretraining may use "
+            "subjects that are held out for internal validation; pass a dataset with 'subject' in "
+            "its descriptions.",
             stacklevel=3,
         )
-    elif held_out:
-        keep &= [subject_key(subject) not in held_out for subject in windows.groups.tolist()]
+    if held_out and windows.subjects is not None:
+        keep &= [subject_key(subject) not in held_out for subject in windows.subjects.tolist()]
     return windows.take(np.flatnonzero(keep)) if keep.any() else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from numbers import Real
 from typing import Any
 
@@ -9,11 +10,23 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
+from braindecode_pars._warnings import warn_user
 from braindecode_pars.windows._window_set import WindowSet
 
-__all__ = ["cross_entropy_weights", "labels_of", "split_unlabeled"]
+__all__ = [
+    "AUTO",
+    "check_class_labels",
+    "cross_entropy_weights",
+    "find_unlabeled",
+    "labels_of",
+    "split_unlabeled",
+]
+
+#: Default of ``unlabeled_label``: -1 marks unlabelled windows, and a warning counts them.
+AUTO = "auto"
 
 
 def labels_of(windows: WindowSet) -> np.ndarray:
@@ -22,7 +35,8 @@ def labels_of(windows: WindowSet) -> np.ndarray:
     Raises
     ------
     ValueError
-        When there are no labels, when a label is None or NaN, or when a window has several labels.
+        When there are no labels, when a label is None or NaN, when a window has several labels,
+        when a label is not hashable, or when labels of different types look the same.
     """
     if windows.y is None:
         raise ValueError(
@@ -39,11 +53,113 @@ def labels_of(windows: WindowSet) -> np.ndarray:
             f"{len(missing)} of {len(windows)} windows have no label (window {missing[0]}, for "
             "example); label them, or mark them with unlabeled_label."
         )
+    if windows.y.dtype.hasobject:
+        _check_distinct(windows.y)
     return windows.y
 
 
+def _check_distinct(y: np.ndarray) -> None:
+    """Check that labels are hashable, and that no two of them look the same, as 1 and "1"."""
+    try:
+        labels = set(y.tolist())
+    except TypeError as error:
+        raise ValueError(f"Labels must be hashable ({error}); use strings or numbers.") from error
+    seen: dict[str, Any] = {}
+    for label in labels:
+        other = seen.setdefault(str(label), label)
+        if other is not label:
+            raise ValueError(
+                f"Labels contain {other!r} ({type(other).__name__}) and {label!r} "
+                f"({type(label).__name__}), which look the same; use one type for all labels."
+            )
+
+
+def check_class_labels(y: np.ndarray) -> None:
+    """Check that labels are classes, not values of a continuous quantity such as an age in years.
+
+    Raises
+    ------
+    ValueError
+        When labels are numbers and some are not integers, also in an array of objects.
+    """
+    if y.dtype.hasobject and all(isinstance(label, Real) for label in y.tolist()):
+        y = y.astype(float)
+    if np.issubdtype(y.dtype, np.floating):
+        check_classification_targets(y)
+
+
+def find_unlabeled(y: np.ndarray, unlabeled_label: Any = "auto") -> tuple[np.ndarray, Any]:
+    """Return which windows are unlabelled, and the label that marks them.
+
+    Parameters
+    ----------
+    y : ndarray, shape (n_windows,)
+        Labels.
+    unlabeled_label : Any
+        Label that marks a window as unlabelled. ``"auto"`` means -1, as in scikit-learn, with a
+        warning when there are such windows. None means that every window is labelled.
+
+    Returns
+    -------
+    unlabeled : ndarray of bool, shape (n_windows,)
+        True for unlabelled windows.
+    label : Any
+        ``unlabeled_label``, or -1 for ``"auto"``.
+
+    Raises
+    ------
+    TypeError
+        When ``unlabeled_label`` is not hashable, as a list of labels.
+    ValueError
+        When a label only looks like ``unlabeled_label``, such as "-1" and -1. With ``"auto"``,
+        also when labels are exactly -1 and +1, so that -1 may be a class.
+
+    Warns
+    -----
+    UserWarning
+        With ``"auto"``, when windows have the label -1.
+    """
+    # ``label == "auto"`` would be an array, if the label were one.
+    is_auto = isinstance(unlabeled_label, str) and unlabeled_label == AUTO
+    label = -1 if is_auto else unlabeled_label
+    if label is None:
+        return np.zeros(len(y), dtype=bool), None
+    if not isinstance(label, Hashable):
+        raise TypeError(f"unlabeled_label must be one label or None, got {label!r}.")
+    _check_not_alike(y, label)
+    # Compared one by one, because labels may have several types.
+    unlabeled = np.asarray([bool(one == label) for one in y], dtype=bool)
+    if is_auto and unlabeled.any():
+        if set(y.tolist()) == {-1, 1}:
+            raise ValueError(
+                "Labels are exactly -1 and +1, but -1 means 'unlabelled'; set unlabeled_label to "
+                "None if -1 is a class, or to the value that marks unlabelled windows."
+            )
+        if not unlabeled.all():
+            warn_user(
+                f"{unlabeled.sum()} of {len(y)} windows are taken as unlabelled because their "
+                "label is -1. If -1 is a class, pass unlabeled_label=None; if it marks unlabelled "
+                "windows, pass unlabeled_label=-1."
+            )
+    return unlabeled, label
+
+
+def _check_not_alike(y: np.ndarray, unlabeled_label: Any) -> None:
+    """Check that no label merely looks like the label of unlabelled windows."""
+    if y.dtype.kind not in "OUS" and not isinstance(unlabeled_label, str):
+        return  # numbers among numbers
+    for label in set(y.tolist()):
+        if str(label) == str(unlabeled_label) and not label == unlabeled_label:
+            raise ValueError(
+                f"Labels contain {label!r} ({type(label).__name__}), but {unlabeled_label!r} "
+                f"({type(unlabeled_label).__name__}) marks unlabelled windows; pass "
+                f"unlabeled_label={label!r} if these windows are unlabelled, or "
+                "unlabeled_label=None if every window is labelled."
+            )
+
+
 def split_unlabeled(
-    windows: WindowSet, unlabeled_label: Any = -1
+    windows: WindowSet, unlabeled_label: Any = "auto"
 ) -> tuple[WindowSet, WindowSet | None]:
     """Separate labelled from unlabelled windows.
 
@@ -52,35 +168,27 @@ def split_unlabeled(
     windows : WindowSet
         Windows with labels.
     unlabeled_label : Any
-        Label that marks a window as unlabelled.
+        As in :func:`find_unlabeled`.
 
     Returns
     -------
     labeled : WindowSet
         Windows with any other label.
     unlabeled : WindowSet | None
-        Windows with ``unlabeled_label``; None when every window is labelled.
+        Windows with the label of unlabelled windows; None when every window is labelled.
 
     Raises
     ------
     ValueError
-        When no window is labelled, or when -1 may be a class.
+        As in :func:`find_unlabeled`, and when no window is labelled.
     """
-    y = labels_of(windows)
-    # Compared one by one, because labels may have several types.
-    unlabeled = np.asarray([label == unlabeled_label for label in y], dtype=bool)
-    if unlabeled.all():
-        raise ValueError(
-            f"All windows are unlabelled (y == {unlabeled_label!r}); PARSEmbedder pretrains "
-            "without labels."
-        )
-    if unlabeled_label == -1 and set(y.tolist()) == {-1, 1}:
-        raise ValueError(
-            "Labels are exactly -1 and +1, but -1 means 'unlabelled'; set unlabeled_label to None "
-            "if -1 is a class, or to the value that marks unlabelled windows."
-        )
+    unlabeled, label = find_unlabeled(labels_of(windows), unlabeled_label)
     if not unlabeled.any():
         return windows, None
+    if unlabeled.all():
+        raise ValueError(
+            f"All windows are unlabelled (y == {label!r}); PARSEmbedder pretrains without labels."
+        )
     return windows.take(np.flatnonzero(~unlabeled)), windows.take(np.flatnonzero(unlabeled))
 
 

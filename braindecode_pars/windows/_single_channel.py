@@ -13,7 +13,8 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from braindecode_pars._sampling_rate import is_same_rate
-from braindecode_pars.windows._window_set import as_window_set, is_continuous
+from braindecode_pars.windows._picking import pick_eeg
+from braindecode_pars.windows._window_set import WindowSet, as_window_set, is_continuous
 
 __all__ = ["SingleChannelWindows"]
 
@@ -32,7 +33,8 @@ class SingleChannelWindows(Dataset):
         One corpus, or a list of corpora. A corpus is a dataset whose items are windows of shape
         (n_chans, n_times), or tuples that begin with a window, as in braindecode's windows
         datasets. A corpus may also be a SignalStore, which is cut into windows of ``n_times``
-        samples; only the crops are read from disk.
+        samples; only the crops are read from disk. Channels that are marked as bad, and channels
+        that are not EEG by their MNE type or their name, are not drawn, and a warning names them.
     n_times : int | None
         Length of a crop in samples. None means the length of the first window; with several
         corpora, the shortest of these lengths. A SignalStore alone needs a number.
@@ -80,7 +82,7 @@ class SingleChannelWindows(Dataset):
         corpora = list(dataset) if isinstance(dataset, (list, tuple)) else [dataset]
         if n_times is not None and (not isinstance(n_times, Integral) or n_times < 1):
             raise ValueError(f"n_times must be a positive number of samples, got {n_times!r}.")
-        corpora = _cut(corpora, n_times)
+        corpora = [_eeg_only(corpus) for corpus in _cut(corpora, n_times)]
         lengths = [len(corpus) for corpus in corpora]
         if not all(lengths):
             which = f"dataset {lengths.index(0)}" if len(lengths) > 1 else "the dataset"
@@ -162,6 +164,18 @@ def _cut(corpora: list[Any], n_times: int | None) -> list[Dataset]:
             )
         n_times = min(_first_length(corpus) for corpus in others)
     return [corpus.windows(n_times) if is_continuous(corpus) else corpus for corpus in corpora]
+
+
+def _eeg_only(corpus: Dataset) -> Dataset:
+    """Return a view without channels that are bad or not EEG, if there are any."""
+    if isinstance(corpus, WindowSet):  # its channels are picked already
+        return corpus
+    windows = as_window_set(corpus)
+    picked = pick_eeg(windows)
+    has_other_channels = picked.channels is not None and any(
+        montage.rows is not None for montage in picked.channels.montages
+    )
+    return picked if has_other_channels else corpus
 
 
 def _check_one_rate(corpora: list[Dataset]) -> None:

@@ -35,7 +35,8 @@ def as_sklearn(windows_ds: Dataset) -> tuple[SliceDataset, np.ndarray, np.ndarra
     TypeError
         When ``windows_ds`` contains continuous recordings, or is not a dataset.
     ValueError
-        When targets or subjects are missing, or when sampling rates differ.
+        When targets are missing, when the subject of any window is missing, or when sampling
+        rates differ.
 
     Examples
     --------
@@ -48,8 +49,13 @@ def as_sklearn(windows_ds: Dataset) -> tuple[SliceDataset, np.ndarray, np.ndarra
     windows = as_window_set(windows_ds)
     y = labels_of(windows)
     if windows.groups is None:
+        n_known = int(windows.known.sum())
+        found = "The descriptions of the recordings"
+        if n_known:
+            found = f"{n_known} windows have a subject, but the recordings of another "
+            found += f"{len(windows) - n_known}"
         raise ValueError(
-            "The descriptions of the recordings have no entry 'subject', which is needed to hold "
-            "out subjects; add it with windows_ds.set_description({'subject': [...]})."
+            f"{found} have no entry 'subject', which is needed to hold out subjects; add it with "
+            "windows_ds.set_description({'subject': [...]})."
         )
     return SliceDataset(windows_ds), y, windows.groups

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import mne
@@ -14,7 +15,9 @@ from sklearn.utils import column_or_1d
 from torch.utils.data import Dataset
 
 from braindecode_pars._sampling_rate import check_same_rate, is_same_rate
-from braindecode_pars.windows._describe import describe, plain_array
+from braindecode_pars._subjects import normalized
+from braindecode_pars.windows._channels import Channels, Montage
+from braindecode_pars.windows._describe import as_column, describe, plain_array
 
 __all__ = ["WindowSet", "as_window_set", "is_continuous"]
 
@@ -31,13 +34,12 @@ class WindowSet(Dataset):
         Items of the source that belong to this set.
     y : ndarray, shape (n_windows,) | None
         Labels.
-    groups : ndarray, shape (n_windows,) | None
-        Subjects.
+    subjects : ndarray, shape (n_windows,) | None
+        Subjects; None or NaN for a window whose subject is unknown.
     sfreq : float | None
         Sampling rate in Hz.
-    chs_info : list of dict | None
-        Channels, as in ``mne.Info["chs"]``; None when unknown, empty when recordings differ in
-        their channels or in the order of the channels.
+    channels : Channels | None
+        Channels of each window, and which of them are read; None when unknown.
     shapes : ndarray of int, shape (n_windows, 2) | None
         Number of channels and samples of each window, when all samples are known to be finite.
         None when the windows have to be read to find out.
@@ -46,13 +48,40 @@ class WindowSet(Dataset):
     source: Any
     indices: np.ndarray
     y: np.ndarray | None = None
-    groups: np.ndarray | None = None
+    subjects: np.ndarray | None = None
     sfreq: float | None = None
-    chs_info: list[dict] | None = field(default=None, repr=False)
+    channels: Channels | None = field(default=None, repr=False)
     shapes: np.ndarray | None = field(default=None, repr=False)
+
+    @property
+    def known(self) -> np.ndarray:
+        """Whether the subject of each window is known, shape (n_windows,)."""
+        if self.subjects is None:
+            return np.zeros(len(self), dtype=bool)
+        return ~_missing(self.subjects)
+
+    @property
+    def groups(self) -> np.ndarray | None:
+        """Subjects, if every window has one: a window without may be of any subject."""
+        return self.subjects if self.subjects is not None and self.known.all() else None
 
     def __len__(self) -> int:
         return len(self.indices)
+
+    @property
+    def chs_info(self) -> list[dict] | None:
+        """Channels, as in ``mne.Info["chs"]``.
+
+        None when unknown; empty when recordings differ in their channels or in the order of the
+        channels.
+        """
+        return None if self.channels is None else self.channels.chs_info
+
+    def montage_of(self, i: int) -> Montage:
+        """Return the channels of window ``i``."""
+        if self.channels is None:
+            return Montage()
+        return self.channels.montages[self.channels.of_window[i]]
 
     def __getitem__(self, i: int) -> tuple[np.ndarray, Any]:
         """Return window ``i``, float32 of shape (n_chans, n_times), and its label, or 0 if unknown.
@@ -77,6 +106,10 @@ class WindowSet(Dataset):
             raise ValueError(
                 f"Window {i} has shape {window.shape}; a window has shape (n_chans, n_times)."
             )
+        montage = self.montage_of(i)
+        if montage.rows is not None:
+            _check_n_rows(i, window.shape[0], montage)
+            window = window[montage.rows]
         # A copy, because torch accepts neither negative strides nor read-only memory.
         with np.errstate(over="ignore"):  # values too large for float32 become inf, checked below
             window = np.array(window, dtype=np.float32, order="C")
@@ -85,8 +118,14 @@ class WindowSet(Dataset):
 
     def lazy_window(self, i: int) -> Any:
         """Return a view of window ``i`` that reads only indexed samples, if the source can."""
-        has_views = hasattr(self.source, "lazy_window")
-        return self.source.lazy_window(int(self.indices[i])) if has_views else self[i][0]
+        if not hasattr(self.source, "lazy_window"):
+            return self[i][0]
+        view = self.source.lazy_window(int(self.indices[i]))
+        montage = self.montage_of(i)
+        if montage.rows is None:
+            return view
+        _check_n_rows(i, view.shape[0], montage)
+        return PickedView(view, montage.rows)
 
     def _check_finite(self, i: int, window: np.ndarray) -> None:
         finite = np.isfinite(window).all(axis=1)  # (n_chans,)
@@ -94,8 +133,8 @@ class WindowSet(Dataset):
             return
         # Channels are named where possible, and numbered otherwise.
         bad = np.flatnonzero(~finite)
-        has_names = len(self.chs_info or ()) == len(window)
-        names = [self.chs_info[c]["ch_name"] for c in bad] if has_names else bad.tolist()
+        known = self.montage_of(i).names or ()
+        names = [known[c] for c in bad] if len(known) == len(window) else bad.tolist()
         raise ValueError(
             f"Window {i} contains NaN or infinite samples in channel"
             f"{'s' if len(bad) > 1 else ''} {', '.join(map(str, names[:5]))}"
@@ -109,27 +148,52 @@ class WindowSet(Dataset):
             self,
             indices=self.indices[positions],
             y=None if self.y is None else self.y[positions],
-            groups=None if self.groups is None else self.groups[positions],
+            subjects=None if self.subjects is None else self.subjects[positions],
+            channels=None if self.channels is None else self.channels.take(positions),
             shapes=None if self.shapes is None else self.shapes[positions],
         )
 
-    def batches(self, batch_size: int) -> Iterator[np.ndarray]:
+    def with_montages(self, montages: Iterable[Montage]) -> WindowSet:
+        """Return the windows with other channels: one montage for each of ``channels.montages``."""
+        channels = self.channels.replaced(montages)
+        shapes = self.shapes
+        if shapes is not None:
+            # Sources that know the shapes know the number of rows of a window too.
+            n_chans = [m.n_rows if m.rows is None else len(m.rows) for m in channels.montages]
+            known = np.array([-1 if n is None else n for n in n_chans])[channels.of_window]
+            shapes = np.column_stack([np.where(known < 0, shapes[:, 0], known), shapes[:, 1]])
+        return replace(self, channels=channels, shapes=shapes)
+
+    def batches(self, batch_size: int, *, any_montage: bool = False) -> Iterator[np.ndarray]:
         """Read the windows in order, as float32 arrays of shape (<= batch_size, n_chans, n_times).
+
+        With ``any_montage``, windows of different montages may have different shapes, and a batch
+        contains windows of one montage.
 
         Raises
         ------
         ValueError
             When two windows have different shapes.
         """
-        shape = None
-        for start in range(0, len(self), batch_size):
-            batch = [self[i][0] for i in range(start, min(start + batch_size, len(self)))]
-            shape = shape or batch[0].shape
+        shapes: dict[int, tuple[int, ...]] = {}
+        for start, stop, montage in self._spans(batch_size, any_montage):
+            batch = [self[i][0] for i in range(start, stop)]
+            shape = shapes.setdefault(montage, batch[0].shape)
             if 0 in shape:
                 raise ValueError(f"The windows have shape {shape}, so they have no samples.")
             for i, window in enumerate(batch, start):
                 _check_shape(i, window.shape, shape)
             yield np.stack(batch)
+
+    def _spans(self, batch_size: int, any_montage: bool) -> Iterator[tuple[int, int, int]]:
+        """Yield first window, last window + 1 and montage of each batch."""
+        numbers = np.zeros(len(self), dtype=int)
+        if any_montage and self.channels is not None:
+            numbers = self.channels.of_window
+        edges = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(self)]
+        for first, last in pairwise(edges):
+            for start in range(first, last, batch_size):
+                yield start, min(start + batch_size, last), int(numbers[start])
 
     def shortest(self) -> int:
         """Return the length of the shortest window; read all windows if ``shapes`` is None."""
@@ -180,6 +244,36 @@ class WindowSet(Dataset):
             raise ValueError("There are no windows: the dataset has length 0.")
 
 
+class PickedView:
+    """View of some rows of a lazy window: ``view[channels, start:stop]`` reads only these.
+
+    Parameters
+    ----------
+    view : Any
+        Lazy window.
+    rows : ndarray of int, shape (n_chans,)
+        Rows of the window.
+    """
+
+    def __init__(self, view: Any, rows: np.ndarray):
+        self.view = view
+        self.rows = rows
+        self.shape = (len(rows), *view.shape[1:])
+
+    def __getitem__(self, key: Any) -> np.ndarray:
+        channels, times = key if isinstance(key, tuple) else (key, slice(None))
+        return self.view[self.rows[channels], times]
+
+
+def _check_n_rows(i: int, n_rows: int, montage: Montage) -> None:
+    """Check that the rows of a window are the channels of its recording."""
+    if n_rows != montage.n_rows:
+        raise ValueError(
+            f"Window {i} has {n_rows} rows, but its recording has {montage.n_rows} channels, so "
+            "channels cannot be picked by name; pick them in the recording instead."
+        )
+
+
 def _check_shape(i: int, shape: tuple[int, ...], first: tuple[int, ...]) -> None:
     if shape != first:
         raise ValueError(
@@ -208,7 +302,7 @@ def as_window_set(
         Source of windows: a braindecode windows dataset, a torch Subset or ConcatDataset of these,
         a skorch SliceDataset, a list of tuples or of one-window Epochs, an mne.Epochs, an array, or
         a SignalStore or its windows.
-    y, groups : array-like, shape (n_windows,) | None
+    y, groups : array-like or DataFrame of one column, shape (n_windows,) | None
         Labels and subjects. They replace those of ``X``. The labels of an mne.Epochs are its event
         codes; its subjects are the column ``subject`` of its metadata, if there is one.
     sfreq : float | None
@@ -249,23 +343,30 @@ def as_window_set(
     if y is not None:
         windows = replace(windows, y=_column(y, len(windows), "y"))
     if groups is not None:
-        windows = replace(windows, groups=_column(groups, len(windows), "groups"))
+        subjects = _one_spelling(_column(groups, len(windows), "groups"))
+        windows = replace(windows, subjects=subjects)
     return windows
 
 
 def _describe(X: Any) -> WindowSet:
     found = describe(X)
-    known = found.groups is not None and not _some_missing(found.groups)
     return WindowSet(
         found.source,
         np.arange(found.n_windows),
         found.y,
-        # If one window has no subject, it may be of any subject, so none can be held out.
-        found.groups if known else None,
+        None if found.groups is None else _one_spelling(found.groups),
         _one_rate(found.sfreqs),
-        found.chs_info,
+        found.channels,
         found.shapes,
     )
+
+
+def _one_spelling(subjects: np.ndarray) -> np.ndarray:
+    """Give names the same Unicode form everywhere; numbers are not changed."""
+    if subjects.dtype.kind not in "OU":
+        return subjects
+    names = [normalized(subject) for subject in subjects.tolist()]
+    return np.asarray(names) if subjects.dtype.kind == "U" else _object_array(names)
 
 
 def _one_rate(sfreqs: Counter) -> float | None:
@@ -283,14 +384,16 @@ def _one_rate(sfreqs: Counter) -> float | None:
 
 def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
     """Convert labels or subjects to one array, and check that each window has an entry."""
-    if np.ndim(values) == 0:
+    if _is_single(values):
         raise ValueError(
             f"{name} is {values!r}; it must have one entry for each of {n_windows} windows."
         )
-    values = _as_column(values)
+    if hasattr(values, "columns"):  # a DataFrame; iterating over it would give names of columns
+        values = _only_column(values, name)
+    values = as_column(values)
     if values.shape == (n_windows, 1):
         values = column_or_1d(values, warn=True)
-    if _some_missing(values):
+    if _missing(values).any():
         raise ValueError(
             f"{name} contains None or NaN; every window needs an entry."
             + (" Mark unlabelled windows with unlabeled_label." if name == "y" else "")
@@ -303,21 +406,32 @@ def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
     return values
 
 
-def _some_missing(values: np.ndarray) -> bool:
-    """Whether any entry is None, NaN or pandas' NA."""
-    return bool(np.any(pd.isna(values.astype(object))))
+def _is_single(values: Any) -> bool:
+    """Whether the values are one label, not one for each window."""
+    try:
+        return np.ndim(values) == 0
+    except ValueError:  # lists of different lengths
+        return False
 
 
-def _as_column(values: Any) -> np.ndarray:
-    """Convert to an array; entries of mixed types keep their types."""
-    if hasattr(values, "dtype"):  # array, tensor, Series
-        return np.asarray(values)
-    # NumPy would convert mixed entries to strings, and tuples to a second dimension.
-    values = list(values)
+def _only_column(frame: Any, name: str) -> Any:
+    """Return the column of a DataFrame with one column."""
+    columns = list(frame.columns)
+    if len(columns) != 1:
+        shown = ", ".join(map(str, columns[:5])) + (", ..." if len(columns) > 5 else "")
+        raise ValueError(
+            f"{name} is a DataFrame with {len(columns)} columns ({shown}); pass one column, such "
+            f"as {name}[{columns[0] if columns else 'label'!r}]."
+        )
+    return frame[columns[0]]
+
+
+def _missing(values: np.ndarray) -> np.ndarray:
+    """Whether each entry is None, NaN or pandas' NA."""
+    return pd.isna(values.astype(object))
+
+
+def _object_array(values: list) -> np.ndarray:
     array = np.empty(len(values), dtype=object)
     array[:] = values
-    kinds = {type(value) for value in values}
-    if len(kinds) == 1 and not kinds & {tuple, list}:
-        return np.asarray(values)
-    simple = all(np.isscalar(value) and not isinstance(value, str) for value in values)
-    return np.asarray(values) if simple else array
+    return array

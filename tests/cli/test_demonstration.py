@@ -40,7 +40,8 @@ def test_demo_end_to_end(small, tmp_path):
     assert "3 subjects with labels: 72 windows, 2 channels x 30 s at 100 Hz" in result.output
     assert "Loss relative to chance on held-out subjects" in result.output
     out = tmp_path / "out"
-    assert {p.name for p in out.iterdir()} == {"encoder", "shifts.png", "kappa.png", "scores.csv"}
+    written = {"demo.json", "encoder", "shifts.png", "kappa.png", "scores.csv"}
+    assert {file.name for file in out.iterdir()} == written
     for figure in ("shifts.png", "kappa.png"):
         assert (out / figure).read_bytes().startswith(b"\x89PNG")
     scores = pd.read_csv(out / "scores.csv")
@@ -52,6 +53,18 @@ def test_demo_end_to_end(small, tmp_path):
     assert clf.encoder_card_.subjects == [1, 2]
 
 
+def test_other_files_are_not_overwritten(tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "simulated_nights", pytest.fail)
+    (tmp_path / "scores.csv").write_text("my own scores")
+    for content in (None, "[]", '{"command": "another"}'):
+        if content is not None:
+            (tmp_path / "demo.json").write_text(content)
+        result = runner.invoke(app, ["demo", "--out", str(tmp_path)])
+        assert result.exit_code == 1
+        assert "is not the folder of a demo" in " ".join(result.output.split())
+    assert (tmp_path / "scores.csv").read_text() == "my own scores"
+
+
 @pytest.mark.parametrize(
     ("name", "row"), [("mae", "MAE"), ("droppos", "DropPos"), ("joint", "Joint")]
 )
@@ -60,7 +73,8 @@ def test_demo_of_another_task(small, tmp_path, name, row):
     assert result.exit_code == 0, result.output
     assert row in result.output
     assert "Training loss relative to chance: " in result.output
-    assert {path.name for path in tmp_path.iterdir()} == {"encoder", "kappa.png", "scores.csv"}
+    written = {"demo.json", "encoder", "kappa.png", "scores.csv"}
+    assert {path.name for path in tmp_path.iterdir()} == written
 
 
 def test_demo_of_all_tasks_side_by_side(small, tmp_path, monkeypatch):

@@ -259,6 +259,19 @@ def test_a_night_without_scoring(tmp_path):
         eesm17.load(tmp_path, verbose=0)
 
 
+def test_a_night_that_was_not_downloaded_is_named(tmp_path):
+    """mne_bids does not list a dead link of git-annex, so the night would be absent silently."""
+    write(tmp_path, "001")
+    file = tmp_path / "sub-002/ses-001/eeg/sub-002_ses-001_task-sleep_eeg.set"
+    file.parent.mkdir(parents=True)
+    file.symlink_to("../../../.git/annex/objects/absent.set")
+    with pytest.raises(ValueError, match=r"sub-002.*cannot be used: it is a link to a file that"):
+        eesm17.load(tmp_path, verbose=0)
+    with pytest.warns(UserWarning, match=r"1 of 2 recordings were skipped.*datalad get"):
+        windows = eesm17.load(tmp_path, on_error="warn", verbose=0)
+    assert set(windows.description["subject"]) == {"001"}
+
+
 def test_missing_recordings_and_subjects_raise(corpus, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no night .*sub-001_ses-001_task-sleep_eeg"):
         eesm17.load(tmp_path)

@@ -83,6 +83,15 @@ def test_splits_follow_the_paper(tmp_path):
     }
 
 
+def test_a_run_that_was_not_downloaded_is_not_a_missing_run(tmp_path):
+    """Missing runs are logged only; a dead link of git-annex is an error or a warning."""
+    file = tmp_path / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001/S001R04.edf"
+    file.parent.mkdir(parents=True)
+    file.symlink_to("absent")
+    with pytest.raises(ValueError, match=r"S001R04\.edf cannot be used: it is a link to a file"):
+        physionet_mi.load(tmp_path, verbose=0)
+
+
 def test_pretraining_windows_are_unlabelled(eeg_folder):
     windows = physionet_mi.load(
         eeg_folder, [1], part="pretraining", runs=[4], picks=["Cz"], stride_seconds=15, verbose=0

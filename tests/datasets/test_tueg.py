@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.edf_files import write_edf_records
 from support.temple_trees import level, truncate, write_recording
 
 from braindecode_pars.datasets import tueg
@@ -110,6 +111,20 @@ def test_exclusion_by_folders_and_lists(written, others):
     assert tueg.leave_out(found, []) == (found, [])
 
 
+def test_numbers_exclude_subjects_that_are_named_by_numbers(tmp_path):
+    """A table of subjects may have been read as numbers, even as floats."""
+    for subject in ("00000001", "00000002", "00000013"):
+        name = f"edf/01_tcp_ar/000/{subject}/s001_2010_11_15/{subject}_s001_t000.edf"
+        touch(tmp_path / name)
+    found = tueg.recordings(tmp_path)
+    kept, _ = tueg.leave_out(found, [[1, 2.0]])
+    assert [recording.subject for recording in kept] == ["00000013"]
+    with pytest.warns(UserWarning, match=r"1 of 2 subjects in a list .* no recording: 3\. Check"):
+        tueg.leave_out(found, [["00000013", 3]])
+    with pytest.raises(TypeError, match=r"exclude contains 1, .*: exclude=\[\[1\]\]"):
+        tueg.leave_out(found, [1, 2])
+
+
 def test_requested_subjects_are_excluded_too(written):
     windows = tueg.load(written, ["aaaaaaaa", "aaaaaaab"], exclude=[["aaaaaaaa"]], verbose=0)
     assert set(windows.description["subject"]) == {"aaaaaaab"}
@@ -155,6 +170,18 @@ def test_missing_channels_are_named_with_the_file(tree):
 
 
 @ignore_missing_exclusion
+def test_windows_do_not_contain_gaps(tree):
+    """A pause of one minute after 35 seconds: one window before it, and one after it."""
+    file = next(tree.rglob("aaaaaaab_s001_t000.edf"))
+    labels = [f"EEG {name.upper()}-REF" for name in COMMON_CHANNELS]
+    noise = np.random.default_rng(0).integers(-100, 100, (len(labels), 75 * 200))
+    onsets = [*range(35), *range(95, 135)]
+    write_edf_records(file, noise, onsets, labels=labels, sfreq=200)
+    windows = tueg.load(tree, ["aaaaaaab"], verbose=0)
+    assert windows.datasets[0].metadata["i_start_in_trial"].tolist() == [0, 35 * 200]
+
+
+@ignore_missing_exclusion
 def test_a_truncated_file_is_named(tree):
     truncate(next(tree.rglob("aaaaaaab_s001_t000.edf")))
     with pytest.raises(ValueError, match=r"aaaaaaab_s001_t000\.edf .* damaged or truncated"):
@@ -181,7 +208,8 @@ def test_cache_and_n_jobs_do_not_change_the_windows(tree, tmp_path):
         file.write_bytes(bytes(state.st_size))
         os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
     # exclude does not change the windows, so the cache is valid.
-    again = tueg.load(tree, exclude=[["zzzzzzzz"]], cache=cache, verbose=0)
+    with pytest.warns(UserWarning, match="1 of 1 subjects .* no recording: zzzzzzzz"):
+        again = tueg.load(tree, exclude=[["zzzzzzzz"]], cache=cache, verbose=0)
     assert len(again) == len(plain) == 2
     for (x, y, _), (other, target, _) in zip(plain, again, strict=True):
         np.testing.assert_allclose(other, x, rtol=1e-5, atol=1e-10)

@@ -147,8 +147,9 @@ def test_validation_windows_are_not_pretrained_on(nights):
     _, y, groups = as_sklearn(nights)
     clf = classifier(sfreq=100, callbacks=[StoreReads(counting)], validation=0.5)
     clf.fit(counting, y, groups=groups)
-    # fit first reads all 96 windows once, to check them. The later reads are pretraining.
-    pretrained_on = set(counting.before_fine_tuning[96:])
+    # fit first reads all 96 windows once, to check them, and then 32 for their amplitude. The
+    # later reads are pretraining.
+    pretrained_on = set(counting.before_fine_tuning[96 + 32 :])
     subjects = set(groups[list(pretrained_on)])
     assert len(subjects) == 2
     assert clf.encoder_card_.subjects == sorted(subjects)
@@ -159,7 +160,8 @@ def test_validation_windows_are_not_pretrained_on(nights):
 def test_unlabelled_windows_of_held_out_subjects_are_not_pretrained_on(nights):
     y = as_sklearn(nights)[1]
     y = np.where(np.arange(96) % 3 == 0, -1, y == 0)
-    clf = classifier(sfreq=100, validation=0.5).fit(nights, y, unlabeled=nights)
+    clf = classifier(sfreq=100, validation=0.5, unlabeled_label=-1)
+    clf.fit(nights, y, unlabeled=nights)
     assert len(clf.encoder_card_.subjects) == 2
     # 24 windows of each of two subjects, from X and again from ``unlabeled``.
     assert clf.encoder_card_.n_windows == 24 * 2 * 2
@@ -205,7 +207,7 @@ def test_a_custom_task_class_needs_no_registration(nights):
 def test_unlabelled_windows_may_be_shorter_and_of_another_montage(nights):
     y = np.where(np.arange(96) % 4 == 0, -1, as_sklearn(nights)[1])
     short = np.random.default_rng(0).normal(size=(6, 9, 1500))
-    clf = classifier(validation=0).fit(nights, y, unlabeled=short)
+    clf = classifier(validation=0, unlabeled_label=-1).fit(nights, y, unlabeled=short)
     assert clf.encoder_card_.n_windows == 96 + 6
     short[4, 7, 3] = np.nan
     with pytest.raises(ValueError, match="Window 4 contains NaN or infinite samples in channel 7"):
@@ -250,7 +252,7 @@ def test_unlabelled_windows_are_pretrained_on_only(nights):
     _, y, _ = as_sklearn(nights)
     y = y.copy()
     y[:48] = -1  # subjects 1 and 2
-    clf = classifier(validation=0).fit(nights, y)
+    clf = classifier(validation=0, unlabeled_label=-1).fit(nights, y)
     assert -1 not in clf.classes_
     assert clf.encoder_card_.subjects == [1, 2, 3, 4]
     assert clf.encoder_card_.n_windows == 96
@@ -328,11 +330,13 @@ def test_electrode_positions_come_from_channel_names(nights):
     )
 
 
-def test_a_stimulus_channel_raises(nights):
+def test_a_stimulus_channel_is_not_used(nights):
+    """It often contains the labels."""
     info = mne.create_info(["C3", "C4", "STI"], 100.0, ["eeg", "eeg", "stim"])
     epochs = mne.EpochsArray(np.stack([nights[i][0] for i in range(8)]), info, verbose="error")
-    with pytest.raises(ValueError, match="STI is a stimulus channel and may contain the labels"):
-        classifier().fit(epochs, [0, 1] * 4)
+    with pytest.warns(UserWarning, match="Channel STI is not EEG"):
+        clf = classifier(validation=0).fit(epochs, [0, 1] * 4)
+    assert [ch["ch_name"] for ch in clf.chs_info_] == ["C3", "C4"]
 
 
 def test_arrays_that_torch_cannot_convert_are_accepted(nights):
@@ -460,13 +464,28 @@ def test_windows_without_a_rate_are_assumed_to_have_that_of_the_encoder(nights):
 
 def test_score_ignores_unlabelled_windows(nights):
     y = np.where(np.arange(96) % 3 == 0, -1, as_sklearn(nights)[1] == 0)
-    clf = classifier().fit(nights, y)
+    clf = classifier(unlabeled_label=-1).fit(nights, y)
     labeled = np.flatnonzero(y != -1)
     expected = (clf.predict(nights) == y)[labeled].mean()
     assert clf.score(nights, y) == expected
     weights = np.random.default_rng(0).random(96)
     weighted = np.average((clf.predict(nights) == y)[labeled], weights=weights[labeled])
     assert clf.score(nights, y, sample_weight=weights) == pytest.approx(weighted)
+
+
+def test_minus_one_is_a_class_if_the_user_says_so(nights):
+    """Otherwise fit and score warn: SEED's classes are -1, 0 and 1."""
+    y = as_sklearn(nights)[1] % 3 - 1
+    clf = classifier(pretext=None, validation=0)
+    with pytest.warns(UserWarning, match="of 96 windows are taken as unlabelled because") as caught:
+        assert clf.fit(nights, y).classes_.tolist() == [0, 1]
+    assert len(caught) == 1
+    with pytest.warns(UserWarning, match="of 96 windows are taken as unlabelled because") as caught:
+        clf.score(nights, y)
+    assert len(caught) == 1
+    every = clone(clf).set_params(unlabeled_label=None).fit(nights, y)
+    assert every.classes_.tolist() == [-1, 0, 1]
+    assert every.score(nights, y) == (every.predict(nights) == y).mean()
 
 
 def test_the_published_settings_fit_the_constructor():

@@ -82,7 +82,7 @@ def test_the_same_seed_gives_the_same_model(nights):
 def test_unlabelled_windows_are_ignored(nights):
     X, y, _ = as_sklearn(nights)
     some = np.where(np.arange(len(y)) < 72, y, -1)
-    part = network(validation=0).fit(X, some)
+    part = network(validation=0, unlabeled_label=-1).fit(X, some)
     whole = network(validation=0).fit(Subset(nights, range(72)))
     np.testing.assert_array_equal(part.predict_proba(X), whole.predict_proba(X))
 

@@ -35,13 +35,19 @@ def test_one_class_is_refused():
         read_labeled(ARRAY, ["W"] * 6, None, None, -1)
 
 
-def test_stimulus_channels_are_refused():
+def test_channels_that_are_not_eeg_are_not_read():
     info = mne.create_info(["C3", "STI 014"], 100.0, ["eeg", "stim"])
     epochs = mne.EpochsArray(ARRAY, info, verbose="error")
-    with pytest.raises(ValueError, match="STI 014"):
-        read_windows(epochs, None, None, None)
-    with pytest.raises(ValueError, match="STI 014"):
-        read_unlabeled(epochs, 50, 100.0)
+    message = "Channel STI 014 is not EEG, by type or name, and not used"
+    with pytest.warns(UserWarning, match=message):
+        windows = read_windows(epochs, None, None, None)
+    np.testing.assert_array_equal(windows[2][0], ARRAY[2, :1])
+    with pytest.warns(UserWarning, match=message):
+        assert read_unlabeled(epochs, 50, 100.0)[2][0].shape == (1, 50)
+    # At predict, the channels of fit are picked by name, and an extra channel is only logged.
+    np.testing.assert_array_equal(
+        read_to_predict(epochs, 100.0, windows.chs_info)[2][0], ARRAY[2, :1]
+    )
 
 
 def test_another_sampling_rate_is_refused():

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
+from support.model_files import as_version_0_1_0, change_description, change_tensors, model_in
 from support.small_estimators import classifier, embedder, same_weights
 from torch import nn
 
@@ -57,22 +58,36 @@ def test_part_losses_are_saved(nights, tmp_path):
     assert PARSClassifier.load(clf.save(tmp_path)).history_.equals(clf.history_)
 
 
-def test_a_classifier_can_be_saved_into_its_checkpoint_folder(nights, tmp_path):
-    """After ``save``, the folder gives the fine-tuned encoder instead of the pretrained one."""
-    clf = classifier(checkpoint_dir=tmp_path).fit(nights)
-    # The folder contains the pretrained encoder.
-    assert not same_weights(load_encoder(tmp_path).encoder, clf.encoder_)
-    clf.save(tmp_path)
-    assert same_weights(load_encoder(tmp_path).encoder, clf.encoder_)
-    # No other encoder can be saved there.
-    with pytest.raises(
-        ValueError, match="contains a saved PARSClassifier; save the encoder in another"
+def test_one_folder_has_one_model(nights, tmp_path):
+    """Else PARSEmbedder.load would return a fine-tuned encoder."""
+    pretrained = embedder().fit(nights)
+    pretrained.save(tmp_path / "embedder")
+    clf = classifier(checkpoint_dir=tmp_path / "checkpoint").fit(nights)
+    clf.save(tmp_path / "classifier")
+    network = clf.net_.module_
+    for save, folder, kind in (
+        (clf.save, "embedder", "PARSEmbedder"),
+        (clf.save, "checkpoint", "PatchEncoder"),
+        (pretrained.save, "classifier", "PARSClassifier"),
+        (network.save_pretrained, "classifier", "PARSClassifier"),
+        (classifier(checkpoint_dir=tmp_path / "classifier").fit, nights, "PARSClassifier"),
     ):
-        embedder().fit(nights).save(tmp_path)
-    with pytest.raises(
-        ValueError, match="contains a saved PARSClassifier; save the encoder in another"
-    ):
-        classifier(checkpoint_dir=tmp_path, pretrain_epochs=10**9).fit(nights)
+        argument = tmp_path / folder if isinstance(folder, str) else folder
+        with pytest.raises(ValueError, match=f"contains a saved {kind}; save the"):
+            save(argument)
+    assert same_weights(load_encoder(tmp_path / "embedder").encoder, pretrained.encoder_)
+    assert same_weights(PARSClassifier.load(tmp_path / "classifier").encoder_, clf.encoder_)
+
+
+def test_other_files_are_not_overwritten(fitted, tmp_path):
+    for name in ("config.json", "README.md"):
+        file = tmp_path / name / name
+        file.parent.mkdir()
+        file.write_text("of another program")
+        for save in (fitted.save, fitted.net_.module_.save_pretrained):
+            with pytest.raises(ValueError, match=f"contains {name}, and is not the folder of"):
+                save(file.parent)
+        assert [found.read_text() for found in file.parent.iterdir()] == ["of another program"]
 
 
 def test_class_weights_are_saved(nights, tmp_path):
@@ -81,9 +96,8 @@ def test_class_weights_are_saved(nights, tmp_path):
 
 
 def test_a_folder_without_encoder_weights_raises(folder):
-    tensors = load_file(folder / "model.safetensors")
-    head = {name: value for name, value in tensors.items() if not name.startswith("encoder.")}
-    save_file(head, folder / "model.safetensors")
+    names = [n for n in load_file(folder / "model.safetensors") if n.startswith("encoder.")]
+    change_tensors(folder, {**dict.fromkeys(names), "head.weight": torch.zeros(10**5)})
     with pytest.raises(ValueError, match="contains no weights of an encoder: "):
         load_encoder(folder, strict=False)
 
@@ -124,15 +138,13 @@ def test_windows_without_sampling_rate_and_channel_names(nights, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(array), clf.predict_proba(array))
 
 
-def test_three_files_and_no_pickle(folder):
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "classifier.json",
-        "config.json",
-        "model.safetensors",
-    ]
+def test_two_files_and_no_pickle(folder):
+    assert sorted(file.name for file in folder.iterdir()) == ["config.json", "model.safetensors"]
     assert load_file(folder / "model.safetensors")
-    described = json.loads((folder / "classifier.json").read_text())
-    assert described["pretraining"]["subjects"] == load_encoder(folder).card.subjects
+    description = model_in(folder).description
+    assert json.loads((folder / "config.json").read_text()) == description["network"]
+    subjects = description["classifier"]["pretraining"]["subjects"]
+    assert subjects == load_encoder(folder).card.subjects
 
 
 def test_the_folder_is_a_model_and_an_encoder_too(fitted, folder, nights):
@@ -167,26 +179,35 @@ def test_objects_are_not_saved_and_loading_warns(nights, tmp_path):
     assert PARSClassifier.load(by_class).pretext == "pars"
 
 
-def change_tensors(folder: Path, **changes) -> None:
-    """Replace tensors in the file of weights; None deletes one."""
-    path = folder / "model.safetensors"
-    tensors = load_file(path)
-    for name, tensor in changes.items():
-        name = name.replace("__", ".")
-        if tensor is None:
-            del tensors[name]
-        else:
-            tensors[name] = tensor
-    save_file(tensors, path)
+def test_a_file_does_not_decide_where_a_refit_reads_and_writes(nights, tmp_path):
+    clf = classifier(checkpoint_dir=tmp_path / "mine").fit(nights)
+    folder = clf.save(tmp_path / "model")
+    assert PARSClassifier.load(folder).checkpoint_dir is None
+
+    def edit(description):
+        kept = {"encoder": "hf://stranger/encoder", "checkpoint_dir": "/home/victim"}
+        description["classifier"]["parameters"] = {"kept": kept, "pairs": {}, "left_out": {}}
+
+    change_description(folder, edit)
+    with pytest.warns(UserWarning, match="encoder='hf://stranger/encoder', checkpoint_dir='/home"):
+        loaded = PARSClassifier.load(folder)
+    assert (loaded.encoder, loaded.checkpoint_dir) == (None, None)
+
+
+def test_a_classifier_of_version_0_1_0(fitted, folder, nights):
+    as_version_0_1_0(folder)
+    with pytest.warns(UserWarning, match="has no checksum, because version 0.1.0"):
+        loaded = PARSClassifier.load(folder)
+    np.testing.assert_array_equal(loaded.predict_proba(nights), fitted.predict_proba(nights))
 
 
 def test_partly_matching_weights_need_strict_false(fitted, folder):
-    change_tensors(
-        folder,
-        encoder__norm__weight=None,
-        encoder__tokenizer__weight=torch.zeros(3, 3),
-        decoder__weight=torch.zeros(2),
-    )
+    changed = {
+        "encoder.norm.weight": None,
+        "encoder.tokenizer.weight": torch.zeros(3, 3),
+        "decoder.weight": torch.zeros(2),
+    }
+    change_tensors(folder, changed)
     n_tensors = len(fitted.net_.module_.state_dict())
     with pytest.raises(
         ValueError,
@@ -205,53 +226,51 @@ def test_partly_matching_weights_need_strict_false(fitted, folder):
 
 
 def test_weights_without_a_match_raise_with_strict_false(folder):
-    save_file({"conv.weight": torch.zeros(2)}, folder / "model.safetensors")
+    names = load_file(folder / "model.safetensors")
+    others = {f"conv{i}.weight": torch.zeros(2) for i in range(len(names))}
+    change_tensors(folder, {**dict.fromkeys(names), **others})
     with pytest.raises(ValueError, match=r"0 of \d+ tensors loaded; \d+ missing"):
         PARSClassifier.load(folder, strict=False)
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
+    ("entries", "message"),
     [
-        (
-            "classifier.json",
-            None,
-            "does not contain a saved PARSClassifier: it has no classifier.json",
-        ),
-        ("config.json", None, "does not contain a PARSNet: it has no config.json"),
-        ("model.safetensors", None, "it has no model.safetensors"),
-        ("classifier.json", b"{", "damaged or not a JSON file"),
-        ("classifier.json", b"\xff\xfe", "damaged or not a JSON file"),
-        ("classifier.json", b"[1]", "contains a list, not a JSON object"),
-        ("classifier.json", b"{}", "does not describe a PARSClassifier"),
-        (
-            "classifier.json",
-            b'{"estimator": "PARSClassifier"}',
-            "does not describe a PARSClassifier: 'parameters'",
-        ),
-        ("classifier.json", {"history": {"pretraining": [], "fine-tuning": 3}}, "history is 3"),
-        ("classifier.json", {"history": {"pretraining": [], "fine-tuning": []}}, "never fine-tu"),
-        ("classifier.json", {"class_weights": {}}, "does not describe a PARSClassifier"),
-        ("classifier.json", {"classes": {"values": ["a"], "dtype": "<i8"}}, "does not describe"),
-        ("classifier.json", {"parameters": {"kept": {"n": 1}, "pairs": {}, "left_out": {}}}, "'n'"),
-        ("classifier.json", {"parameters": {"kept": {}, "pairs": {}, "left_out": 3}}, "not descr"),
-        ("classifier.json", {"windows": {"sfreq": 1, "montage": []}}, "does not describe"),
-        ("classifier.json", {"pretraining": {"sfreq": "fast"}}, "sfreq is 'fast', not a positive"),
-        ("config.json", b'{"hidden": 3}', "does not describe a PARSNet"),
-        ("config.json", b'{"n_outputs": "five"}', "does not describe a PARSNet"),
-        ("model.safetensors", b"PK\x03\x04", "damaged or not a safetensors file"),
-        ("model.safetensors", b"", "damaged or not a safetensors file"),
+        ({"parameters": None}, "does not describe a PARSClassifier"),
+        ({"history": {"pretraining": [], "fine-tuning": 3}}, "history is 3"),
+        ({"history": {"pretraining": [], "fine-tuning": []}}, "never fine-tu"),
+        ({"class_weights": {}}, "does not describe a PARSClassifier"),
+        ({"classes": {"values": ["a"], "dtype": "<i8"}}, "does not describe"),
+        ({"classes": {"values": ["W", "R"], "dtype": "<U1"}}, "2 classes, but the model has 5 out"),
+        ({"parameters": {"kept": {"n": 1}, "pairs": {}, "left_out": {}}}, "'n'"),
+        ({"parameters": {"kept": {}, "pairs": {}, "left_out": 3}}, "not descr"),
+        ({"windows": {"sfreq": 1, "montage": []}}, "does not describe"),
+        ({"pretraining": {"sfreq": "fast"}}, "sfreq is 'fast', not a positive"),
     ],
 )
-def test_foreign_and_damaged_folders(folder, name, content, message):
-    path = folder / name
-    if content is None:
-        path.unlink()
-    elif isinstance(content, dict):  # change one entry
-        path.write_text(json.dumps({**json.loads(path.read_text()), **content}))
-    else:
-        path.write_bytes(content)
-    with pytest.raises((FileNotFoundError, ValueError), match=message):
+def test_a_description_with_wrong_entries(folder, entries, message):
+    change_description(folder, lambda description: description["classifier"].update(entries))
+    with pytest.raises(ValueError, match=message):
+        PARSClassifier.load(folder)
+
+
+@pytest.mark.parametrize("network", [{"hidden": 3}, {"n_outputs": "five"}, {"num_layers": 20_000}])
+def test_a_description_of_another_network(folder, network):
+    change_description(folder, lambda description: description["network"].update(network))
+    with pytest.raises(ValueError, match=r"does not describe a model|too few for the 20000 layers"):
+        PARSClassifier.load(folder)
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04", b""])
+def test_a_damaged_file(folder, content):
+    (folder / "model.safetensors").write_bytes(content)
+    with pytest.raises(ValueError, match="damaged or not a safetensors file"):
+        PARSClassifier.load(folder)
+
+
+def test_a_missing_file(folder):
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match=r"PARSClassifier: it has no model\.safetensors"):
         PARSClassifier.load(folder)
 
 
@@ -259,15 +278,6 @@ def test_a_truncated_file(folder):
     path = folder / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(ValueError, match="damaged or not a safetensors file"):
-        PARSClassifier.load(folder)
-
-
-def test_a_wrong_number_of_classes_raises(folder, fitted):
-    path = folder / "classifier.json"
-    described = json.loads(path.read_text())
-    described["classes"]["values"] = ["W", "R"]
-    path.write_text(json.dumps(described))
-    with pytest.raises(ValueError, match="it lists 2 classes, but the model has 5 outputs"):
         PARSClassifier.load(folder)
 
 
@@ -293,7 +303,7 @@ def test_a_full_disk_and_a_folder_that_is_read_only(fitted, folder, monkeypatch,
 
 def test_a_file_where_the_folder_should_be(fitted, tmp_path):
     (tmp_path / "model").write_text("a file")
-    with pytest.raises(OSError, match="model cannot be written"):
+    with pytest.raises(ValueError, match="model is a file; pass a folder for a saved PARSClassif"):
         fitted.save(tmp_path / "model")
     with pytest.raises(FileNotFoundError, match="is a file; pass the folder that contains it"):
         PARSClassifier.load(tmp_path / "model")

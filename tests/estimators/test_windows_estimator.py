@@ -1,13 +1,20 @@
-"""How fits begin and fail, and what clones keep."""
+"""How fits begin and fail, what clones keep, and that fits draw from states of their own."""
 
 from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.utils import check_random_state
+from skorch.callbacks import Callback
 
-from braindecode_pars import PARSClassifier, PatchEncoder
+from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder
+from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators._windows_estimator import WindowsEstimator, fresh_fit, seeded_fit
+from braindecode_pars.training._seeding import drawing
 
 
 class Learner(WindowsEstimator):
@@ -45,7 +52,72 @@ def test_a_given_encoder_is_not_cloned():
 def test_stages_have_seeds_of_their_own():
     draws = []
     for _ in range(2):
-        with seeded_fit(0, torch.device("cpu")) as seeds:
+        with seeded_fit(0, torch.device("cpu")) as seeds, drawing():
             draws.append((*seeds, torch.rand(()).item()))
     assert draws[0] == draws[1]
     assert len(set(seeds)) == 3
+
+
+def global_states() -> list:
+    numpy = check_random_state(None).get_state()
+    return [torch.get_rng_state().tolist(), repr(numpy), random.getstate()]
+
+
+def weights(estimator) -> list[torch.Tensor]:
+    trained = estimator.net_.module_ if hasattr(estimator, "net_") else estimator.encoder_
+    return list(trained.state_dict().values())
+
+
+@pytest.fixture(scope="module")
+def encoder(nights, tmp_path_factory):
+    """The folder of a pretrained encoder."""
+    embedder = PARSEmbedder(embed_dim=16, num_layers=1, num_heads=2, pretrain_epochs=1, verbose=0)
+    return embedder.fit(nights).save(tmp_path_factory.mktemp("encoder") / "encoder")
+
+
+@pytest.fixture(params=["classifier", "embedder", "given encoder", "network"])
+def estimator(request, tiny, encoder):
+    shared = dict(random_state=0, verbose=0, device="cpu")
+    if request.param == "network":
+        return NetworkClassifier("EEGNet", finetune_epochs=1, **shared)
+    if request.param == "given encoder":
+        return PARSClassifier(encoder=encoder, finetune_epochs=1, **shared)
+    if request.param == "embedder":
+        return PARSEmbedder(pretrain_epochs=2, **tiny, **shared)
+    return PARSClassifier(pretrain_epochs=1, finetune_epochs=1, **tiny, **shared)
+
+
+def test_a_fit_neither_reads_nor_changes_global_states(estimator, nights):
+    before = global_states()
+    expected = weights(clone(estimator).fit(nights))
+    assert global_states() == before
+    torch.manual_seed(99)
+    check_random_state(None).seed(99)
+    random.seed(99)
+    for found, one in zip(weights(estimator.fit(nights)), expected, strict=True):
+        assert torch.equal(found, one)
+
+
+def test_fits_in_threads_are_those_of_the_main_thread(estimator, nights):
+    expected = weights(clone(estimator).fit(nights))
+    before = global_states()
+    with ThreadPoolExecutor(2) as pool:
+        fits = list(pool.map(lambda each: each.fit(nights), [clone(estimator), clone(estimator)]))
+    assert global_states() == before
+    for fitted in fits:
+        for found, one in zip(weights(fitted), expected, strict=True):
+            assert torch.equal(found, one)
+
+
+def test_a_callback_may_wait_for_a_fit_in_another_thread(tiny, nights):
+    class Probe(Callback):
+        def on_train_end(self, net, **kwargs):
+            inner = PARSEmbedder(pretrain_epochs=1, random_state=0, verbose=0, **tiny)
+            with ThreadPoolExecutor(1) as pool:
+                self.fitted_ = pool.submit(inner.fit, nights).result(timeout=60)
+
+    probe = Probe()
+    clf = PARSClassifier(None, finetune_epochs=1, callbacks=[probe], verbose=0, **tiny)
+    clf.fit(nights)
+    fitted = next(callback for _, callback in clf.net_.callbacks_ if isinstance(callback, Probe))
+    assert fitted.fitted_.transform(nights).shape == (len(nights), 32)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 from sklearn.dummy import DummyClassifier
 
@@ -53,6 +55,8 @@ def test_invalid_arguments_raise(arguments, error, message):
 )
 def test_unknown_subjects_raise(asked, message):
     assert check_subjects((2, 1), [1, 2], "test_subjects") == [2, 1]
+    decomposed = unicodedata.normalize("NFD", "Jörg")
+    assert check_subjects([decomposed], ["Jörg"], "test_subjects") == ["Jörg"]
     with pytest.raises(ValueError, match=message):
         check_subjects(asked, [1, 2], "test_subjects")
 

@@ -69,6 +69,7 @@ def test_subjects_without_labels_are_trained_on(nights, tmp_path):
         n_train_subjects=[1],
         test_subjects=[4],
         seeds=range(3),
+        unlabeled_label=-1,
         verbose=0,
     )
     trained_on = [fit["subjects"] for fit in fits(tmp_path)]

@@ -129,8 +129,19 @@ def test_unlabelled_windows_are_not_scored(nights):
     masked = BaseConcatDataset(
         nights.datasets, target_transform=lambda label: label if label == 2 else -1
     )
-    scores = leave_one_subject_out({"spy": Spy()}, masked, metrics=["accuracy"], verbose=0)
+    with pytest.warns(UserWarning, match="63 of 96 windows are taken as unlabelled"):
+        scores = leave_one_subject_out({"spy": Spy()}, masked, metrics=["accuracy"], verbose=0)
     assert (scores["value"] == 1).all()  # Spy predicts 2
+
+
+def test_minus_one_may_be_a_class(nights):
+    """As in SEED, whose classes are -1, 0 and 1."""
+    shifted = BaseConcatDataset(nights.datasets, target_transform=lambda label: label % 3 - 1)
+    always = DummyClassifier(strategy="constant", constant=-1)  # -1 must occur in training
+    arguments = dict(metrics=["accuracy"], test_subjects=[1], verbose=0)
+    scores = leave_one_subject_out({"-1": always}, shifted, unlabeled_label=None, **arguments)
+    share = np.mean([shifted[i][1] == -1 for i in range(24)])
+    assert scores["value"].item() == pytest.approx(share)
 
 
 def test_an_encoder_of_unknown_origin_is_warned_of(nights):
@@ -163,6 +174,10 @@ def test_a_single_subject_raises(nights):
 
 def test_subjects_without_labels_are_not_counted(nights):
     scores = leave_one_subject_out(
-        {"spy": Spy()}, with_subject(nights, 4, target=-1), test_subjects=[1], verbose=0
+        {"spy": Spy()},
+        with_subject(nights, 4, target=-1),
+        test_subjects=[1],
+        unlabeled_label=-1,
+        verbose=0,
     )
     assert set(scores["n_train_subjects"]) == {2}

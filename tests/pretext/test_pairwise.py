@@ -7,7 +7,9 @@ import copy
 import pytest
 import torch
 
+from braindecode_pars.pretext import PARS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
+from braindecode_pars.pretraining import PretrainingNet
 
 FEATURES, N_MASKED, N_PATCHES = 64, 6, 9
 
@@ -116,6 +118,36 @@ def test_the_denominator_underflows_in_float32():
     e, g = (torch.exp(part - part.amax(-1, keepdim=True)) for part in (a, b))
     assert (e @ g.mT == 0).any()
     assert decoder(features[:, :N_MASKED].float(), features.float()).isfinite().all()
+
+
+@pytest.mark.parametrize("spread", [300, 3000])
+def test_a_prediction_is_right_or_nan(spread):
+    """Beyond a combined spread of 690, the denominator underflows in float64, too."""
+    decoder, features = decoder_with_spread(spread)
+    queries = features[:, :N_MASKED]
+    with torch.no_grad():
+        for layer in (decoder.pair_query, decoder.attention.query):
+            layer.bias.zero_()
+        found = decoder(queries, features)
+        decoder.method = "literal"
+        expected = decoder(queries, features)
+    wrong = ((found - expected).abs() > 1e-10 * expected.abs().max()) & found.isfinite()
+    assert not wrong.any()
+    a, b = logits(decoder, features)
+    sums = (a[:, :, :, None] + b[:, :, None]).amax(-1)
+    spreads = a.amax(-1)[..., None] + b.amax(-1)[:, :, None] - sums
+    exact = (spreads < 690).all(dim=1)  # in every head
+    assert found[exact].isfinite().all()
+    assert exact.all() == (spread == 300)
+
+
+def test_training_beyond_the_exact_spread_ends_with_an_error():
+    task = PARS(1000, 100, embed_dim=16, num_layers=1, num_heads=1)
+    with torch.no_grad():
+        task.decoder.attention.query.weight.mul_(1e6)
+    net = PretrainingNet(task, max_epochs=1, batch_size=4, verbose=0)
+    with pytest.raises(ValueError, match="The training loss became nan"):
+        net.fit(torch.randn(8, 1000))
 
 
 def test_the_decoder_disables_autocast():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -11,6 +13,7 @@ from support.recording_files import SETTINGS, read, windows_of
 
 from braindecode_pars.recordings._cache import WindowCache
 from braindecode_pars.recordings.loading import Recording, read_corpus
+from braindecode_pars.storage._atomic import locked
 
 
 def test_the_cache_is_read_instead_of_the_files(recordings, tmp_path):
@@ -62,7 +65,9 @@ def test_deleted_signals_are_prepared_again(recordings, tmp_path):
     read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
     for file in cache.glob("s1-*.fif"):
         file.unlink()
-    assert len(read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)) == 12
+    with pytest.warns(UserWarning, match=r"1 entry of the cache .*s1-.*_raw\.fif is missing"):
+        windows = read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
+    assert len(windows) == 12
 
 
 def test_an_incomplete_entry_is_prepared_again(recordings, tmp_path):
@@ -70,7 +75,102 @@ def test_an_incomplete_entry_is_prepared_again(recordings, tmp_path):
     read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
     (entry,) = cache.glob("s1-*.json")
     entry.write_text(entry.read_text()[:20])
-    assert len(read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)) == 12
+    with pytest.warns(UserWarning, match=r"prepared again: .*s1-.*\.json is damaged"):
+        windows = read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
+    assert len(windows) == 12
+
+
+def flip_a_bit(cache):
+    (signals,) = cache.glob("s1-*_raw.fif")
+    content = bytearray(signals.read_bytes())
+    content[-5000] ^= 64
+    signals.write_bytes(content)
+
+
+def truncate(cache):
+    (signals,) = cache.glob("s1-*_raw.fif")
+    os.truncate(signals, signals.stat().st_size - 4000)
+
+
+def exchange_signals(cache):
+    one, other = (next(cache.glob(f"{name}-*_raw.fif")) for name in ("s1", "s2"))
+    one.write_bytes(other.read_bytes())
+
+
+def exchange_all(cache):
+    for ending in (".json", "_raw.fif"):
+        one, other = (next(cache.glob(f"{name}-*{ending}")) for name in ("s1", "s2"))
+        one.write_bytes(other.read_bytes())
+
+
+def edit_targets(cache):
+    (entry,) = cache.glob("s1-*.json")
+    content = json.loads(entry.read_text())
+    content["windows"]["target"][0] = 7
+    entry.write_text(json.dumps(content))
+
+
+def remove_checksum(cache):
+    (entry,) = cache.glob("s1-*.json")
+    content = json.loads(entry.read_text())
+    del content["checksum"]
+    entry.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("alter", "reason"),
+    [
+        (flip_a_bit, r"s1-.*_raw\.fif does not match its checksum"),
+        (truncate, r"s1-.*_raw\.fif does not match its checksum"),
+        (exchange_signals, r"s1-.*_raw\.fif does not match its checksum"),
+        (exchange_all, r"s1-.*\.json is of the recording .*s2\.txt"),
+        (edit_targets, r"s1-.*\.json does not match its checksum"),
+        (remove_checksum, r"s1-.*\.json has no checksum; it is of version 0\.1\.0"),
+    ],
+)
+def test_an_altered_entry_is_prepared_again(recordings, tmp_path, alter, reason):
+    log, cache = tmp_path / "log", tmp_path / "cache"
+    direct = read_corpus(recordings, partial(read, log=log), SETTINGS, cache=cache, verbose=0)
+    before, targets = windows_of(direct), direct.get_metadata()["target"].tolist()
+    alter(cache)
+    with pytest.warns(UserWarning, match=rf"1 entry of the cache .* prepared again: .*{reason}"):
+        again = read_corpus(recordings, partial(read, log=log), SETTINGS, cache=cache, verbose=0)
+    np.testing.assert_array_equal(windows_of(again), before)
+    assert again.get_metadata()["target"].tolist() == targets
+    assert len(log.read_text().split()) == 4
+    # Now it is as it was.
+    read_corpus(recordings, partial(read, log=log), SETTINGS, cache=cache, verbose=0)
+    assert len(log.read_text().split()) == 4
+
+
+def test_entries_of_a_cache_with_other_settings_are_not_used(recordings, tmp_path):
+    """Neither copied ones, nor those of a cache whose settings were edited."""
+    cache, other = tmp_path / "cache", SETTINGS | {"sfreq": 200.0}
+    read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
+    (cache / "settings.json").write_text(json.dumps(other))
+    message = r"3 entries of the cache .*s3-.*\.json was prepared with other settings\."
+    with pytest.warns(UserWarning, match=message):
+        read_corpus(recordings, read, other, cache=cache, verbose=0)
+
+
+def test_workers_report_altered_entries(recordings, tmp_path):
+    cache = tmp_path / "cache"
+    read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
+    flip_a_bit(cache)
+    with pytest.warns(UserWarning, match="does not match its checksum"):
+        read_corpus(recordings, read, SETTINGS, cache=cache, n_jobs=2, verbose=0)
+
+
+def test_a_cache_that_another_process_creates_at_this_moment(tmp_path):
+    cache = tmp_path / "cache"
+    with ThreadPoolExecutor(1) as pool:
+        with locked(cache, "no other process has this folder"):
+            opened = pool.submit(WindowCache.open, cache, SETTINGS)
+            with pytest.raises(TimeoutError):
+                opened.result(timeout=0.3)  # it waits for the other process
+            (cache / "settings.json").write_text(json.dumps(SETTINGS))
+            (cache / "s1.json").write_text("{}")
+        assert opened.result() == WindowCache.open(cache, SETTINGS)
 
 
 def test_a_cache_with_other_settings_raises(recordings, tmp_path):
@@ -87,13 +187,13 @@ def test_a_cache_with_other_settings_raises(recordings, tmp_path):
 
 def test_a_folder_with_other_files_is_not_a_cache(recordings, tmp_path):
     (tmp_path / "thesis.txt").write_text("do not touch")
-    with pytest.raises(ValueError, match="is not empty and not a cache"):
+    with pytest.raises(ValueError, match=r"contains .* and is not the folder of a cache"):
         read_corpus(recordings, read, SETTINGS, cache=tmp_path, verbose=0)
 
 
 def test_the_cache_contains_no_pickle(recordings, tmp_path):
     cache = tmp_path / "cache"
     read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
-    assert {file.suffix for file in cache.iterdir()} == {".fif", ".json"}
+    assert {file.suffix or file.name for file in cache.iterdir()} == {".fif", ".json", ".lock"}
     for file in cache.glob("*.json"):
         json.loads(file.read_text())

@@ -42,3 +42,35 @@ def test_event_windows_follow_the_annotations():
     assert windows.metadata["i_start_in_trial"].tolist()[-3:] == [3000, 3400, 9500]
     assert event_windows(raw, {"N3": 0}, 4.0) is None
     assert event_windows(raw, {"W": 0}, 40.0) is None
+
+
+def joined(*lengths):
+    """Recordings of these lengths in samples, concatenated by MNE."""
+    parts = [recording(np.full(length, float(i)), 100.0) for i, length in enumerate(lengths)]
+    return mne.concatenate_raws(parts, verbose="error")
+
+
+def test_fixed_windows_do_not_contain_gaps():
+    windows = fixed_windows(joined(250, 199, 420), 2.0, target=lambda start, stop: start)
+    assert windows.metadata["i_start_in_trial"].tolist() == [0, 449, 649]
+    assert windows.metadata["target"].tolist() == [0, 4.49, 6.49]
+    assert windows.metadata["i_window_in_trial"].tolist() == [0, 1, 2]
+    assert all(len(np.unique(window)) == 1 for window, *_ in windows)
+    overlapping = fixed_windows(joined(250, 199, 420), 2.0, stride_seconds=0.5)
+    assert overlapping.metadata["i_start_in_trial"].tolist() == [0, 50, 449, 499, 549, 599, 649]
+    assert fixed_windows(joined(150, 150), 2.0) is None
+
+
+def test_event_windows_do_not_contain_gaps():
+    raw = joined(350, 450)
+    notes = mne.Annotations([0, 7], [7, 1], ["W", "R"], orig_time=raw.annotations.orig_time)
+    raw.set_annotations(raw.annotations + notes)
+    windows = event_windows(raw, {"W": 0, "R": 1}, 1.0)
+    assert windows.metadata["i_start_in_trial"].tolist() == [0, 100, 200, 400, 500, 600, 700]
+    assert windows.metadata["target"].tolist() == [0] * 6 + [1]
+    assert all(len(np.unique(window)) == 1 for window, *_ in windows)
+    # The gap stays marked, for a store of the whole recording.
+    assert "EDGE boundary" in windows.raw.annotations.description
+    raw = joined(350, 450)
+    raw.set_annotations(raw.annotations + mne.Annotations([3], [1], ["W"]))
+    assert event_windows(raw, {"W": 0}, 1.0) is None

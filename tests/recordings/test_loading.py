@@ -35,6 +35,17 @@ def test_a_damaged_file_is_named(recordings):
         read_corpus(recordings, read, SETTINGS, on_error="skip")
 
 
+def test_a_file_that_was_not_downloaded_is_named(recordings):
+    """A link of git-annex without its content is not called damaged."""
+    recordings[1].file.unlink()
+    recordings[1].file.symlink_to("absent")
+    message = r"s1\.txt cannot be used: it is a link to a file that does not exist; download"
+    with pytest.raises(ValueError, match=message):
+        read_corpus(recordings, read, SETTINGS, verbose=0)
+    with pytest.warns(UserWarning, match=r"1 of 3 recordings were skipped.*datalad get"):
+        assert len(read_corpus(recordings, read, SETTINGS, on_error="warn", verbose=0)) == 9
+
+
 @pytest.mark.parametrize("cached", [False, True])
 def test_too_short_recordings_are_counted(recordings, tmp_path, caplog, cached):
     caplog.set_level("INFO")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import edfio
@@ -9,6 +10,7 @@ import mne
 import numpy as np
 import pytest
 import wfdb
+from support.edf_files import write_edf_records
 
 from braindecode_pars.recordings.readers import read_edf, read_recording, read_wfdb
 
@@ -51,6 +53,44 @@ def test_labels_mark_other_kinds_of_signals(tmp_path):
     assert kinds(raw) == {"C3": "eeg", "ECG": "misc", "EMG chin": "misc"}
     raw = read_recording(write_edf(tmp_path / "b.edf", ["EEG C3", "C4"]))
     assert kinds(raw) == {"EEG C3": "eeg", "C4": "misc"}
+    others = ["EOG1", "EMG_chin", "HEOG", "SpO2", "HR", "Pleth", "ROC", "LOC", "Flow", "TRIG"]
+    raw = read_recording(write_edf(tmp_path / "c.edf", ["O1", *others]))
+    assert kinds(raw) == {"O1": "eeg", **dict.fromkeys(others, "misc")}
+
+
+@pytest.mark.parametrize("unit", ["", "uVolt", "UV", "mV/cm", "?"])
+def test_an_unknown_unit_is_refused(tmp_path, unit):
+    """MNE would take the numbers as volts."""
+    signals = np.tile(np.arange(200), (3, 1))
+    labels, units = ["C3", "C4", "ECG"], ["uV", unit, unit]
+    file = write_edf_records(
+        tmp_path / "a.edf", signals, [0, 1], labels=labels, units=units, kind="EDF+C"
+    )
+    message = rf"its signal C4 \({re.escape(unit or 'no unit')}\) must be in uV, mV or V"
+    with pytest.raises(ValueError, match=message):
+        read_recording(file)  # the ECG may have any unit
+    with pytest.raises(ValueError, match=r"its signals C4 .*, ECG .* must be in"):
+        read_edf(file)
+    assert read_edf(file, lambda name: name == "C3").ch_names == labels
+    if not unit:
+        with pytest.raises(ValueError, match="units='uV'"):
+            read_recording(file)
+
+
+def test_all_spellings_of_microvolts_are_read(tmp_path):
+    signals = np.tile(np.arange(200), (5, 1))
+    units = ["uV", "\u00b5V", "\x83\xcaV", "mV", "V"]
+    file = write_edf_records(tmp_path / "a.edf", signals, [0, 1], units=units, kind="EDF+C")
+    largest = read_recording(file).get_data().max(axis=1)
+    np.testing.assert_allclose(largest, 199 * np.array([1e-6, 1e-6, 1e-6, 1e-3, 1]), rtol=1e-6)
+
+
+def test_signals_of_other_quantities_are_not_eeg(tmp_path):
+    signals = np.tile(np.arange(200), (2, 1))
+    file = write_edf_records(
+        tmp_path / "a.edf", signals, [0, 1], labels=["C3", "Sat"], units=["uV", "%"], kind="EDF+C"
+    )
+    assert kinds(read_recording(file)) == {"C3": "eeg", "Sat": "misc"}
 
 
 def test_a_truncated_edf_is_refused(tmp_path):
@@ -73,15 +113,29 @@ def test_wanted_wfdb_signals_must_be_voltages(tmp_path):
     assert read_wfdb(file, lambda name: name == "C3").ch_names == ["C3"]
     with pytest.raises(ValueError, match="NU, not in V, mV, uV"):
         read_wfdb(file, lambda name: True)
+    with pytest.raises(ValueError, match="none of the wanted signals, only C3, flow"):
+        read_wfdb(file, lambda name: False)
     only = tmp_path / "only"
     only.mkdir()
     with pytest.raises(ValueError, match="NU, not in V, mV, uV"):
         read_wfdb(write_wfdb(only, ["flow"], ["NU"]))
 
 
+def test_an_unknown_unit_in_wfdb_is_refused(tmp_path):
+    """It may be a voltage in another spelling; an ECG is not read in any case."""
+    file = write_wfdb(tmp_path, ["C3", "C4"], ["uV", "uVolt"])
+    with pytest.raises(ValueError, match="in uVolt, not in V, mV, uV"):
+        read_wfdb(file)
+    assert read_wfdb(write_wfdb(tmp_path, ["C3", "ECG"], ["uV", "uVolt"])).ch_names == ["C3"]
+
+
 def test_a_missing_wfdb_file_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="damaged or truncated"):
+    with pytest.raises(ValueError, match=r"absent\.hea is missing; download it first"):
         read_wfdb(tmp_path / "absent.hea")
+    file = write_wfdb(tmp_path, ["C3"], ["uV"])
+    file.with_suffix(".dat").unlink()
+    with pytest.raises(ValueError, match=r"night\.dat is missing; download it first"):
+        read_wfdb(file)
 
 
 def test_fif_keeps_its_channel_types(tmp_path):

@@ -9,13 +9,15 @@ import random
 from contextlib import suppress
 
 import pytest
+import safetensors.torch
 import torch
 from safetensors import safe_open
 from sklearn.utils import check_random_state
-from support.small_runs import last_checkpoint, make_store, run
+from support.small_runs import last_checkpoint, make_store, run, small_config
 
-from braindecode_pars.runs._checkpoint import Checkpoint
+from braindecode_pars.runs._checkpoint import Checkpoint, newest_checkpoint
 from braindecode_pars.runs._net import RunNet
+from braindecode_pars.runs._run import _build_task
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +63,20 @@ def test_a_resumed_run_of_every_task_is_bit_identical(task, store, tmp_path, mon
         assert torch.equal(found[name], tensor), name
 
 
+def test_a_resumed_run_leaves_the_global_random_states_unchanged(store, tmp_path, monkeypatch):
+    def states():
+        numpy = check_random_state(None).get_state()
+        return [torch.get_rng_state().tolist(), repr(numpy), random.getstate()]
+
+    interrupted_run(store, tmp_path / "run", monkeypatch)
+    torch.manual_seed(3)
+    check_random_state(None).seed(3)
+    random.seed(3)
+    before = states()
+    run(store, tmp_path / "run", resume=True)
+    assert states() == before
+
+
 def test_all_global_random_generators_are_restored(store, tmp_path, monkeypatch):
     def run_from(seed, out, *, interrupt_at=None, resume=False):
         """Run with a callback that draws in each step, and return the draws."""
@@ -99,29 +115,133 @@ def test_a_damaged_checkpoint_is_skipped_with_a_warning(store, tmp_path, monkeyp
     assert older not in (out / "checkpoints").iterdir()
 
 
-def test_resume_raises_if_all_checkpoints_are_damaged(store, tmp_path, monkeypatch):
+def test_resume_raises_if_no_checkpoint_can_be_used(store, tmp_path, monkeypatch):
     for file in interrupted_run(store, tmp_path / "run", monkeypatch):
         file.write_bytes(b"")
-    with pytest.raises(ValueError, match=r"All checkpoints are damaged: .*step-00000003"):
+    with pytest.raises(
+        ValueError, match=r"No checkpoint can be used: .*step-00000003.* is damaged"
+    ):
+        run(store, tmp_path / "run", resume=True)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(store, tmp_path_factory):
+    """A checkpoint of which tests edit copies."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        out = tmp_path_factory.mktemp("original") / "run"
+        return interrupted_run(store, out, monkeypatch)[-1]
+
+
+def rewrite(file, copy, edit):
+    """Write a copy of a checkpoint with other metadata or tensors, and the old checksum."""
+    with safe_open(file, "pt") as content:
+        header = content.metadata()
+    metadata, tensors = json.loads(header["run"]), safetensors.torch.load_file(file)
+    edit(metadata, tensors)
+    header["run"] = json.dumps(metadata)
+    copy.write_bytes(safetensors.torch.save(tensors, metadata=header))
+
+
+def exchange(metadata, tensors):
+    one, other = "module.encoder.norm.weight", "module.encoder.norm.bias"
+    tensors[one], tensors[other] = tensors[other], tensors[one]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        exchange,
+        lambda metadata, tensors: tensors.pop("optimizer.exp_avg.mask_token"),
+        lambda metadata, tensors: tensors["module.mask_token"].add_(1e-7),
+        lambda metadata, tensors: metadata["history"].pop(),
+        lambda metadata, tensors: metadata["random"]["python"][1].reverse(),
+        lambda metadata, tensors: metadata.update(run_id="another"),
+    ],
+)
+def test_an_edited_checkpoint_is_noticed(checkpoint, tmp_path, edit):
+    copy = tmp_path / checkpoint.name
+    rewrite(checkpoint, copy, lambda metadata, tensors: None)
+    assert Checkpoint.read(copy).step == 6
+    rewrite(checkpoint, copy, edit)
+    with pytest.raises(ValueError, match="its content does not match its checksum"):
+        Checkpoint.read(copy)
+
+
+def test_a_flipped_bit_anywhere_is_noticed(checkpoint, tmp_path):
+    content = checkpoint.read_bytes()
+    for place in range(9, len(content), 997):
+        flipped = bytearray(content)
+        flipped[place] ^= 4
+        copy = tmp_path / checkpoint.name
+        copy.write_bytes(flipped)
+        with pytest.raises(ValueError, match="is damaged or not a checkpoint"):
+            Checkpoint.read(copy)
+
+
+def test_a_checkpoint_under_the_name_of_another_step_is_refused(checkpoint, tmp_path):
+    copy = tmp_path / "step-00000099.safetensors"
+    copy.write_bytes(checkpoint.read_bytes())
+    with pytest.raises(ValueError, match=r"it was written as step-00000006\.safetensors"):
+        Checkpoint.read(copy)
+
+
+def test_the_checkpoints_of_another_run_are_not_used(store, tmp_path, monkeypatch):
+    checkpoints = tmp_path / "run/checkpoints"
+    own = interrupted_run(store, tmp_path / "run", monkeypatch)
+    for file in interrupted_run(store, tmp_path / "another", monkeypatch, epochs=4):
+        file.rename(checkpoints / file.name)
+    warning = (
+        r"step-00000012.* belongs to another run\. .*step-00000009.* belongs to another run\. "
+        r"Resuming from step-00000006"
+    )
+    with pytest.warns(UserWarning, match=warning):
+        interrupted_run(store, tmp_path / "run", monkeypatch, epochs=3, resume=True)
+    # The later files of the other run do not push out the run's own checkpoints.
+    assert own[-1] in checkpoints.iterdir()
+    run_id = Checkpoint.read(own[-1]).run_id
+    assert Checkpoint.read(checkpoints / "step-00000009.safetensors").run_id == run_id
+    for file in checkpoints.glob("step-*"):
+        if Checkpoint.read(file).run_id == run_id:
+            file.unlink()
+    with pytest.raises(
+        ValueError, match=r"No checkpoint can be used: .* another run\. Start a new"
+    ):
         run(store, tmp_path / "run", resume=True)
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (
-            {"embed_dim": 32},
-            r"another task or size: \d+ of \d+ tensors loaded; \d+ of another shape",
-        ),
-        ({"task": "mae"}, r"another task or size: .*; \d+ missing \(such as .*; \d+ unexpected"),
-    ],
+    ("changes", "names"),
+    [({"embed_dim": 32}, r"decoder\.head\.weight"), ({"task": "mae"}, r"decoder\.head")],
 )
-def test_a_checkpoint_of_another_task_or_size(store, tmp_path, monkeypatch, changes, message):
-    interrupted_run(store, tmp_path / "run", monkeypatch)
-    foreign = interrupted_run(store, tmp_path / "foreign", monkeypatch, epochs=3, **changes)[-1]
-    foreign.rename(tmp_path / "run/checkpoints" / foreign.name)
+def test_a_checkpoint_of_another_task_or_size_is_not_used(checkpoint, changes, names):
+    task = _build_task(small_config(**changes), 100.0)
+    message = rf"step-00000003.* another task or size\. These tensors differ: .*{names}"
     with pytest.raises(ValueError, match=message):
-        run(store, tmp_path / "run", resume=True)
+        newest_checkpoint(checkpoint.parent, task, Checkpoint.read(checkpoint).run_id)
+
+
+def test_a_run_of_version_0_1_0_resumes_with_a_warning(store, tmp_path, monkeypatch):
+    """Its checkpoints have no checksum, and neither they nor run.json name the run."""
+
+    def without_identity(metadata, tensors):
+        del metadata["run_id"]
+
+    out = tmp_path / "run"
+    for file in interrupted_run(store, out, monkeypatch):
+        rewrite(file, file, without_identity)
+    described = json.loads((out / "run.json").read_text())
+    with pytest.raises(ValueError, match="belongs to another run"):
+        run(store, out, resume=True)
+    del described["run_id"]
+    (out / "run.json").write_text(json.dumps(described))
+    with pytest.warns(
+        UserWarning, match=r"step-00000006.* has no checksum, because version 0\.1\.0"
+    ):
+        run(store, out, resume=True)
+    assert Checkpoint.read(max((out / "checkpoints").iterdir())).has_checksum
+    whole = run(store, tmp_path / "whole")
+    for name, tensor in last_checkpoint(whole).items():
+        assert torch.equal(last_checkpoint(out)[name], tensor), name
 
 
 def test_weights_that_are_not_finite_are_not_written(store, tmp_path, monkeypatch):

@@ -49,17 +49,14 @@ def test_a_run_without_checkpoints_is_replaced(store, tmp_path, monkeypatch):
 
 
 def test_folders_of_models_are_not_overwritten(store, tmp_path):
-    for name, message in [
-        ("classifier.json", "contains a saved PARSClassifier"),
-        ("encoder.safetensors", "has another encoder"),
-    ]:
+    for name in ("model.safetensors", "encoder.safetensors"):
         folder = tmp_path / name
         folder.mkdir()
         (folder / name).write_text("{}")
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=f"contains {name}, and is not the folder of a run"):
             run(store, folder)
         assert [file.name for file in folder.iterdir()] == [name]
-        with pytest.raises(ValueError, match="is a file; name a folder"):
+        with pytest.raises(ValueError, match="is a file; pass a folder for a run"):
             run(store, folder / name)
 
 
@@ -71,11 +68,26 @@ def test_only_one_run_at_a_time_writes_to_a_folder(store, tmp_path):
     run(store, tmp_path / "run", epochs=1)
 
 
+def test_a_run_that_another_has_started_meanwhile_is_not_replaced(store, tmp_path, monkeypatch):
+    exclusive = RunFolder.exclusive
+
+    def after_another_run(folder):
+        with monkeypatch.context() as patched:
+            patched.setattr(RunFolder, "exclusive", exclusive)
+            run(store, tmp_path / "run", epochs=1, seed=1)
+        return exclusive(folder)
+
+    monkeypatch.setattr(RunFolder, "exclusive", after_another_run)
+    with pytest.raises(ValueError, match="already has a run"):
+        run(store, tmp_path / "run")
+    assert json.loads((tmp_path / "run/run.json").read_text())["configuration"]["seed"] == 1
+
+
 def test_folders_with_other_files_are_not_used(store, tmp_path):
     (tmp_path / "thesis.tex").touch()
-    with pytest.raises(ValueError, match="is not empty and has no run"):
+    with pytest.raises(ValueError, match="is not the folder of a run"):
         run(store, tmp_path)
-    with pytest.raises(ValueError, match="is not empty and has no run"):
+    with pytest.raises(ValueError, match="is not the folder of a run"):
         run(store, store.path)
 
 
@@ -88,3 +100,10 @@ def test_a_damaged_run_json_is_named(store, tmp_path, monkeypatch, content):
     (tmp_path / "run/run.json").write_text(content)
     with pytest.raises(ValueError, match=r"run\.json does not describe a run"):
         run(store, tmp_path / "run", resume=True)
+
+
+def test_a_run_json_of_another_program_is_not_replaced(store, tmp_path):
+    (tmp_path / "run.json").write_text('{"mine": 1}')
+    with pytest.raises(ValueError, match=r"run\.json does not describe a run"):
+        run(store, tmp_path)
+    assert (tmp_path / "run.json").read_text() == '{"mine": 1}'

@@ -8,6 +8,7 @@ import os
 import pytest
 
 from braindecode_pars.signal_store._index import INDEX, Index, StoredRecording
+from braindecode_pars.storage._checksum import checksum_of
 
 
 def index_of(n: int) -> Index:
@@ -49,8 +50,8 @@ def test_another_version_or_format_raises(tmp_path):
     index_of(1).write(tmp_path)
     file = tmp_path / INDEX
     text = file.read_text()
-    file.write_text(text.replace('"version": 1', '"version": 2'))
-    with pytest.raises(ValueError, match="has version 2, but this package reads version 1"):
+    file.write_text(text.replace('"version": 2', '"version": 3'))
+    with pytest.raises(ValueError, match="has version 3, but this package reads versions 1 and 2"):
         Index.read(tmp_path)
     file.write_text('{"format": "zarr"}')
     with pytest.raises(ValueError, match="not the index of a store: its format is 'zarr'"):
@@ -59,6 +60,16 @@ def test_another_version_or_format_raises(tmp_path):
         file.write_text(damaged)
         with pytest.raises(ValueError, match="damaged or not the index"):
             Index.read(tmp_path)
+
+
+def test_version_1_is_read_and_has_no_clipped_samples(tmp_path):
+    index_of(2).write(tmp_path)
+    file = tmp_path / INDEX
+    body, _, _ = file.read_bytes().rpartition(b'"checksum": ')
+    old = body.replace(b'"version": 2', b'"version": 1').replace(b', "clipped": {}', b"")
+    assert b"clipped" not in old
+    file.write_bytes(old + f'"checksum": "{checksum_of(old)}"\n}}\n'.encode())
+    assert Index.read(tmp_path) == index_of(2)
 
 
 def test_a_folder_without_an_index_is_not_a_store(tmp_path):

@@ -27,7 +27,7 @@ def decoded(stored, scale, offset):
 @given(SIGNALS, st.floats(1e-9, 1e3), MILLIONTHS)
 def test_the_error_of_int16_is_at_most_half_a_step(signals, unit, drift):
     signals = drift + unit * signals
-    stored, scale, offset = encode(signals, ["E"] * len(signals), "int16")
+    stored, scale, offset, *_ = encode(signals, ["E"] * len(signals), "int16")
     assert stored.dtype == np.int16
     error = np.abs(decoded(stored, scale, offset) - signals).max(axis=1)
     largest = np.abs(signals).max(axis=1)
@@ -43,7 +43,7 @@ def test_the_error_of_int16_is_at_most_half_a_step(signals, unit, drift):
 @settings(max_examples=50, deadline=None)
 @given(SIGNALS)
 def test_float32_is_exact(signals):
-    stored, scale, offset = encode(signals, ["E"] * len(signals), "float32")
+    stored, scale, offset, *_ = encode(signals, ["E"] * len(signals), "float32")
     np.testing.assert_array_equal(stored, signals)
     assert (scale == 1).all()
     assert (offset == 0).all()
@@ -51,7 +51,7 @@ def test_float32_is_exact(signals):
 
 def test_float16_keeps_three_digits():
     signals = 3e-6 * np.random.default_rng(0).standard_normal((2, 5000)) + 1e-3
-    stored, scale, offset = encode(signals, ["C3", "C4"], "float16")
+    stored, scale, offset, *_ = encode(signals, ["C3", "C4"], "float16")
     assert np.abs(stored).max() < 10
     error = np.abs(decoded(stored, scale, offset) - signals)
     assert error.max() < 3e-6 * 5 / 1000
@@ -60,8 +60,76 @@ def test_float16_keeps_three_digits():
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_constant_channel_is_exact(dtype):
     value = 0.123456789
-    stored, scale, offset = encode(np.full((1, 7), value), ["C3"], dtype)
+    stored, scale, offset, *_ = encode(np.full((1, 7), value), ["C3"], dtype)
     np.testing.assert_array_equal(decoded(stored, scale, offset), np.float32(value))
+
+
+def eeg(n_times=30_000):
+    """EEG of 20 microvolts with slow waves and blinks."""
+    rng = np.random.default_rng(0)
+    slow = 60e-6 * np.sin(np.arange(n_times) / 70)
+    blinks = np.zeros(n_times)
+    blinks[::3000] = 500e-6
+    return 20e-6 * rng.standard_normal(n_times) + slow + np.convolve(blinks, np.hanning(30), "same")
+
+
+def test_one_artefact_does_not_take_the_resolution_of_the_signal():
+    signal = eeg()
+    with_artefact = signal.copy()
+    with_artefact[1000:1050] = np.linspace(-1, 1, 50)
+    encoded = encode(np.stack([signal, with_artefact]), ["C3", "C4"], "int16")
+    assert encoded.n_clipped.tolist() == [0, 48]  # the two in the middle are within the range
+    assert not encoded.coarse.any()
+    found = decoded(*encoded[:3])
+    rest = np.r_[0:1000, 1050:30_000]
+    assert np.abs(found - signal)[:, rest].max() < 20e-6 / 20
+    # The artefact is still by far the largest value.
+    assert np.abs(found[1]).max() > 10 * np.abs(signal).max()
+
+
+@pytest.mark.parametrize("kind", ["drift", "offset", "seizure", "mostly flat", "spike"])
+def test_an_ordinary_channel_spans_its_whole_range(kind):
+    signal = eeg()
+    if kind == "drift":  # 20 mV in five minutes, without a high-pass filter
+        signal += np.linspace(0, 20e-3, len(signal))
+    elif kind == "offset":
+        signal += 0.3
+    elif kind == "seizure":
+        signal[5000:6000] *= 30
+    elif kind == "mostly flat":
+        signal[:20_000] = 0
+    elif kind == "spike":
+        signal[:] = 0
+        signal[7] = 1
+    stored, scale, _, n_clipped, coarse = encode(signal[None], ["C3"], "int16")
+    assert n_clipped[0] == 0
+    assert not coarse[0]
+    assert stored.max() == 32767
+    assert scale[0] == pytest.approx(np.ptp(signal) / 65534, rel=1e-5)
+
+
+def test_a_saturated_amplifier_is_clipped():
+    """A third of the recording is at the end of the amplifier's range, 187 mV."""
+    signal = eeg()
+    signal[10_000:20_000] = 0.187
+    stored, scale, offset, n_clipped, coarse = encode(signal[None], ["C3"], "int16")
+    assert n_clipped[0] == 10_000
+    assert not coarse[0]
+    error = np.abs(decoded(stored, scale, offset)[0] - signal)
+    assert error[:10_000].max() < 20e-6 / 20
+
+
+def test_a_signal_that_stays_coarse_is_reported():
+    signal = eeg()
+    signal[:3000] = np.resize([-1.0, 1.0], 3000)  # a tenth of the recording
+    *_, n_clipped, coarse = encode(signal[None], ["C3"], "int16")
+    assert (n_clipped[0], coarse[0]) == (0, True)
+    for dtype in ("float16", "float32"):
+        encoded = encode(signal[None], ["C3"], dtype)
+        assert not encoded.n_clipped.any()
+        assert not encoded.coarse.any()
+        error = np.abs(decoded(*encoded[:3])[0] - signal)[3000:]
+        assert error.max() < 20e-6 / 20
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

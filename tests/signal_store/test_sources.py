@@ -37,7 +37,8 @@ def test_only_eeg_is_kept(written):
     ("labels", "eeg"),
     [
         (["EEG Fp1", "ECG ECG", "PHOTIC", "EEG A2-A1"], ["EEG Fp1", "EEG A2-A1"]),
-        (["Fp1", "ECG", "EMG1", "Resp nasal", "Tempo"], ["Fp1", "EMG1", "Tempo"]),
+        (["Fp1", "ECG", "EMG1", "Resp nasal", "Tempo"], ["Fp1", "Tempo"]),
+        (["EEG Fp1", "EEG EKG1-REF", "EEG LOC-REF"], ["EEG Fp1"]),
         (["C3", "C4"], ["C3", "C4"]),
     ],
 )
@@ -60,6 +61,33 @@ def test_subjects_of_files(written):
         "sub-07/ses-1/eeg/sub-07_ses-1_eeg.edf": "07",
     }
     assert set(subjects(lambda file: np.int64(len(file.parts))).values()) == {1, 2, 4}
+
+
+def test_unreadable_files_are_sources_with_a_problem(tmp_path, make_edf):
+    make_edf(tmp_path / "good.edf", ["C3"])
+    (tmp_path / "dead.edf").symlink_to(".git/annex/objects/dead.edf")
+    (tmp_path / "dead.hea").symlink_to(".git/annex/objects/dead.hea")
+    (tmp_path / "night.edf").mkdir()
+    (tmp_path / "rec.hea").write_text("rec 1 100 200\nrec.dat 16 1 16 0 0 0 0 C3\n")
+    (tmp_path / "rec.dat").symlink_to(".git/annex/objects/rec.dat")
+    make_edf(tmp_path / "sub-Anna_B.edf", ["C3"])
+    problems = {}
+    for source in find_sources(tmp_path, None):
+        try:
+            source.open()
+        except ValueError as error:
+            problems[source.name] = str(error)
+    assert list(problems) == ["dead.edf", "dead.hea", "night.edf", "rec.hea", "sub-Anna_B.edf"]
+    assert "link to a file that does not exist; download" in problems["dead.edf"]
+    assert problems["dead.hea"] == problems["dead.edf"]
+    assert problems["night.edf"] == "it is a folder, not a file."
+    assert "rec.dat is missing; download it first" in problems["rec.hea"]
+    assert "its subject may be Anna or Anna_B" in problems["sub-Anna_B.edf"]
+
+
+def test_a_mistake_in_the_function_for_subjects_is_raised(tree):
+    with pytest.raises(ValueError, match="could not convert"):
+        find_sources(tree, lambda file: float(file.name))
 
 
 def test_parts_of_a_recording_are_not_separate_recordings(tmp_path, make_raw):

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import pickle
 import shutil
+import unicodedata
 
 import numpy as np
 import pandas as pd
@@ -45,7 +46,10 @@ def test_metadata_of_the_recordings(store):
     assert (store.sfreq, store.dtype, store.skipped) == (100, "int16", {})
     table = store.recordings
     assert isinstance(table, pd.DataFrame)
-    assert table.columns.tolist() == ["name", "subject", "ch_names", "n_times", "first_signal"]
+    assert table.columns.tolist() == [
+        *("name", "subject", "ch_names", "n_times", "first_signal", "n_clipped")
+    ]
+    assert table["n_clipped"].tolist() == [0] * 4
     assert table["subject"].tolist() == [1, 2, "anna", 1]
     assert table["n_times"].tolist() == N_TIMES
     assert table["first_signal"].tolist() == [0, 2, 4, 8]
@@ -157,6 +161,21 @@ def test_select_keeps_some_subjects(store):
     assert store.select([1, 2], exclude=[2]).subjects == [1]
     assert store.select(exclude=[]).checksum == store.checksum
     assert chosen.select(exclude=[]).n_bytes == 2 * (2 * 3000 + 3 * 900)
+
+
+def test_spellings_of_subjects(make_raw, tmp_path):
+    """Exclusion takes every spelling; a choice is never of two subjects with similar names."""
+    names = ["01", 1, "anna", unicodedata.normalize("NFD", "Jörg")]
+    given = BaseConcatDataset(
+        [RawDataset(make_raw(i), dict(subject=name)) for i, name in enumerate(names)]
+    )
+    store = SignalStore.create(tmp_path / "store", given, verbose=0)
+    assert store.subjects == ["01", 1, "anna", "Jörg"]
+    assert store.select(exclude=[1.0]).subjects == ["anna", "Jörg"]  # as in a table with NaN
+    assert store.select(["01"]).subjects == ["01"]
+    assert store.select([1.0, names[-1]]).subjects == [1, "Jörg"]
+    with pytest.raises(ValueError, match="Subject '001' may be '01' or 1 of"):
+        store.select(["001"])
 
 
 def test_select_names_missing_subjects(store):

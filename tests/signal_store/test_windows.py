@@ -32,8 +32,8 @@ def test_windows_are_consecutive(store, recordings):
 
 
 def test_channels_are_known_if_all_recordings_have_the_same(store):
-    assert store.windows(100).chs_info == []
-    one = store.select([2]).windows(100).chs_info
+    assert store.windows(100).channels.chs_info == []
+    one = store.select([2]).windows(100).channels.chs_info
     assert [ch["ch_name"] for ch in one] == ["C3", "C4"]
 
 

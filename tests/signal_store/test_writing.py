@@ -13,9 +13,11 @@ from io import FileIO
 from pathlib import Path
 
 import joblib
+import mne
 import numpy as np
 import pytest
 from braindecode.datasets import BaseConcatDataset, RawDataset
+from support.edf_files import write_edf_records
 
 from braindecode_pars.signal_store import SignalStore, _writing
 from braindecode_pars.signal_store._sources import Source
@@ -113,6 +115,83 @@ def test_a_truncated_file_is_named(own_tree, tmp_path):
         store = SignalStore.create(path, own_tree, on_error="warn", verbose=0)
     assert len(store.recordings) == 4
     assert list(store.skipped) == ["lone.EDF"]
+
+
+def test_files_that_cannot_be_opened_are_named_or_listed(own_tree, tmp_path):
+    """As in a dataset of OpenNeuro whose files were not downloaded yet."""
+    (own_tree / "sub-08").mkdir()
+    (own_tree / "sub-08/sub-08_eeg.edf").symlink_to("../.git/annex/objects/absent.edf")
+    (own_tree / "night.edf").mkdir()
+    (own_tree / "b/r01.dat").unlink()
+    path = tmp_path / "store"
+    with pytest.raises(ValueError, match=r"r01\.hea cannot be used: .*r01\.dat is missing"):
+        SignalStore.create(path, own_tree, verbose=0)
+    with pytest.warns(UserWarning, match=r"3 of \d recordings were skipped\. .*datalad get"):
+        store = SignalStore.create(path, own_tree, on_error="warn", verbose=0)
+    assert list(store.skipped) == ["b/r01.hea", "night.edf", "sub-08/sub-08_eeg.edf"]
+    assert store.skipped["night.edf"] == "it is a folder, not a file."
+    # Once the file is there, append adds it.
+    (own_tree / "sub-08/sub-08_eeg.edf").unlink()
+    shutil.copy(own_tree / "lone.EDF", own_tree / "sub-08/sub-08_eeg.edf")
+    values = (own_tree / "lone.EDF").read_bytes()
+    (own_tree / "sub-08/sub-08_eeg.edf").write_bytes(values[:-2] + b"\1\0")  # other samples
+    with pytest.warns(UserWarning, match="2 of 3 recordings were skipped"):
+        store = store.append(own_tree, on_error="warn", verbose=0)
+    assert list(store.skipped) == ["b/r01.hea", "night.edf"]
+    assert "08" in store.subjects
+
+
+def test_recordings_are_split_at_gaps(make_raw, tmp_path):
+    """A discontinuous EDF file, and a recording that MNE concatenated."""
+    signals = np.random.default_rng(0).integers(-100, 100, (2, 800))
+    (tmp_path / "files/sub-01").mkdir(parents=True)
+    file = tmp_path / "files/sub-01/a.edf"
+    write_edf_records(file, signals, [0, 1, 2, 9, 10, 11, 12, 13])
+    path = tmp_path / "store"
+    store = SignalStore.create(path, tmp_path / "files", verbose=0)
+    assert store.recordings["name"].tolist() == ["sub-01/a.edf#1", "sub-01/a.edf#2"]
+    assert store.recordings["n_times"].tolist() == [300, 500]
+    assert store.subjects == ["01"]
+    second = store.crops([2], [0], 500)[0] * 1e6
+    np.testing.assert_allclose(second, signals[0, 300:], atol=0.01)
+    assert len(store.windows(300)) == 2
+    # The file is known as a whole: it is not stored again.
+    assert len(store.append(tmp_path / "files", verbose=0).recordings) == 2
+    raws = [make_raw(seed, seconds=seed + 1) for seed in range(3)]
+    joined = mne.concatenate_raws([raw.copy() for raw in raws], verbose="error")
+    store = store.append(RawDataset(joined, {"subject": "02"}), verbose=0)
+    assert store.recordings["name"].tolist()[2:] == [f"recording-2#{i}" for i in (1, 2, 3)]
+    assert store.recordings["n_times"].tolist()[2:] == [100, 200, 300]
+
+
+def test_an_unusable_piece_is_named(make_raw, tmp_path):
+    raws = [make_raw(seed) for seed in range(3)]
+    raws[1]._data[0, 7] = np.nan
+    joined = RawDataset(mne.concatenate_raws(raws, verbose="error"), {"subject": "02"})
+    with pytest.warns(UserWarning, match=r"1 of 3 .* recording-0#2 \(subject 02\): channel E0"):
+        store = SignalStore.create(tmp_path / "store", joined, verbose=0)
+    assert store.recordings["name"].tolist() == ["recording-0#1", "recording-0#3"]
+    assert list(store.skipped) == ["recording-0#2"]
+
+
+def test_an_interrupted_call_resumes_after_a_recording_in_pieces(make_raw, tmp_path, monkeypatch):
+    raws = [make_raw(seed) for seed in range(3)]
+    pieces = mne.concatenate_raws(raws[:2], verbose="error")
+    given = BaseConcatDataset([RawDataset(raw, {"subject": 1}) for raw in (pieces, raws[2])])
+    open_ = Source.open
+
+    def fail(self):
+        if self.name == "recording-1":
+            raise OSError("on purpose")
+        return open_(self)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Source, "open", fail)
+        with pytest.raises(ValueError, match="on purpose"):
+            SignalStore.create(tmp_path / "store", given, verbose=0)
+    store = SignalStore.create(tmp_path / "store", given, verbose=0)
+    names = ["recording-0#1", "recording-0#2", "recording-1"]
+    assert store.recordings["name"].tolist() == names
 
 
 def test_mixed_sampling_rates_raise_or_are_resampled(make_raw, tmp_path):
@@ -228,7 +307,7 @@ def test_other_folders_are_not_changed(recordings, tmp_path):
         SignalStore.create(tmp_path / "store", recordings, verbose=0)
     (tmp_path / "other").mkdir()
     (tmp_path / "other/thesis.tex").write_text("irreplaceable")
-    with pytest.raises(ValueError, match="is not empty and not a store"):
+    with pytest.raises(ValueError, match="is not the folder of a store"):
         SignalStore.create(tmp_path / "other", recordings, verbose=0)
     assert [file.name for file in (tmp_path / "other").iterdir()] == ["thesis.tex"]
 
@@ -437,3 +516,41 @@ def test_settings_may_change_while_nothing_is_stored(recordings, tmp_path):
         SignalStore.create(tmp_path / "store", recordings, channels=["Oz"], verbose=0)
     store = SignalStore.create(tmp_path / "store", recordings, channels=["C3", "Fz"], verbose=0)
     assert set(map(tuple, store.recordings["ch_names"])) == {("C3",), ("Fz",)}
+
+
+def in_volts(signals: np.ndarray) -> mne.io.RawArray:
+    names = [f"E{i}" for i in range(len(signals))]
+    return mne.io.RawArray(signals, mne.create_info(names, 100, "eeg"), verbose="error")
+
+
+def test_clipped_samples_are_counted_and_named(tmp_path):
+    rng = np.random.default_rng(0)
+    quiet, artefact = 1e-5 * rng.standard_normal((2, 2, 5000))
+    artefact[1, 100:130] = 1.0
+    given = BaseConcatDataset([RawDataset(in_volts(x), {}) for x in (quiet, artefact)])
+    message = r"clipped: recording-1.* \(E1 30 of 5000\)\. Pass dtype="
+    with pytest.warns(UserWarning, match=message):
+        store = SignalStore.create(tmp_path / "store", given, verbose=0)
+    assert store.recordings["n_clipped"].tolist() == [0, 30]
+    (crop,) = SignalStore.open(tmp_path / "store").crops([3], [1000], 4000)
+    np.testing.assert_allclose(crop, artefact[1, 1000:], atol=1e-5 / 20)
+    # float32 keeps the artefact.
+    store = SignalStore.create(tmp_path / "float32", given, dtype="float32", verbose=0)
+    assert store.recordings["n_clipped"].tolist() == [0, 0]
+    assert store.crops([3], [100], 30).min() == 1
+
+
+def test_a_signal_that_int16_resolves_too_coarsely_is_named(tmp_path):
+    signal = 1e-5 * np.random.default_rng(0).standard_normal((2, 5000))
+    signal[0, :1000] = np.resize([-1.0, 1.0], 1000)
+    given = BaseConcatDataset([RawDataset(in_volts(signal), {})])
+    with pytest.warns(UserWarning, match=r"int16 is too coarse .*recording-0.* \(E0\)\. Remove"):
+        SignalStore.create(tmp_path / "store", given, verbose=0)
+
+
+def test_a_recording_that_was_scaled_twice_is_named(tmp_path):
+    noise = np.random.default_rng(0).standard_normal((2, 5000))
+    given = BaseConcatDataset([RawDataset(in_volts(s * noise), {}) for s in (2e-5, 2e-11)])
+    message = r"not that of EEG\. recording-1.*: The standard .* is 2e-11; .* by 1e6\.$"
+    with pytest.warns(UserWarning, match=message):
+        SignalStore.create(tmp_path / "store", given, verbose=0)

@@ -36,7 +36,7 @@ def test_metadata_of_a_source(source, sfreq, names, has_labels):
     assert found.n_windows == 4
     assert next(iter(found.sfreqs), None) == sfreq
     assert (found.y is not None) == has_labels
-    assert (None if found.chs_info is None else [ch["ch_name"] for ch in found.chs_info]) == names
+    assert (None if found.channels is None else found.channels.montages[0].names) == names
     window, _ = as_window_set(source)[3]
     assert window.shape == (2, 50)
 
@@ -48,6 +48,15 @@ def test_parts_of_a_dataset(nights):
         found = describe(part)
         assert found.y.tolist() == y[chosen].tolist()
         assert found.groups.tolist() == groups[chosen].tolist()
+
+
+def test_channels_that_contain_targets_are_not_signals(nights):
+    night = nights.datasets[0]
+    raw = night.raw.copy().set_channel_types({"C4": "misc"}, on_unit_change="ignore")
+    one = type(night)(raw, night.metadata, {"subject": 1}, targets_from="channels")
+    (montage,) = describe(one).channels.montages
+    assert montage.names == ["C3", "F3"]
+    assert as_window_set(one)[0][0].shape == (2, 3000)
 
 
 def test_a_new_source_can_be_registered():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -62,6 +64,28 @@ def test_unknown_subjects_of_further_windows_warn():
     with pytest.warns(UserWarning, match="subjects of the unlabelled windows are unknown"):
         kept = drop_held_out(windows([0] * 5), train, valid)
     assert len(kept) == 5
+
+
+def test_some_unknown_subjects_are_counted():
+    """Subjects of some recordings are unknown, as in a table with empty cells."""
+    y, subjects = np.array([0, 1] * 12), np.repeat([1.0, 2.0, 3.0, 4.0, 5.0, np.nan], 4)
+    some = replace(windows(y), subjects=subjects)
+    with pytest.warns(UserWarning, match="20 windows have a subject, but 4 have none"):
+        train, valid = hold_out(some, 0.2, seed=0)
+    assert len(train) + len(valid) == 24
+    labeled = some.take(np.arange(20))  # the others are not part of the split
+    train, valid = hold_out(labeled, 0.2, seed=0)
+    assert set(train.groups).isdisjoint(valid.groups)
+    with pytest.warns(UserWarning, match="subjects of 4 of 24 unlabelled windows are unknown"):
+        kept = drop_held_out(replace(some, source=np.ones((24, 1, 4))), train, valid)
+    assert set(valid.groups).isdisjoint(kept.subjects)
+    assert len(kept) == 20
+
+
+def test_names_that_may_be_one_person_are_reported():
+    given = windows([0, 1] * 10, np.repeat(np.array(["01", "2", 3, 1, "5"], dtype=object), 4))
+    with pytest.warns(UserWarning, match="different subjects: '01' and 1"):
+        hold_out(given, 0.2, seed=0)
 
 
 def test_windows_that_are_held_out_are_dropped_from_the_same_source():

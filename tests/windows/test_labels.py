@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from braindecode_pars.windows._held_out import hold_out
-from braindecode_pars.windows._labels import cross_entropy_weights, split_unlabeled
+from braindecode_pars.windows._labels import (
+    check_class_labels,
+    cross_entropy_weights,
+    find_unlabeled,
+    labels_of,
+    split_unlabeled,
+)
 from braindecode_pars.windows._window_set import as_window_set
 
 
@@ -16,7 +23,7 @@ def windows(y, groups=None):
 
 
 def test_unlabelled_windows_are_separated():
-    labeled, unlabeled = split_unlabeled(windows([0, -1, 2, -1, 1]))
+    labeled, unlabeled = split_unlabeled(windows([0, -1, 2, -1, 1]), -1)
     assert labeled.indices.tolist() == [0, 2, 4]
     assert unlabeled.indices.tolist() == [1, 3]
     labeled, unlabeled = split_unlabeled(windows(["W", "?", "R"]), "?")
@@ -28,10 +35,55 @@ def test_labels_of_plus_and_minus_one_are_ambiguous():
     with pytest.raises(ValueError, match="set unlabeled_label to None"):
         split_unlabeled(windows([-1, 1, 1]))
     assert split_unlabeled(windows([-1, 1, 1]), None)[1] is None
+    assert split_unlabeled(windows([-1, 1, 1]), -1)[1].indices.tolist() == [0]
+
+
+def test_the_convention_of_minus_one_is_announced():
+    """SEED's classes are -1, 0 and 1: one would be lost."""
+    seed = windows([-1, 0, 1, 0])
+    message = "1 of 4 windows are taken as unlabelled because their label is -1.*label=None; if"
+    with pytest.warns(UserWarning, match=message):
+        _, unlabeled = split_unlabeled(seed)
+    assert unlabeled.indices.tolist() == [0]
+    # No warning when the user has decided, or when there is nothing to decide.
+    assert split_unlabeled(seed, None)[1] is None
+    assert split_unlabeled(seed, -1)[1].indices.tolist() == [0]
+    assert split_unlabeled(windows([0, 1]))[1] is None
+
+
+@pytest.mark.parametrize(
+    ("y", "unlabeled_label"),
+    [
+        (["-1", "0", "1"], "auto"),
+        (["-1", "0", "1"], -1),
+        ([-1, 0, 1], "-1"),
+        (["-1", 0, 1], "auto"),
+    ],
+)
+def test_a_label_that_looks_like_the_mark_is_refused(y, unlabeled_label):
+    with pytest.raises(ValueError, match=r"Labels contain '?-1'? .*pass unlabeled_label='?-1'? if"):
+        find_unlabeled(windows(y).y, unlabeled_label)
+    assert find_unlabeled(windows(y).y, None)[0].tolist() == [False] * 3
+    assert find_unlabeled(windows(y).y, y[0])[0].tolist() == [True, False, False]
+
+
+def test_labels_of_two_types_that_look_the_same_are_refused():
+    with pytest.raises(ValueError, match=r"Labels contain .*\((int|str)\).* which look the same"):
+        labels_of(windows([1, "1", 2, "2"]))
+    with pytest.raises(ValueError, match="Labels must be hashable"):
+        labels_of(windows([{"a": 1}, {"b": 2}]))
+
+
+def test_continuous_numbers_are_not_classes():
+    for y in ([0.1, 0.2, 0.7], pd.Series([0.1, 0.2, 0.7], dtype=object), [0.5, 1, 2]):
+        with pytest.raises(ValueError, match="continuous"):
+            check_class_labels(windows(y).y)
+    check_class_labels(windows(pd.Series([1.0, 2, 1], dtype=object)).y)
+    check_class_labels(windows(["W", 0.5, "N"]).y)
 
 
 def test_mixed_labels_keep_their_types():
-    labeled, unlabeled = split_unlabeled(windows(["W", "N", -1, "W"]))
+    labeled, unlabeled = split_unlabeled(windows(["W", "N", -1, "W"]), -1)
     assert labeled.y.tolist() == ["W", "N", "W"]
     assert unlabeled.indices.tolist() == [2]
     assert windows([("a", 1), ("b", 2)]).y.tolist() == [("a", 1), ("b", 2)]

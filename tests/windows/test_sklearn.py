@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import numpy as np
 import pytest
 from sklearn.model_selection import GroupKFold
@@ -26,9 +28,33 @@ def test_cross_validators_accept_the_views(nights):
         assert set(groups[train]).isdisjoint(groups[test])
 
 
-def test_missing_subjects_are_named(nights):
-    without_subject = [
-        type(part)(part.raw, part.metadata, {"night": i}) for i, part in enumerate(nights.datasets)
+def without_subject(nights, numbers):
+    """The same windows, without a subject in the description of some recordings."""
+    parts = [
+        type(part)(part.raw, part.metadata, {"night": 1} if i in numbers else part.description)
+        for i, part in enumerate(nights.datasets)
     ]
-    with pytest.raises(ValueError, match="set_description"):
-        as_sklearn(type(nights)(without_subject))
+    return type(nights)(parts)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "found"),
+    [
+        (range(4), "The descriptions of the recordings"),
+        ([1], "72 windows have a subject, but the recordings of another 24"),
+    ],
+)
+def test_missing_subjects_are_counted(nights, numbers, found):
+    with pytest.raises(ValueError, match=f"{found} have no entry 'subject'.*set_description"):
+        as_sklearn(without_subject(nights, numbers))
+
+
+def test_both_unicode_forms_of_a_name_are_one_group(nights):
+    """As macOS writes a folder's name, and as other systems do."""
+    names = ["Jörg", unicodedata.normalize("NFD", "Jörg"), "Anna", "Bert"]
+    parts = [
+        type(part)(part.raw, part.metadata, {"subject": name})
+        for part, name in zip(nights.datasets, names, strict=True)
+    ]
+    groups = as_sklearn(type(nights)(parts))[2]
+    assert sorted(set(groups)) == ["Anna", "Bert", "Jörg"]

@@ -11,8 +11,10 @@ from skorch.helper import SliceDataset
 from torch.utils.data import Dataset
 
 from braindecode_pars._columns import POOLED
+from braindecode_pars._subjects import warn_of_similar_names
 from braindecode_pars.evaluation._arguments import in_order
 from braindecode_pars.windows import as_sklearn
+from braindecode_pars.windows._labels import check_class_labels, find_unlabeled
 
 __all__ = ["Corpus"]
 
@@ -31,8 +33,8 @@ class Corpus:
         Labels and subjects.
     labeled : ndarray of bool, shape (n_windows,)
         Whether a window has a label.
-    unlabeled_label : hashable
-        Label of unlabelled windows.
+    unlabeled_label : hashable | None
+        Label of unlabelled windows; None when every window is labelled.
 
     Examples
     --------
@@ -61,8 +63,9 @@ class Corpus:
             Labelled windows with ``subject`` in the descriptions.
         name : str
             Value of the column ``dataset``.
-        unlabeled_label : hashable
-            Label of unlabelled windows.
+        unlabeled_label : hashable | None
+            Label of unlabelled windows. ``"auto"`` means -1, with a warning when there are such
+            windows. With None every window is labelled.
 
         Returns
         -------
@@ -71,7 +74,14 @@ class Corpus:
         Raises
         ------
         ValueError
-            When labels or subjects are missing, or a subject is called "all".
+            When labels or subjects are missing, when labels are not classes or cannot be told from
+            the label of unlabelled windows, or when a subject is called "all".
+
+        Warns
+        -----
+        UserWarning
+            When two names of subjects may be those of one person, and with ``"auto"`` when windows
+            are taken as unlabelled.
         """
         X, y, groups = as_sklearn(windows_ds)
         if POOLED in groups.tolist():
@@ -79,8 +89,10 @@ class Corpus:
                 f"A subject is called {POOLED!r}, which is reserved for rows that are pooled over "
                 "subjects; rename the subject."
             )
-        labeled = np.array([label != unlabeled_label for label in y.tolist()], dtype=bool)
-        return cls(name, X, y, groups, labeled, unlabeled_label)
+        warn_of_similar_names(groups.tolist(), stacklevel=5)
+        check_class_labels(y)
+        unlabeled, label = find_unlabeled(y, unlabeled_label)
+        return cls(name, X, y, groups, ~unlabeled, label)
 
     @property
     def subjects(self) -> list:

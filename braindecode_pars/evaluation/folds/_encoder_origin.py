@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from braindecode_pars.windows._subjects import subject_key
+from braindecode_pars._subjects import subject_key
 
 __all__ = ["leak_sentences", "parts_of", "seen_before"]
 

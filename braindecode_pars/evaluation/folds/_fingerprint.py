@@ -4,40 +4,76 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Mapping
+import platform
+import random
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from sklearn.base import BaseEstimator, clone
+from skorch.helper import SliceDataset
 from torch import nn
+from torch.utils.data import ConcatDataset, Subset
 
+from braindecode_pars.evaluation.folds._code import (
+    is_installed,
+    parts_of_class,
+    parts_of_function,
+    version_of,
+)
 from braindecode_pars.evaluation.folds._corpus import Corpus
+from braindecode_pars.evaluation.folds._digest import digest, digest_array
+from braindecode_pars.evaluation.folds._seed import with_seed
+from braindecode_pars.storage._hub import model_folder
+from braindecode_pars.windows._describe import plain_array
 from braindecode_pars.windows._window_set import as_window_set
 
-__all__ = ["describe_corpus", "describe_estimator", "digest", "digest_array"]
+__all__ = ["describe_corpus", "describe_estimator"]
 
-#: Parameters that do not change what is learned, or that a protocol sets itself.
-IMMATERIAL = ("random_state", "verbose", "n_jobs", "device")
-_DEEPEST = 8
-
-
-def digest(*parts: Any) -> str:
-    """Return twelve hexadecimal digits that change with the text of any part."""
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
+#: Parameters that do not change what is learned.
+_IMMATERIAL = ("verbose", "n_jobs", "device")
+#: Packages whose version every result depends on.
+_PACKAGES = ("braindecode_pars", "braindecode", "torch", "sklearn")
+_DEEPEST = 40
 
 
 def describe_estimator(estimator: BaseEstimator) -> dict[str, Any]:
-    """Describe class and parameters as JSON takes them, and the weights of a given encoder."""
-    return _describe(clone(estimator))
+    """Describe everything about an estimator that its predictions depend on.
+
+    Returns
+    -------
+    dict
+        Class, parameters, weights of a given encoder, a digest of code of the user, and the
+        versions of the packages that contain the other code; as JSON takes them.
+    """
+    walk = _Walk()
+    # A protocol sets the seeds among the parameters. Others, as in an augmentation, count.
+    described = _describe(with_seed(clone(estimator), 0), walk)
+    packages = sorted({*_PACKAGES, *walk.packages})
+    versions = {name: version_of(name) for name in packages}
+    python = ".".join(platform.python_version_tuple()[:2])  # bytecode depends on it
+    known = {name: version for name, version in versions.items() if version is not None}
+    return {**described, "package versions": {"python": python, **known}}
 
 
 def describe_corpus(corpus: Corpus) -> dict[str, Any]:
-    """Size, labels, subjects, channels, sampling rate, and statistics of fifty windows."""
+    """Describe all samples, labels, subjects, channels and descriptions of a dataset.
+
+    Every bit of every sample counts. Another machine may filter to other last digits; its windows
+    are other windows.
+
+    Returns
+    -------
+    dict
+        Sizes and names as they are, and digests of what is long; of the samples, one for each
+        subject. As JSON takes them.
+    """
     windows = as_window_set(corpus.X)
-    looked_at = np.unique(np.linspace(0, len(windows) - 1, 50).astype(int))
+    recordings = list(_recordings_in(corpus.X))
     return {
         "n_windows": len(windows),
         "labels": digest(corpus.y.tolist()),
@@ -45,29 +81,113 @@ def describe_corpus(corpus: Corpus) -> dict[str, Any]:
         "subjects": digest(corpus.groups.tolist()),
         "sfreq": windows.sfreq,
         "channels": [ch["ch_name"] for ch in windows.chs_info or ()],
-        # Rounded, since another machine may filter to other last digits.
-        "samples": [
-            f"{window.shape} {window.std():.3g} {np.diff(window).std():.3g}"
-            for window in (windows[i][0] for i in looked_at)
-        ],
+        "sensors": digest([_sensors_of(recording) for recording in recordings]),
+        "descriptions": digest([_description_of(recording) for recording in recordings]),
+        "samples": _samples_of(corpus),
     }
 
 
-def _describe(value: Any, depth: int = 0) -> Any:
+def _samples_of(corpus: Corpus) -> dict[str, str]:
+    """Return a digest of all windows of each subject, in the order of the dataset."""
+    digests: dict[str, Any] = {}
+    for i, subject in enumerate(corpus.groups.tolist()):
+        # The samples as estimators get them, not through a WindowSet, which refuses NaN.
+        window = np.ascontiguousarray(plain_array(corpus.X[i]))
+        of_subject = digests.setdefault(str(subject), hashlib.blake2b(digest_size=8))
+        of_subject.update(f"{window.dtype.str}{window.shape}".encode())
+        of_subject.update(window)
+    return {subject: found.hexdigest() for subject, found in digests.items()}
+
+
+def _recordings_in(source: Any) -> Iterator[Any]:
+    """Yield the recordings that a dataset consists of."""
+    if isinstance(source, (SliceDataset, Subset)):
+        yield from _recordings_in(source.dataset)
+    elif isinstance(source, ConcatDataset):
+        for part in source.datasets:
+            yield from _recordings_in(part)
+    else:
+        yield source
+
+
+def _description_of(recording: Any) -> Any:
+    description = getattr(recording, "description", None)
+    return None if description is None else _describe(dict(description), _Walk())
+
+
+def _sensors_of(recording: Any) -> Any:
+    """Return names, types and positions of the channels of a recording, and the bad channels."""
+    signals = getattr(recording, "raw", getattr(recording, "windows", None))
+    info = getattr(signals, "info", None)
+    if info is None:
+        return None
+    channels = [(c["ch_name"], int(c["kind"]), np.asarray(c["loc"]).tolist()) for c in info["chs"]]
+    return channels, list(info["bads"])
+
+
+class _Walk:
+    """One walk over an object and everything that it holds.
+
+    Attributes
+    ----------
+    met : dict of int to tuple
+        Objects that were met, by identity, with their descriptions. The objects are kept, so that
+        no other object gets their identity.
+    packages : set of str
+        Installed packages whose code was met.
+    depth : int
+        Number of objects that contain the present one.
+    """
+
+    def __init__(self):
+        self.met: dict[int, tuple[Any, Any]] = {}
+        self.packages: set[str] = set()
+        self.depth = 0
+
+    def name_of(self, thing: Any) -> str:
+        """Return the name of a class, function or module, and record the package."""
+        if isinstance(thing, ModuleType):
+            module = name = thing.__name__
+        else:
+            module = str(getattr(thing, "__module__", ""))
+            name = f"{module}.{getattr(thing, '__qualname__', repr(type(thing)))}"
+        if is_installed(module):
+            self.packages.add(module.partition(".")[0])
+        return name
+
+
+def _is_own(thing: Any) -> bool:
+    """Whether a class or function has no version: the user's, a lambda or an inner function."""
+    return not is_installed(thing.__module__ or "") or "<" in thing.__qualname__
+
+
+def _describe(value: Any, walk: _Walk) -> Any:
     """Describe a value as JSON takes it; what is nested too deeply by its class only."""
     described = _describe_leaf(value)
     if described is not NotImplemented:
         return described
-    if depth > _DEEPEST:
-        return _name_of(type(value))
-    return _describe_parts(value, depth + 1)
+    if id(value) in walk.met:
+        return walk.met[id(value)][1]
+    name = walk.name_of(type(value))
+    if walk.depth > _DEEPEST:
+        return name
+    walk.met[id(value)] = value, f"the {name} that contains this"
+    walk.depth += 1
+    described = _describe_parts(value, walk)
+    walk.depth -= 1
+    walk.met[id(value)] = value, described
+    return described
 
 
-def _describe_entry(name: str, value: Any, depth: int) -> Any:
-    """Describe a parameter; an encoder's folder is known by its content, not by its place."""
-    if name == "encoder" and isinstance(value, (str, Path)) and Path(value).is_dir():
-        return {"folder": Path(value).name, "content": _folder_digest(Path(value))}
-    return _describe(value, depth)
+def _describe_entry(name: str, value: Any, walk: _Walk) -> Any:
+    """Describe a parameter; a pretrained encoder by its content, not by its place."""
+    if name == "encoder" and isinstance(value, (str, Path)):
+        try:
+            folder = model_folder(value)
+        except (FileNotFoundError, ImportError):
+            return str(value)  # a bundled encoder, or none: the fit will say so
+        return {"folder": Path(value).name, "content": _folder_digest(folder)}
+    return _describe(value, walk)
 
 
 @functools.singledispatch
@@ -89,6 +209,18 @@ def _(value: float) -> float | str:
     return value if np.isfinite(value) else repr(value)
 
 
+@_describe_leaf.register(complex)
+@_describe_leaf.register(range)
+@_describe_leaf.register(slice)
+def _(value: Any) -> str:
+    return repr(value)
+
+
+@_describe_leaf.register(bytes)
+def _(value: bytes) -> str:
+    return f"bytes {digest(value)}"
+
+
 @_describe_leaf.register(np.generic)
 def _(value: np.generic) -> Any:
     return _describe_leaf(value.item())
@@ -108,27 +240,33 @@ def _(value: np.ndarray | torch.Tensor) -> str:
     return digest_array(value)
 
 
-@_describe_leaf.register(type)
-@_describe_leaf.register(FunctionType)
-@_describe_leaf.register(MethodType)
-@_describe_leaf.register(BuiltinFunctionType)
+@_describe_leaf.register(pd.DataFrame)
+@_describe_leaf.register(pd.Series)
+def _(value: pd.DataFrame | pd.Series) -> str:
+    return f"{type(value).__name__}{value.shape} {digest(str(value.dtypes), value.to_csv())}"
+
+
+@_describe_leaf.register(random.Random)
+@_describe_leaf.register(np.random.RandomState)
+@_describe_leaf.register(np.random.Generator)
+@_describe_leaf.register(torch.Generator)
 def _(value: Any) -> str:
-    return _name_of(value)
+    return type(value).__qualname__  # like a seed, its state does not count
 
 
 @functools.singledispatch
-def _describe_parts(value: Any, depth: int) -> Any:
+def _describe_parts(value: Any, walk: _Walk) -> Any:
     """Describe an object by its class and parameters; its ``repr`` may contain an address."""
     has_params = hasattr(value, "get_params")
     settings = value.get_params(deep=False) if has_params else _attributes(value)
     described = {
-        name: _describe_entry(name, inner, depth)
+        name: _describe_entry(name, inner, walk)
         for name, inner in sorted(settings.items())
-        if name not in IMMATERIAL
+        if name not in _IMMATERIAL
     }
     if isinstance(value, nn.Module) and not has_params:
         modules = [
-            (name, _name_of(type(part)), _describe(_attributes(part), depth))
+            (name, _describe(type(part), walk), _describe(_attributes(part), walk))
             for name, part in value.named_modules()
             if name
         ]
@@ -136,37 +274,94 @@ def _describe_parts(value: Any, depth: int) -> Any:
     weights = _weights_of(value)
     if weights:
         described["weights"] = digest({k: digest_array(v) for k, v in weights.items()})
-    return {"class": _name_of(type(value)), **described}
+    elif has_params:
+        # clone() does not remove what scikit-learn's FrozenEstimator has learned.
+        described |= {k: _describe(v, walk) for k, v in _attributes(value).items() if _is_fitted(k)}
+    if _is_own(type(value)):
+        described["source code"] = _describe(type(value), walk)
+    return {"class": walk.name_of(type(value)), **described}
+
+
+@_describe_parts.register(type)
+def _(value: type, walk: _Walk) -> str:
+    return _describe_code(value, parts_of_class, walk)
+
+
+@_describe_parts.register(FunctionType)
+def _(value: FunctionType, walk: _Walk) -> str:
+    return _describe_code(value, parts_of_function, walk)
+
+
+@_describe_parts.register(BuiltinFunctionType)
+@_describe_parts.register(ModuleType)
+def _(value: Any, walk: _Walk) -> str:
+    return walk.name_of(value)
+
+
+@_describe_parts.register(MethodType)
+def _(value: MethodType, walk: _Walk) -> list:
+    return [_describe(value.__func__, walk), _describe(value.__self__, walk)]
+
+
+@_describe_parts.register(staticmethod)
+@_describe_parts.register(classmethod)
+def _(value: Any, walk: _Walk) -> Any:
+    return _describe(value.__func__, walk)
+
+
+@_describe_parts.register(property)
+def _(value: property, walk: _Walk) -> list:
+    return [_describe(function, walk) for function in (value.fget, value.fset)]
 
 
 @_describe_parts.register(functools.partial)
-def _(value: functools.partial, depth: int) -> dict[str, Any]:
+def _(value: functools.partial, walk: _Walk) -> dict[str, Any]:
     inner = {"args": list(value.args), "keywords": value.keywords}
-    return {"class": _name_of(value.func), **_describe(inner, depth)}
+    return {"class": _describe(value.func, walk), **_describe(inner, walk)}
 
 
 @_describe_parts.register(Mapping)
-def _(value: Mapping, depth: int) -> dict[str, Any]:
-    return {str(name): _describe_entry(str(name), inner, depth) for name, inner in value.items()}
+def _(value: Mapping, walk: _Walk) -> dict[str, Any]:
+    return {str(name): _describe_entry(str(name), inner, walk) for name, inner in value.items()}
 
 
 @_describe_parts.register(set)
 @_describe_parts.register(frozenset)
-def _(value: set | frozenset, depth: int) -> list:
-    return sorted((_describe(inner, depth) for inner in value), key=repr)
+def _(value: set | frozenset, walk: _Walk) -> list:
+    return sorted((_describe(inner, walk) for inner in value), key=repr)
 
 
 @_describe_parts.register(list)
 @_describe_parts.register(tuple)
-def _(value: list | tuple, depth: int) -> list:
-    return [_describe(inner, depth) for inner in value]
+def _(value: list | tuple, walk: _Walk) -> list:
+    return [_describe(inner, walk) for inner in value]
+
+
+def _describe_code(thing: Any, parts_of: Any, walk: _Walk) -> str:
+    """Return the name of a class or function; of the user's own code with a digest."""
+    name = walk.name_of(thing)
+    return f"{name} {digest(_describe(parts_of(thing), walk))}" if _is_own(thing) else name
 
 
 def _attributes(value: Any) -> dict[str, Any]:
     """Attributes of an object; of a torch module, without those that every module has."""
-    found = getattr(value, "__dict__", {})
+    if not hasattr(value, "__dict__"):
+        return _state_of(value)
     of_any = vars(nn.Module()) if isinstance(value, nn.Module) else ()
-    return {k: v for k, v in found.items() if k not in of_any}
+    return {k: v for k, v in vars(value).items() if k not in of_any}
+
+
+def _state_of(value: Any) -> dict[str, Any]:
+    """State of an object of a compiled class, or of one with slots, as pickle would store it."""
+    try:
+        reduced = value.__reduce_ex__(4)
+    except Exception:  # an object that cannot be pickled, such as a lock
+        return {}
+    return {"state": reduced if isinstance(reduced, str) else reduced[1:3]}
+
+
+def _is_fitted(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("_")
 
 
 def _weights_of(value: Any) -> Mapping[str, torch.Tensor]:
@@ -177,14 +372,6 @@ def _weights_of(value: Any) -> Mapping[str, torch.Tensor]:
     return {}
 
 
-def digest_array(array: np.ndarray | torch.Tensor) -> str:
-    """Return type, shape, and twelve hexadecimal digits that change with the content."""
-    if isinstance(array, torch.Tensor):
-        array = array.detach().cpu().float().numpy()
-    content = repr(array.tolist()).encode() if array.dtype.hasobject else array.tobytes()
-    return f"{array.dtype}{array.shape} {hashlib.sha256(content).hexdigest()[:12]}"
-
-
 def _folder_digest(folder: Path) -> str:
     files = sorted(file for file in folder.rglob("*") if file.is_file())
     return digest([(str(f.relative_to(folder)), _file_digest(f)) for f in files])
@@ -193,17 +380,3 @@ def _folder_digest(folder: Path) -> str:
 def _file_digest(file: Path) -> str:
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _name_of(thing: Any) -> str:
-    name = f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', repr(type(thing)))}"
-    code = getattr(thing, "__code__", None)
-    if "<" in name and code is not None:  # a lambda or an inner function, one of many of its name
-        name += f" {_code_digest(code)}"
-    return name
-
-
-def _code_digest(code: CodeType) -> str:
-    # The constants of a function may hold code objects, whose repr names a place in memory.
-    constants = [c if not isinstance(c, CodeType) else _code_digest(c) for c in code.co_consts]
-    return digest(code.co_code, constants, code.co_names)

@@ -10,14 +10,18 @@ from typing import Any
 
 import pandas as pd
 
-from braindecode_pars.evaluation.folds._fingerprint import digest
-from braindecode_pars.storage._atomic import replace_file
+from braindecode_pars.evaluation.folds._digest import digest
+from braindecode_pars.storage._atomic import locked, replace_file
+from braindecode_pars.storage._checksum import checksum_of
+from braindecode_pars.storage._folder import check_may_write
 from braindecode_pars.storage._json import as_read, read_json, to_json
 from braindecode_pars.storage._settings import differences
 
 __all__ = ["FoldStore"]
 
 _SETTINGS = "settings.json"
+_FORMAT = "braindecode_pars scores"
+_VERSION = 2  # version 1 had no entries for format and version
 #: Entries that the file of a finished fold must contain.
 _ENTRIES = ("key", "rows", "true", "predicted", "subjects", "seen", "history", "seconds")
 #: Settings to which a later run may add entries.
@@ -28,7 +32,9 @@ _GROWING = ("datasets", "methods")
 class FoldStore:
     """Folder with one JSON file for each fold in ``folder/folds``.
 
-    Files are written under a temporary name and then renamed, so that no file is incomplete.
+    Files are written under a temporary name and then renamed, so that no file is incomplete. Each
+    file contains the name of its fold and a checksum. Several processes may use the folder at the
+    same time.
     """
 
     folder: Path
@@ -48,34 +54,25 @@ class FoldStore:
         Raises
         ------
         ValueError
-            When the folder contains results of other settings (the message lists the
-            differences), or its settings file is damaged.
+            When the folder contains results of other data or settings (the message lists the
+            differences), results of another version of this package, a settings file that is
+            damaged or of another program, or files of other programs only.
+        BlockingIOError
+            When another process does not release the folder.
         """
-        # Create the folder
+        # Create the folder, or check it before a lock is left in it.
         folder = Path(folder).expanduser()
+        file = folder / _SETTINGS
+        check_may_write(folder, "an evaluation", is_ours=file.is_file())
         try:
-            (folder / "folds").mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ValueError(f"out={str(folder)!r} cannot be a folder: {error}.") from error
-        # Compare the settings with those of the finished folds; without a fold they may change.
-        file = folder / _SETTINGS
-        wanted = as_read(settings)
-        if file.exists() and any((folder / "folds").glob("*.json")):
-            try:
-                before = read_json(file)
-                found = _differences(before, wanted)
-                wanted = _merged(before, wanted)
-            except (ValueError, KeyError, TypeError) as error:
-                raise ValueError(
-                    f"{file} is damaged ({error}); use another folder, or delete this one."
-                ) from error
-            if found:
-                more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
-                raise ValueError(
-                    f"{folder} contains results of other settings: {'; '.join(found[:3])}{more}. "
-                    "Use another folder, or restore the settings to resume this one."
-                )
-        replace_file(file, to_json(wanted))
+        # Another process may add its methods at the same moment.
+        wanted = {"format": _FORMAT, "version": _VERSION, **as_read(settings)}
+        with locked(folder, f"{folder} is locked by another process; try again.", wait=60):
+            replace_file(file, to_json(_with_earlier(folder, wanted)))
+            (folder / "folds").mkdir(exist_ok=True)
         return cls(folder)
 
     def file_of(self, key: Mapping[str, Any], content: str) -> Path:
@@ -96,20 +93,80 @@ class FoldStore:
         return self.folder / "folds" / f"{name}.json"
 
     def read(self, file: Path) -> dict[str, Any] | None:
-        """Read a finished fold; None when the file is absent or damaged."""
+        """Read a finished fold; None when there is no file.
+
+        Raises
+        ------
+        ValueError
+            When the file is damaged, was edited, or is the file of another fold.
+        """
         try:
-            result = read_json(file)
-        except (FileNotFoundError, ValueError):
+            content = read_json(file)
+        except FileNotFoundError:
             return None
-        return result if all(entry in result for entry in _ENTRIES) else None
+        checksum = content.pop("checksum", None)
+        if checksum != checksum_of(to_json(content).encode()):
+            raise ValueError(f"{file} does not match its checksum.")
+        if content.get("fold") != file.stem:
+            raise ValueError(f"{file} was saved as {content.get('fold')}.json.")
+        absent = [entry for entry in _ENTRIES if entry not in content]
+        if absent:
+            raise ValueError(f"{file} has no entry {absent[0]!r}.")
+        return {entry: content[entry] for entry in _ENTRIES}
 
     def write(self, file: Path, result: Mapping[str, Any]) -> None:
         """Save a finished fold."""
-        replace_file(file, to_json(result))
+        content = {"fold": file.stem, **result}
+        content["checksum"] = checksum_of(to_json(content).encode())
+        replace_file(file, to_json(content))
 
     def write_table(self, name: str, table: pd.DataFrame) -> None:
         """Write a table of the whole run as CSV."""
         replace_file(self.folder / name, table.to_csv(index=False))
+
+
+def _with_earlier(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings together with those of the finished folds, which must not differ."""
+    file = folder / _SETTINGS
+    if not file.exists():
+        return wanted
+    try:
+        before = read_json(file)
+        _check_format(folder, before)
+        if not any((folder / "folds").glob("*.json")):
+            return wanted  # without a finished fold, all settings may change
+        found, merged = _differences(before, wanted), _merged(before, wanted)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{file} is damaged ({error!r}); use another folder, or delete this one."
+        ) from error
+    if found:
+        what = "data" if all(clause.startswith("datasets.") for clause in found) else "settings"
+        more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
+        raise ValueError(
+            f"{folder} contains results of other {what}: {'; '.join(found[:3])}{more}. "
+            f"Use another folder, or restore the {what} to resume this one."
+        )
+    return merged
+
+
+def _check_format(folder: Path, before: Mapping[str, Any]) -> None:
+    """Check that the settings are those of an evaluation, and of this version."""
+    version = before.get("version") if before.get("format") == _FORMAT else None
+    if version == _VERSION:
+        return
+    if version is not None:
+        raise ValueError(
+            f"{folder} contains scores in format {version}; this version of the package reads "
+            f"format {_VERSION}. Install the newer version, or use another folder."
+        )
+    if not {"protocol", *_GROWING} <= before.keys():
+        raise ValueError(f"{folder / _SETTINGS} is not of an evaluation; use another folder.")
+    if any((folder / "folds").glob("*.json")):
+        raise ValueError(
+            f"{folder} contains scores of version 0.1.0, which compared a few samples of the data "
+            "only, so they may be of other data. Use another folder to compute them again."
+        )
 
 
 def _merged(before: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:

@@ -22,16 +22,14 @@ from tqdm.auto import tqdm
 from braindecode_pars._columns import POOLED, SCORES
 from braindecode_pars.evaluation.folds._corpus import Corpus
 from braindecode_pars.evaluation.folds._curves import curves_frame, history_of
+from braindecode_pars.evaluation.folds._digest import digest, digest_array
 from braindecode_pars.evaluation.folds._encoder_origin import leak_sentences, seen_before
-from braindecode_pars.evaluation.folds._fingerprint import (
-    describe_corpus,
-    describe_estimator,
-    digest,
-    digest_array,
-)
+from braindecode_pars.evaluation.folds._fingerprint import describe_corpus, describe_estimator
 from braindecode_pars.evaluation.folds._fold_store import FoldStore
+from braindecode_pars.evaluation.folds._seed import with_seed
 from braindecode_pars.evaluation.metrics import score_predictions, undefined_because
 from braindecode_pars.storage._json import plain
+from braindecode_pars.windows._labels import AUTO
 
 __all__ = ["Fold", "FoldError", "Run", "run_folds"]
 
@@ -201,13 +199,14 @@ def run_folds(
     FoldError
         When a fit fails. Finished folds stay in ``out``.
     ValueError
-        When ``out`` contains results of other settings.
+        When ``out`` contains results of other data or settings.
 
     Warns
     -----
     UserWarning
-        When a score is undefined, when an encoder was pretrained on a test subject, and when the
-        training subjects of an encoder are unknown.
+        When a saved fold is damaged or was edited, so that it is run again; when a score is
+        undefined, when an encoder was pretrained on a test subject, and when the training subjects
+        of an encoder are unknown.
 
     Examples
     --------
@@ -246,7 +245,9 @@ def run_folds(
     """
     # Read the finished folds
     store, files = _open(folds, corpora, out)
-    results = [None if file is None else store.read(file) for file in files]
+    results, refused = _read_finished(folds, corpora, store, files)
+    if refused:
+        warnings.warn(_refused_sentence(refused), stacklevel=3)
     missing = [i for i, result in enumerate(results) if result is None]
     # Run the other folds
     bar = tqdm(
@@ -261,7 +262,7 @@ def run_folds(
             for i, result in _finished(missing, folds, corpora, metrics, store, files, n_jobs, bar):
                 results[i] = result
                 # A worker on another machine may have no access to the folder.
-                if store is not None and not files[i].exists():
+                if store is not None and (i in refused or not files[i].exists()):
                     store.write(files[i], result)
                 bar.update()
         except FoldError as error:
@@ -320,6 +321,43 @@ def _open(
         for fold in folds
     ]
     return store, files
+
+
+def _read_finished(
+    folds: Sequence[Fold],
+    corpora: Mapping[str, Corpus],
+    store: FoldStore | None,
+    files: Sequence[Path | None],
+) -> tuple[list[dict[str, Any] | None], dict[int, str]]:
+    """Return the saved result of each fold, and the reasons why files are not used, by fold."""
+    results: list[dict[str, Any] | None] = [None] * len(folds)
+    refused = {}
+    for i, (fold, file) in enumerate(zip(folds, files, strict=True)):
+        if store is None:
+            continue
+        try:
+            result = store.read(file)
+            if result is not None:
+                _check_windows(result, fold, corpora[fold.dataset], file)
+            results[i] = result
+        except ValueError as error:
+            refused[i] = str(error)
+    return results, refused
+
+
+def _check_windows(result: Mapping[str, Any], fold: Fold, corpus: Corpus, file: Path) -> None:
+    """Check that a saved result is of the test windows: their subjects, labels and number."""
+    true, subjects = ([str(v) for v in c[fold.test].tolist()] for c in (corpus.y, corpus.groups))
+    is_same = (list(map(str, result["true"])), result["subjects"]) == (true, subjects)
+    if not is_same or len(result["predicted"]) != len(true):
+        raise ValueError(f"{file} is of other test windows.")
+
+
+def _refused_sentence(refused: Mapping[int, str]) -> str:
+    reasons = list(refused.values())
+    more = f" And {len(reasons) - 5} more." if len(reasons) > 5 else ""
+    runs = "saved fold is" if len(reasons) == 1 else "saved folds are"
+    return f"{len(reasons)} {runs} not used, but run again: {' '.join(reasons[:5])}{more}"
 
 
 def _finished(
@@ -382,14 +420,15 @@ def _fit_and_score(fold: Fold, corpus: Corpus, metrics: Sequence[str]) -> dict[s
     """Return the result of a fold as numbers and text that can be saved as JSON."""
     start = time.perf_counter()
     # Fit
-    estimator = _with_seed(clone(fold.estimator), fold.seed)
+    estimator = with_seed(clone(fold.estimator), fold.seed)
+    _set_unlabeled_label(estimator, corpus.unlabeled_label)
     train = fold.train
     if not _takes_unlabeled(estimator, corpus.unlabeled_label):
         train = train[corpus.labeled[train]]
     fitted = estimator.fit(corpus.X[train], corpus.y[train])
     # Predict
     predicted = np.asarray(fitted.predict(corpus.X[fold.test])).tolist()
-    if corpus.unlabeled_label in predicted:
+    if corpus.unlabeled_label is not None and corpus.unlabeled_label in predicted:
         raise ValueError(
             f"it predicts {corpus.unlabeled_label!r}, the label of unlabelled windows; pass "
             "another unlabeled_label."
@@ -478,14 +517,14 @@ def _plain_labels(*columns: Sequence) -> list[list]:
     return [list(column) if plain_types else [str(label) for label in column] for column in columns]
 
 
-def _with_seed(estimator: BaseEstimator, seed: int) -> BaseEstimator:
+def _set_unlabeled_label(estimator: BaseEstimator, label: Any) -> None:
+    """Set every ``unlabeled_label`` that is "auto" to the label of the corpus, in place."""
     names = [
         name
-        for name in estimator.get_params()
-        # An estimator passed as ``encoder`` is fitted already; its seed must not change.
-        if name.split("__")[-1] == "random_state" and "encoder" not in name.split("__")
+        for name, value in estimator.get_params().items()
+        if name.split("__")[-1] == "unlabeled_label" and isinstance(value, str) and value == AUTO
     ]
-    return estimator.set_params(**dict.fromkeys(names, int(seed)))
+    estimator.set_params(**dict.fromkeys(names, label))
 
 
 def _takes_unlabeled(estimator: BaseEstimator, label: Any) -> bool:

@@ -36,5 +36,7 @@ def test_each_method_gets_one_warning():
 
 
 def test_subjects_match_as_numbers_and_as_text():
-    """Subjects from file names are strings, subjects from tables are numbers."""
+    """Subjects from file names are strings, subjects from tables are numbers, even floats."""
     assert seen_before(encoder(["2", "P3", "007"]), [2, 3, 7])["subjects"] == [2, 7]
+    assert seen_before(encoder([2.0, "P3", 7]), [2, 3, "07"])["subjects"] == [2, "07"]
+    assert seen_before(encoder(["2", "sub-P3"]), [2.0, "P3"])["subjects"] == [2.0, "P3"]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from braindecode.augmentation import GaussianNoise
+from sklearn.dummy import DummyClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -104,8 +108,116 @@ def test_samples_in_another_order_have_another_description(nights):
         for w in (windows, shuffled)
     )
     found = list(differences(one, two))
-    assert found
-    assert all(clause.startswith("samples[") for clause in found)
+    assert [clause.split(" is ")[0] for clause in found] == [f"samples.{s}" for s in (1, 2, 3, 4)]
+
+
+@pytest.mark.parametrize("window", [0, 1, 37, 95])
+def test_the_last_bit_of_one_sample_of_one_window_counts(nights, window):
+    X, y, groups = as_sklearn(nights)
+    windows = np.stack([X[i] for i in range(len(y))])
+    changed = windows.copy()
+    changed[window, 2, 1000] = np.nextafter(changed[window, 2, 1000], 1)
+    one, two = (
+        describe_corpus(Corpus("d", SliceDataset(Listed(w)), y, groups, y >= 0, -1))
+        for w in (windows, changed)
+    )
+    (found,) = differences(one, two)
+    assert found.startswith(f"samples.{groups[window]} is ")
+
+
+def test_windows_with_nan_are_described(nights):
+    """An evaluation without folder takes them, if its estimators do."""
+    _, y, groups = as_sklearn(nights)
+    windows = np.full((len(y), 2, 10), np.nan)
+    described = describe_corpus(Corpus("d", SliceDataset(Listed(windows)), y, groups, y >= 0, -1))
+    assert described["samples"].keys() == {"1", "2", "3", "4"}
+
+
+def with_info(windows, edit):
+    """Edit the info of the first recording."""
+    other = with_subject(windows, 1)
+    raw = other.datasets[0].raw = other.datasets[0].raw.copy()
+    edit(raw)
+    return other
+
+
+@pytest.mark.parametrize(
+    ("edit", "names"),
+    [
+        (lambda raw: raw.rename_channels({"C3": "CP3"}), {"channels", "sensors"}),
+        (lambda raw: raw.info.update(bads=["C3"]), {"sensors"}),
+        (lambda raw: raw.info["chs"][0]["loc"].__setitem__(0, 0.5), {"sensors"}),
+    ],
+)
+def test_channels_of_one_recording_count(nights, edit, names):
+    assert "C3" in nights.datasets[0].raw.ch_names
+    before, after = (
+        describe_corpus(Corpus.of(windows, "", -1)) for windows in (nights, with_info(nights, edit))
+    )
+    assert {name for name in before if before[name] != after[name]} == names
+
+
+def test_every_entry_of_the_descriptions_counts(nights):
+    other = with_subject(nights, 2, session="evening")
+    one, two = (describe_corpus(Corpus.of(windows, "", -1)) for windows in (nights, other))
+    (found,) = differences(one, two)
+    assert found.startswith("descriptions is ")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: pd.Series([1, n]),
+        lambda n: bytes([n]),
+        lambda n: Fraction(1, n),
+        lambda n: torch.full((2,), 2**40 + n),
+        lambda n: FrozenEstimator(DummyClassifier().fit([[0]], [n])),
+    ],
+)
+def test_the_content_of_every_parameter_counts(make):
+    one, same, other = (
+        describe_estimator(FunctionTransformer(kw_args={"a": make(n)})) for n in (1, 1, 2)
+    )
+    assert one == same != other
+
+
+def test_seeds_that_no_protocol_sets_count():
+    class Noise:
+        def __init__(self, random_state):
+            self.random_state = random_state
+
+    described = [describe_estimator(PARSClassifier(augmentation=[Noise(n)])) for n in (1, 2)]
+    assert list(differences(*described)) == ["augmentation[0].random_state is 2, was 1"]
+
+
+def test_parameters_deep_inside_count():
+    def nested(c):
+        estimator = LogisticRegression(C=c)
+        for _ in range(6):
+            estimator = make_pipeline(estimator)
+        return describe_estimator(estimator)
+
+    (found,) = differences(nested(1), nested(2))
+    assert found.endswith("C is 2, was 1")
+
+
+def test_an_object_that_contains_itself_is_described():
+    noise = GaussianNoise(0.5)
+    noise.itself = [noise]
+    described = describe_estimator(PARSClassifier(augmentation=[noise]))
+    assert "GaussianNoise that contains this" in json.dumps(described)
+
+
+def test_an_encoder_of_the_hub_is_described_by_its_content(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "braindecode_pars.evaluation.folds._fingerprint.model_folder", lambda source: tmp_path
+    )
+    described = []
+    for content in ("published", "published anew"):
+        (tmp_path / "encoder.json").write_text(content)
+        described.append(describe_estimator(PARSClassifier(encoder="hf://owner/name")))
+    (found,) = differences(*described)
+    assert found.startswith("encoder.content is ")
 
 
 class Listed(Dataset):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
 import pytest
@@ -59,15 +61,78 @@ def test_written_folds_are_read_and_no_temporary_files_remain(tmp_path):
     assert (tmp_path / "scores.csv").read_text() == "a\n1\n"
     for damaged in ("", '{"key": ', "[]", '{"key": 1}'):
         file.write_text(damaged)
-        assert store.read(file) is None
+        with pytest.raises(ValueError, match=rf"{file.name} (is damaged|contains a list|does not)"):
+            store.read(file)
+
+
+def test_an_edited_fold_is_refused(tmp_path):
+    store = FoldStore.open(tmp_path, SETTINGS)
+    file = store.file_of(KEY, "content")
+    store.write(file, RESULT | {"predicted": [0, 1, 1]})
+    content = file.read_text()
+    for edited in (content.replace("0,", "1,", 1), re.sub(r'"checksum": ".*"', '"a": 1', content)):
+        assert edited != content
+        file.write_text(edited)
+        with pytest.raises(ValueError, match="does not match its checksum"):
+            store.read(file)
+    # Another layout of the same content is no edit.
+    file.write_text(json.dumps(json.loads(content)))
+    assert store.read(file)["predicted"] == [0, 1, 1]
+
+
+def test_the_file_of_another_fold_is_refused(tmp_path):
+    store = FoldStore.open(tmp_path, SETTINGS)
+    one, other = (store.file_of(KEY, content) for content in ("one", "other"))
+    store.write(one, RESULT)
+    one.rename(other)
+    with pytest.raises(ValueError, match=rf"{other.name} was saved as {one.name}"):
+        store.read(other)
+
+
+def test_scores_of_another_version_are_refused(tmp_path):
+    save_one_fold(tmp_path)
+    file = tmp_path / "settings.json"
+    settings = json.loads(file.read_text())
+    file.write_text(json.dumps(settings | {"version": 3}))
+    with pytest.raises(ValueError, match=r"scores in format 3; this version .* reads format 2"):
+        FoldStore.open(tmp_path, SETTINGS)
+    file.write_text(json.dumps(SETTINGS))
+    with pytest.raises(
+        ValueError, match=r"contains scores of version 0\.1\.0, which compared a few"
+    ):
+        FoldStore.open(tmp_path, SETTINGS)
+
+
+def test_settings_of_another_program_are_not_replaced(tmp_path):
+    (tmp_path / "settings.json").write_text('{"mine": 1}')
+    with pytest.raises(ValueError, match=r"settings\.json is not of an evaluation"):
+        FoldStore.open(tmp_path, SETTINGS)
+    assert (tmp_path / "settings.json").read_text() == '{"mine": 1}'
+
+
+def test_a_folder_of_other_files_is_not_used(tmp_path):
+    (tmp_path / "scores.csv").write_text("mine")
+    with pytest.raises(ValueError, match=r"contains scores\.csv, and is not .* an evaluation"):
+        FoldStore.open(tmp_path, SETTINGS)
+    assert not (tmp_path / "settings.json").exists()
+
+
+def test_processes_that_open_a_folder_at_once_keep_the_settings_of_all(tmp_path):
+    save_one_fold(tmp_path)
+    with ThreadPoolExecutor(8) as pool:
+        for name in "BCDEFGHIJKLM":
+            pool.submit(FoldStore.open, tmp_path, SETTINGS | {"methods": {name: {"C": 1}}})
+    kept = json.loads((tmp_path / "settings.json").read_text())
+    assert sorted(kept["methods"]) == list("ABCDEFGHIJKLM")
 
 
 def test_damaged_settings_and_a_file_instead_of_a_folder_raise(tmp_path):
     save_one_fold(tmp_path)
-    for damaged in ('{"protocol"', "[]", '{"protocol": "compare"}'):
+    damaged_methods = {"format": "braindecode_pars scores", "version": 2, "methods": 1}
+    for damaged in ('{"protocol"', "[]", json.dumps(damaged_methods)):
         (tmp_path / "settings.json").write_text(damaged)
-        with pytest.raises(ValueError, match=r"settings\.json is damaged"):
+        with pytest.raises(ValueError, match=r"settings\.json (is damaged|contains a list)"):
             FoldStore.open(tmp_path, SETTINGS)
     (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match=r"out='.*file' cannot be a folder"):
+    with pytest.raises(ValueError, match="file is a file; pass a folder for an evaluation"):
         FoldStore.open(tmp_path / "file", SETTINGS)

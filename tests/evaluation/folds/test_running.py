@@ -19,6 +19,7 @@ from support.subjects import LoggingClassifier, fits, with_subject
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
 from braindecode_pars.evaluation import FoldError, leave_one_subject_out, score_predictions
+from braindecode_pars.evaluation.folds._fold_store import FoldStore
 
 
 def run(windows, folder, seeds=(0, 1), **arguments):
@@ -127,8 +128,60 @@ def test_a_truncated_fold_is_run_again(nights, log_folder, tmp_path):
     damaged, incomplete, *_ = sorted((out / "folds").iterdir())
     damaged.write_text(damaged.read_text()[:100])
     incomplete.write_text("{}")
+    message = rf"2 saved folds are not used, but run again: .*{damaged.name} is damaged"
+    with pytest.warns(UserWarning, match=message):
+        pd.testing.assert_frame_equal(run(nights, log_folder, out=out), whole)
+    assert len(fits(log_folder)) == 18
     pd.testing.assert_frame_equal(run(nights, log_folder, out=out), whole)
     assert len(fits(log_folder)) == 18
+
+
+def test_an_edited_fold_and_the_fold_of_another_are_run_again(nights, log_folder, tmp_path):
+    out = tmp_path / "out"
+    whole = run(nights, log_folder, out=out)
+    edited, one, other, *_ = sorted((out / "folds").iterdir())
+    fold = json.loads(edited.read_text())
+    edited.write_text(json.dumps(fold | {"predicted": fold["true"]}))
+    one.write_text(other.read_text())
+    message = rf"{edited.name} does not match its checksum\. .*{one.name} was saved as {other.name}"
+    with pytest.warns(UserWarning, match=message):
+        pd.testing.assert_frame_equal(run(nights, log_folder, out=out), whole)
+    assert len(fits(log_folder)) == 18
+
+
+@pytest.mark.parametrize(
+    "change", [{"predicted": [0]}, {"true": ["wake"] * 24}, {"subjects": ["7"] * 24}]
+)
+def test_a_result_of_other_windows_is_run_again(nights, log_folder, tmp_path, change):
+    """Even if its file is well-formed."""
+    out = tmp_path / "out"
+    whole = run(nights, log_folder, out=out)
+    file = min((out / "folds").iterdir())
+    store = FoldStore(out)
+    store.write(file, store.read(file) | change)
+    with pytest.warns(UserWarning, match=rf"1 saved fold is not used.*{file.name} is of other"):
+        pd.testing.assert_frame_equal(run(nights, log_folder, out=out), whole)
+
+
+def test_windows_replaced_by_noise_are_noticed(nights, log_folder, tmp_path):
+    """All but one window of each recording."""
+    noisy = with_subject(nights, 1)
+    rng = np.random.default_rng(0)
+    for part in noisy.datasets:
+        part.raw = part.raw.copy()
+        part.raw._data[:, 3000:-3000] = rng.normal(size=part.raw._data[:, 3000:-3000].shape)
+    run(nights, log_folder, out=tmp_path / "out")
+    message = r"contains results of other data: datasets\.\.samples\.1 is .*, was .*; and 1 more"
+    with pytest.raises(ValueError, match=message):
+        run(noisy, log_folder, out=tmp_path / "out")
+    assert len(fits(log_folder)) == 16
+
+
+def test_another_code_of_the_same_class_raises(nights, log_folder, tmp_path, monkeypatch):
+    run(nights, log_folder, out=tmp_path / "out")
+    monkeypatch.setattr(LoggingClassifier, "predict", lambda self, X: np.zeros(len(X), int))
+    with pytest.raises(ValueError, match=r"methods\.A\.source code is .*LoggingClassifier .*, was"):
+        run(nights, log_folder, out=tmp_path / "out")
 
 
 def test_a_failed_fit_is_named_and_finished_folds_are_saved(nights, log_folder, tmp_path):
@@ -310,12 +363,17 @@ def test_unlabelled_windows_go_only_to_estimators_with_unlabeled_label(nights, l
     masked = BaseConcatDataset(
         nights.datasets, target_transform=lambda label: -1 if label == 2 else label
     )
-    run(masked, log_folder, estimators={"A": LoggingClassifier(log_folder)}, seeds=[0])
+    mark = dict(unlabeled_label=-1)
+    run(masked, log_folder, estimators={"A": LoggingClassifier(log_folder)}, seeds=[0], **mark)
     assert all(-1 not in fit["labels"] for fit in fits(log_folder))
-    run(masked, log_folder, estimators={"B": Constant(log_folder, 4)}, seeds=[1])
+    run(masked, log_folder, estimators={"B": Constant(log_folder, 4)}, seeds=[1], **mark)
     assert all(-1 in fit["labels"] for fit in fits(log_folder) if fit["seed"] == 1)
     with pytest.raises(FoldError, match="it predicts -1, the label of unlabelled windows"):
-        run(masked, log_folder, estimators={"A": Constant(log_folder, -1)}, seeds=[0])
+        run(masked, log_folder, estimators={"A": Constant(log_folder, -1)}, seeds=[0], **mark)
+    # An estimator's "auto" means the label of the protocol.
+    auto = Constant(log_folder, 4, unlabeled_label="auto")
+    run(masked, log_folder, estimators={"C": auto}, seeds=[2], unlabeled_label=None)
+    assert all(-1 in fit["labels"] for fit in fits(log_folder) if fit["seed"] == 2)
 
 
 def test_labels_may_be_text(nights, log_folder, tmp_path):

@@ -1,0 +1,149 @@
+"""Which channels are EEG, and which names belong to the same electrode."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mne.io.constants import FIFF
+
+__all__ = ["electrode_name", "is_eeg", "is_other_kind", "match_channels"]
+
+#: Kinds of channels in MNE that record potentials of the brain.
+_BRAIN = {FIFF.FIFFV_EEG_CH, FIFF.FIFFV_ECOG_CH, FIFF.FIFFV_SEEG_CH, FIFF.FIFFV_DBS_CH}
+
+_REFERENCES = {"REF", "LE", "AR", "AVG", "A1", "A2", "M1", "M2", "CAR", "LER"}
+
+#: Old names of the 10-20 system -> names of the same electrodes in the 10-10 system.
+_SAME_ELECTRODE = {"T3": "T7", "T4": "T8", "T5": "P7", "T6": "P8"}
+
+#: Words in labels of signals that are not EEG: in polysomnography, in EDF+, and in the files of
+#: common amplifiers. ``E1`` and ``E2`` are missing on purpose: they are eye channels of
+#: polysomnography, but scalp electrodes of an EGI net.
+_OTHER_WORDS = (
+    # heart, muscles, eyes: any letters may follow, as in EMGchin or ECGII
+    r"(?:ECG|EKG|EMG|[HVLR]?EOG)[a-z]*",
+    r"MCG|MEG|ERG|VCG|[HV]EO[LRUD]?|ROC(?!\d)|LOC(?!\d)|Chin|Submental|Legs?|Tib(?:ialis)?",
+    # breathing
+    r"Resp[a-z]*|[a-z]*Flow|N?Pre(?:s|ss|ssure)|PTAF|CPAP|Therm[a-z]*|Nasal|Nose|Thor[a-z]*|Chest",
+    r"Abd[a-z]*|Effort|Snor[a-z]*|(?:Et|Tc|P)?CO2",
+    # oxygen and pulse
+    r"S[ap]O2|O?Sat|Ox ?Stat(?:us)?|D?HR|H\.R|Heart|Pulse|Pleth?[a-z]*|PPG",
+    # environment, movement and skin
+    r"Temp(?:erature)?|Light|Lux|Sound|Audio|Mic|Pos(?:ition)?|Acc(?:el)?[XYZ]?|Gyro[XYZ]?",
+    r"GSR|EDA|Battery",
+    # triggers and events
+    r"Trig(?:ger)?s?|STI|STIM|Status|Marke?rs?|Mark|Events?|Annotations?|Photic|IBI|Bursts|Suppr",
+    # other inputs of the amplifier
+    r"DC\d+|EXG\d+|VNS",
+)
+_OTHER_KIND = re.compile(rf"(?<![a-z])(?:{'|'.join(_OTHER_WORDS)})(?![a-z])", re.IGNORECASE)
+
+
+def is_other_kind(name: str) -> bool:
+    """Whether the name of a channel shows that it is not EEG.
+
+    Parameters
+    ----------
+    name : str
+        Name of the channel.
+
+    Returns
+    -------
+    bool
+        False for electrodes, and for names that do not show a kind of signal.
+
+    Examples
+    --------
+    >>> from braindecode_pars._channel_names import is_other_kind
+    >>> [name for name in ("Fp1", "EMG_chin", "LOC-A2", "SpO2", "E1") if is_other_kind(name)]
+    ['EMG_chin', 'LOC-A2', 'SpO2']
+    """
+    return _OTHER_KIND.search(name) is not None
+
+
+def is_eeg(ch: Mapping[str, Any]) -> bool:
+    """Whether a channel is EEG, by its MNE type and by its name.
+
+    The type alone is not enough: readers of EDF and BDF files give the type "eeg" to all signals.
+
+    Parameters
+    ----------
+    ch : mapping
+        Channel, as in ``mne.Info["chs"]``. Without an entry ``kind``, the name decides.
+
+    Returns
+    -------
+    bool
+        True for the types "eeg", "ecog", "seeg" and "dbs", unless the type is "eeg" and the name
+        is that of another signal.
+
+    Examples
+    --------
+    >>> import mne
+    >>> from braindecode_pars._channel_names import is_eeg
+    >>> info = mne.create_info(["C3", "ECG1", "STI"], 100.0, ["eeg", "eeg", "stim"])
+    >>> [is_eeg(ch) for ch in info["chs"]]
+    [True, False, False]
+    """
+    kind = ch.get("kind", FIFF.FIFFV_EEG_CH)
+    return kind in _BRAIN and not (kind == FIFF.FIFFV_EEG_CH and is_other_kind(ch["ch_name"]))
+
+
+def electrode_name(channel: str) -> str:
+    """Return the electrode of a channel, in capital letters; a bipolar channel keeps its name.
+
+    Examples
+    --------
+    >>> from braindecode_pars._channel_names import electrode_name
+    >>> electrode_name("Fc5."), electrode_name("EEG FP1-REF"), electrode_name("C3-M2")
+    ('FC5', 'FP1', 'C3')
+    >>> electrode_name("Fpz-Cz")
+    'FPZ-CZ'
+    """
+    name = re.sub(r"^EEG\s+", "", channel.strip().upper()).rstrip(".")
+    electrode, _, reference = name.partition("-")
+    # With another electrode after the dash the channel is bipolar and keeps its name.
+    return electrode if reference in _REFERENCES else name
+
+
+def match_channels(wanted: Sequence[str], found: Sequence[str]) -> list[int | None]:
+    """Find the channels of a recording that belong to the wanted electrodes.
+
+    ``Fc5.``, ``EEG FC5-REF`` and ``FC5`` are the same electrode, and so are ``T3`` and ``T7``.
+    If several channels on one side belong to an electrode, such as ``C3-M1`` and ``C3-M2``, their
+    names must be equal.
+
+    Parameters
+    ----------
+    wanted, found : sequence of str
+        Names of channels.
+
+    Returns
+    -------
+    list of int | None
+        Index in ``found`` of each wanted channel; None when there is none.
+
+    Examples
+    --------
+    >>> from braindecode_pars._channel_names import match_channels
+    >>> match_channels(["FC5", "C3", "Oz"], ["EEG C3-REF", "Fc5."])
+    [1, 0, None]
+    """
+    names = (wanted, found)
+    counts = [Counter(map(_electrode_key, side)) for side in names]
+    ambiguous = {key for count in counts for key, n in count.items() if n > 1}
+
+    def key(name: str) -> tuple[str, bool]:
+        electrode = _electrode_key(name)
+        return (name, True) if electrode in ambiguous else (electrode, False)
+
+    place = {key(name): i for i, name in enumerate(found)}
+    return [place.get(key(name)) for name in wanted]
+
+
+def _electrode_key(channel: str) -> str:
+    name = electrode_name(channel)
+    return _SAME_ELECTRODE.get(name, name)

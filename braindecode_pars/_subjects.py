@@ -1,0 +1,163 @@
+"""Names of subjects: when two names mean one person, and which subject a file's path names.
+
+Two rules, since two mistakes are possible:
+
+- Comparisons that keep test subjects out of training (leak warnings, exclusion, held-out windows)
+  use :func:`subject_key`, which is the same for all spellings of a name. When in doubt, two names
+  are one person, so that a test subject is rather excluded too often than trained on.
+- Splits and scores use the names as they are, and never merge two names. Names in one data set that
+  have the same key are reported by :func:`warn_of_similar_names`.
+
+In both, a name has one Unicode form: macOS writes "ö" as two characters, other systems as one.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import warnings
+from collections.abc import Iterable
+from pathlib import PurePath
+from typing import Any
+
+__all__ = ["normalized", "subject_key", "subject_of_path", "warn_of_similar_names"]
+
+#: Endings of recordings, which are not a part of a name.
+_ENDING = re.compile(r"\.(edf|bdf|hea|fif(\.gz)?)$", re.IGNORECASE)
+
+#: Last part of a file's name in BIDS and MNE, such as "_eeg", and what follows it.
+_SUFFIX = re.compile(r"_(eeg|ieeg|meg|nirs|raw|epo|psg)(-\d+)?$", re.IGNORECASE)
+
+#: What may follow the label in BIDS. Other text with a hyphen, as in "sub-A_B-C", is not cut off.
+_ENTITY = re.compile(
+    r"_(ses|task|acq|run|rec|dir|proc|space|split|recording|desc|ce|trc|mod|chunk)-"
+)
+
+_BIDS_LABEL = re.compile(r"(?:^|_)sub-(.+)")
+
+
+def normalized(subject: Any) -> Any:
+    """Return a name in one Unicode form (NFC); other values are returned as they are."""
+    return unicodedata.normalize("NFC", subject) if isinstance(subject, str) else subject
+
+
+def subject_key(subject: Any) -> str:
+    """Return the same string for all spellings of a subject's name.
+
+    The number 7, the float 7.0 (as pandas writes it in a column with missing values), "7", the BIDS
+    label "007" and the folder "sub-007" have the key "7".
+
+    Examples
+    --------
+    >>> from braindecode_pars._subjects import subject_key
+    >>> {subject_key(subject) for subject in (7, 7.0, "7", "007", "sub-007")}
+    {'7'}
+    >>> subject_key("P07"), subject_key("P7")
+    ('P07', 'P7')
+    """
+    name = normalized(str(subject)).removeprefix("sub-")
+    number = re.fullmatch(r"([0-9]+)(\.0+)?", name)
+    return str(int(number[1])) if number else name
+
+
+def warn_of_similar_names(subjects: Iterable, stacklevel: int) -> None:
+    """Warn when different names have the same key; a split counts them as different subjects.
+
+    Parameters
+    ----------
+    subjects : iterable
+        Names in one data set.
+    stacklevel : int
+        As in :func:`warnings.warn`, counted from this function.
+
+    Warns
+    -----
+    UserWarning
+        When two names may be one person. The message contains the names.
+
+    Examples
+    --------
+    >>> from braindecode_pars._subjects import warn_of_similar_names
+    >>> warn_of_similar_names(["01", "02", "P1"], stacklevel=2)
+    """
+    by_key: dict[str, list] = {}
+    for subject in dict.fromkeys(subjects):
+        by_key.setdefault(subject_key(subject), []).append(subject)
+    similar = [names for names in by_key.values() if len(names) > 1]
+    if similar:
+        shown = "; ".join(" and ".join(map(repr, names)) for names in similar[:5])
+        warnings.warn(
+            f"Subjects whose names may be those of one person are counted as different subjects: "
+            f"{shown}{'; ...' if len(similar) > 5 else ''}. If they are the same person, give them "
+            "the same name; otherwise one of them may be trained on while the other is tested.",
+            stacklevel=stacklevel,
+        )
+
+
+def subject_of_path(path: PurePath) -> str:
+    """Return the subject of a recording from its path.
+
+    The subject is the BIDS label of a folder ``sub-<label>``, else that of the file's name, else
+    the name of the first folder, else the name of the file. BIDS allows only letters and digits in
+    a label. Other characters are accepted: the label ends at the next key of BIDS, such as
+    ``_ses-``.
+
+    Parameters
+    ----------
+    path : PurePath
+        Path of the file relative to the folder that contains all recordings.
+
+    Returns
+    -------
+    str
+        Subject.
+
+    Raises
+    ------
+    ValueError
+        When it is unclear where the label in the file's name ends, or when the folder and the
+        file name two subjects.
+
+    Examples
+    --------
+    >>> from pathlib import PurePath
+    >>> from braindecode_pars._subjects import subject_of_path
+    >>> subject_of_path(PurePath("sub-Jörg/ses-1/eeg/sub-Jörg_ses-1_eeg.edf"))
+    'Jörg'
+    >>> subject_of_path(PurePath("anna/night.edf"))
+    'anna'
+    """
+    *folders, file = (normalized(part) for part in path.parts)
+    stem = _ENDING.sub("", file)
+    # A folder has no suffix such as "_eeg", so its label is known exactly.
+    labels = [_label(folder) for folder in folders if _BIDS_LABEL.search(folder)]
+    if labels:
+        _check_same_subject(labels[0], stem)
+        return labels[0]
+    if _BIDS_LABEL.search(stem):
+        label = _label(_SUFFIX.sub("", stem))
+        if "_" in label and not _ENTITY.search(stem):
+            raise ValueError(
+                f"its subject may be {label.partition('_')[0]} or {label}; pass a function with "
+                "subject= that returns the subject of a file, or put it in a folder "
+                "sub-<subject>."
+            )
+        return label
+    return folders[0] if folders else stem
+
+
+def _label(name: str) -> str:
+    """Return the text between ``sub-`` and the next key of BIDS, or the end."""
+    text = _BIDS_LABEL.search(name)[1]
+    end = _ENTITY.search(text)
+    return text[: end.start()] if end else text
+
+
+def _check_same_subject(label: str, stem: str) -> None:
+    """Check that a file below ``sub-<label>`` does not have another label."""
+    # "sub-01_night" below sub-01: where the label ends is unclear, but the folder decides.
+    if _BIDS_LABEL.search(stem) and not re.search(rf"(?:^|_)sub-{re.escape(label)}(_|$)", stem):
+        raise ValueError(
+            f"its folder is of subject {label}, but its name is {stem}; rename one of them, or "
+            "pass a function with subject= that returns the subject of a file."
+        )

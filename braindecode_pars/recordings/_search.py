@@ -1,0 +1,116 @@
+"""Search of a folder for recordings, including those that cannot be read, with the reason."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+__all__ = ["find_files", "list_files", "why_unreadable"]
+
+
+def find_files(root: Path, wanted: Callable[[str], bool]) -> dict[Path, str | None]:
+    """Find files below a folder by their names, without opening them.
+
+    Hidden files and folders are ignored, such as ``.git``, where git-annex keeps a second copy of
+    every file. Links to files are followed, links to folders are not.
+
+    Parameters
+    ----------
+    root : Path
+        Folder to search.
+    wanted : callable
+        Function that receives the name of a file and returns whether it is wanted.
+
+    Returns
+    -------
+    dict of Path to (str | None)
+        Sorted paths. The value is None for a file, otherwise the reason why it cannot be read. Such
+        entries are dead links, folders with the name of a file, links to folders outside ``root``
+        that contain wanted files, and folders without permission.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars.recordings._search import find_files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "a.edf").touch()
+    ...     Path(folder, "b.edf").symlink_to("nowhere")
+    ...     for file, reason in find_files(Path(folder), lambda name: name[-4:] == ".edf").items():
+    ...         print(file.name, str(reason)[:47])
+    a.edf None
+    b.edf it is a link to a file that does not exist; dow
+    """
+    found: dict[Path, str | None] = {}
+
+    def add_unlisted(error: OSError) -> None:
+        found[Path(error.filename)] = f"its files cannot be listed ({error.strerror})."
+
+    for folder, folders, files in os.walk(root, onerror=add_unlisted):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            if not name.startswith(".") and wanted(name):
+                path = Path(folder, name)
+                found[path] = why_unreadable(path)
+        for name in folders:
+            path = Path(folder, name)
+            reason = _why_not_searched(path, root, wanted)
+            if reason is not None:
+                found[path] = reason
+    return dict(sorted(found.items()))
+
+
+def list_files(root: Path, wanted: Callable[[str], bool]) -> list[Path]:
+    """Return the files of :func:`find_files`, of which dead links are reported when they are read.
+
+    Raises
+    ------
+    ValueError
+        When files may be missing: at a link to a folder with wanted files, or a folder that cannot
+        be listed. Their subjects are unknown, so these could neither be chosen nor excluded.
+    """
+    found = find_files(root, wanted)
+    for path, reason in found.items():
+        if reason is not None and path.is_dir() and not wanted(path.name):
+            raise ValueError(f"{path} cannot be searched: {reason}")
+    return list(found)
+
+
+def why_unreadable(file: Path) -> str | None:
+    """Return the reason why a path is not a file that can be opened; None if it is one."""
+    if file.is_symlink() and not file.exists():
+        return (
+            "it is a link to a file that does not exist; download the file first, for example "
+            "with 'datalad get' or 'git annex get'."
+        )
+    if not file.exists():
+        return "it does not exist."
+    return None if file.is_file() else "it is not a file."
+
+
+def _why_not_searched(folder: Path, root: Path, wanted: Callable[[str], bool]) -> str | None:
+    """Return the reason why files in a folder are not found; None if they are, or there are none.
+
+    A link into ``root`` hides nothing: its files are found under their own path.
+    """
+    if folder.is_symlink():
+        if folder.resolve().is_relative_to(root.resolve()) or not _contains(folder, wanted):
+            return None
+        return (
+            "it is a link to a folder with recordings, and such links are not followed; pass that "
+            "folder itself, or replace the link by the folder."
+        )
+    if wanted(folder.name) and not _contains(folder, wanted):
+        return "it is a folder, not a file."
+    return None
+
+
+def _contains(folder: Path, wanted: Callable[[str], bool]) -> bool:
+    return any(wanted(name) for name in _names(folder))
+
+
+def _names(folder: Path) -> Iterator[str]:
+    for _, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (name for name in files if not name.startswith("."))

@@ -1,0 +1,194 @@
+"""Predictions depend on the names of channels, not on their place in the file."""
+
+from __future__ import annotations
+
+import warnings
+
+import mne
+import numpy as np
+import pytest
+from braindecode.datasets import BaseConcatDataset
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from support.montages import NAMES, concatenated, recording, windows_of
+from support.small_estimators import classifier, embedder
+
+from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
+from braindecode_pars.estimators import NetworkClassifier
+from braindecode_pars.evaluation import LogBandPower
+from braindecode_pars.signal_store import SignalStore
+
+
+def shallow(**arguments):
+    return NetworkClassifier(
+        "ShallowFBCSPNet", validation=0, random_state=0, verbose=0, **arguments
+    )
+
+
+def band_power(**arguments):
+    probe = LogisticRegression(max_iter=1000)
+    return make_pipeline(LogBandPower(**arguments), StandardScaler(), probe)
+
+
+def probe(**arguments):
+    return make_pipeline(embedder(pretext=None, **arguments), LogisticRegression(max_iter=1000))
+
+
+#: Name -> function that makes the estimator.
+METHODS = {
+    "PARSClassifier": lambda **a: classifier(pretext=None, validation=0, **a),
+    "PARSClassifier with positions": lambda **a: classifier(
+        pretext=None, validation=0, electrode_position=True, **a
+    ),
+    "PARSEmbedder": probe,
+    "NetworkClassifier": lambda **a: shallow(finetune_epochs=1, **a),
+    "LogBandPower": band_power,
+}
+#: Methods that need every channel of the fit.
+FIXED = ("NetworkClassifier", "LogBandPower")
+
+
+@pytest.fixture(scope="module")
+def train():
+    return concatenated(1, 2)
+
+
+@pytest.fixture(scope="module")
+def fitted(train):
+    X, y, _ = as_sklearn(train)
+    return {name: make().fit(X, y) for name, make in METHODS.items()}
+
+
+def permuted(raw):
+    return raw.copy().reorder_channels(["Pz", "C4", "C3", "Cz"])
+
+
+def renamed(raw):
+    return permuted(raw).rename_channels({"C3": "EEG C3-REF", "Cz": "Cz..", "C4": "c4"})
+
+
+def with_channels(raw, kinds: dict[str, str]):
+    """Add loud channels, the first one in front of all others."""
+    noise = np.random.default_rng(0).normal(size=(len(kinds), raw.n_times))
+    info = mne.create_info(list(kinds), raw.info["sfreq"], list(kinds.values()))
+    raw = raw.copy().add_channels([mne.io.RawArray(noise, info, verbose="error")])
+    first, *_ = kinds
+    return raw.reorder_channels([first, *(name for name in raw.ch_names if name != first)])
+
+
+CHANGES = {
+    "permuted": permuted,
+    "renamed": renamed,
+    "an EOG channel by type": lambda raw: with_channels(raw, {"eye": "eog"}),
+    "an EOG channel by name": lambda raw: with_channels(raw, {"EOG1": "eeg"}),
+    "a stimulus channel": lambda raw: with_channels(raw, {"TRIG": "stim"}),
+    "an additional electrode": lambda raw: with_channels(raw, {"Oz": "eeg"}),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("method", METHODS)
+def test_predictions_do_not_depend_on_the_place_of_a_channel(fitted, method, change):
+    raw, y = recording(3)
+    expected = fitted[method].predict_proba(as_sklearn(windows_of(raw, y))[0])
+    changed = as_sklearn(windows_of(CHANGES[change](raw), y))[0]
+    np.testing.assert_array_equal(fitted[method].predict_proba(changed), expected)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_model_is_fitted_whatever_the_order_and_the_other_channels(fitted, method):
+    raws = [recording(seed) for seed in (1, 2)]
+    changed = BaseConcatDataset(
+        [
+            windows_of(with_channels(raws[0][0], {"TRIG": "stim", "SpO2": "eeg"}), raws[0][1], 1),
+            windows_of(permuted(raws[1][0]), raws[1][1], 2),
+        ]
+    )
+    with pytest.warns(UserWarning, match="Channels TRIG, SpO2 are not EEG") as caught:
+        model = METHODS[method]().fit(*as_sklearn(changed)[:2])
+    assert len([w for w in caught if "not EEG" in str(w.message)]) <= 2  # fit and transform
+    test = as_sklearn(windows_of(*recording(3)))[0]
+    np.testing.assert_allclose(
+        model.predict_proba(test), fitted[method].predict_proba(test), rtol=1e-4, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("reason", ["absent", "bad"])
+def test_a_missing_channel(fitted, method, reason):
+    """Models of a fixed montage refuse it. PARS has one token per channel, and uses the others."""
+    raw, y = recording(3)
+    without = raw.copy().drop_channels(["C4"])
+    if reason == "bad":
+        raw.info["bads"] = ["C4"]
+    else:
+        raw = without
+    X = as_sklearn(windows_of(raw, y))[0]
+    message = "Channel C4 is missing or marked as bad in 40 of 40 windows"
+    if method in FIXED:
+        with pytest.raises(ValueError, match=f"{message}.*fitted on {', '.join(NAMES)}"):
+            fitted[method].predict(X)
+        return
+    with pytest.warns(UserWarning, match=message):
+        predicted = fitted[method].predict_proba(X)
+    with pytest.warns(UserWarning, match="Channel C4 is missing"):
+        expected = fitted[method].predict_proba(as_sklearn(windows_of(without, y))[0])
+    np.testing.assert_array_equal(predicted, expected)
+
+
+@pytest.mark.parametrize("method", ["PARSClassifier", "PARSClassifier with positions"])
+def test_a_recording_is_predicted_alike_beside_others(fitted, method):
+    """A channel that is missing in another recording changes nothing."""
+    whole, y = recording(3)
+    partial = whole.copy().drop_channels(["Cz"])
+    both = BaseConcatDataset([windows_of(partial, y), windows_of(whole, y)])
+    with pytest.warns(UserWarning, match="Channel Cz is missing .* in 40 of 80 windows"):
+        predicted = fitted[method].predict_proba(both)
+    expected = fitted[method].predict_proba(windows_of(whole, y))
+    np.testing.assert_array_equal(predicted[40:], expected)
+    assert not np.allclose(predicted[:40], expected)
+
+
+def test_a_permuted_montage_keeps_the_accuracy():
+    """An array has no names, so its order is trusted: there the permutation does harm."""
+    model = shallow(finetune_epochs=15).fit(concatenated(1, 2))
+    raw, y = recording(3)
+    assert model.score(windows_of(permuted(raw), y)) == model.score(windows_of(raw, y)) > 0.9
+    mirrored = np.stack([window[[2, 1, 0, 3]] for window, *_ in windows_of(raw, y)])
+    assert model.score(mirrored, y) <= 0.5
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_other_signals_are_used_on_request(method):
+    raws = [recording(seed) for seed in (1, 2)]
+    parts = [windows_of(with_channels(raw, {"EOG1": "eog"}), y, 1) for raw, y in raws]
+    X, y, _ = as_sklearn(BaseConcatDataset(parts))
+    model = METHODS[method](channels=["C3", "EOG1"]).fit(X, y)
+    first = model[0] if hasattr(model, "steps") else model
+    assert [ch["ch_name"] for ch in first.chs_info_] == ["C3", "EOG1"]
+    assert model.predict(X).shape == y.shape
+
+
+def test_a_saved_model_keeps_the_names(fitted, tmp_path):
+    raw, y = recording(3)
+    X = as_sklearn(windows_of(CHANGES["an additional electrode"](raw), y))[0]
+    clf, emb = fitted["PARSClassifier"], fitted["PARSEmbedder"][0]
+    loaded = PARSClassifier.load(clf.save(tmp_path / "classifier"))
+    np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))
+    loaded = PARSEmbedder.load(emb.save(tmp_path / "embedder"))
+    np.testing.assert_array_equal(loaded.transform(X), emb.transform(X))
+
+
+def test_a_store_has_the_channels_of_the_estimators(tmp_path, caplog):
+    raw, y = recording(1)
+    raw = with_channels(raw, {"EMG_chin": "eeg", "TRIG": "stim"})
+    raw.info["bads"] = ["Pz"]
+    store = SignalStore.create(tmp_path, windows_of(raw, y), verbose=0)
+    assert "recording-0 (subject 1) that are not stored" in caplog.text
+    assert "not in channels=: EMG_chin, Pz, TRIG." in caplog.text
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf = classifier(pretext=None, validation=0).fit(windows_of(raw, y))
+    (stored,) = store.recordings["ch_names"]
+    assert stored == [ch["ch_name"] for ch in clf.chs_info_] == ["C3", "Cz", "C4"]

@@ -1,0 +1,44 @@
+"""Saved models with other content, and in the format of version 0.1.0."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from braindecode_pars.storage._model_file import ModelFile, unpack
+from braindecode_pars.storage._model_folder import write_model
+
+
+def model_in(folder: Path) -> ModelFile:
+    (file,) = folder.glob("*.safetensors")
+    return unpack(file.read_bytes(), file)
+
+
+def change_description(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Write the model with another description and a right checksum, as anyone could."""
+    model = model_in(folder)
+    change(model.description)
+    write_model(folder, model.kind, model.description, model.tensors)
+
+
+def change_tensors(folder: Path, changes: dict[str, Tensor | None]) -> None:
+    """Write the model with other tensors and a right checksum; None deletes one."""
+    model = model_in(folder)
+    tensors = {**model.tensors, **changes}
+    kept = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    write_model(folder, model.kind, model.description, kept)
+
+
+def as_version_0_1_0(folder: Path) -> None:
+    """Write the files of a model as version 0.1.0 did: no checksum, estimators in own files."""
+    description = dict(model_in(folder).description)
+    (file,) = folder.glob("*.safetensors")
+    save_file(load_file(file), file)
+    for entry in ("classifier", "embedder"):
+        if entry in description:
+            (folder / f"{entry}.json").write_text(json.dumps(description.pop(entry)))

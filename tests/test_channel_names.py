@@ -1,0 +1,72 @@
+"""Kinds of channels and electrodes, by name and by MNE type."""
+
+from __future__ import annotations
+
+import mne
+import pytest
+
+from braindecode_pars._channel_names import (
+    electrode_name,
+    is_eeg,
+    is_other_kind,
+    match_channels,
+)
+from braindecode_pars.electrodes import template_montage
+
+OTHERS = [
+    *("ECG", "ECG1", "ECGII", "EKG", "EEG EKG1-REF", "ECG EKG-REF"),
+    *("EMG_chin", "EMG Chin1", "Chin1-Chin2", "EMG submental", "Leg/L", "Tib"),
+    *("EOG1", "EOG(L)", "L-EOG", "EOGleft", "EOG horizontal", "HEOG", "VEOG", "HEO", "VEOU"),
+    *("ROC", "LOC", "LOC-A2", "EEG ROC-REF", "LOC-ROC"),
+    *("Resp nasal", "RESP1-REF", "Flow", "AirFlow", "Nasal Pressure", "NPRES", "THOR RES", "ABD"),
+    *("Thorax", "Abdomen", "CHEST", "Snore", "Therm", "EtCO2"),
+    *("SpO2", "SaO2", "OSAT", "OX stat", "HR", "DHR", "H.R.", "Pleth", "Plet", "PULSE RATE"),
+    *("Temp rectal", "LIGHT", "POSITION", "Pos", "AccX", "GSR1"),
+    *("TRIG", "Trigger", "STI 014", "STI101", "Status", "Event marker", "EDF Annotations"),
+    *("PHOTIC-REF", "IBI", "BURSTS", "SUPPR", "DC01", "EXG1", "VNS"),
+]
+EEG = [
+    *("Fp1", "Fc5.", "C3-M2", "EEG Fpz-Cz", "EEG(sec)", "EEG1", "EEG 001", "EEG 26-REF"),
+    *("A1", "M2", "CB1", "SP1", "PG1", "T10", "Iz", "X1"),
+    *("E1", "E2", "E128"),  # an EGI net
+    *("ELA", "ERB1"),  # ear-EEG
+    *("LOC1", "LAT2", "Tempo"),  # depth electrodes, and a word that begins with Temp
+]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_signals_are_recognised(name):
+    assert is_other_kind(name)
+
+
+@pytest.mark.parametrize("name", EEG)
+def test_electrodes_are_not_taken_for_other_signals(name):
+    assert not is_other_kind(name)
+
+
+@pytest.mark.parametrize("montage", ["EGI_256", "biosemi256", "easycap-M1", None])
+def test_no_electrode_of_a_montage_is_taken_for_another_signal(montage):
+    made = mne.channels.make_standard_montage(montage) if montage else template_montage()
+    assert [name for name in made.ch_names if is_other_kind(name)] == []
+
+
+def test_the_type_and_the_name_must_both_be_of_eeg():
+    names = ["C3", "HEOG", "STI", "misc", "LAT1", "ECG"]
+    info = mne.create_info(names, 100.0, ["eeg", "eeg", "stim", "misc", "seeg", "seeg"])
+    assert [is_eeg(ch) for ch in info["chs"]] == [True, False, False, False, True, True]
+    assert is_eeg({"ch_name": "C3"})
+    assert not is_eeg({"ch_name": "EOG"})
+
+
+def test_electrodes():
+    names = ["Fc5.", "EEG FP1-REF", "C3-M2", "C3-P3", "eeg  cz"]
+    assert [electrode_name(name) for name in names] == ["FC5", "FP1", "C3", "C3-P3", "CZ"]
+
+
+def test_channels_are_matched_by_electrode():
+    assert match_channels(["FC5", "T3", "Cz"], ["EEG T7-LE", "Fc5.", "Pz"]) == [1, 0, None]
+    # Two channels of one electrode: their names decide.
+    assert match_channels(["C3-M1", "C3-M2"], ["C3-M2", "C3-M1"]) == [1, 0]
+    assert match_channels(["C3-M1", "C3-M2"], ["C3"]) == [None, None]
+    assert match_channels(["C3"], ["C3-M1", "C3-M2"]) == [None]
+    assert match_channels(["C3", "O1"], ["C3-M1", "C3", "O1-M2"]) == [1, 2]

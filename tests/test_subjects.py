@@ -1,0 +1,82 @@
+"""Names of subjects: different spellings of one name, and subjects in the paths of files."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import PurePosixPath
+
+import numpy as np
+import pytest
+
+from braindecode_pars._subjects import (
+    normalized,
+    subject_key,
+    subject_of_path,
+    warn_of_similar_names,
+)
+
+DECOMPOSED = unicodedata.normalize("NFD", "Jörg")
+
+
+@pytest.mark.parametrize(
+    "same", [7, "7", "007", np.int64(7), 7.0, np.float64(7), "7.0", "sub-007", "sub-7"]
+)
+def test_a_subject_number_may_be_written_in_several_ways(same):
+    assert subject_key(same) == "7"
+
+
+def test_other_names_are_different_subjects():
+    names = ["P07", "P7", "7a", 7, "0.7", 7.5, "\u0667", None, "", "Jörg", "Jürgen", "J"]
+    assert len({subject_key(name) for name in names}) == len(names)
+
+
+def test_both_unicode_forms_of_a_name_are_one_subject():
+    assert DECOMPOSED != "Jörg"
+    assert subject_key(DECOMPOSED) == subject_key("Jörg") == normalized(DECOMPOSED)
+    assert normalized(7) == 7
+
+
+def test_similar_names_are_reported():
+    with pytest.warns(UserWarning, match=r"different subjects: '1' and 1 and '01'\. If they are"):
+        warn_of_similar_names(["1", 1, 1.0, "2", 2.5, "P1", "01"], stacklevel=2)
+    warn_of_similar_names([1, 1.0, np.int64(1), "anna"], stacklevel=2)  # one number
+
+
+@pytest.mark.parametrize(
+    ("path", "subject"),
+    [
+        ("sub-01/ses-1/eeg/sub-01_ses-1_eeg.edf", "01"),
+        ("sub-Jörg/eeg/sub-Jörg_task-rest_eeg.edf", "Jörg"),
+        ("sub-Jürgen/eeg/sub-Jürgen_task-rest_eeg.edf", "Jürgen"),
+        (f"sub-{DECOMPOSED}/eeg/sub-{DECOMPOSED}_eeg.edf", "Jörg"),
+        ("sub-A-B/sub-A-B_eeg.edf", "A-B"),
+        ("sub-A_B/sub-A_B_task-rest_eeg.edf", "A_B"),
+        ("sub-A_B/sub-A_B_eeg.edf", "A_B"),
+        ("sub-A_B/night.edf", "A_B"),
+        ("sub-A_B-C/sub-A_B-C_task-rest_eeg.edf", "A_B-C"),
+        ("sub-01/sub-01_night1.edf", "01"),
+        ("sub-01_ses-02/night.edf", "01"),
+        ("study/sub-02/night_raw.fif", "02"),
+        ("study_sub-03/night_raw.fif", "03"),
+        ("sub-A-B_task-rest_eeg.edf", "A-B"),
+        ("sub-A_B_task-rest_eeg.edf", "A_B"),
+        ("sub-Jörg_raw.fif.gz", "Jörg"),
+        ("sub-04_raw-1.fif", "04"),
+        ("rest/sub-05_eeg.EDF", "05"),
+        ("anna/2020/night.edf", "anna"),
+        (f"{DECOMPOSED}/night.edf", "Jörg"),
+        ("Müller.Anna.edf", "Müller.Anna"),
+        ("lone_raw.fif.gz", "lone_raw"),
+    ],
+)
+def test_subjects_in_paths(path, subject):
+    assert subject_of_path(PurePosixPath(path)) == subject
+
+
+def test_an_unclear_subject_is_refused():
+    """Anna and Anna_B may be two persons, or the text after the name may be that of a night."""
+    for name in ("sub-Anna_B.edf", "sub-Anna_C_eeg.edf"):
+        with pytest.raises(ValueError, match=r"may be Anna or Anna_[BC]; pass .* subject="):
+            subject_of_path(PurePosixPath(name))
+    with pytest.raises(ValueError, match="folder is of subject 01, but its name is sub-02_eeg"):
+        subject_of_path(PurePosixPath("sub-01/sub-02_eeg.edf"))

@@ -1,0 +1,46 @@
+"""Warnings point to the code of the user."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from support.small_estimators import classifier
+
+from braindecode_pars._warnings import warn_user
+from braindecode_pars.evaluation import leave_one_subject_out
+from braindecode_pars.evaluation.band_power import LogBandPower
+
+
+def test_a_direct_caller():
+    with pytest.warns(UserWarning, match="Channel C3 is flat") as caught:
+        warn_user("Channel C3 is flat.")
+    assert caught[0].filename == __file__
+
+
+def test_the_line_outside_the_package_however_deep_the_call(nights):
+    y = [-1 if i % 3 == 0 else i % 3 for i in range(len(nights))]
+    with pytest.warns(UserWarning, match="32 of 96 windows are taken as unlabelled") as caught:
+        classifier(pretext=None, validation=0).fit(nights, y)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_a_line_of_another_package(nights):
+    """Inside scikit-learn's pipeline, the innermost line outside this package is scikit-learn's."""
+    raw = nights.datasets[0].raw.copy()
+    raw.info["bads"] = ["C4"]
+    one = nights.datasets[0]
+    windows = type(one)(raw, one.metadata, {"subject": 1})
+    probe = make_pipeline(LogBandPower(), LogisticRegression())
+    with pytest.warns(UserWarning, match="C4 is marked as bad") as caught:
+        probe.fit(windows, one.y)
+    assert not any("braindecode_pars" in w.filename for w in caught if w.filename != __file__)
+
+
+def test_protocols_warn_once(nights):
+    probe = make_pipeline(LogBandPower(), LogisticRegression(max_iter=1000))
+    marked = type(nights)(nights.datasets, target_transform=lambda label: label % 3 - 1)
+    with pytest.warns(UserWarning, match="are taken as unlabelled") as caught:
+        leave_one_subject_out({"band power": probe}, marked, metrics=["accuracy"], verbose=0)
+    assert len([w for w in caught if "unlabelled" in str(w.message)]) == 1
+    assert caught[0].filename == __file__

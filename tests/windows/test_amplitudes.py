@@ -1,0 +1,83 @@
+"""Amplitudes in usual units pass silently, and the others are named with a remedy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from braindecode_pars import PARSClassifier, PARSEmbedder
+from braindecode_pars.estimators import NetworkClassifier
+from braindecode_pars.windows._amplitudes import (
+    amplitude_problem,
+    spread_out,
+    warn_of_amplitudes,
+)
+from braindecode_pars.windows._window_set import as_window_set
+
+NOISE = np.random.default_rng(0).standard_normal((40, 3, 200))
+
+
+@pytest.mark.parametrize("scale", [1e-8, 2e-6, 2e-5, 1e-3, 1.0, 20.0, 1e5])
+@pytest.mark.parametrize("offset", [0, 1, -300])
+def test_usual_units_and_offsets_are_accepted(scale, offset):
+    assert amplitude_problem(scale * (NOISE + offset)) is None
+
+
+@pytest.mark.parametrize(
+    ("scale", "message"),
+    [
+        (2e-11, "is 2e-11; .* in microvolts. Was the signal scaled twice? Then multiply it by 1e6"),
+        (2e-17, "multiply it by 1e12"),
+        (2e7, "is 2e[+]07; .* multiply it by 1e-12"),
+        (1e20, "is 1e[+]20; .* Then check its unit"),
+    ],
+)
+def test_a_unit_that_makes_sense_is_named(scale, message):
+    message = message.replace("?", r"\?")
+    with pytest.warns(UserWarning, match=message):
+        warn_of_amplitudes(as_window_set((scale * NOISE).astype(np.float32)))
+
+
+@pytest.mark.parametrize(
+    ("offset", "message"), [(5e3, r"is 5\.\de\+03 times its"), (1e9, "more than 1e7 times its")]
+)
+def test_a_large_offset_is_named(offset, message):
+    with pytest.warns(UserWarning, match=f"{message} .* high-pass filter"):
+        warn_of_amplitudes(as_window_set((20e-6 * (NOISE + offset)).astype(np.float32)))
+
+
+def test_flat_channels_and_a_few_odd_windows_are_ignored():
+    windows = 2e-5 * NOISE
+    windows[:, 1] = 0
+    windows[0] *= 1e-9
+    windows[1] = 0
+    assert amplitude_problem(windows) is None
+    windows[5:10] *= 1e-6
+    assert "in 6 of 39 windows looked at" in amplitude_problem(windows)
+    assert amplitude_problem(np.zeros((3, 2, 100))) is None
+    assert amplitude_problem([np.empty((2, 0))]) is None
+    assert amplitude_problem([]) is None
+
+
+def test_at_most_32_windows_are_read():
+    assert spread_out(1) == [0]
+    assert spread_out(5) == [0, 1, 2, 3, 4]
+    assert (len(spread_out(10_000)), spread_out(10_000)[-1]) == (32, 9999)
+
+
+@pytest.mark.parametrize("name", ["classifier", "embedder", "network"])
+def test_fit_and_predict_warn(name, tiny):
+    shared = dict(sfreq=100, random_state=0, verbose=0, device="cpu")
+    if name == "classifier":
+        estimator = PARSClassifier(None, finetune_epochs=1, **tiny, **shared)
+    elif name == "embedder":
+        estimator = PARSEmbedder(None, **tiny, **shared)
+    else:
+        estimator = NetworkClassifier("EEGNet", finetune_epochs=1, **shared)
+    X, y = NOISE.astype(np.float32), np.arange(40) % 2
+    estimator.fit(X, y)
+    with pytest.warns(UserWarning, match="standard deviation of the signal is 2e-11"):
+        estimator.fit(2e-11 * X, y)
+    use = estimator.transform if name == "embedder" else estimator.predict
+    with pytest.warns(UserWarning, match="multiply it by 1e6"):
+        use(2e-11 * X)
