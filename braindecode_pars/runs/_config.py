@@ -193,7 +193,8 @@ def _read(file: Path) -> dict[str, Any]:
         raise ValueError(f"A configuration must be a .toml or .json file, got {file}.")
     try:
         content = readers[file.suffix](file.read_text(encoding="utf-8"))
-    except ValueError as error:  # raised by TOML, JSON and UTF-8 decoders
+    # TOML, JSON and UTF-8 raise ValueError, and values nested too deeply RecursionError.
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{file} is damaged or not a {file.suffix[1:]} file: {error}.") from error
     if not isinstance(content, dict):
         raise ValueError(f"{file} must have keys and values, got a {type(content).__name__}.")
