@@ -43,6 +43,7 @@ from braindecode_pars.storage._model_folder import (
 )
 from braindecode_pars.storage._tensors import build_and_load
 from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_positions
+from braindecode_pars.training._seeding import seeded
 
 __all__ = ["PARSNet", "embed_signals", "patch_size_for"]
 
@@ -677,9 +678,11 @@ def network_from_file(
             named["activation"] = _activation(named["activation"])
         return PARSNet.from_config(named)
 
-    net, report = build_and_load(
-        build, model.tensors, source, num_layers=config.get("num_layers"), strict=strict
-    )
+    num_layers = config.get("num_layers")
+    with seeded(0):  # the initial weights are replaced; they must not change the caller's draws
+        net, report = build_and_load(
+            build, model.tensors, source, num_layers=num_layers, strict=strict
+        )
     net.load_report = report
     return net
 

@@ -25,6 +25,7 @@ from braindecode_pars.storage._model_folder import (
     write_model,
 )
 from braindecode_pars.storage._tensors import build_and_load
+from braindecode_pars.training._seeding import seeded
 
 __all__ = ["EncoderCard", "Pretrained", "load_encoder", "save_encoder"]
 
@@ -276,9 +277,10 @@ def encoder_from_file(model: ModelFile, source: Path, *, strict: bool = True) ->
         return PatchEncoder(**{**config, "activation": getattr(nn, config["activation"])})
 
     num_layers = config.get("num_layers")
-    encoder, report = build_and_load(
-        build, model.tensors, source, num_layers=num_layers, strict=strict
-    )
+    with seeded(0):  # the initial weights are replaced; they must not change the caller's draws
+        encoder, report = build_and_load(
+            build, model.tensors, source, num_layers=num_layers, strict=strict
+        )
     return Pretrained(encoder, card, report)
 
 

@@ -34,6 +34,7 @@ MAY_IMPORT = {
     "pretext": {"_parameters", "encoder", "tokens"},
     "models": {
         *("_hosts", "_parameters", "_sampling_rate", "electrodes", "encoder", "storage", "tokens"),
+        "training",
     },
     "datasets": {"_hosts", "_parameters", "_subjects", "electrodes", "recordings"},
     "signal_store": {
@@ -41,7 +42,7 @@ MAY_IMPORT = {
         *("recordings", "storage", "windows"),
     },
     "pretraining": {"_columns", "_parameters", "encoder", "pretext", "training", "windows"},
-    "pretrained": {"encoder", "models", "storage"},
+    "pretrained": {"encoder", "models", "storage", "training"},
     "callbacks": {"_parameters", "encoder", "pretext", "pretraining", "training"},
     "runs": {
         *("_columns", "_parameters", "encoder", "paper", "pretext", "pretrained"),

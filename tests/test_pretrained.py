@@ -42,6 +42,14 @@ def test_round_trip(encoder, folder):
     assert set(card.versions) == {"braindecode_pars", "braindecode", "torch"}
 
 
+def test_loading_leaves_the_random_state_of_the_caller_unchanged(folder, tiny, tmp_path):
+    PARSNet(2, 3, n_times=600, sfreq=100, **tiny).save_pretrained(tmp_path / "net")
+    before = torch.get_rng_state()
+    load_encoder(folder)
+    PARSNet.from_pretrained(tmp_path / "net")
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_the_folder_contains_two_files_only(folder):
     assert sorted(p.name for p in folder.iterdir()) == ["encoder.json", "encoder.safetensors"]
 

@@ -25,7 +25,6 @@ from braindecode_pars.pretrained import (
 from braindecode_pars.pretraining import PretrainingNet, pretrain_encoder
 from braindecode_pars.storage import LoadReport
 from braindecode_pars.storage._model_folder import ENCODER, check_may_save
-from braindecode_pars.training._seeding import seeded
 from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = [
@@ -83,9 +82,7 @@ def encoder_for(source: Any, sfreq: float | None, n_times: int, verbose: int) ->
         When the windows have another sampling rate than the encoder, or are shorter than one of
         its patches.
     """
-    # The initial weights are replaced. Drawing them must not advance the global generator.
-    with seeded(0):
-        pretrained = load_encoder(source)
+    pretrained = load_encoder(source)
     if pretrained.report is not None and verbose:
         log.info("Encoder from %s: %s.", source, pretrained.report)
     check_same_rate(sfreq, pretrained.card.sfreq, "The windows are", "the encoder was pretrained")
