@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
@@ -25,6 +26,16 @@ def seeded():
         rng.seed(0)
         yield
     rng.set_state(state)
+
+
+@pytest.fixture(autouse=True)
+def own_log():
+    """Take away the handlers of the log that a command has added, and its level."""
+    log = logging.getLogger("braindecode_pars")
+    level, handlers = log.level, list(log.handlers)
+    yield
+    log.setLevel(level)
+    log.handlers[:] = handlers
 
 
 @pytest.fixture(scope="session")

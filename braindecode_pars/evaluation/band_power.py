@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,18 @@ from scipy.integrate import trapezoid
 from scipy.signal import welch
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from braindecode_pars._parameters import boolean, check_parameters, optional, positive
+from braindecode_pars._parameters import boolean, check_parameters, instance, optional, positive
 from braindecode_pars.windows._picking import pick_as_fitted, pick_for_fit
 from braindecode_pars.windows._window_set import as_window_set
 
 __all__ = ["BANDS", "LogBandPower"]
 
-_RULES = dict(sfreq=optional(positive()), segment_seconds=positive(), relative=boolean())
+_RULES = dict(
+    sfreq=optional(positive()),
+    segment_seconds=positive(),
+    relative=boolean(),
+    channels=instance("a list of channel names, or None", list, tuple, NoneType),
+)
 
 #: Lower and upper edges of the bands of :class:`~braindecode_pars.evaluation.LogBandPower`, in Hz.
 BANDS = {
@@ -121,11 +127,13 @@ class LogBandPower(TransformerMixin, BaseEstimator):
         TypeError
             When a parameter has the wrong type.
         ValueError
-            When a parameter is out of range, the sampling rate is unknown, windows differ in shape,
-            a window contains NaN, or a channel of :meth:`fit` is missing.
+            When a parameter is out of range, there are no windows, the sampling rate is unknown,
+            windows differ in shape or are too short for a band, a window contains NaN, or a channel
+            of :meth:`fit` is missing.
         """
         check_parameters(vars(self), _RULES, type(self).__name__)
         windows = as_window_set(X, sfreq=self.sfreq)
+        windows.check_not_empty()
         if windows.sfreq is None:
             raise ValueError("The sampling rate of the windows is unknown; pass sfreq (Hz).")
         if hasattr(self, "chs_info_"):
@@ -137,6 +145,7 @@ class LogBandPower(TransformerMixin, BaseEstimator):
     def _power(self, batch: np.ndarray, sfreq: float) -> np.ndarray:
         segment = min(round(self.segment_seconds * sfreq), batch.shape[-1])
         frequencies, density = welch(batch.astype(float), sfreq, nperseg=segment)
+        _check_resolution(frequencies, sfreq, segment / sfreq)
         powers = np.stack(
             [
                 trapezoid(density[..., inside], frequencies[inside])
@@ -153,3 +162,14 @@ class LogBandPower(TransformerMixin, BaseEstimator):
             )
         # The smallest float32 avoids log(0).
         return np.log(np.maximum(powers, np.finfo(np.float32).tiny)).reshape(len(batch), -1)
+
+
+def _check_resolution(frequencies: np.ndarray, sfreq: float, seconds: float) -> None:
+    """Check that each band below the Nyquist frequency has two frequencies to integrate over."""
+    for name, (low, high) in BANDS.items():
+        inside = (frequencies >= low) & (frequencies <= high)
+        if high <= sfreq / 2 and inside.sum() < 2:
+            raise ValueError(
+                f"Segments of {seconds:g} s resolve {1 / seconds:.3g} Hz, too little for {name} "
+                f"({low:g} to {high:g} Hz); use windows and segment_seconds of 2 s or more."
+            )

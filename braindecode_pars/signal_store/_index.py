@@ -119,7 +119,7 @@ class Index:
         file = folder / INDEX
         try:
             content = file.read_bytes()
-        except (FileNotFoundError, NotADirectoryError) as error:
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
             raise FileNotFoundError(
                 f"{folder} is not a SignalStore: it contains no {INDEX}. Create a store with "
                 "SignalStore.create."

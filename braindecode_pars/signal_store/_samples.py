@@ -13,7 +13,8 @@ __all__ = ["DTYPES", "EncodedSamples", "NotFiniteError", "SampleFile", "encode"]
 #: Types of stored samples; in the file they are little-endian.
 DTYPES = {"int16": np.dtype("<i2"), "float16": np.dtype("<f2"), "float32": np.dtype("<f4")}
 
-_LARGEST = 32767  # of int16; -32768 is not used, so that the range is symmetric
+#: Largest stored number; -32768 of int16 is not used, so that the range is symmetric.
+_LARGEST = {"int16": 32767, "float16": 65504}
 
 #: Steps of int16 in a standard deviation of the signal, at least. A range that gives fewer is cut.
 _STEPS = 20
@@ -21,6 +22,8 @@ _STEPS = 20
 _MARGIN = 10
 #: Spread and usual range are measured in blocks of samples; fewer blocks say nothing about them.
 _BLOCK, _FEW_BLOCKS = 128, 16
+#: Standard deviation of a channel, in usual ones, above which artefacts make it up.
+_MOST_BY_ARTEFACTS = 100
 
 #: Number of samples that are scaled together. They fit into the cache of a CPU core.
 _CACHED = 100_000
@@ -40,7 +43,7 @@ class EncodedSamples(NamedTuple):
     scale, offset : ndarray of float32, shape (n_chans,)
         Scale and offset of each channel. The scale of a constant channel is 0.
     n_clipped : ndarray of int, shape (n_chans,)
-        Number of samples that lay outside the range of int16 and were moved to its ends.
+        Number of samples that lay outside the range of the type and were moved to its ends.
     coarse : ndarray of bool, shape (n_chans,)
         Whether a step of int16 is larger than a twentieth of the channel's standard deviation.
     """
@@ -57,7 +60,8 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> EncodedSampl
 
     With int16, the stored numbers span the range of the channel, and the error of a value is at
     most half of ``scale``. With float16, the stored numbers have mean 0 and standard deviation 1,
-    because values in volts would underflow. With float32, the stored numbers are the values.
+    because values in volts would underflow; where artefacts make up the standard deviation, the
+    usual one takes its place. With float32, the stored numbers are the values.
 
     One artefact of a volt would leave the EEG beside it with a few distinct int16 numbers. If a
     step were larger than a twentieth of the usual standard deviation, the range is therefore cut,
@@ -96,24 +100,23 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> EncodedSampl
         )
     # The range that int16 has to represent.
     n_chans = len(signals)
-    n_clipped, coarse = np.zeros(n_chans, int), np.zeros(n_chans, bool)
-    spread = np.zeros(n_chans)
+    coarse, spread = np.zeros(n_chans, bool), np.full(n_chans, np.inf)
     if dtype == "int16":
         for channel, values in enumerate(signals):
             ends = low[channel], high[channel]
             low[channel], high[channel], spread[channel] = _robust_range(values, *ends)
-            if (low[channel], high[channel]) != ends:
-                outside = (values < low[channel]) | (values > high[channel])
-                n_clipped[channel] = outside.sum()
         coarse = high - low > 1.001 * _widest(spread)  # not by rounding
     # Encode channel by channel, because a whole night in float64 takes much memory.
     scale, offset = _scale_and_offset(signals, low, high, dtype)
-    stored = np.empty(signals.shape, DTYPES[dtype])
+    stored, n_clipped = np.empty(signals.shape, DTYPES[dtype]), np.zeros(n_chans, int)
     for channel, values in enumerate(signals):
         unit = float(scale[channel]) or 1.0
         numbers = (values - float(offset[channel])) / unit
         if dtype == "int16":
-            numbers = np.rint(numbers).clip(-_LARGEST, _LARGEST)
+            numbers = np.rint(numbers)
+        if dtype != "float32":
+            n_clipped[channel] = (np.abs(numbers) > _LARGEST[dtype]).sum()
+            numbers = numbers.clip(-_LARGEST[dtype], _LARGEST[dtype])
         stored[channel] = numbers
     return EncodedSamples(stored, scale, offset, n_clipped, coarse)
 
@@ -139,12 +142,13 @@ def _robust_range(values: np.ndarray, low: float, high: float) -> tuple[float, f
     low, high : float
         Ends of the range.
     spread : float
-        Usual standard deviation; infinite if the signal is too short, or flat but for some blocks.
+        Usual standard deviation; infinite if the signal is flat but for some blocks. A signal of
+        few blocks is not cut, and its spread is that of :func:`_median_deviation`.
     """
     n_blocks = len(values) // _BLOCK
     blocks = values[: n_blocks * _BLOCK].reshape(n_blocks, _BLOCK)
     if n_blocks < _FEW_BLOCKS:
-        return low, high, np.inf
+        return low, high, _median_deviation(values)
     # The standard deviation of a flat block is the rounding error of its mean.
     spreads = blocks.std(axis=1)
     alive = spreads > 1e-6 * np.quantile(spreads, 0.9)
@@ -161,9 +165,15 @@ def _robust_range(values: np.ndarray, low: float, high: float) -> tuple[float, f
     return max(low, middle - half), min(high, middle + half), spread
 
 
+def _median_deviation(values: np.ndarray) -> float:
+    """Return the standard deviation, estimated by the median deviation; infinite if that is 0."""
+    deviation = np.median(np.abs(values - np.median(values)))
+    return 1.4826 * float(deviation) or np.inf
+
+
 def _widest(spread: Any) -> Any:
     """Return the widest range whose steps are small enough for a signal of this spread."""
-    return 2 * _LARGEST * spread / _STEPS
+    return 2 * _LARGEST["int16"] * spread / _STEPS
 
 
 def _scale_and_offset(
@@ -174,12 +184,18 @@ def _scale_and_offset(
     if dtype == "float32":
         return np.ones(len(signals), np.float32), np.zeros(len(signals), np.float32)
     if dtype == "float16":
-        offset = np.where(constant, low, signals.mean(axis=1)).astype(np.float32)
-        scale = signals.std(axis=1).astype(np.float32)
+        mean, scale = signals.mean(axis=1), signals.std(axis=1)
+        # Beside an artefact of a hundred thousand standard deviations, EEG would lose its digits.
+        for channel, values in enumerate(signals):
+            spread = _median_deviation(values)
+            if scale[channel] > _MOST_BY_ARTEFACTS * spread:
+                mean[channel], scale[channel] = np.median(values), spread
+        offset = np.where(constant, low, mean).astype(np.float32)
+        scale = scale.astype(np.float32)
     else:
         # The offset is rounded, so the range is measured from the rounded offset.
         offset = np.where(constant, low, low + (high - low) / 2).astype(np.float32)
-        scale = (np.maximum(high - offset, offset - low) / _LARGEST).astype(np.float32)
+        scale = (np.maximum(high - offset, offset - low) / _LARGEST["int16"]).astype(np.float32)
     return np.where(constant, np.float32(0), scale), offset
 
 

@@ -37,8 +37,8 @@ log = logging.getLogger(__name__)
 
 #: Warnings about stored recordings.
 _REMARKS = {
-    "clipped": "int16 cannot represent both the signal and rare values far outside its range. Such "
-    "samples were clipped: {}. Pass dtype='float32' to keep them.",
+    "clipped": "The type of the store cannot represent both the signal and rare values far outside "
+    "its range. Such samples were clipped: {}. Pass dtype='float32' to keep them.",
     "coarse": "int16 is too coarse for the signal, because large values or drifts take up its "
     "range: {}. Remove them with the argument low=, or pass dtype='float32'.",
     "amplitude": "The amplitude is not that of EEG. {}",
@@ -305,7 +305,7 @@ def _store(
                 for kind, phrase in _remarks(_label_of(source, name), piece):
                     remarks[kind].append(phrase)
             on_time()
-    _log_left_out(left_out)
+    _log_left_out(left_out, logging.WARNING if verbose else logging.INFO)
     if skipped:
         warnings.warn(skipped_message(skipped, n_pieces), stacklevel=4)
     for kind, phrases in remarks.items():
@@ -319,11 +319,12 @@ def _label_of(source: Source, piece: str) -> str:
     return source.label.replace(source.name, piece)
 
 
-def _log_left_out(left_out: dict[tuple[str, ...], list[str]]) -> None:
+def _log_left_out(left_out: dict[tuple[str, ...], list[str]], level: int) -> None:
     """Log the channels that are not stored: one line for all recordings with the same ones."""
     for names, labels in left_out.items():
         if names:
-            log.warning(
+            log.log(
+                level,
                 "Channels of %s that are not stored, because they are not EEG by type or name, "
                 "marked as bad, or not in channels=: %s.",
                 f"{len(labels)} recordings" if len(labels) > 1 else labels[0],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from numbers import Real
+from numbers import Complex, Real
 from typing import Any
 
 import numpy as np
@@ -80,8 +80,11 @@ def check_class_labels(y: np.ndarray) -> None:
     Raises
     ------
     ValueError
-        When labels are numbers and some are not integers, also in an array of objects.
+        When labels are complex, or numbers of which some are not integers, also in an array of
+        objects.
     """
+    if any(isinstance(label, Complex) and not isinstance(label, Real) for label in y.tolist()):
+        raise ValueError("Labels are complex numbers; pass integers or names of classes.")
     if y.dtype.hasobject and all(isinstance(label, Real) for label in y.tolist()):
         y = y.astype(float)
     if np.issubdtype(y.dtype, np.floating):

@@ -79,7 +79,8 @@ class SingleChannelWindows(Dataset):
         balance: bool = False,
     ):
         # Corpora of windows; recordings of a store are cut into windows.
-        corpora = list(dataset) if isinstance(dataset, (list, tuple)) else [dataset]
+        is_several = isinstance(dataset, (list, tuple)) and not _is_list_of_windows(dataset)
+        corpora = list(dataset) if is_several else [dataset]
         if n_times is not None and (not isinstance(n_times, Integral) or n_times < 1):
             raise ValueError(f"n_times must be a positive number of samples, got {n_times!r}.")
         corpora = [_eeg_only(corpus) for corpus in _cut(corpora, n_times)]
@@ -151,6 +152,14 @@ def _window_of(corpus: Dataset, index: int) -> Any:
 
 def _first_length(corpus: Dataset) -> int:
     return _window_of(corpus, 0).shape[-1]
+
+
+def _is_list_of_windows(items: Sequence[Any]) -> bool:
+    """Whether a list has windows, alone or as (window, label, ...), and not datasets of windows."""
+    first = items[0] if items else None
+    if isinstance(first, (tuple, list)) and first:
+        first = first[0]
+    return isinstance(first, (np.ndarray, Tensor)) and first.ndim == 2
 
 
 def _cut(corpora: list[Any], n_times: int | None) -> list[Dataset]:

@@ -58,7 +58,7 @@ class WindowSet(Dataset):
         """Whether the subject of each window is known, shape (n_windows,)."""
         if self.subjects is None:
             return np.zeros(len(self), dtype=bool)
-        return ~_missing(self.subjects)
+        return ~(_missing(self.subjects) | _blank(self.subjects))
 
     @property
     def groups(self) -> np.ndarray | None:
@@ -429,6 +429,11 @@ def _only_column(frame: Any, name: str) -> Any:
 def _missing(values: np.ndarray) -> np.ndarray:
     """Whether each entry is None, NaN or pandas' NA."""
     return pd.isna(values.astype(object))
+
+
+def _blank(values: np.ndarray) -> np.ndarray:
+    """Whether each entry is a text without a letter, as in a table with empty cells."""
+    return np.array([isinstance(v, str) and not v.strip() for v in values.tolist()], dtype=bool)
 
 
 def _object_array(values: list) -> np.ndarray:

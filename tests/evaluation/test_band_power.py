@@ -38,3 +38,12 @@ def test_channels_are_independent_and_flat_channels_finite(nights):
 def test_the_sampling_rate_must_be_known():
     with pytest.raises(ValueError, match=r"sampling rate of the windows is unknown; pass sfreq"):
         LogBandPower().transform(np.zeros((2, 1, 300)))
+
+
+@pytest.mark.parametrize("n_times", [1, 2, 20])
+def test_windows_that_cannot_resolve_a_band_raise(n_times):
+    windows = np.random.default_rng(0).normal(size=(3, 2, n_times))
+    with pytest.raises(ValueError, match=r"Segments of .* too little for delta \(0\.5 to 4 Hz\)"):
+        LogBandPower(sfreq=100).transform(windows)
+    with pytest.raises(ValueError, match="no windows"):
+        LogBandPower(sfreq=100).transform([])

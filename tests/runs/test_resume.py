@@ -31,6 +31,7 @@ def one_thread():
     torch.set_num_threads(before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 def test_a_run_killed_repeatedly_ends_bit_identical(tmp_path):
     store = make_store(tmp_path / "store").path

@@ -168,3 +168,16 @@ def test_each_crop_has_its_own_scale_and_offset(tmp_path, n_times):
     for i, first in enumerate(firsts):
         expected = values[first : first + n_times] * scale[i] + offset[i]
         np.testing.assert_array_equal(crops[i], expected)
+
+
+@pytest.mark.parametrize("n_times", [1000, 100_000])
+@pytest.mark.parametrize("dtype", ["int16", "float16"])
+def test_eeg_beside_an_artefact_keeps_its_digits_or_is_reported(dtype, n_times):
+    signals = 1e-8 * np.random.default_rng(0).standard_normal((1, n_times))
+    signals[0, 17] = 1.0
+    stored, scale, offset, n_clipped, coarse = encode(signals, ["C3"], dtype)
+    error = np.delete(np.abs(decoded(stored, scale, offset) - signals)[0], 17).max()
+    assert coarse[0] or error < 0.05 * 1e-8
+    if dtype == "float16":
+        assert not coarse[0]
+        assert n_clipped[0] == 1

@@ -93,3 +93,10 @@ def test_windows_that_are_held_out_are_dropped_from_the_same_source():
     train, valid = hold_out(given, 0.2, seed=0)
     kept = drop_held_out(given, train, valid)
     assert set(kept.indices) == set(train.indices)
+
+
+def test_an_empty_name_is_no_subject():
+    windows = as_window_set(np.zeros((4, 1, 9)), [0, 1, 0, 1])
+    windows = replace(windows, subjects=np.array(["a", "", "b", " "], dtype=object))
+    assert windows.known.tolist() == [True, False, True, False]
+    assert windows.groups is None

@@ -158,3 +158,9 @@ def test_weights_by_label():
         cross_entropy_weights(np.array([0, 1]), np.array(["N", "W"]), {"X": 3.0})
     with pytest.raises(ValueError, match="'balanced', a dict or None, got 'even'"):
         cross_entropy_weights(np.array([0, 1]), np.arange(2), "even")
+
+
+def test_complex_numbers_are_not_classes():
+    for labels in (np.array([1j, 0]), np.array([1j, 0], dtype=object)):
+        with pytest.raises(ValueError, match="Labels are complex numbers"):
+            check_class_labels(labels)

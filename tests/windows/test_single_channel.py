@@ -182,3 +182,12 @@ def test_a_store_can_be_combined_with_windows(nights, store):
     slow = datasets.simulated.sleep(2, 0.1, n_chans=2, sfreq=200, random_state=0)
     with pytest.raises(ValueError, match="different sampling rates: 200 Hz, 100 Hz"):
         SingleChannelWindows([slow, store])
+
+
+@pytest.mark.parametrize("item", [lambda x: (x, 0, [0, 0, 9]), lambda x: (x, 0), lambda x: x])
+def test_a_list_of_windows_is_one_dataset_and_a_list_of_arrays_several(item):
+    windows = [np.full((2, 9), i, dtype=np.float32) for i in range(4)]
+    examples = SingleChannelWindows([item(window) for window in windows])
+    assert [examples[i][0].unique().item() for i in range(len(examples))] == [0, 1, 2, 3]
+    several = SingleChannelWindows([np.stack(windows), np.stack(windows[:2])])
+    assert len(several.corpora) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -53,6 +54,8 @@ class FoldStore:
 
         Raises
         ------
+        TypeError
+            When ``folder`` is not a path.
         ValueError
             When the folder contains results of other data or settings (the message lists the
             differences), results of another version of this package, a settings file that is
@@ -60,6 +63,8 @@ class FoldStore:
         BlockingIOError
             When another process does not release the folder.
         """
+        if not isinstance(folder, (str, os.PathLike)):
+            raise TypeError(f"out must be the path of a folder, or None, got {folder!r}.")
         # Create the folder, or check it before a lock is left in it.
         folder = Path(folder).expanduser()
         file = folder / _SETTINGS

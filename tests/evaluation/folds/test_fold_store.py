@@ -136,3 +136,9 @@ def test_damaged_settings_and_a_file_instead_of_a_folder_raise(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="file is a file; pass a folder for an evaluation"):
         FoldStore.open(tmp_path / "file", SETTINGS)
+
+
+@pytest.mark.parametrize("out", [3, True, b"folder", 3.5])
+def test_the_folder_must_be_a_path(out):
+    with pytest.raises(TypeError, match=f"out must be the path of a folder, or None, got {out!r}"):
+        FoldStore.open(out, SETTINGS)
