@@ -170,7 +170,7 @@ class Pretraining(Callback):
                 weight_decay=self.weight_decay,
                 callbacks=self.callbacks,
                 on_end=self._store,
-                device=self.device or net.device,
+                device=net.device if self.device is None else self.device,
                 precision=self.precision,
                 compile=self.compile,
                 verbose=self.verbose,

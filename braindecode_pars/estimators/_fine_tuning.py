@@ -72,6 +72,7 @@ def fine_tuning_net(
     # Translate the estimator's parameters into skorch's arguments.
     params = vars(estimator)
     arguments = {argument: params[name] for name, argument in _ARGUMENTS.items() if name in params}
+    arguments["batch_size"] = int(arguments["batch_size"])  # torch refuses NumPy's integers
     arguments |= {f"module__{name}": value for name, value in module_arguments.items()}
     if params["augmentation"] is not None:
         arguments["iterator_train"] = AugmentedDataLoader

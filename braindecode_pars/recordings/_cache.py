@@ -109,6 +109,8 @@ class WindowCache:
             content = read_json(file)
         except FileNotFoundError:
             return False
+        except OSError as error:
+            raise ValueError(f"{file} cannot be read ({error.strerror}).") from error
         checksum = content.pop("checksum", None)
         if checksum is None:
             raise ValueError(f"{file} has no checksum; it is of version 0.1.0, or was edited.")
@@ -159,8 +161,8 @@ class WindowCache:
 def _check_signals(file: Path, expected: str) -> None:
     try:
         found = _checksum_of_file(file)
-    except FileNotFoundError:
-        raise ValueError(f"{file} is missing.") from None
+    except OSError as error:  # it is missing, or a folder
+        raise ValueError(f"{file} cannot be read ({error.strerror}).") from error
     if found != expected:
         raise ValueError(f"{file} does not match its checksum.")
 

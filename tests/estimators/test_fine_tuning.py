@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from braindecode.augmentation import GaussianNoise
+from support.small_estimators import classifier, same_weights
 from torch import nn
 
 from braindecode_pars import PARSClassifier
@@ -43,3 +44,11 @@ def test_the_augmentation_of_the_caller_is_not_seeded():
     before = noise.rng
     net_of(PARSClassifier(augmentation=noise), augmentation_seed=3)
     assert noise.rng is before
+
+
+def test_sizes_may_be_integers_of_numpy(nights):
+    sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, finetune_batch_size=8)
+    sizes |= dict(pretrain_batch_size=8, pretrain_epochs=1, finetune_epochs=1)
+    same = {name: np.int64(size) for name, size in sizes.items()}
+    one, other = (classifier(**given).fit(nights) for given in (sizes, same))
+    assert same_weights(one.net_.module_, other.net_.module_)

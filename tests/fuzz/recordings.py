@@ -26,7 +26,7 @@ NOT_EEG = (
     *("EMG1-EMG2", "SpO2", "SaO2", "HR", "Pleth", "Flow", "Airflow", "TRIG", "STI 014", "Status"),
     *("Resp", "Thor", "Abdo", "Snore", "Position", "Photic", "Event", "Marker", "DC1", "Temp rect"),
 )
-KINDS = ("ecg", "eog", "emg", "stim", "misc", "resp", "bio", "temperature", "seeg", "mag")
+KINDS = ("ecg", "eog", "emg", "stim", "misc", "resp", "bio", "temperature", "mag")
 
 
 def as_epochs(windows: BaseConcatDataset) -> mne.EpochsArray:

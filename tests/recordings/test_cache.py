@@ -65,7 +65,7 @@ def test_deleted_signals_are_prepared_again(recordings, tmp_path):
     read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
     for file in cache.glob("s1-*.fif"):
         file.unlink()
-    with pytest.warns(UserWarning, match=r"1 entry of the cache .*s1-.*_raw\.fif is missing"):
+    with pytest.warns(UserWarning, match=r"1 entry of the cache .*s1-.*_raw\.fif cannot be read"):
         windows = read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
     assert len(windows) == 12
 
