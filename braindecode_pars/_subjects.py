@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-import warnings
 from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any
+
+from braindecode_pars._warnings import warn_user
 
 __all__ = ["normalized", "subject_key", "subject_of_path", "warn_of_similar_names"]
 
@@ -60,15 +61,13 @@ def subject_key(subject: Any) -> str:
     return str(int(number[1])) if number else name
 
 
-def warn_of_similar_names(subjects: Iterable, stacklevel: int) -> None:
+def warn_of_similar_names(subjects: Iterable) -> None:
     """Warn when different names have the same key; a split counts them as different subjects.
 
     Parameters
     ----------
     subjects : iterable
         Names in one data set.
-    stacklevel : int
-        As in :func:`warnings.warn`, counted from this function.
 
     Warns
     -----
@@ -78,7 +77,7 @@ def warn_of_similar_names(subjects: Iterable, stacklevel: int) -> None:
     Examples
     --------
     >>> from braindecode_pars._subjects import warn_of_similar_names
-    >>> warn_of_similar_names(["01", "02", "P1"], stacklevel=2)
+    >>> warn_of_similar_names(["01", "02", "P1"])
     """
     by_key: dict[str, list] = {}
     for subject in dict.fromkeys(subjects):
@@ -86,11 +85,10 @@ def warn_of_similar_names(subjects: Iterable, stacklevel: int) -> None:
     similar = [names for names in by_key.values() if len(names) > 1]
     if similar:
         shown = "; ".join(" and ".join(map(repr, names)) for names in similar[:5])
-        warnings.warn(
+        warn_user(
             f"Subjects whose names may be those of one person are counted as different subjects: "
             f"{shown}{'; ...' if len(similar) > 5 else ''}. If they are the same person, give them "
-            "the same name; otherwise one of them may be trained on while the other is tested.",
-            stacklevel=stacklevel,
+            "the same name; otherwise one of them may be trained on while the other is tested."
         )
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from pathlib import Path
 
 __all__ = ["warn_user"]
 
-_PACKAGE = str(Path(__file__).parent)
+#: Code that is not the user's: this package, and installed packages such as scikit-learn, which
+#: call this one in a pipeline.
+_PACKAGE = f"{Path(__file__).parent}{os.sep}"
+_INSTALLED = f"{os.sep}site-packages{os.sep}"
 
 
 def warn_user(message: str) -> None:
-    """Issue a UserWarning that points to the innermost line outside this package.
+    """Issue a UserWarning that points to the innermost line of the user's own code.
 
     Parameters
     ----------
@@ -31,6 +35,10 @@ def warn_user(message: str) -> None:
     """
     # Level 1 is this function, level 2 its caller, and so on.
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and _is_not_of_user(frame.f_code.co_filename):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, stacklevel=level)
+
+
+def _is_not_of_user(file: str) -> bool:
+    return file.startswith(_PACKAGE) or _INSTALLED in file

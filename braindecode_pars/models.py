@@ -7,7 +7,6 @@ import braindecode_pars._hosts  # noqa: F401  before braindecode
 # isort: split
 import inspect
 import math
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from braindecode_pars._parameters import (
     share,
 )
 from braindecode_pars._sampling_rate import check_same_rate
+from braindecode_pars._warnings import warn_user
 from braindecode_pars.electrodes import ElectrodeCode, electrode_positions
 from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder, check_activation
 from braindecode_pars.storage import LoadReport
@@ -319,11 +319,10 @@ class PARSNet(EEGModuleMixin, nn.Module):
 
     def _warn_of_unknown_rate(self, patch_size: int) -> None:
         if _inferred(lambda: self.sfreq) is None:
-            warnings.warn(
+            warn_user(
                 f"PARSNet: sampling rate unknown; a patch is {patch_size} samples long, a "
                 "thirtieth of the window. Pass sfreq (Hz) to PARSNet, or module__sfreq to "
-                "EEGClassifier.",
-                stacklevel=4,  # the caller of PARSNet; braindecode wraps __init__
+                "EEGClassifier."
             )
 
     def save_pretrained(self, save_directory: str | Path, **hub_arguments: Any) -> Any:
@@ -442,7 +441,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
         Raises
         ------
         FileNotFoundError
-            When the folder, the model or one of its files does not exist.
+            When the folder, the model or its file does not exist.
         ValueError
             When a file is damaged, the tensors do not match, or ``sfreq`` differs from the saved
             sampling rate.

@@ -212,7 +212,7 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
     Raises
     ------
     FileNotFoundError
-        When the folder or one of its two files does not exist.
+        When the folder or its model file does not exist.
     ValueError
         When a file is damaged, or when its tensors do not match the encoder it describes. The
         message contains the number of matching tensors.

@@ -38,8 +38,8 @@ def test_both_unicode_forms_of_a_name_are_one_subject():
 
 def test_similar_names_are_reported():
     with pytest.warns(UserWarning, match=r"different subjects: '1' and 1 and '01'\. If they are"):
-        warn_of_similar_names(["1", 1, 1.0, "2", 2.5, "P1", "01"], stacklevel=2)
-    warn_of_similar_names([1, 1.0, np.int64(1), "anna"], stacklevel=2)  # one number
+        warn_of_similar_names(["1", 1, 1.0, "2", 2.5, "P1", "01"])
+    warn_of_similar_names([1, 1.0, np.int64(1), "anna"])  # one number
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,9 @@ from braindecode_pars.storage._atomic import replace_file
 
 __all__ = ["measure"]
 
+#: First line of a table, a comment by which it is recognised.
+MARK = ".. Written by braindecode-pars benchmark"
+
 
 def measure(names: Iterable[str] | None, out: Path | None) -> None:
     """Run some or all benchmarks, print each result at once, and write all to a file."""
@@ -29,7 +32,7 @@ def measure(names: Iterable[str] | None, out: Path | None) -> None:
             console.print(f"{name}: skipped, this machine lacks the device.")
         rows += new_rows
         if out is not None:  # written after every benchmark, so that Ctrl-C loses only one
-            replace_file(out, as_rst(rows, where))
+            replace_file(out, f"{MARK}\n\n{as_rst(rows, where)}")
     console.print(where)
     if out is not None:
         console.print(f"Written to {out}.")
@@ -37,5 +40,5 @@ def measure(names: Iterable[str] | None, out: Path | None) -> None:
 
 def _check_out(file: Path) -> None:
     """Check that a file is new or an earlier table, before minutes are spent on measuring."""
-    if file.is_dir() or (file.exists() and b"list-table" not in file.read_bytes()):
+    if file.is_dir() or (file.exists() and MARK.encode() not in file.read_bytes()):
         raise ValueError(f"{file} exists and is not a table of benchmarks; pass a new file.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._subjects import subject_key
+from braindecode_pars._warnings import warn_user
 from braindecode_pars.recordings import _temple as temple
 from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
@@ -166,10 +166,9 @@ def _warn_of_absent(recordings: list[Recording], keys: set[str]) -> None:
     absent = sorted(keys - {subject_key(recording.subject) for recording in recordings})
     if absent:
         more = ", ..." if len(absent) > 10 else ""
-        warnings.warn(
+        warn_user(
             f"{len(absent)} of {len(keys)} subjects in a list in exclude have no recording: "
-            f"{', '.join(absent[:10])}{more}. Check their spelling, or they are trained on.",
-            stacklevel=4,
+            f"{', '.join(absent[:10])}{more}. Check their spelling, or they are trained on."
         )
 
 
@@ -253,11 +252,10 @@ def load(
     found = recordings(path, subjects)
     kept, excluded = leave_out(found, exclude)
     if not exclude:
-        warnings.warn(
+        warn_user(
             "TUEG contains the subjects of TUAB and TUSZ, including their test subjects. If you "
             "evaluate on TUAB or TUSZ, exclude these subjects from pretraining with "
-            "exclude=[TUAB_FOLDER, TUSZ_FOLDER].",
-            stacklevel=2,
+            "exclude=[TUAB_FOLDER, TUSZ_FOLDER]."
         )
     elif verbose:
         log.info(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from typing import Any
 
@@ -11,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from braindecode_pars._warnings import warn_user
 from braindecode_pars.windows._labels import split_unlabeled
 from braindecode_pars.windows._window_set import as_window_set
 
@@ -100,10 +100,9 @@ class LogitClassifier(ClassifierMixin):
         unseen = sorted(set(windows.y.tolist()) - set(self.classes_.tolist()), key=str)
         if unseen:
             several = len(unseen) > 1
-            warnings.warn(
+            warn_user(
                 f"Label{'s' if several else ''} {', '.join(map(repr, unseen))} did not occur in "
-                f"fit; windows with {'these labels' if several else 'this label'} count as wrong.",
-                stacklevel=2,
+                f"fit; windows with {'these labels' if several else 'this label'} count as wrong."
             )
         if sample_weight is not None:  # without the weights of unlabelled windows
             sample_weight = np.asarray(sample_weight)[windows.indices]

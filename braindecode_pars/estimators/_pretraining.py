@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 from braindecode_pars._columns import RELATIVE
 from braindecode_pars._sampling_rate import check_same_rate
+from braindecode_pars._warnings import warn_user
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.models import patch_size_for
 from braindecode_pars.pretext.base import PretextTask
@@ -113,16 +113,14 @@ def patch_size_of(
         length = f"{patch_size} samples long"
         if sfreq is None and pretrained.card.sfreq is not None:
             sfreq = pretrained.card.sfreq
-            warnings.warn(
+            warn_user(
                 f"The sampling rate of these windows is unknown; the encoder's {sfreq:g} Hz is "
-                f"assumed. {advice}.",
-                stacklevel=3,
+                f"assumed. {advice}."
             )
     if sfreq is None:
-        warnings.warn(
+        warn_user(
             f"The sampling rate of these windows is unknown; a patch is {length}. {advice}, or fit "
-            "on the X of as_sklearn.",
-            stacklevel=3,
+            "on the X of as_sklearn."
         )
     return patch_size, sfreq
 
@@ -137,10 +135,7 @@ def warn_if_unlabeled_unused(estimator: BaseEstimator, unlabeled: WindowSet | No
     """Warn when the further windows are not used because ``fit`` does not pretrain."""
     if unlabeled is not None and (estimator.encoder is not None or estimator.pretext is None):
         reason = "an encoder was given" if estimator.encoder is not None else "pretext is None"
-        warnings.warn(
-            f"The windows in unlabeled are not used: fit does not pretrain because {reason}.",
-            stacklevel=3,
-        )
+        warn_user(f"The windows in unlabeled are not used: fit does not pretrain because {reason}.")
 
 
 def needs_pretraining(estimator: BaseEstimator) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ import torch
 from torch import Tensor
 
 from braindecode_pars._sampling_rate import check_same_rate
+from braindecode_pars._warnings import warn_user
 from braindecode_pars.electrodes import electrode_positions
 from braindecode_pars.windows._amplitudes import warn_of_amplitudes
 from braindecode_pars.windows._labels import check_class_labels, split_unlabeled
@@ -93,7 +93,7 @@ def read_unlabeled(unlabeled: Any, n_times: int, sfreq: float | None) -> WindowS
         raise ValueError("unlabeled contains no windows; pass None instead.")
     check_same_rate(windows.sfreq, sfreq, "The unlabelled windows are", "the others")
     windows = pick_eeg(windows)
-    warn_of_amplitudes(windows, stacklevel=4)
+    warn_of_amplitudes(windows)
     return windows
 
 
@@ -109,7 +109,7 @@ def read_to_predict(
     windows.check_not_empty()
     check_same_rate(windows.sfreq, sfreq, "These windows are", "the model")
     windows = pick_as_fitted(windows, chs_info, any_montage=any_montage)
-    warn_of_amplitudes(windows, stacklevel=4)
+    warn_of_amplitudes(windows)
     return windows
 
 
@@ -149,11 +149,10 @@ def check_electrodes(chs_info: list[dict] | None) -> None:
             + ("no channel names." if chs_info is None else "different montages.")
         )
     if np.isnan(electrode_positions(chs_info)).all():
-        warnings.warn(
+        warn_user(
             f"electrode_position=True has no effect: none of the channels "
             f"({chs_info[0]['ch_name']}, ...) is an electrode of the 10-05 system or "
-            "has a location; rename them, or set a montage.",
-            stacklevel=3,
+            "has a location; rename them, or set a montage."
         )
 
 

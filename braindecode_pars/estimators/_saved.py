@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from typing import Any
 
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
 
+from braindecode_pars._warnings import warn_user
 from braindecode_pars.pretext.base import PRETEXT_TASKS
 
 __all__ = [
@@ -75,10 +75,9 @@ def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) ->
     left_out |= {name: repr(kept.pop(name)) for name in _FOLDERS if kept.get(name) is not None}
     if left_out:
         names = ", ".join(f"{name}={text}" for name, text in left_out.items())
-        warnings.warn(
+        warn_user(
             "Objects and encoders are not saved, so these parameters have their default values "
-            f"again: {names}. They only matter if you fit this estimator again.",
-            stacklevel=3,
+            f"again: {names}. They only matter if you fit this estimator again."
         )
     pairs = {name: dict(items) for name, items in described["pairs"].items()}
     return cls(**kept, **pairs)

@@ -47,8 +47,9 @@ class CrossAttentionDecoder(nn.Module):
     The exponentials, both products and the ratio are computed in float64. There they are exact
     up to a combined spread of the logits of 690. In float32 the denominator underflows when,
     for every key, :math:`a_{ji} + b_{ki}` lies more than about 87 below the sum of the two
-    maxima. Beyond a combined spread of 690, which only a training that diverges reaches, the
-    prediction of the pair is NaN: the loss is NaN too, and training ends with an error. On devices
+    maxima. Beyond a combined spread of 690 the prediction of the pair is NaN. In training, the
+    loss is then NaN too, and training ends with an error. In evaluation mode, the literal form
+    is computed for that batch. On devices
     without float64, the sum of the logits is broadcast and a softmax is applied instead. The
     decoder disables autocast: only the encoder runs in mixed precision.
 
@@ -108,8 +109,15 @@ class CrossAttentionDecoder(nn.Module):
         """
         with torch.autocast(queries.device.type, enabled=False):
             dtype = self.head.weight.dtype
-            predict = self._factorized if self.method == "factorized" else self._literal
-            return predict(queries.to(dtype), features.to(dtype))
+            queries, features = queries.to(dtype), features.to(dtype)
+            if self.method == "literal":
+                return self._literal(queries, features)
+            prediction = self._factorized(queries, features)
+            # In training, a NaN ends with an error, and a branch would make the CPU wait for the
+            # GPU in each step. torch.compile cannot trace it.
+            if self.training or torch.compiler.is_compiling() or not prediction.isnan().any():
+                return prediction
+            return self._literal(queries, features)
 
     def _literal(self, queries: Tensor, features: Tensor) -> Tensor:
         """Equation 2 as it is written: one query for each pair."""

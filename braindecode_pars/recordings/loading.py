@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import joblib
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from tqdm.auto import tqdm
 
+from braindecode_pars._warnings import warn_user
 from braindecode_pars.recordings._cache import WindowCache
 from braindecode_pars.recordings._search import why_unreadable
 
@@ -226,7 +226,7 @@ def read_corpus(
     # Report entries of the cache that were not used, and recordings that gave no window.
     _warn_of_refused([reason for reason in refused if reason is not None])
     if failures:
-        warnings.warn(skipped_message(failures, len(recordings)), stacklevel=3)
+        warn_user(skipped_message(failures, len(recordings)))
     if verbose and too_short:
         log.info(
             "%d of %d recordings are too short for a window and were skipped.",
@@ -272,8 +272,7 @@ def _warn_of_refused(refused: Sequence[str]) -> None:
         return
     more = f" And {len(refused) - 5} more." if len(refused) > 5 else ""
     entries = "1 entry" if len(refused) == 1 else f"{len(refused)} entries"
-    warnings.warn(
+    warn_user(
         f"{entries} of the cache cannot be used, so the recordings are prepared again: "
-        f"{' '.join(refused[:5])}{more}",
-        stacklevel=4,
+        f"{' '.join(refused[:5])}{more}"
     )

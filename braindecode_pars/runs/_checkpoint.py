@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,10 @@ from sklearn.utils import check_random_state
 from skorch import NeuralNet
 from torch import Tensor, nn
 
+from braindecode_pars._warnings import warn_user
 from braindecode_pars.storage._atomic import replace_file
 from braindecode_pars.storage._checksum import checksum_of
+from braindecode_pars.storage._json import parse_json
 from braindecode_pars.storage._tensors import load_tensors
 
 __all__ = ["KEPT", "Checkpoint", "newest_checkpoint"]
@@ -117,7 +118,7 @@ class Checkpoint:
                 # safetensors maps the file into memory. Windows cannot remove a mapped file, so
                 # the tensors are copied.
                 tensors = {name: content.get_tensor(name).clone() for name in content.keys()}  # noqa: SIM118
-            metadata = json.loads(header["run"])
+            metadata = parse_json(header["run"])
             # Version 0.1.0 wrote neither the identity of the run nor a checksum.
             has_checksum = "run_id" in metadata
             if has_checksum and header.get("checksum") != _checksum(header["run"], tensors):
@@ -126,7 +127,7 @@ class Checkpoint:
                 raise ValueError(f"it was written as {_file_name(metadata['step'])}")
             known = {"run_id": None, **metadata, "tensors": tensors}
             return cls(**known, source=file, has_checksum=has_checksum)
-        except (SafetensorError, KeyError, TypeError, ValueError, OSError, RecursionError) as error:
+        except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
             raise ValueError(f"{file} is damaged or not a checkpoint: {error}.") from error
 
     def check_belongs(self, task: nn.Module, run_id: str | None) -> None:
@@ -243,12 +244,11 @@ def newest_checkpoint(folder: Path, task: nn.Module, run_id: str | None) -> Chec
             problems.append(str(error))
             continue
         if problems:
-            warnings.warn(f"{' '.join(problems)} Resuming from {file.name} instead.", stacklevel=2)
+            warn_user(f"{' '.join(problems)} Resuming from {file.name} instead.")
         if not checkpoint.has_checksum:
-            warnings.warn(
+            warn_user(
                 f"{file} has no checksum, because version 0.1.0 of this package wrote it; it "
-                "cannot be checked for damage.",
-                stacklevel=2,
+                "cannot be checked for damage."
             )
         return checkpoint
     if files:

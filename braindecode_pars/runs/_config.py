@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -21,6 +20,7 @@ from braindecode_pars._parameters import (
     share,
 )
 from braindecode_pars.paper import ENCODER, PRETRAINING
+from braindecode_pars.storage._json import parse_json
 
 __all__ = ["RunConfig"]
 
@@ -188,12 +188,12 @@ class RunConfig:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    readers = {".toml": tomllib.loads, ".json": json.loads}
+    readers = {".toml": tomllib.loads, ".json": parse_json}
     if file.suffix not in readers:
         raise ValueError(f"A configuration must be a .toml or .json file, got {file}.")
     try:
         content = readers[file.suffix](file.read_text(encoding="utf-8"))
-    # TOML, JSON and UTF-8 raise ValueError, and values nested too deeply RecursionError.
+    # tomllib raises RecursionError for values that are nested too deeply.
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{file} is damaged or not a {file.suffix[1:]} file: {error}.") from error
     if not isinstance(content, dict):

@@ -11,7 +11,7 @@ from typing import Any
 
 from braindecode_pars.storage._atomic import replace_file
 from braindecode_pars.storage._checksum import checksum_of
-from braindecode_pars.storage._json import plain
+from braindecode_pars.storage._json import parse_json, plain
 
 __all__ = ["INDEX", "SAMPLES", "Index", "StoredRecording"]
 
@@ -21,6 +21,8 @@ FORMAT = "braindecode_pars SignalStore"
 VERSION = 2
 #: Versions that can be read. Stores of version 1 contain no count of clipped samples.
 READABLE = (1, 2)
+#: Largest index, in bytes: that of some million recordings.
+_LARGEST = 2**32
 _CHECKSUM = b'"checksum": '
 
 
@@ -126,7 +128,7 @@ class Index:
             ) from error
         # Format and version first: another format may have no checksum.
         try:
-            entries = json.loads(content)
+            entries = parse_json(content, largest=_LARGEST)
             if entries["format"] != FORMAT:
                 raise ValueError(f"its format is {entries['format']!r}, not {FORMAT!r}")
             version = entries["version"]

@@ -299,7 +299,7 @@ class SignalStore:
 
         The columns are ``name subject ch_names n_times first_signal n_clipped``. Channel ``c`` of
         a recording is signal ``first_signal + c``. ``n_clipped`` is the number of samples, over
-        all channels, that were outside the range of int16.
+        all channels, that were outside the range of the type.
         """
         return pd.DataFrame(
             dict(

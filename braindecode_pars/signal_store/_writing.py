@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import time
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -18,6 +17,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from braindecode_pars._sampling_rate import check_same_rate, is_same_rate
+from braindecode_pars._warnings import warn_user
 from braindecode_pars.recordings.loading import skipped_message
 from braindecode_pars.signal_store._index import INDEX, SAMPLES, Index, StoredRecording
 from braindecode_pars.signal_store._reading import Encoded, Unusable, read_all
@@ -114,6 +114,7 @@ def append(
         When ``sfreq`` is not the sampling rate of the store, when a stored file has changed, or
         when no recording can be stored.
     """
+    Index.read(folder)  # before a lock is left in a folder that is no store
     with _open_locked(folder) as file:
         # The preparation of the store.
         index = Index.read(folder)
@@ -307,9 +308,9 @@ def _store(
             on_time()
     _log_left_out(left_out, logging.WARNING if verbose else logging.INFO)
     if skipped:
-        warnings.warn(skipped_message(skipped, n_pieces), stacklevel=4)
+        warn_user(skipped_message(skipped, n_pieces))
     for kind, phrases in remarks.items():
-        warnings.warn(_REMARKS[kind].format(_listed(phrases)), stacklevel=4)
+        warn_user(_REMARKS[kind].format(_listed(phrases)))
     if not index.recordings:
         raise ValueError(f"None of {len(sources)} recordings could be stored.")
 
@@ -410,7 +411,10 @@ def _check_contents(folder: Path) -> None:
     # A process that was killed at the very beginning leaves a lock and an empty file of samples.
     samples = folder / SAMPLES
     begun = samples.is_file() and not samples.stat().st_size and not _others(folder)
-    check_may_write(folder, "a store", is_ours=begun or (folder / INDEX).exists())
+    is_store = (folder / INDEX).exists()
+    check_may_write(folder, "a store", is_ours=begun or is_store)
+    if is_store:
+        Index.read(folder)  # another program may have written a file of this name
 
 
 def _others(folder: Path) -> list[Path]:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-__all__ = ["as_read", "parse_json", "plain", "read_json", "to_json"]
+__all__ = ["LARGEST", "as_read", "parse_json", "plain", "read_json", "to_json"]
 
 #: Largest file that is read, in bytes, and deepest nesting. A description of a model or of a run
 #: is far below both; Python itself fails on deep nesting with a RecursionError.
-_LARGEST = 256 * 2**20
+LARGEST = 256 * 2**20
 _DEEPEST = 64
 
 
@@ -53,14 +53,20 @@ def as_read(value: Any) -> Any:
     return json.loads(to_json(value))
 
 
-def parse_json(text: str | bytes) -> dict[str, Any]:
+def parse_json(text: str | bytes, *, largest: int = LARGEST) -> dict[str, Any]:
     """Return a JSON object.
+
+    Parameters
+    ----------
+    text : str | bytes
+        JSON, in UTF-8.
+    largest : int
+        Largest accepted length.
 
     Raises
     ------
     ValueError
-        When the text is not JSON or not an object, is larger than 256 MiB, or has more than 64
-        nested levels.
+        When the text is not JSON or not an object, is too long, or has more than 64 nested levels.
 
     Examples
     --------
@@ -68,8 +74,7 @@ def parse_json(text: str | bytes) -> dict[str, Any]:
     >>> parse_json('{"sfreq": 200.0}')
     {'sfreq': 200.0}
     """
-    if len(text) > _LARGEST:
-        raise ValueError(f"it has {len(text)} bytes, more than {_LARGEST}")
+    _check_size(len(text), largest)
     try:
         content = json.loads(text if isinstance(text, str) else text.decode("utf-8"))
     except RecursionError:
@@ -78,6 +83,11 @@ def parse_json(text: str | bytes) -> dict[str, Any]:
         raise ValueError(f"it contains a {type(content).__name__}, not a JSON object")
     _check_depth(content)
     return content
+
+
+def _check_size(size: int, largest: int) -> None:
+    if size > largest:
+        raise ValueError(f"it has {size} bytes, more than the {largest} that are accepted")
 
 
 def _check_depth(content: dict[str, Any]) -> None:
@@ -111,6 +121,7 @@ def read_json(path: Path) -> dict[str, Any]:
         When the file is damaged, or does not contain a JSON object.
     """
     try:
+        _check_size(path.stat().st_size, LARGEST)  # before it is read
         return parse_json(path.read_bytes())
     except ValueError as error:  # invalid JSON or invalid UTF-8
         raise ValueError(f"{path} is damaged or not a JSON file: {error}.") from error

@@ -120,7 +120,7 @@ def unpack(content: bytes, source: str | Path) -> ModelFile:
     if _sha256(entries, header, data) != expected:
         raise ValueError(
             f"{source} is damaged or was edited: its content does not match its checksum. Copy or "
-            "download it again, or save the model again."
+            "download it again, or save the model in a new folder."
         )
     return ModelFile(kind, description, tensors)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
+from braindecode_pars._warnings import warn_user
 from braindecode_pars.storage._atomic import replace_files
 from braindecode_pars.storage._folder import check_may_write
 from braindecode_pars.storage._json import read_json, to_json
@@ -37,6 +37,9 @@ FILES = {
     NETWORK: ("model.safetensors", "config.json"),
     CLASSIFIER: ("model.safetensors", "config.json"),
 }
+#: Entries of the descriptions of version 0.1.0, by which they are recognised.
+_ENCODER_ENTRIES = {"encoder", "pretraining"}
+_NETWORK_ENTRIES = {"channel_drop_prob", "electrode_position", "embed_dim", "num_layers"}
 #: Further file of an estimator in a folder of version 0.1.0, and its entry in a description.
 _EARLIER = {EMBEDDER: ("embedder.json", "embedder"), CLASSIFIER: ("classifier.json", "classifier")}
 
@@ -59,7 +62,7 @@ def check_may_save(folder: Path, kind: str) -> None:
 
 
 def kinds_in(folder: Path) -> list[str]:
-    """Return the kinds of the models in a folder; more than one is an error of the user.
+    """Return the kinds of the models in a folder; models of other programs are left out.
 
     Raises
     ------
@@ -68,7 +71,8 @@ def kinds_in(folder: Path) -> list[str]:
     """
     files = [folder / name for name in dict.fromkeys(weights for weights, _ in FILES.values())]
     models = {file: unpack(file.read_bytes(), file) for file in files if file.is_file()}
-    return [model.kind or _earlier_kind(file) for file, model in models.items()]
+    kinds = [model.kind or _earlier_kind(file) for file, model in models.items()]
+    return [kind for kind in kinds if kind is not None]
 
 
 def write_model(
@@ -136,36 +140,35 @@ def read_model(folder: Path, *kinds: str) -> ModelFile:
         When the model file has no checksum, or when the readable copy differs from it.
     """
     names = list(dict.fromkeys(FILES[kind][0] for kind in kinds))
-    files = [folder / name for name in names if (folder / name).is_file()]
-    if not files:
+    every = [folder / name for name in dict.fromkeys(weights for weights, _ in FILES.values())]
+    found = [file for file in every if file.is_file()]
+    if len(found) > 1:
+        raise ValueError(
+            f"{folder} contains two models, {found[0].name} and {found[1].name}; move one of them "
+            "into another folder."
+        )
+    if not found or found[0].name not in names:
         raise FileNotFoundError(
             f"{folder} does not contain a saved {' or '.join(kinds)}: it has no "
             f"{' or '.join(names)}."
         )
-    if len(files) > 1:
-        raise ValueError(
-            f"{folder} contains two models, {files[0].name} and {files[1].name}; move one of them "
-            "into another folder."
-        )
-    (file,) = files
+    (file,) = found
     model = unpack(file.read_bytes(), file)
     if model.kind is None:
         model = _read_earlier(file, model.tensors)
-        warnings.warn(
+        warn_user(
             f"{file} has no checksum, because version 0.1.0 of braindecode_pars or another program "
-            "has written it. Load it and save it again in a new folder.",
-            stacklevel=4,
+            "has written it. Load it and save it again in a new folder."
         )
-    else:
-        _warn_if_copy_differs(file, model)
     if model.kind not in kinds:
         raise ValueError(f"{folder} contains a saved {model.kind}, not a {' or '.join(kinds)}.")
+    _warn_if_copy_differs(file, model)
     return model
 
 
 def _warn_if_copy_differs(file: Path, model: ModelFile) -> None:
     """Warn that an edited copy has no effect, also after a save that was killed in between."""
-    copy = file.with_name("config.json" if "network" in model.description else "encoder.json")
+    copy = file.with_name(FILES[model.kind][1])
     if not copy.is_file():
         return
     expected = model.description.get("network", model.description)
@@ -174,30 +177,36 @@ def _warn_if_copy_differs(file: Path, model: ModelFile) -> None:
     except ValueError as error:
         found = [str(error).rstrip(".")]
     if found:
-        warnings.warn(
+        warn_user(
             f"{copy} differs from the description in {file.name} and is ignored: "
-            f"{'; '.join(found[:3])}.",
-            stacklevel=5,
+            f"{'; '.join(found[:3])}."
         )
 
 
-def _earlier_kind(file: Path) -> str:
-    """Return the kind of a model of version 0.1.0, which the names of its files show."""
-    for kind, (name, _) in _EARLIER.items():
-        if FILES[kind][0] == file.name and file.with_name(name).is_file():
-            return kind
-    return ENCODER if FILES[ENCODER][0] == file.name else NETWORK
+def _earlier_kind(file: Path) -> str | None:
+    """Return the kind of a model of version 0.1.0; None for that of another program."""
+    encoder_file, readable = FILES[ENCODER]
+    is_encoder = file.name == encoder_file
+    try:
+        described = read_json(file.with_name(readable if is_encoder else FILES[NETWORK][1]))
+    except (ValueError, OSError):
+        return None
+    if not described.keys() >= (_ENCODER_ENTRIES if is_encoder else _NETWORK_ENTRIES):
+        return None
+    kind, estimator = (ENCODER, EMBEDDER) if is_encoder else (NETWORK, CLASSIFIER)
+    return estimator if file.with_name(_EARLIER[estimator][0]).is_file() else kind
 
 
 def _read_earlier(file: Path, tensors: dict[str, Tensor]) -> ModelFile:
     """Read a model of version 0.1.0, which was described by JSON files without a checksum."""
     kind = _earlier_kind(file)
-    readable = file.with_name(FILES[kind][1])
-    if not readable.is_file():
-        raise FileNotFoundError(
-            f"{file.parent} does not contain a saved {kind}: it has no {readable.name}."
+    if kind is None:
+        readable = next(copy for weights, copy in FILES.values() if weights == file.name)
+        raise ValueError(
+            f"{file} is not a model of braindecode_pars: it has no checksum, and {readable} beside "
+            "it does not describe one."
         )
-    described = read_json(readable)
+    described = read_json(file.with_name(FILES[kind][1]))
     description = {"network": described} if kind in (NETWORK, CLASSIFIER) else described
     if kind in _EARLIER:
         name, entry = _EARLIER[kind]

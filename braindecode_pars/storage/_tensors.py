@@ -123,7 +123,7 @@ def _compare(
         raise ValueError(
             f"The tensors of {source} do not match the {type(module).__name__}: {report}{advice}."
         )
-    # torch would convert integers and complex numbers without a word.
+    # torch would silently convert integers and complex numbers.
     for name in report.loaded:
         found, wanted = tensors[name], expected[name]
         if wanted.is_floating_point() and not found.is_floating_point():

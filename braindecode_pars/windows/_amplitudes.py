@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+
+from braindecode_pars._warnings import warn_user
 
 __all__ = ["amplitude_problem", "spread_out", "warn_of_amplitudes"]
 
@@ -80,7 +81,7 @@ def spread_out(n_windows: int) -> list[int]:
     return picked.round().astype(int).tolist()
 
 
-def warn_of_amplitudes(windows: Any, *, stacklevel: int = 3) -> None:
+def warn_of_amplitudes(windows: Any) -> None:
     """Look at some windows of a WindowSet; a store was looked at when it was written.
 
     Warns
@@ -92,4 +93,4 @@ def warn_of_amplitudes(windows: Any, *, stacklevel: int = 3) -> None:
         return
     problem = amplitude_problem(windows[i][0] for i in spread_out(len(windows)))
     if problem:
-        warnings.warn(problem, stacklevel=stacklevel)
+        warn_user(problem)

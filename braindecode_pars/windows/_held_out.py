@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
 from braindecode_pars._subjects import subject_key, warn_of_similar_names
+from braindecode_pars._warnings import warn_user
 from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = ["drop_held_out", "hold_out"]
@@ -53,10 +53,9 @@ def hold_out(windows: WindowSet, share: float, seed: int) -> tuple[WindowSet, Wi
         # A split is useful only if every class remains in training.
         if len(set(windows.y[train])) == n_classes:
             return windows.take(train), windows.take(valid)
-    warnings.warn(
+    warn_user(
         f"Validation windows cannot be held out of {len(windows)} windows without taking one of "
-        f"the {n_classes} classes out of training; training continues without validation.",
-        stacklevel=3,
+        f"the {n_classes} classes out of training; training continues without validation."
     )
     return windows, None
 
@@ -83,27 +82,24 @@ def _subject_numbers(windows: WindowSet) -> np.ndarray | None:
     if windows.groups is None:
         n_known = int(windows.known.sum())
         if n_known:
-            warnings.warn(
+            warn_user(
                 f"{n_known} windows have a subject, but {len(windows) - n_known} have none. They "
                 "may be of any subject, so validation windows are not held out by subject, and may "
-                "be of training subjects; add 'subject' to the description of every recording.",
-                stacklevel=5,
+                "be of training subjects; add 'subject' to the description of every recording."
             )
         is_list = isinstance(windows.source, list)
         if is_list and isinstance(windows.source[0], tuple):
-            warnings.warn(
+            warn_user(
                 "A list of tuples carries neither subjects nor sampling rate, so validation "
-                "windows may be of training subjects; fit on as_sklearn's X, or pass groups=.",
-                stacklevel=5,
+                "windows may be of training subjects; fit on as_sklearn's X, or pass groups=."
             )
         return None
     number_of = {subject: i for i, subject in enumerate(dict.fromkeys(windows.groups.tolist()))}
-    warn_of_similar_names(number_of, stacklevel=6)
+    warn_of_similar_names(number_of)
     if len(number_of) == 1:
-        warnings.warn(
+        warn_user(
             f"All windows are of one subject ({windows.groups[0]}), so the internal validation "
-            "windows are of that subject too; validation=0 uses no validation windows.",
-            stacklevel=5,
+            "windows are of that subject too; validation=0 uses no validation windows."
         )
     return np.array([number_of[subject] for subject in windows.groups.tolist()])
 
@@ -138,11 +134,10 @@ def drop_held_out(
     held_out = set() if valid.groups is None else _keys(valid) - _keys(train)
     if held_out and not windows.known.all():
         which = f"{(~windows.known).sum()} of {len(windows)}" if windows.known.any() else "the"
-        warnings.warn(
+        warn_user(
             f"The subjects of {which} unlabelled windows are unknown, so pretraining may use "
             "subjects that are held out for internal validation; pass a dataset with 'subject' in "
-            "its descriptions.",
-            stacklevel=3,
+            "its descriptions."
         )
     if held_out and windows.subjects is not None:
         keep &= [subject_key(subject) not in held_out for subject in windows.subjects.tolist()]

@@ -41,13 +41,13 @@ def test_only_the_named_benchmarks_run(two_benchmarks):
 
 def test_another_file_is_not_overwritten(two_benchmarks, tmp_path, monkeypatch):
     notes = tmp_path / "notes.rst"
-    notes.write_text("my notes")
+    notes.write_text("my notes\n\n.. list-table::\n")
     monkeypatch.setitem(benchmarks.BENCHMARKS, "reading", pytest.fail)
     for file in (notes, tmp_path):
         result = CliRunner().invoke(app, ["benchmark", "--only", "reading", "--out", str(file)])
         assert result.exit_code == 1
         assert "is not a table of benchmarks" in " ".join(result.output.split())
-    assert notes.read_text() == "my notes"
+    assert notes.read_text() == "my notes\n\n.. list-table::\n"
 
 
 def test_ctrl_c_keeps_the_finished_benchmarks(tmp_path, two_benchmarks):

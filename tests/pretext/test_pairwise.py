@@ -128,9 +128,12 @@ def test_a_prediction_is_right_or_nan(spread):
     with torch.no_grad():
         for layer in (decoder.pair_query, decoder.attention.query):
             layer.bias.zero_()
-        found = decoder(queries, features)
+        found = decoder.train()(queries, features)
+        evaluated = decoder.eval()(queries, features)
         decoder.method = "literal"
         expected = decoder(queries, features)
+    # In evaluation, a batch with such pairs is computed in the literal form.
+    torch.testing.assert_close(evaluated, expected, rtol=1e-9, atol=1e-9)
     wrong = ((found - expected).abs() > 1e-10 * expected.abs().max()) & found.isfinite()
     assert not wrong.any()
     a, b = logits(decoder, features)

@@ -47,7 +47,7 @@ def test_invalid_configuration_files(tmp_path):
         ("a.toml", "learning_rate = 1\nlr = 1", "settings 'learning_rate'; known are task, "),
         ("b.json", "{", "b.json is damaged or not a json file"),
         ("c.toml", "lr: 1", "c.toml is damaged or not a toml file"),
-        ("d.json", "[1]", "must have keys and values, got a list"),
+        ("d.json", "[1]", "it contains a list, not a JSON object"),
         ("e.yaml", "lr: 1", r"a .toml or .json file, got .*e.yaml"),
     ]:
         file = tmp_path / name

@@ -554,3 +554,15 @@ def test_a_recording_that_was_scaled_twice_is_named(tmp_path):
     message = r"not that of EEG\. recording-1.*: The standard .* is 2e-11; .* by 1e6\.$"
     with pytest.warns(UserWarning, match=message):
         SignalStore.create(tmp_path / "store", given, verbose=0)
+
+
+def test_the_store_json_of_another_program_is_left_alone(tree, tmp_path):
+    (tmp_path / "store.json").write_text('{"shop": "mine"}')
+    for use in (SignalStore.create, SignalStore.open):
+        arguments = (tmp_path, tree) if use == SignalStore.create else (tmp_path,)
+        with pytest.raises(ValueError, match="not the index of a store"):
+            use(*arguments)
+    assert [file.name for file in tmp_path.iterdir()] == ["store.json"]
+    (tmp_path / "store.json").write_text('{"a":' * 10**5)
+    with pytest.raises(ValueError, match="not the index of a store"):
+        SignalStore.open(tmp_path)

@@ -6,6 +6,7 @@ import json
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from support.model_files import as_version_0_1_0
 
 from braindecode_pars.storage._model_folder import (
@@ -21,11 +22,12 @@ from braindecode_pars.storage._model_folder import (
 )
 
 TENSORS = {"weight": torch.ones(2)}
+CONFIG = {"embed_dim": 2, "num_layers": 1, "channel_drop_prob": 0.5, "electrode_position": False}
 DESCRIPTIONS = {
     ENCODER: {"encoder": {"embed_dim": 2}, "pretraining": {"task": "pars"}},
     EMBEDDER: {"encoder": {"embed_dim": 2}, "pretraining": {}, "embedder": {"pooling": "mean"}},
-    NETWORK: {"network": {"embed_dim": 2}},
-    CLASSIFIER: {"network": {"embed_dim": 2}, "classifier": {"classes": ["W", "R"]}},
+    NETWORK: {"network": CONFIG},
+    CLASSIFIER: {"network": CONFIG, "classifier": {"classes": ["W", "R"]}},
 }
 
 
@@ -63,7 +65,9 @@ def test_two_models_in_a_folder(tmp_path):
     assert kinds_in(tmp_path) == [ENCODER, NETWORK]
     with pytest.raises(ValueError, match=r"contains two models, encoder\.safetensors and mod"):
         read_model(tmp_path, *FILES)
-    assert read_model(tmp_path, NETWORK).kind == NETWORK
+    for kind in (ENCODER, NETWORK):
+        with pytest.raises(ValueError, match="contains two models"):
+            read_model(tmp_path, kind)
 
 
 def test_a_renamed_file(tmp_path):
@@ -97,14 +101,24 @@ def test_a_folder_of_version_0_1_0_loads_with_a_warning(kind, tmp_path):
         model = read_model(tmp_path, *FILES)
     assert model.kind == kind
     assert model.description.items() >= DESCRIPTIONS[kind].items()
-    for file in tmp_path.glob("*.json"):
-        file.write_text("[1]")
-    with pytest.raises(ValueError, match="contains a list, not a JSON object"):
-        read_model(tmp_path, *FILES)
-    for file in tmp_path.glob("*.json"):
-        file.unlink()
-    with pytest.raises(FileNotFoundError, match=rf"it has no {FILES[kind][1]}"):
-        read_model(tmp_path, *FILES)
+    # Without its description, or with another one, the file is not ours.
+    for text in ("[1]", "{}", None):
+        for file in tmp_path.glob("*.json"):
+            file.unlink() if text is None else file.write_text(text)
+        with pytest.raises(ValueError, match="is not a model of braindecode_pars"):
+            read_model(tmp_path, *FILES)
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_model_of_another_program_is_not_replaced(kind, tmp_path):
+    weights, readable = FILES[kind]
+    save_file(TENSORS, tmp_path / weights)
+    (tmp_path / readable).write_text('{"architectures": ["BertModel"], "hidden_size": 768}')
+    assert kinds_in(tmp_path) == []
+    with pytest.raises(ValueError, match=f"is not the folder of a saved {kind}"):
+        check_may_save(tmp_path, kind)
+    with pytest.raises(ValueError, match="is not a model of braindecode_pars"):
+        read_model(tmp_path, kind)
 
 
 def test_a_copy_is_indented_json(tmp_path):

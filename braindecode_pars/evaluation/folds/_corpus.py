@@ -89,7 +89,7 @@ class Corpus:
                 f"A subject is called {POOLED!r}, which is reserved for rows that are pooled over "
                 "subjects; rename the subject."
             )
-        warn_of_similar_names(groups.tolist(), stacklevel=5)
+        warn_of_similar_names(groups.tolist())
         check_class_labels(y)
         unlabeled, label = find_unlabeled(y, unlabeled_label)
         return cls(name, X, y, groups, ~unlabeled, label)

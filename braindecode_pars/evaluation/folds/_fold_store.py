@@ -69,6 +69,8 @@ class FoldStore:
         folder = Path(folder).expanduser()
         file = folder / _SETTINGS
         check_may_write(folder, "an evaluation", is_ours=file.is_file())
+        if file.is_file():
+            _check_format(folder, read_json(file))
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

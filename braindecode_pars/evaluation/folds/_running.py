@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from tqdm.auto import tqdm
 
 from braindecode_pars._columns import POOLED, SCORES
+from braindecode_pars._warnings import warn_user
 from braindecode_pars.evaluation.folds._corpus import Corpus
 from braindecode_pars.evaluation.folds._curves import curves_frame, history_of
 from braindecode_pars.evaluation.folds._digest import digest, digest_array
@@ -247,7 +247,7 @@ def run_folds(
     store, files = _open(folds, corpora, out)
     results, refused = _read_finished(folds, corpora, store, files)
     if refused:
-        warnings.warn(_refused_sentence(refused), stacklevel=3)
+        warn_user(_refused_sentence(refused))
     missing = [i for i, result in enumerate(results) if result is None]
     # Run the other folds
     bar = tqdm(
@@ -275,9 +275,9 @@ def run_folds(
             store.write_table("curves.csv", run.curves)
     # Warn of undefined scores, and of test subjects in the pretraining
     if undefined := run.scores.attrs["undefined"]:
-        warnings.warn(_undefined_sentence(undefined), stacklevel=3)
+        warn_user(_undefined_sentence(undefined))
     for sentence in leak_sentences(_seen(folds, results)):
-        warnings.warn(sentence, stacklevel=3)
+        warn_user(sentence)
     return run
 
 
