@@ -192,10 +192,7 @@ def _read(file: Path) -> dict[str, Any]:
     if file.suffix not in readers:
         raise ValueError(f"A configuration must be a .toml or .json file, got {file}.")
     try:
-        content = readers[file.suffix](file.read_text(encoding="utf-8"))
+        return readers[file.suffix](file.read_text(encoding="utf-8"))
     # tomllib raises RecursionError for values that are nested too deeply.
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{file} is damaged or not a {file.suffix[1:]} file: {error}.") from error
-    if not isinstance(content, dict):
-        raise ValueError(f"{file} must have keys and values, got a {type(content).__name__}.")
-    return content
