@@ -46,7 +46,8 @@ def subject_key(subject: Any) -> str:
     """Return the same string for all spellings of a subject's name.
 
     The number 7, the float 7.0 (as pandas writes it in a column with missing values), "7", the BIDS
-    label "007" and the folder "sub-007" have the key "7".
+    label "007" and the folder "sub-007" have the key "7". Upper and lower case, and blanks at the ends,
+    do not count.
 
     Examples
     --------
@@ -54,9 +55,9 @@ def subject_key(subject: Any) -> str:
     >>> {subject_key(subject) for subject in (7, 7.0, "7", "007", "sub-007")}
     {'7'}
     >>> subject_key("P07"), subject_key("P7")
-    ('P07', 'P7')
+    ('p07', 'p7')
     """
-    name = normalized(str(subject)).removeprefix("sub-")
+    name = normalized(str(subject)).strip().casefold().removeprefix("sub-")
     number = re.fullmatch(r"([0-9]+)(\.0+)?", name)
     return str(int(number[1])) if number else name
 

@@ -356,7 +356,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
             When weights are not finite, or the activation of the encoder is not one of
             ``torch.nn``. Also when the folder contains another model, or other files.
         """
-        folder = Path(save_directory)
+        folder = Path(save_directory).expanduser()
         self._save_pretrained(folder)
         unknown = hub_arguments.keys() - SAVE_ARGUMENTS
         if unknown and not hub_arguments.get("push_to_hub"):

@@ -157,7 +157,7 @@ def save_encoder(encoder: PatchEncoder, card: EncoderCard, folder: str | Path) -
     ...     sorted(file.name for file in folder.iterdir())
     ['encoder.json', 'encoder.safetensors']
     """
-    folder = Path(folder)
+    folder = Path(folder).expanduser()
     check_may_save(folder, ENCODER)
     return write_encoder(encoder, card, folder)
 

@@ -30,9 +30,14 @@ def test_other_names_are_different_subjects():
     assert len({subject_key(name) for name in names}) == len(names)
 
 
+def test_case_and_blanks_do_not_count():
+    assert subject_key(" P07") == subject_key("p07 ") == subject_key("P07")
+
+
 def test_both_unicode_forms_of_a_name_are_one_subject():
     assert DECOMPOSED != "Jörg"
-    assert subject_key(DECOMPOSED) == subject_key("Jörg") == normalized(DECOMPOSED)
+    assert subject_key(DECOMPOSED) == subject_key("Jörg") == "jörg"
+    assert normalized(DECOMPOSED) == "Jörg"
     assert normalized(7) == 7
 
 

@@ -135,11 +135,13 @@ def run_demo(
         Tidy scores, also written to ``scores.csv``.
     """
     console = make_console()
-    _begin(out, data, pretext, seed)
+    settings = out / "demo.json"
+    check_may_write(out, "a demo", is_ours=settings.is_file() and _is_demo(settings))
 
     # The headings below are the comments of the stages.
     console.rule("1  data")
     scenario = simulated_nights(seed) if data is None else motor_imagery(data)
+    replace_file(settings, to_json(_settings(data, pretext, seed)))
     console.print(scenario.name)
     _describe(console, scenario)
 
@@ -186,24 +188,15 @@ def run_demo(
     return scores
 
 
-def _begin(out: Path, data: Path | None, pretext: str | Sequence[str], seed: int) -> None:
-    """Write the settings of the demo, in a new folder or in that of an earlier demo.
-
-    Raises
-    ------
-    ValueError
-        When the folder contains other files.
-    """
-    settings = out / "demo.json"
-    check_may_write(out, "a demo", is_ours=settings.is_file() and _is_demo(settings))
-    described = {
+def _settings(data: Path | None, pretext: str | Sequence[str], seed: int) -> dict[str, Any]:
+    """Return the content of ``demo.json``, which also marks the folder as that of a demo."""
+    return {
         "command": COMMAND,
         "version": version("braindecode_pars"),
         "data": "simulated sleep" if data is None else str(data),
         "pretext": pretext,
         "seed": seed,
     }
-    replace_file(settings, to_json(described))
 
 
 def _is_demo(file: Path) -> bool:

@@ -479,7 +479,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             model, or other files.
         """
         check_is_fitted(self)
-        folder = Path(folder)
+        folder = Path(folder).expanduser()
         check_may_save(folder, CLASSIFIER)
         weights = self.net_.criterion_.weight
         # None: unknown channels; an empty list: recordings with different channels.

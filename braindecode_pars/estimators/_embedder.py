@@ -328,7 +328,7 @@ compile, device, random_state, verbose, checkpoint_dir
             When the folder contains another model, or other files.
         """
         check_is_fitted(self)
-        folder = Path(folder)
+        folder = Path(folder).expanduser()
         check_may_save(folder, EMBEDDER)
         description = describe_encoder(self.encoder_, self.encoder_card_)
         description["embedder"] = {

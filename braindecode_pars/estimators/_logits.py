@@ -96,7 +96,8 @@ class LogitClassifier(ClassifierMixin):
             Accuracy between 0 and 1.
         """
         check_is_fitted(self)
-        windows, _ = split_unlabeled(as_window_set(X, y), self.unlabeled_label)
+        given = as_window_set(X, y)
+        windows, _ = split_unlabeled(given, self.unlabeled_label)
         unseen = sorted(set(windows.y.tolist()) - set(self.classes_.tolist()), key=str)
         if unseen:
             several = len(unseen) > 1
@@ -105,5 +106,16 @@ class LogitClassifier(ClassifierMixin):
                 f"fit; windows with {'these labels' if several else 'this label'} count as wrong."
             )
         if sample_weight is not None:  # without the weights of unlabelled windows
-            sample_weight = np.asarray(sample_weight)[windows.indices]
+            sample_weight = _weights(sample_weight, len(given))[windows.indices]
         return float(np.average(self.predict(windows) == windows.y, weights=sample_weight))
+
+
+def _weights(sample_weight: Any, n_windows: int) -> np.ndarray:
+    """Return the weights of windows, after checks."""
+    weights = np.asarray(sample_weight, dtype=float)
+    if weights.shape != (n_windows,) or not np.isfinite(weights).all():
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}; it must have one finite number for each of "
+            f"the {n_windows} windows."
+        )
+    return weights

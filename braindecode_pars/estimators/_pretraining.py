@@ -64,13 +64,14 @@ def make_checkpoint_dir(folder: str | Path | None) -> None:
     """
     if folder is None:
         return
+    path = Path(folder).expanduser()
     try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(
             f"checkpoint_dir={str(folder)!r} is not a folder and cannot be created: {error}."
         ) from error
-    check_may_save(Path(folder), ENCODER)
+    check_may_save(path, ENCODER)
 
 
 def encoder_for(source: Any, sfreq: float | None, n_times: int, verbose: int) -> Pretrained:

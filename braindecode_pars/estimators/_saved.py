@@ -104,7 +104,7 @@ def labels_to_json(labels: np.ndarray) -> dict[str, Any]:
     ValueError
         When labels are neither strings nor numbers.
     """
-    values = labels.tolist()
+    values = [value.item() if hasattr(value, "item") else value for value in labels.tolist()]
     if not all(type(value) in (bool, int, float, str) for value in values):
         raise ValueError(
             f"Labels of type {type(values[0]).__name__} cannot be saved; fit on strings, integers "

@@ -145,24 +145,35 @@ def _robust_range(values: np.ndarray, low: float, high: float) -> tuple[float, f
         Usual standard deviation; infinite if the signal is flat but for some blocks. A signal of
         few blocks is not cut, and its spread is that of :func:`_median_deviation`.
     """
-    n_blocks = len(values) // _BLOCK
-    blocks = values[: n_blocks * _BLOCK].reshape(n_blocks, _BLOCK)
-    if n_blocks < _FEW_BLOCKS:
+    blocks = _live_blocks(values)
+    if blocks is None:
         return low, high, _median_deviation(values)
-    # The standard deviation of a flat block is the rounding error of its mean.
-    spreads = blocks.std(axis=1)
-    alive = spreads > 1e-6 * np.quantile(spreads, 0.9)
-    if alive.sum() < _FEW_BLOCKS:
+    if not len(blocks):
         return low, high, np.inf
-    spread = float(np.median(spreads[alive]))
+    spread = float(np.median(blocks.std(axis=1)))
     if high - low <= _widest(spread):
         return low, high, spread
     # Cut the range around the usual values.
-    usual_low = np.quantile(blocks[alive].min(axis=1), 0.05, method="higher")
-    usual_high = np.quantile(blocks[alive].max(axis=1), 0.95, method="lower")
+    usual_low = np.quantile(blocks.min(axis=1), 0.05, method="higher")
+    usual_high = np.quantile(blocks.max(axis=1), 0.95, method="lower")
     middle = usual_low + (usual_high - usual_low) / 2
     half = max(_widest(spread), _MARGIN * (usual_high - usual_low)) / 2
     return max(low, middle - half), min(high, middle + half), spread
+
+
+def _live_blocks(values: np.ndarray) -> np.ndarray | None:
+    """Return the blocks of a signal that are not flat, shape (n_blocks, 128).
+
+    None if the signal has too few blocks, and no block if too few of them are not flat.
+    """
+    n_blocks = len(values) // _BLOCK
+    if n_blocks < _FEW_BLOCKS:
+        return None
+    blocks = values[: n_blocks * _BLOCK].reshape(n_blocks, _BLOCK)
+    # The standard deviation of a flat block is the rounding error of its mean.
+    spreads = blocks.std(axis=1)
+    alive = spreads > 1e-6 * np.quantile(spreads, 0.9)
+    return blocks[alive] if alive.sum() >= _FEW_BLOCKS else blocks[:0]
 
 
 def _median_deviation(values: np.ndarray) -> float:
@@ -187,9 +198,11 @@ def _scale_and_offset(
         mean, scale = signals.mean(axis=1), signals.std(axis=1)
         # Beside an artefact of a hundred thousand standard deviations, EEG would lose its digits.
         for channel, values in enumerate(signals):
-            spread = _median_deviation(values)
+            spread = _robust_range(values, low[channel], high[channel])[2]
             if scale[channel] > _MOST_BY_ARTEFACTS * spread:
-                mean[channel], scale[channel] = np.median(values), spread
+                blocks = _live_blocks(values)
+                usual = values if blocks is None else blocks
+                mean[channel], scale[channel] = np.median(usual), spread
         offset = np.where(constant, low, mean).astype(np.float32)
         scale = scale.astype(np.float32)
     else:

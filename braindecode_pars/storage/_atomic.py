@@ -136,7 +136,9 @@ def _remove_abandoned(folder: Path) -> None:
     """Remove temporary folders of killed processes; those of living processes are locked."""
     for aside in folder.glob(f"{_ASIDE}*"):
         with suppress(OSError, Timeout):  # another process has removed it, or is writing it
-            if time.time() - aside.stat().st_mtime > _YOUNG:
+            # A folder of the user with such a name has other files, and no lock.
+            is_ours = (aside / _LOCK).exists() or not any(aside.iterdir())
+            if is_ours and time.time() - aside.stat().st_mtime > _YOUNG:
                 with FileLock(aside / _LOCK, blocking=False):
                     shutil.rmtree(aside)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from braindecode_pars.storage._atomic import is_leftover
@@ -9,7 +10,9 @@ from braindecode_pars.storage._atomic import is_leftover
 __all__ = ["check_may_write"]
 
 
-def check_may_write(folder: Path, kind: str, *, is_ours: bool) -> None:
+def check_may_write(
+    folder: Path, kind: str, *, is_ours: bool, beside: Collection[str] = ()
+) -> None:
     """Check that a folder is new, empty, or of the kind that is going to be written.
 
     Parameters
@@ -20,6 +23,8 @@ def check_may_write(folder: Path, kind: str, *, is_ours: bool) -> None:
         What is going to be written, for the error message, such as "a saved PARSNet".
     is_ours : bool
         Whether the folder already is of this kind.
+    beside : collection of str
+        Names of files that may be there, because they are not written.
 
     Raises
     ------
@@ -38,7 +43,8 @@ def check_may_write(folder: Path, kind: str, *, is_ours: bool) -> None:
         return
     if not folder.is_dir():
         raise ValueError(f"{folder} is a file; pass a folder for {kind}.")
-    others = sorted(file.name for file in folder.iterdir() if not is_leftover(file))
+    found = (file.name for file in folder.iterdir() if not is_leftover(file))
+    others = sorted(name for name in found if name not in beside)
     if others:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         raise ValueError(

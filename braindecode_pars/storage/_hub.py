@@ -47,7 +47,7 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     >>> model_folder("hf://owner/name@main")  # doctest: +SKIP
     """
     # A folder is returned as it is.
-    folder = Path(source)
+    folder = Path(source).expanduser()
     if folder.is_dir():
         return folder
     if folder.exists():

@@ -37,6 +37,8 @@ FILES = {
     NETWORK: ("model.safetensors", "config.json"),
     CLASSIFIER: ("model.safetensors", "config.json"),
 }
+#: Files of a new repository, such as a clone of one on the Hub. They are never written over.
+_BESIDE = (".git", ".gitattributes", ".gitignore", "LICENSE", "README.md")
 #: Entries of the descriptions of version 0.1.0, by which they are recognised.
 _ENCODER_ENTRIES = {"encoder", "pretraining"}
 _NETWORK_ENTRIES = {"channel_drop_prob", "electrode_position", "embed_dim", "num_layers"}
@@ -58,7 +60,7 @@ def check_may_save(folder: Path, kind: str) -> None:
             raise ValueError(
                 f"{folder} contains a saved {other}; save the {kind} in another folder."
             )
-    check_may_write(folder, f"a saved {kind}", is_ours=bool(found))
+    check_may_write(folder, f"a saved {kind}", is_ours=bool(found), beside=_BESIDE)
 
 
 def kinds_in(folder: Path) -> list[str]:
@@ -154,7 +156,8 @@ def read_model(folder: Path, *kinds: str) -> ModelFile:
         )
     (file,) = found
     model = unpack(file.read_bytes(), file)
-    if model.kind is None:
+    has_checksum = model.kind is not None
+    if not has_checksum:
         model = _read_earlier(file, model.tensors)
         warn_user(
             f"{file} has no checksum, because version 0.1.0 of braindecode_pars or another program "
@@ -162,7 +165,8 @@ def read_model(folder: Path, *kinds: str) -> ModelFile:
         )
     if model.kind not in kinds:
         raise ValueError(f"{folder} contains a saved {model.kind}, not a {' or '.join(kinds)}.")
-    _warn_if_copy_differs(file, model)
+    if has_checksum:  # otherwise, what is beside the file is its description
+        _warn_if_copy_differs(file, model)
     return model
 
 

@@ -426,14 +426,21 @@ def _only_column(frame: Any, name: str) -> Any:
     return frame[columns[0]]
 
 
+#: "nan" and "none" are what a missing value becomes when a column is converted to strings.
+_NO_NAME = {"", "n/a", "nan", "none"}
+
+
 def _missing(values: np.ndarray) -> np.ndarray:
     """Whether each entry is None, NaN or pandas' NA."""
     return pd.isna(values.astype(object))
 
 
 def _blank(values: np.ndarray) -> np.ndarray:
-    """Whether each entry is a text without a letter, as in a table with empty cells."""
-    return np.array([isinstance(v, str) and not v.strip() for v in values.tolist()], dtype=bool)
+    """Whether each entry is an empty text or stands for a missing value, as "n/a" does in BIDS."""
+    return np.array(
+        [isinstance(v, str) and v.strip().casefold() in _NO_NAME for v in values.tolist()],
+        dtype=bool,
+    )
 
 
 def _object_array(values: list) -> np.ndarray:

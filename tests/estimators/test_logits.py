@@ -54,3 +54,9 @@ def test_the_score_is_the_accuracy_on_labelled_windows():
     assert clf.score(WINDOWS, [0, 1, 1], sample_weight=[1, 1, 2]) == 0.5
     with pytest.warns(UserWarning, match="did not occur in fit"):
         assert clf.score(WINDOWS, [0, 1, 7]) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("weights", [[1, 1], [1, 1, 1, 1], [[1, 1, 1]], [1, 1, float("nan")]])
+def test_weights_that_do_not_fit_the_windows_raise(weights):
+    with pytest.raises(ValueError, match="one finite number for each of the 3 windows"):
+        Fixed([0, 1, 2]).score(WINDOWS, [0, 1, 1], sample_weight=weights)

@@ -80,7 +80,7 @@ def test_one_folder_has_one_model(nights, tmp_path):
 
 
 def test_other_files_are_not_overwritten(fitted, tmp_path):
-    for name in ("config.json", "README.md"):
+    for name in ("config.json", "thesis.tex"):
         file = tmp_path / name / name
         file.parent.mkdir()
         file.write_text("of another program")

@@ -181,3 +181,11 @@ def test_eeg_beside_an_artefact_keeps_its_digits_or_is_reported(dtype, n_times):
     if dtype == "float16":
         assert not coarse[0]
         assert n_clipped[0] == 1
+
+
+def test_eeg_beside_a_railed_electrode_keeps_its_digits_in_float16():
+    signals = 2e-5 * np.random.default_rng(0).standard_normal((1, 60_000))
+    signals[0, :33_000] = 0.1875  # the electrode touches nothing for 55 % of the recording
+    stored, scale, offset, *_ = encode(signals, ["C3"], "float16")
+    error = np.abs(decoded(stored, scale, offset) - signals)[0, 33_000:].max()
+    assert error < 0.05 * 2e-5

@@ -97,8 +97,9 @@ def test_a_folder_of_version_0_1_0_loads_with_a_warning(kind, tmp_path):
     write_model(tmp_path, kind, DESCRIPTIONS[kind], TENSORS)
     as_version_0_1_0(tmp_path)
     assert kinds_in(tmp_path) == [kind]
-    with pytest.warns(UserWarning, match="has no checksum, because version 0.1.0 .* save it again"):
+    with pytest.warns(UserWarning, match="has no checksum, because version 0.1.0 .*") as caught:
         model = read_model(tmp_path, *FILES)
+    assert len(caught) == 1
     assert model.kind == kind
     assert model.description.items() >= DESCRIPTIONS[kind].items()
     # Without its description, or with another one, the file is not ours.
@@ -119,6 +120,15 @@ def test_a_model_of_another_program_is_not_replaced(kind, tmp_path):
         check_may_save(tmp_path, kind)
     with pytest.raises(ValueError, match="is not a model of braindecode_pars"):
         read_model(tmp_path, kind)
+
+
+def test_a_clone_of_a_new_repository_may_be_written_into(tmp_path):
+    (tmp_path / ".git").mkdir()
+    for name in ("README.md", ".gitattributes"):
+        (tmp_path / name).write_text("mine")
+    check_may_save(tmp_path, NETWORK)
+    write_model(tmp_path, NETWORK, DESCRIPTIONS[NETWORK], TENSORS)
+    assert (tmp_path / "README.md").read_text() == "mine"
 
 
 def test_a_copy_is_indented_json(tmp_path):

@@ -23,4 +23,5 @@ def with_seed(estimator: BaseEstimator, seed: int) -> BaseEstimator:
         # An estimator passed as ``encoder`` is fitted already; its seed must not change.
         if name.split("__")[-1] == "random_state" and "encoder" not in name.split("__")
     ]
-    return estimator.set_params(**dict.fromkeys(names, int(seed)))
+    estimator.set_params(**dict.fromkeys(names, int(seed)))  # FrozenEstimator returns None
+    return estimator
