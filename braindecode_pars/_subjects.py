@@ -46,8 +46,8 @@ def subject_key(subject: Any) -> str:
     """Return the same string for all spellings of a subject's name.
 
     The number 7, the float 7.0 (as pandas writes it in a column with missing values), "7", the BIDS
-    label "007" and the folder "sub-007" have the key "7". Upper and lower case, and blanks at the ends,
-    do not count.
+    label "007" and the folder "sub-007" have the key "7". Upper and lower case do not count, and
+    neither do blanks at the ends.
 
     Examples
     --------
