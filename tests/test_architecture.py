@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "encoder": {"_parameters", "tokens"},
     "windows": {"_channel_names", "_hosts", "_sampling_rate", "_subjects", "_warnings"},
     "recordings": {"_channel_names", "_hosts", "storage"},
-    "evaluation": {"_columns", "_parameters", "_subjects", "storage", "windows"},
+    "evaluation": {"_columns", "_parameters", "_subjects", "storage", "training", "windows"},
     "pretext": {"_parameters", "encoder", "tokens"},
     "models": {
         *("_hosts", "_parameters", "_sampling_rate", "electrodes", "encoder", "storage", "tokens"),
