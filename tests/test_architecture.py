@@ -30,7 +30,9 @@ MAY_IMPORT = {
     "encoder": {"_parameters", "tokens"},
     "windows": {"_channel_names", "_hosts", "_sampling_rate", "_subjects", "_warnings"},
     "recordings": {"_channel_names", "_hosts", "_warnings", "storage"},
-    "evaluation": {"_columns", "_parameters", "_subjects", "_warnings", "storage", "windows"},
+    "evaluation": {
+        *("_columns", "_parameters", "_subjects", "_warnings", "storage", "training", "windows"),
+    },
     "pretext": {"_parameters", "encoder", "tokens"},
     "models": {
         *("_hosts", "_parameters", "_sampling_rate", "electrodes", "encoder", "storage", "tokens"),

@@ -23,6 +23,8 @@ from braindecode_pars.storage._settings import differences
 __all__ = ["WindowCache"]
 
 _SETTINGS = "settings.json"
+#: Columns of braindecode's metadata that reading a window needs.
+_COLUMNS = ("target", "i_window_in_trial", "i_start_in_trial", "i_stop_in_trial")
 
 
 @dataclass(frozen=True)
@@ -116,12 +118,15 @@ class WindowCache:
             raise ValueError(f"{file} has no checksum; it is of version 0.1.0, or was edited.")
         if checksum != checksum_of(to_json(content).encode()):
             raise ValueError(f"{file} does not match its checksum.")
+        _check_parts(file, content)
         if content.get("settings") != self.settings_checksum:
             raise ValueError(f"{file} was prepared with other settings.")
         if content["source"]["file"] != str(source.absolute()):
             raise ValueError(f"{file} is of the recording {content['source']['file']}.")
         if content["source"] != _state_of(source):
             return False  # the recording has changed
+        if content["windows"]["target"] and self._signals(source).name not in content["signals"]:
+            raise ValueError(f"{file} has no checksum of the signals.")
         for name, expected in content["signals"].items():
             _check_signals(self.folder / name, expected)
         return True
@@ -156,6 +161,25 @@ class WindowCache:
 
     def _windows(self, source: Path) -> dict[str, list]:
         return read_json(self._entry(source))["windows"]
+
+
+def _check_parts(file: Path, content: Mapping[str, Any]) -> None:
+    """Check that an entry has all parts: another program may have written it, with a checksum."""
+    parts = {name: content.get(name) for name in ("source", "signals", "windows")}
+    missing = [name for name, part in parts.items() if not isinstance(part, dict)]
+    if not missing:
+        source, windows = parts["source"], parts["windows"]
+        missing += [] if "file" in source else ["source.file"]
+        columns = _COLUMNS if windows.get("target") else _COLUMNS[:1]
+        missing += [
+            f"windows.{c}"
+            for c in dict.fromkeys([*columns, *windows])
+            if not isinstance(windows.get(c), list)
+        ]
+    if missing:
+        raise ValueError(f"{file} has no entry {', '.join(missing)}.")
+    if len({len(column) for column in windows.values()}) > 1:
+        raise ValueError(f"{file} has columns of different lengths in windows.")
 
 
 def _check_signals(file: Path, expected: str) -> None:

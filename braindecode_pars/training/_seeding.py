@@ -9,9 +9,13 @@ state of its own, which it lends to the global generators while something draws:
 - :func:`seeded` does both, for a short block;
 - :class:`OwnDraws` is the mixin that calls :func:`drawing` wherever a skorch net draws.
 
-One lock for the process protects the lending, so that two threads never draw from one state. It is
-held for one batch at most and never while callbacks run. A callback may therefore fit other
+One lock for the process protects the lending, so that two threads never draw from one state. A fit
+holds it for one batch at most and never while callbacks run. A callback may therefore fit other
 estimators in other threads.
+
+Code of others takes its draws from the global generators whenever it likes. Either it holds the
+lock for as long as it runs, under :func:`seeded`, or the seed alone is set under the lock, by
+:func:`torch_seeded` and :func:`globally_seeded`.
 """
 
 from __future__ import annotations
@@ -27,7 +31,14 @@ import torch
 from sklearn.utils import check_random_state
 from torch import Tensor
 
-__all__ = ["OwnDraws", "drawing", "globally_seeded", "random_stream", "seeded"]
+__all__ = [
+    "OwnDraws",
+    "drawing",
+    "globally_seeded",
+    "random_stream",
+    "seeded",
+    "torch_seeded",
+]
 
 _LOCK = threading.RLock()
 
@@ -44,25 +55,28 @@ class _Stream:
     """
 
     def __init__(self, seed: int, device: torch.device):
-        self.is_lent = False
+        self._is_lent = False
         self._device = device
         self._states = _first_states(seed, device)
 
     @contextmanager
     def lent(self) -> Iterator[None]:
         """Let the global generators of torch continue from this state inside the context."""
-        if self.is_lent:  # by this thread, further out
-            yield
-            return
+        # Threads with the context of another share its stream, so the lock always comes first.
         with _LOCK:
-            outside = _get_states(self._device)
-            _set_states(self._states, self._device)
-            self.is_lent = True
-            try:
+            if self._is_lent:  # by this thread, further out: another would still have the lock
                 yield
+                return
+            outside = _get_states(self._device)
+            try:
+                _set_states(self._states, self._device)
+                self._is_lent = True
+                try:
+                    yield
+                finally:
+                    self._is_lent = False
+                    self._states = _get_states(self._device)
             finally:
-                self.is_lent = False
-                self._states = _get_states(self._device)
                 _set_states(outside, self._device)
 
 
@@ -106,7 +120,11 @@ def drawing() -> Iterator[None]:
 
 @contextmanager
 def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
-    """Seed torch inside a short block, on the CPU and on ``device``, then restore its state."""
+    """Seed torch on the CPU and on ``device`` inside the context, then restore its state.
+
+    Other threads that want to draw from a stream wait until the end. The block should therefore be
+    short, and must not wait for them.
+    """
     with random_stream(seed, device), drawing():
         yield
 
@@ -146,24 +164,40 @@ def _drawn(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 @contextmanager
+def torch_seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
+    """Seed torch as :func:`seeded` does, but let other threads draw from their streams inside.
+
+    These never see the seed, and the seed is not set while one of them draws. What the block itself
+    draws outside of a stream must not run beside them.
+    """
+    device = torch.device(device)
+    first = _first_states(seed, device)
+    with _LOCK:
+        outside = _get_states(device)
+    try:
+        with _LOCK:
+            _set_states(first, device)
+        yield
+    finally:
+        with _LOCK:
+            _set_states(outside, device)
+
+
+@contextmanager
 def globally_seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
     """Seed the global generators of torch, NumPy and Python inside, and restore them at the end.
 
     This is for a run that owns the process and writes these states into its checkpoints. Unlike
     :func:`random_stream`, it also holds for callbacks, but not beside other threads that draw.
     """
-    device, numpy = torch.device(device), check_random_state(None)
-    with _LOCK:
-        states = _get_states(device)
-        numpy_state, python_state = numpy.get_state(), random.getstate()
-        _set_states(_first_states(seed, device), device)
+    numpy = check_random_state(None)
+    numpy_state, python_state = numpy.get_state(), random.getstate()
+    with torch_seeded(seed, device):
         numpy.seed(seed % 2**32)
         random.seed(seed)
-    try:
-        yield
-    finally:
-        with _LOCK:
-            _set_states(states, device)
+        try:
+            yield
+        finally:
             numpy.set_state(numpy_state)
             random.setstate(python_state)
 

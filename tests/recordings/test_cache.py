@@ -14,6 +14,8 @@ from support.recording_files import SETTINGS, read, windows_of
 from braindecode_pars.recordings._cache import WindowCache
 from braindecode_pars.recordings.loading import Recording, read_corpus
 from braindecode_pars.storage._atomic import locked
+from braindecode_pars.storage._checksum import checksum_of
+from braindecode_pars.storage._json import to_json
 
 
 def test_the_cache_is_read_instead_of_the_files(recordings, tmp_path):
@@ -117,6 +119,18 @@ def remove_checksum(cache):
     entry.write_text(json.dumps(content))
 
 
+def remove_entries(cache, *names, column=None):
+    """As a program may write it that knows of the checksum, but not of all entries."""
+    (entry,) = cache.glob("s1-*.json")
+    content = json.loads(entry.read_text())
+    for name in ("checksum", *names):
+        del content[name]
+    if column is not None:
+        del content["windows"][column]
+    content["checksum"] = checksum_of(to_json(content).encode())
+    entry.write_text(to_json(content))
+
+
 @pytest.mark.parametrize(
     ("alter", "reason"),
     [
@@ -126,6 +140,14 @@ def remove_checksum(cache):
         (exchange_all, r"s1-.*\.json is of the recording .*s2\.txt"),
         (edit_targets, r"s1-.*\.json does not match its checksum"),
         (remove_checksum, r"s1-.*\.json has no checksum; it is of version 0\.1\.0"),
+        (partial(remove_entries, column="target"), r"s1-.*\.json has no entry windows\.target"),
+        *(
+            (
+                lambda cache, name=name: remove_entries(cache, name),
+                rf"s1-.*\.json has no entry {name}",
+            )
+            for name in ("source", "signals", "windows")
+        ),
     ],
 )
 def test_an_altered_entry_is_prepared_again(recordings, tmp_path, alter, reason):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 
 import numpy as np
 import pytest
@@ -12,12 +14,14 @@ from sklearn.utils import check_random_state
 from skorch import NeuralNetRegressor
 from torch import nn
 
+from braindecode_pars.training import _seeding
 from braindecode_pars.training._seeding import (
     OwnDraws,
     drawing,
     globally_seeded,
     random_stream,
     seeded,
+    torch_seeded,
 )
 
 
@@ -171,3 +175,53 @@ def test_all_global_generators_are_seeded_and_restored():
             random.random()
         assert global_states() == before
     assert inside[0] == inside[1] != before
+
+
+@pytest.mark.parametrize("block", [seeded, torch_seeded, globally_seeded])
+def test_the_state_is_restored_when_the_device_fails(block, monkeypatch):
+    def fail(*args):
+        raise RuntimeError("device lost")
+
+    def draw():
+        with block(3):
+            torch.rand(2)
+            monkeypatch.setattr(_seeding, "_get_states", fail)
+            fail()
+
+    before = global_states()
+    with pytest.raises(RuntimeError, match="device lost"):
+        draw()
+    assert global_states() == before
+
+
+def test_threads_that_share_a_stream_draw_one_after_another():
+    with random_stream(7), ThreadPoolExecutor(1) as pool:
+        context = copy_context()
+
+        def draw():
+            with drawing():
+                return torch.rand(1)
+
+        with drawing():
+            drawn = pool.submit(context.run, draw)
+            time.sleep(0.1)
+            assert not drawn.done()
+            first = torch.rand(1)
+        second = drawn.result(timeout=10)
+    with seeded(7):
+        assert torch.equal(torch.cat([first, second]), torch.cat([torch.rand(1), torch.rand(1)]))
+
+
+def test_torch_is_seeded_while_other_threads_draw_from_their_streams():
+    def draw():
+        with seeded(1):
+            return torch.rand(1)
+
+    before = global_states()
+    with torch_seeded(4), ThreadPoolExecutor(1) as pool:
+        first = torch.rand(1)
+        assert pool.submit(draw).result(timeout=10) == draw()
+        found = torch.cat([first, torch.rand(1)])
+    assert global_states() == before
+    with seeded(4):
+        assert torch.equal(found, torch.cat([torch.rand(1), torch.rand(1)]))

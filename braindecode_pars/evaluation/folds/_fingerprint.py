@@ -6,11 +6,12 @@ import functools
 import hashlib
 import platform
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+import mne
 import numpy as np
 import pandas as pd
 import torch
@@ -29,7 +30,7 @@ from braindecode_pars.evaluation.folds._corpus import Corpus
 from braindecode_pars.evaluation.folds._digest import digest, digest_array
 from braindecode_pars.evaluation.folds._seed import with_seed
 from braindecode_pars.storage._hub import model_folder
-from braindecode_pars.windows._describe import plain_array
+from braindecode_pars.windows._describe import describe, plain_array
 from braindecode_pars.windows._window_set import as_window_set
 
 __all__ = ["describe_corpus", "describe_estimator"]
@@ -106,6 +107,8 @@ def _recordings_in(source: Any) -> Iterator[Any]:
     elif isinstance(source, ConcatDataset):
         for part in source.datasets:
             yield from _recordings_in(part)
+    elif isinstance(source, list) and source and isinstance(source[0], mne.BaseEpochs):
+        yield from source
     else:
         yield source
 
@@ -117,12 +120,23 @@ def _description_of(recording: Any) -> Any:
 
 def _sensors_of(recording: Any) -> Any:
     """Return names, types and positions of the channels of a recording, and the bad channels."""
-    signals = getattr(recording, "raw", getattr(recording, "windows", None))
+    # braindecode's datasets contain a Raw or an Epochs; an Epochs has an info itself.
+    signals = getattr(recording, "raw", getattr(recording, "windows", recording))
     info = getattr(signals, "info", None)
-    if info is None:
+    if isinstance(info, mne.Info):
+        return _plain_channels(info["chs"]), list(info["bads"])
+    # Not from here in every case: recordings that differ only in positions share a montage.
+    channels = describe(recording).channels
+    if channels is None:
         return None
-    channels = [(c["ch_name"], int(c["kind"]), np.asarray(c["loc"]).tolist()) for c in info["chs"]]
-    return channels, list(info["bads"])
+    return [(_plain_channels(m.chs_info or ()), sorted(m.bads)) for m in channels.montages]
+
+
+def _plain_channels(chs_info: Iterable[Mapping[str, Any]]) -> list[tuple]:
+    return [
+        (ch["ch_name"], int(ch.get("kind", -1)), np.asarray(ch.get("loc", ())).tolist())
+        for ch in chs_info
+    ]
 
 
 class _Walk:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,15 +26,19 @@ from braindecode_pars.evaluation.folds._digest import digest, digest_array
 from braindecode_pars.evaluation.folds._encoder_origin import leak_sentences, seen_before
 from braindecode_pars.evaluation.folds._fingerprint import describe_corpus, describe_estimator
 from braindecode_pars.evaluation.folds._fold_store import FoldStore
+from braindecode_pars.evaluation.folds._fold_warnings import FoldWarning, collected, warn_once
 from braindecode_pars.evaluation.folds._seed import with_seed
 from braindecode_pars.evaluation.metrics import score_predictions, undefined_because
 from braindecode_pars.storage._json import plain
+from braindecode_pars.training._device import find_device
+from braindecode_pars.training._seeding import seeded, torch_seeded
 from braindecode_pars.windows._labels import AUTO
 
 __all__ = ["Fold", "FoldError", "Run", "run_folds"]
 
 # torch's random state and number of threads are global to the process, so folds that run in
-# threads of one process must not run at the same time.
+# threads of one process must not run at the same time. This is not the lock of the random draws,
+# which a fold may have to leave free for fits in other threads, see _torch_seed. It comes first.
 _ONE_AT_A_TIME = threading.RLock()
 
 
@@ -204,9 +208,10 @@ def run_folds(
     Warns
     -----
     UserWarning
-        When a saved fold is damaged or was edited, so that it is run again; when a score is
-        undefined, when an encoder was pretrained on a test subject, and when the training subjects
-        of an encoder are unknown.
+        When a saved fold is damaged or was edited, so that it is run again; once for each warning
+        of the folds, such as that of channels that are not used; when a score is undefined, when an
+        encoder was pretrained on a test subject, and when the training subjects of an encoder are
+        unknown.
 
     Examples
     --------
@@ -257,14 +262,18 @@ def run_folds(
         unit=" fits",
         disable=not verbose,
     )
+    shown: set[tuple] = set()
     with bar:
         try:
-            for i, result in _finished(missing, folds, corpora, metrics, store, files, n_jobs, bar):
+            for i, result, found in _finished(
+                missing, folds, corpora, metrics, store, files, n_jobs, bar
+            ):
                 results[i] = result
                 # A worker on another machine may have no access to the folder.
                 if store is not None and (i in refused or not files[i].exists()):
                     store.write(files[i], result)
                 bar.update()
+                warn_once(found, shown)
         except FoldError as error:
             raise FoldError(f"{error} {_finished_sentence(store, files)}") from error
     # Collect the tables
@@ -369,8 +378,8 @@ def _finished(
     files: Sequence[Path | None],
     n_jobs: int | None,
     bar: tqdm,
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Run the missing folds; yield the number and result of each finished fold."""
+) -> Iterator[tuple[int, dict[str, Any], list[FoldWarning]]]:
+    """Run the missing folds; yield the number, result and warnings of each finished fold."""
     # Divide torch's threads among the processes.
     given_jobs = {} if n_jobs is None else {"n_jobs": n_jobs}
     n_parallel = max(1, min(joblib.effective_n_jobs(n_jobs), len(missing)))
@@ -400,16 +409,19 @@ def _run(
     store: FoldStore | None,
     file: Path | None,
     n_threads: int,
-) -> tuple[int, dict[str, Any]]:
-    """Fit and score one fold in a worker, and save it if the worker has access to the folder."""
+) -> tuple[int, dict[str, Any], list[FoldWarning]]:
+    """Fit and score one fold in a worker, and save it if the worker has access to the folder.
+
+    The warnings are returned, because those of a worker in another process reach nobody.
+    """
     try:
-        with _ONE_AT_A_TIME, _threads(n_threads), _torch_seed(fold.seed):
+        with _ONE_AT_A_TIME, _threads(n_threads), _torch_seed(fold), collected() as found:
             result = _fit_and_score(fold, corpus, metrics)
     except Exception as error:
         raise FoldError(f"{fold} failed with {type(error).__name__}: {_sentence(error)}") from error
     if store is not None and file.parent.is_dir():
         store.write(file, result)
-    return i, result
+    return i, result, found
 
 
 def _sentence(error: Exception) -> str:
@@ -533,12 +545,30 @@ def _takes_unlabeled(estimator: BaseEstimator, label: Any) -> bool:
     return any(name.split("__")[-1] == "unlabeled_label" and v == label for name, v in params)
 
 
-@contextmanager
-def _torch_seed(seed: int) -> Iterator[None]:
-    """Seed torch for estimators without a ``random_state``, such as skorch's."""
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        torch.manual_seed(seed)
-        yield
+def _torch_seed(fold: Fold) -> AbstractContextManager[None]:
+    """Seed torch for estimators without a ``random_state``, such as skorch's nets.
+
+    They draw from the global generators at any time, so that no fit with a seed may draw in another
+    thread until they are done. Estimators with a ``random_state`` or ``n_jobs`` may themselves fit
+    with a seed in other threads, as in a callback or a grid search. These would then wait forever,
+    so such an estimator does not hold the lock.
+    """
+    params = fold.estimator.get_params()
+    names = {name.split("__")[-1] for name in params}
+    seeding = seeded if names.isdisjoint({"random_state", "n_jobs"}) else torch_seeded
+    return seeding(int(fold.seed), _device_of(params))
+
+
+def _device_of(params: Mapping[str, Any]) -> torch.device:
+    """Return the device that an estimator draws on; without a parameter for it, the usual one."""
+    named = [value for name, value in params.items() if name.split("__")[-1] == "device"]
+    devices = []
+    for value in named:
+        # Not every parameter of this name is for torch; the fit complains if it should have been.
+        with suppress(ValueError):
+            devices.append(find_device(value))
+    devices = devices or [find_device("auto")]
+    return next((device for device in devices if device.type != "cpu"), devices[0])
 
 
 @contextmanager

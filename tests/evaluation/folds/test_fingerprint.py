@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 
+import mne
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,6 +25,8 @@ from braindecode_pars.evaluation import LogBandPower
 from braindecode_pars.evaluation.folds import Corpus
 from braindecode_pars.evaluation.folds._fingerprint import describe_corpus, describe_estimator
 from braindecode_pars.storage._settings import differences
+from braindecode_pars.windows._channels import Channels
+from braindecode_pars.windows._describe import Description, describe
 
 
 def test_a_description_has_class_and_parameters_but_no_seeds():
@@ -157,6 +160,31 @@ def test_channels_of_one_recording_count(nights, edit, names):
     assert {name for name in before if before[name] != after[name]} == names
 
 
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda info: info.update(bads=["C3"]),
+        lambda info: info["chs"][0]["loc"].__setitem__(0, 0.5),
+    ],
+)
+@pytest.mark.parametrize("source", ["Epochs", "list of Epochs", "source of another kind"])
+def test_channels_of_every_source_count(edit, source):
+    info = mne.create_info(["C3", "C4"], 100, "eeg")
+    epochs = mne.EpochsArray(np.ones((4, 2, 10)), info, verbose=0)
+    found = []
+    for _ in range(2):
+        windows = {
+            "Epochs": epochs,
+            "list of Epochs": [epochs[i] for i in range(4)],
+            "source of another kind": Described(list(epochs.get_data()), epochs.info),
+        }[source]
+        y, groups = np.array([0, 1, 0, 1]), np.array([1, 1, 2, 2])
+        corpus = Corpus("d", SliceDataset(windows), y, groups, y >= 0, -1)
+        found.append(describe_corpus(corpus)["sensors"])
+        edit(epochs.info)
+    assert found[0] != found[1]
+
+
 def test_every_entry_of_the_descriptions_counts(nights):
     other = with_subject(nights, 2, session="evening")
     one, two = (describe_corpus(Corpus.of(windows, "", -1)) for windows in (nights, other))
@@ -229,3 +257,17 @@ class Listed(Dataset):
 
     def __getitem__(self, i):
         return self.windows[i], 0
+
+
+class Described(Listed):
+    """Windows whose channels only ``describe`` knows, as those of a store."""
+
+    def __init__(self, windows, info):
+        super().__init__(windows)
+        self.mne_info = info
+
+
+@describe.register(Described)
+def _(X):
+    channels = Channels.of_recording(len(X), X.mne_info["chs"], X.mne_info["bads"])
+    return Description(X, len(X), channels=channels)
