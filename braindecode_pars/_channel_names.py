@@ -9,12 +9,21 @@ from typing import Any
 
 from mne.io.constants import FIFF
 
-__all__ = ["electrode_name", "is_eeg", "is_other_kind", "match_channels"]
+__all__ = [
+    "differing_references",
+    "electrode_name",
+    "is_eeg",
+    "is_other_kind",
+    "match_channels",
+]
 
 #: Kinds of channels in MNE that record potentials of the brain.
 _BRAIN = {FIFF.FIFFV_EEG_CH, FIFF.FIFFV_ECOG_CH, FIFF.FIFFV_SEEG_CH, FIFF.FIFFV_DBS_CH}
 
-_REFERENCES = {"REF", "LE", "AR", "AVG", "A1", "A2", "M1", "M2", "CAR", "LER"}
+_REFERENCES = {"REF", "LE", "AR", "AVG", "A1", "A2", "M1", "M2", "CAR", "LER", "NOSE"}
+
+#: Names of the same reference: average of all channels, and linked ears.
+_SAME_REFERENCE = {"AR": "AVG", "CAR": "AVG", "LER": "LE"}
 
 #: Old names of the 10-20 system -> names of the same electrodes in the 10-10 system.
 _SAME_ELECTRODE = {"T3": "T7", "T4": "T8", "T5": "P7", "T6": "P8"}
@@ -23,23 +32,27 @@ _SAME_ELECTRODE = {"T3": "T7", "T4": "T8", "T5": "P7", "T6": "P8"}
 #: common amplifiers. ``E1`` and ``E2`` are missing on purpose: they are eye channels of
 #: polysomnography, but scalp electrodes of an EGI net.
 _OTHER_WORDS = (
-    # heart, muscles, eyes: any letters may follow, as in EMGchin or ECGII
-    r"(?:ECG|EKG|EMG|[HVLR]?EOG)[a-z]*",
-    r"MCG|MEG|ERG|VCG|[HV]EO[LRUD]?|ROC(?!\d)|LOC(?!\d)|Chin|Submental|Legs?|Tib(?:ialis)?",
+    # heart, muscles, eyes, triggers: also within a word, as in ChinEMG, ECGII or UserTrig
+    r"[a-z]*(?:ECG|EKG|EMG|EOG|Leg|Pulse|Trig)[a-z]*",
+    r"MCG|MEG|ERG|VCG|[HV]EO[LRUD]?|ROC(?!\d)|LOC(?!\d)|Chin|Submental|Tib(?:ialis)?",
+    r"[LR]AT(?!\d)|PLM[a-z]*",
     # breathing
-    r"Resp[a-z]*|[a-z]*Flow|N?Pre(?:s|ss|ssure)|PTAF|CPAP|Therm[a-z]*|Nasal|Nose|Thor[a-z]*|Chest",
-    r"Abd[a-z]*|Effort|Snor[a-z]*|(?:Et|Tc|P)?CO2",
+    r"Resp[a-z]*|[a-z]*Flow|[a-z]*Pre(?:s|ss|ssure)|PTAF|CPAP|Therm[a-z]*|Cannula|Nasal",
+    r"Tho(?:r[a-z]*)?|Chest|Abd[a-z]*|Effort|Snor[a-z]*|(?:Et|Tc|P)?CO2",
     # oxygen and pulse
-    r"S[ap]O2|O?Sat|Ox ?Stat(?:us)?|D?HR|H\.R|Heart|Pulse|Pleth?[a-z]*|PPG",
+    r"S[ap]O2|O?Sat|Ox ?Stat(?:us)?|D?HR|H\.R|Heart|Pleth?[a-z]*|PPG",
     # environment, movement and skin
-    r"Temp(?:erature)?|Light|Lux|Sound|Audio|Mic|Pos(?:ition)?|Acc(?:el)?[XYZ]?|Gyro[XYZ]?",
+    r"Temp(?:erature)?|Light|Lux|Sound|Audio|Mic|Pos(?:ition)?|Acc[XYZ]?|Accel[a-z]*|Gyro[XYZ]?",
     r"GSR|EDA|Battery",
-    # triggers and events
-    r"Trig(?:ger)?s?|STI|STIM|Status|Marke?rs?|Mark|Events?|Annotations?|Photic|IBI|Bursts|Suppr",
+    # events
+    r"STI|STIM|Status|Marke?rs?|Mark|Events?|Annotations?|Photic|IBI|Bursts|Suppr",
     # other inputs of the amplifier
-    r"DC\d+|EXG\d+|VNS",
+    r"AUX|DIN|DC\d+|EXG\d+|VNS",
 )
 _OTHER_KIND = re.compile(rf"(?<![a-z])(?:{'|'.join(_OTHER_WORDS)})(?![a-z])", re.IGNORECASE)
+
+#: A signal of breathing before a dash, but a reference after it, as in ``Cz-Nose``.
+_SIGNAL_OR_REFERENCE = re.compile(r"(?<![a-z])Nose(?![a-z])", re.IGNORECASE)
 
 
 def is_other_kind(name: str) -> bool:
@@ -61,7 +74,8 @@ def is_other_kind(name: str) -> bool:
     >>> [name for name in ("Fp1", "EMG_chin", "LOC-A2", "SpO2", "E1") if is_other_kind(name)]
     ['EMG_chin', 'LOC-A2', 'SpO2']
     """
-    return _OTHER_KIND.search(name) is not None
+    signal = name.partition("-")[0]
+    return bool(_OTHER_KIND.search(name) or _SIGNAL_OR_REFERENCE.search(signal))
 
 
 def is_eeg(ch: Mapping[str, Any]) -> bool:
@@ -103,18 +117,40 @@ def electrode_name(channel: str) -> str:
     >>> electrode_name("Fpz-Cz")
     'FPZ-CZ'
     """
-    name = re.sub(r"^EEG\s+", "", channel.strip().upper()).rstrip(".")
-    electrode, _, reference = name.partition("-")
-    # With another electrode after the dash the channel is bipolar and keeps its name.
-    return electrode if reference in _REFERENCES else name
+    return _electrode_and_reference(channel)[0]
+
+
+def differing_references(channels: Sequence[str]) -> tuple[str, str] | None:
+    """Return the first two channels that name different references; None when there are none.
+
+    Parameters
+    ----------
+    channels : sequence of str
+        Names of channels of one electrode.
+
+    Examples
+    --------
+    >>> from braindecode_pars._channel_names import differing_references
+    >>> differing_references(["C3", "C3-A1", "C3-M2"])
+    ('C3-A1', 'C3-M2')
+    >>> differing_references(["C3-AVG", "EEG C3-CAR", "C3"]) is None
+    True
+    """
+    by_reference: dict[str, str] = {}
+    for channel in channels:
+        reference = _electrode_and_reference(channel)[1]
+        if reference is not None:
+            by_reference.setdefault(_SAME_REFERENCE.get(reference, reference), channel)
+    first_two = list(by_reference.values())[:2]
+    return (first_two[0], first_two[1]) if len(first_two) == 2 else None
 
 
 def match_channels(wanted: Sequence[str], found: Sequence[str]) -> list[int | None]:
     """Find the channels of a recording that belong to the wanted electrodes.
 
     ``Fc5.``, ``EEG FC5-REF`` and ``FC5`` are the same electrode, and so are ``T3`` and ``T7``.
-    If several channels on one side belong to an electrode, such as ``C3-M1`` and ``C3-M2``, their
-    names must be equal.
+    References are ignored; :func:`differing_references` finds different ones. If several channels
+    on one side belong to an electrode, such as ``C3-M1`` and ``C3-M2``, their names must be equal.
 
     Parameters
     ----------
@@ -142,6 +178,14 @@ def match_channels(wanted: Sequence[str], found: Sequence[str]) -> list[int | No
 
     place = {key(name): i for i, name in enumerate(found)}
     return [place.get(key(name)) for name in wanted]
+
+
+def _electrode_and_reference(channel: str) -> tuple[str, str | None]:
+    """Split the name of a channel; a name without a known reference is returned whole."""
+    name = re.sub(r"^EEG\s+", "", channel.strip().upper()).rstrip(".")
+    electrode, _, reference = name.partition("-")
+    # With another electrode after the dash the channel is bipolar and keeps its name.
+    return (electrode, reference) if reference in _REFERENCES else (name, None)
 
 
 def _electrode_key(channel: str) -> str:

@@ -141,7 +141,7 @@ def kappa(features):
 
 
 kappas = {key: kappa(embedder.transform(X)) for key, embedder in embedders.items()}
-kappas["band power", 0] = kappa(LogBandPower().transform(X))
+kappas["band power", 0] = kappa(LogBandPower().fit_transform(X))
 scores = pd.DataFrame(
     [
         dict(dataset="", method=name, subject="all", seed=seed, metric="kappa", value=value)

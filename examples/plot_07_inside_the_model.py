@@ -124,7 +124,7 @@ plt.show()
 X, y, groups = as_sklearn(BaseConcatDataset(held_out))
 stages = np.array(datasets.simulated.STAGES)[y]
 untrained = PARSEmbedder(None, **size).fit(X)
-encoders = {"pretrained": embedder, "untrained": untrained, "band power": LogBandPower()}
+encoders = {"pretrained": embedder, "untrained": untrained, "band power": LogBandPower().fit(X)}
 _, axes = plt.subplots(1, 3, figsize=(14, 4), layout="constrained")
 panels = [("pretrained", stages), ("pretrained", groups), ("untrained", stages)]
 for ax, (name, labels) in zip(axes, panels, strict=True):

@@ -6,6 +6,7 @@ import mne
 import pytest
 
 from braindecode_pars._channel_names import (
+    differing_references,
     electrode_name,
     is_eeg,
     is_other_kind,
@@ -24,12 +25,16 @@ OTHERS = [
     *("Temp rectal", "LIGHT", "POSITION", "Pos", "AccX", "GSR1"),
     *("TRIG", "Trigger", "STI 014", "STI101", "Status", "Event marker", "EDF Annotations"),
     *("PHOTIC-REF", "IBI", "BURSTS", "SUPPR", "DC01", "EXG1", "VNS"),
+    *("ChinEMG", "LegEMG", "LeftEOG", "RightEOG", "RLEG", "LLeg", "LegL", "PLM", "LAT", "RAT"),
+    *("THO", "Cannula", "DeltaPres", "PulseRate", "Rpulse", "Nose", "Nose-REF"),
+    *("Accelerometer", "AUX", "aux1", "DIN1", "UserTrig"),
 ]
 EEG = [
     *("Fp1", "Fc5.", "C3-M2", "EEG Fpz-Cz", "EEG(sec)", "EEG1", "EEG 001", "EEG 26-REF"),
     *("A1", "M2", "CB1", "SP1", "PG1", "T10", "Iz", "X1"),
     *("E1", "E2", "E128"),  # an EGI net
     *("ELA", "ERB1"),  # ear-EEG
+    *("Cz-Nose", "EEG Cz-NOSE"),
     *("LOC1", "LAT2", "Tempo"),  # depth electrodes, and a word that begins with Temp
 ]
 
@@ -44,7 +49,9 @@ def test_electrodes_are_not_taken_for_other_signals(name):
     assert not is_other_kind(name)
 
 
-@pytest.mark.parametrize("montage", ["EGI_256", "biosemi256", "easycap-M1", None])
+@pytest.mark.parametrize(
+    "montage", ["GSN-HydroCel-257", "EGI_256", "biosemi256", "easycap-M1", "easycap-M10", None]
+)
 def test_no_electrode_of_a_montage_is_taken_for_another_signal(montage):
     made = mne.channels.make_standard_montage(montage) if montage else template_montage()
     assert [name for name in made.ch_names if is_other_kind(name)] == []
@@ -70,3 +77,17 @@ def test_channels_are_matched_by_electrode():
     assert match_channels(["C3-M1", "C3-M2"], ["C3"]) == [None, None]
     assert match_channels(["C3"], ["C3-M1", "C3-M2"]) == [None]
     assert match_channels(["C3", "O1"], ["C3-M1", "C3", "O1-M2"]) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("channels", "expected"),
+    [
+        (["C3", "EEG C3-A1", "C3-M2"], ("EEG C3-A1", "C3-M2")),
+        (["C3-AVG", "C3-M2"], ("C3-AVG", "C3-M2")),
+        (["C3-M2", "EEG c3-m2", "C3"], None),
+        (["C3-CAR", "C3-AVG"], None),
+        (["C3-P3", "C3-P3"], None),
+    ],
+)
+def test_different_references(channels, expected):
+    assert differing_references(channels) == expected

@@ -266,7 +266,8 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             the dataset.
         unlabeled : windows | SignalStore | None
             Further windows for pretraining, with any montage. A store is cut into windows of the
-            same length as those of ``X``.
+            same length as those of ``X``. With ``channels``, only these are used; windows that have
+            none of them keep all their EEG channels.
 
         Returns
         -------
@@ -307,7 +308,8 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             self.chs_info_, self.classes_ = windows.all.chs_info, windows.classes
             if self.electrode_position:
                 check_electrodes(self.chs_info_)
-            extra = read_unlabeled(unlabeled, self.n_times_, windows.all.sfreq)
+            listed = None if self.channels is None else self.chs_info_
+            extra = read_unlabeled(unlabeled, self.n_times_, windows.all.sfreq, listed)
             warn_if_unlabeled_unused(self, extra)
 
             # Load the pretrained encoder, if there is one.

@@ -191,7 +191,8 @@ compile, device, random_state, verbose, checkpoint_dir
             self.n_chans_, self.n_times_ = windows.check()
             warn_of_amplitudes(windows)
             self.chs_info_ = windows.chs_info
-            extra = read_unlabeled(unlabeled, self.n_times_, windows.sfreq)
+            listed = None if self.channels is None else self.chs_info_
+            extra = read_unlabeled(unlabeled, self.n_times_, windows.sfreq, listed)
             warn_if_unlabeled_unused(self, extra)
 
             # Load the pretrained encoder, if there is one.

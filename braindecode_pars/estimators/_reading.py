@@ -84,15 +84,24 @@ def read_labeled(
     return LabeledWindows(windows, replace(labeled, y=codes), unlabeled, classes)
 
 
-def read_unlabeled(unlabeled: Any, n_times: int, sfreq: float | None) -> WindowSet | None:
-    """Return the further windows for pretraining, after checks; None when there are none."""
+def read_unlabeled(
+    unlabeled: Any, n_times: int, sfreq: float | None, chs_info: list[dict] | None = None
+) -> WindowSet | None:
+    """Return the further windows for pretraining, after checks; None when there are none.
+
+    ``chs_info`` are the channels that the user listed, None for all EEG channels. Windows that have
+    none of the listed channels keep all their EEG channels.
+    """
     if unlabeled is None:
         return None
     windows = as_window_set(unlabeled, n_times=n_times)
     if len(windows) == 0:
         raise ValueError("unlabeled contains no windows; pass None instead.")
     check_same_rate(windows.sfreq, sfreq, "The unlabelled windows are", "the others")
-    windows = pick_eeg(windows)
+    if chs_info is None:
+        windows = pick_eeg(windows)
+    else:
+        windows = pick_as_fitted(windows, chs_info, any_montage=True)
     warn_of_amplitudes(windows)
     return windows
 

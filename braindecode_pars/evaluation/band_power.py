@@ -9,6 +9,7 @@ import numpy as np
 from scipy.integrate import trapezoid
 from scipy.signal import welch
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._parameters import boolean, check_parameters, instance, optional, positive
 from braindecode_pars.windows._picking import pick_as_fitted, pick_for_fit
@@ -104,17 +105,14 @@ class LogBandPower(TransformerMixin, BaseEstimator):
         self.chs_info_ = pick_for_fit(as_window_set(X), self.channels).chs_info
         return self
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
     def transform(self, X: Any) -> np.ndarray:
         """Compute the log band power of each window.
 
         Parameters
         ----------
         X : windows
-            Windows of the same shape. Channels are matched to those of :meth:`fit` by name. Without
-            :meth:`fit`, channels are picked as in :meth:`fit`.
+            Windows of the same shape. Channels are matched to those of :meth:`fit` by name. Only
+            windows without channel names, such as arrays, can be transformed without :meth:`fit`.
 
         Returns
         -------
@@ -124,6 +122,8 @@ class LogBandPower(TransformerMixin, BaseEstimator):
 
         Raises
         ------
+        NotFittedError
+            When the windows have channel names and :meth:`fit` was not called.
         TypeError
             When a parameter has the wrong type.
         ValueError
@@ -136,10 +136,9 @@ class LogBandPower(TransformerMixin, BaseEstimator):
         windows.check_not_empty()
         if windows.sfreq is None:
             raise ValueError("The sampling rate of the windows is unknown; pass sfreq (Hz).")
-        if hasattr(self, "chs_info_"):
+        if windows.chs_info is not None or self.channels is not None:
+            check_is_fitted(self)  # otherwise each call would pick its own channels
             windows = pick_as_fitted(windows, self.chs_info_)
-        else:
-            windows = pick_for_fit(windows, self.channels)
         return np.concatenate([self._power(batch, windows.sfreq) for batch in windows.batches(256)])
 
     def _power(self, batch: np.ndarray, sfreq: float) -> np.ndarray:

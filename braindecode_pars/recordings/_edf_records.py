@@ -134,10 +134,8 @@ def mark_gaps(raw: mne.io.BaseRaw, records: EdfRecords) -> None:
         raise ValueError("the times of its data records are not in order")
 
     # Stretches of records without a gap: start and stop in the file's time, and in that of raw.
-    jumps = np.abs(np.diff(onsets) - records.seconds)
-    firsts = np.r_[0, 1 + np.flatnonzero(jumps > max(_RESOLUTION, 1 / raw.info["sfreq"]))]
-    if len(firsts) == 1:
-        return
+    tolerance = max(_RESOLUTION, 1 / raw.info["sfreq"])
+    firsts = _firsts_of_stretches(onsets, records.seconds, tolerance)
     lasts = np.r_[firsts[1:], len(onsets)] - 1
     starts, stops = onsets[firsts], onsets[lasts] + records.seconds
     stops = np.minimum(stops, np.r_[starts[1:], np.inf])
@@ -147,26 +145,62 @@ def mark_gaps(raw: mne.io.BaseRaw, records: EdfRecords) -> None:
         knots = np.column_stack([starts, stops]).ravel()
         return np.interp(times, knots, np.column_stack([joined_starts, joined_stops]).ravel())
 
-    annotations = _annotations(found, origin)
+    annotations = _annotations(found, origin, raw.ch_names)
     begin, end = moved(annotations.onset), moved(annotations.onset + annotations.duration)
     stretch = np.searchsorted(starts, annotations.onset, side="right") - 1
-    kept = (annotations.onset < stops[stretch]) | (end > begin)  # not within a gap
+    inside = (stretch >= 0) & (annotations.onset < stops[stretch])
+    kept = inside | (end > begin)  # not within a gap, nor outside the recording
     raw.set_annotations(
-        mne.Annotations(begin[kept], (end - begin)[kept], annotations.description[kept]),
+        mne.Annotations(
+            begin[kept],
+            (end - begin)[kept],
+            annotations.description[kept],
+            ch_names=annotations.ch_names[kept],
+        ),
         verbose="error",
     )
-    for description in ("BAD boundary", "EDGE boundary"):
-        raw.annotations.append(joined_starts[1:], 0.0, description)
+    if len(firsts) > 1:
+        for description in ("BAD boundary", "EDGE boundary"):
+            raw.annotations.append(joined_starts[1:], 0.0, description)
 
 
-def _annotations(found: list[list[re.Match]], origin: float) -> mne.Annotations:
+def _firsts_of_stretches(onsets: np.ndarray, seconds: float, tolerance: float) -> np.ndarray:
+    """Return the first record of each stretch without a gap.
+
+    Onsets are compared with the time since the start of the stretch, not only with the record
+    before: gaps that are each shorter than the tolerance add up.
+    """
+    firsts = [0]
+    for i, onset in enumerate(onsets):
+        expected = onsets[firsts[-1]] + (i - firsts[-1]) * seconds
+        if abs(onset - expected) > tolerance:
+            firsts.append(i)
+    return np.array(firsts)
+
+
+def _annotations(
+    found: list[list[re.Match]], origin: float, ch_names: list[str]
+) -> mne.Annotations:
     """Return the annotations of all records, with onsets from the start of the first record."""
+    annotations = mne.Annotations([], [], [])
     rows = [
-        (float(tal[1]) - origin, float(tal[2] or 0), text.decode("utf-8", "replace"))
+        (
+            float(tal[1]) - origin,
+            float(tal[2] or 0),
+            *_text_and_channels(text.decode("utf-8", "replace"), ch_names),
+        )
         for tals in found
         for tal in tals
         for text in tal[3].split(b"\x14")
         if text
     ]
-    onsets, durations, texts = zip(*rows, strict=True) if rows else ((), (), ())
-    return mne.Annotations(onsets, durations, texts)
+    if rows:
+        onsets, durations, texts, channels = zip(*rows, strict=True)
+        annotations.append(onsets, durations, texts, list(channels))
+    return annotations
+
+
+def _text_and_channels(text: str, ch_names: list[str]) -> tuple[str, list[str]]:
+    """Split "text@@channel", as MNE reads and writes annotations of a single channel."""
+    description, _, channel = text.partition("@@")
+    return (description, [channel]) if channel in ch_names else (text, [])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 import mne
 
 __all__ = ["continuous_stretches", "is_gap", "split_at_gaps"]
 
-#: Annotations for a gap: of MNE between concatenated recordings and for a pause within a FIF file,
-#: whose samples are zeros, and of EEGLAB.
-_GAP = re.compile(r"(bad |edge )?boundary|edge|bad_acq_skip", re.IGNORECASE)
+#: MNE's annotation for a pause within a FIF file. The samples of its duration are zeros.
+_FILLED_IN = "BAD_ACQ_SKIP"
+
+#: Annotations at the first sample after a gap: of MNE between concatenated recordings, and of
+#: EEGLAB, whose duration is that of removed samples, which are not in the file.
+_BOUNDARIES = {"BAD boundary", "EDGE boundary", "boundary"}
 
 
 def is_gap(description: str) -> bool:
@@ -22,7 +23,7 @@ def is_gap(description: str) -> bool:
     >>> is_gap("EDGE boundary"), is_gap("BAD_ACQ_SKIP"), is_gap("BAD blink")
     (True, True, False)
     """
-    return _GAP.match(description) is not None
+    return description == _FILLED_IN or description in _BOUNDARIES
 
 
 def continuous_stretches(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
@@ -30,7 +31,7 @@ def continuous_stretches(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
 
     A gap is marked by an annotation: "EDGE boundary" or "BAD boundary"
     (:func:`mne.concatenate_raws`, and discontinuous EDF files that this package reads),
-    "BAD_ACQ_SKIP" (FIF files), or "boundary" (EEGLAB).
+    "BAD_ACQ_SKIP" (FIF files), or "boundary" (EEGLAB). Only "BAD_ACQ_SKIP" spans samples.
 
     Parameters
     ----------
@@ -54,16 +55,14 @@ def continuous_stretches(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
     [(0, 500), (500, 800)]
     """
     sfreq = raw.info["sfreq"]
-    gaps = sorted(
-        (
-            round((annotation["onset"] - raw.first_time) * sfreq),
-            round((annotation["onset"] - raw.first_time + annotation["duration"]) * sfreq),
-        )
-        for annotation in raw.annotations
-        if is_gap(annotation["description"])
-    )
+    gaps = []
+    for annotation in raw.annotations:
+        if is_gap(annotation["description"]):
+            onset = annotation["onset"] - raw.first_time
+            missing = annotation["duration"] if annotation["description"] == _FILLED_IN else 0.0
+            gaps.append((round(onset * sfreq), round((onset + missing) * sfreq)))
     stretches, position, end = [], 0, int(raw.n_times)
-    for start, stop in [*gaps, (end, end)]:
+    for start, stop in [*sorted(gaps), (end, end)]:
         if start > position:
             stretches.append((position, start))
         position = max(position, stop)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 from braindecode.datasets import EEGWindowsDataset, RawDataset, WindowsDataset
 from torch.utils.data import ConcatDataset
 
-from braindecode_pars._channel_names import is_eeg
+from braindecode_pars._channel_names import is_eeg, match_channels
 from braindecode_pars._parameters import check_positive
 from braindecode_pars._subjects import normalized, subject_of_path
 from braindecode_pars.recordings._search import find_files
@@ -45,7 +45,8 @@ class Preparation:
     mains : float | None
         Frequency of the notch filter in Hz; None for no notch filter.
     channels : list of str | None
-        EEG channels to keep, as far as a recording has them; None keeps all.
+        EEG channels to keep, as far as a recording has them; None keeps all. They are matched by
+        their electrodes, as in the estimators: ``C3`` is also ``EEG C3-REF``.
     """
 
     sfreq: float | None = None
@@ -62,6 +63,12 @@ class Preparation:
                 f"low={self.low:g} Hz must be less than high={self.high:g} Hz, the upper edge of "
                 "the band-pass."
             )
+
+    def missing(self, ch_names: Sequence[str]) -> tuple[str, ...]:
+        """Return the channels to keep that a prepared recording lacks."""
+        wanted = self.channels or []
+        found = match_channels(wanted, ch_names)
+        return tuple(name for name, i in zip(wanted, found, strict=True) if i is None)
 
     def apply(self, raw: mne.io.BaseRaw) -> tuple[np.ndarray, list[str], float]:
         """Return the prepared EEG signals of a recording. The recording itself is not changed.
@@ -92,7 +99,8 @@ class Preparation:
         eeg = [ch["ch_name"] for ch in raw.info["chs"] if is_eeg(ch)]
         names = [name for name in eeg if name not in raw.info["bads"]]
         if self.channels is not None:
-            names = [name for name in names if name in self.channels]
+            found = match_channels(self.channels, names)
+            names = [name for i, name in enumerate(names) if i in found]
         if not names:
             wanted = "" if self.channels is None else f" among {', '.join(self.channels)}"
             shown = ", ".join(raw.ch_names[:10]) + (", ..." if len(raw.ch_names) > 10 else "")

@@ -145,11 +145,13 @@ class SignalStore:
         low, high, mains : float | None
             Edges of the band-pass and frequency of the notch filter in Hz; None for none.
         channels : iterable of str | None
-            Names of EEG channels to keep; a recording need not have all of them. None keeps all
-            EEG channels that are not marked as bad. EEG channels are recognised by their MNE type
-            and by their name: EDF, BDF and WFDB files do not store channel types, so ``EOG1`` or
-            ``SpO2`` may have the type "eeg". A channel whose name does not show another kind is
-            kept. Channels that are left out are logged.
+            Names of EEG channels to keep, matched by their electrodes as in the estimators: ``C3``
+            also keeps ``EEG C3-REF``. A recording need not have all of them; those that it lacks
+            are logged, and a name that no recording has gives a warning. None keeps all EEG
+            channels that are not marked as bad. Only EEG is stored, also with a list. EEG channels
+            are recognised by their MNE type and by their name: EDF, BDF and WFDB files do not store
+            channel types, so ``EOG1`` or ``SpO2`` may have the type "eeg". A channel whose name
+            does not show another kind is kept. Channels that are left out are logged.
         subject : callable | None
             Function that returns the subject of a file from its path relative to the folder. None
             takes the BIDS label (``sub-``) if there is one, otherwise the name of the first folder,

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from torch.utils.data import Dataset
 
+from braindecode_pars._channel_names import is_other_kind
 from braindecode_pars.windows._channels import Channels
 from braindecode_pars.windows._describe import Description, describe
 
@@ -116,13 +117,16 @@ class StoreWindows(Dataset):
 
     @property
     def channels(self) -> Channels:
-        """Channels of each window; a store contains EEG only."""
+        """Channels of each window; a store contains signals of the brain only."""
         infos: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         parts = []
         for names, n_windows in zip(self.recordings["ch_names"], self._counts, strict=True):
             names = tuple(names)
             if names not in infos:
-                infos[names] = mne.create_info(list(names), self.sfreq, "eeg")["chs"]
+                # Channels of type "eeg" with the name of another signal are not stored. A stored
+                # one had another type, such as "seeg", for which the name does not count.
+                kinds = ["seeg" if is_other_kind(name) else "eeg" for name in names]
+                infos[names] = mne.create_info(list(names), self.sfreq, kinds)["chs"]
             parts.append(Channels.of_recording(n_windows, infos[names]))
         return Channels.join(parts)
 

@@ -44,6 +44,13 @@ _REMARKS = {
     "amplitude": "The amplitude is not that of EEG. {}",
 }
 
+#: Messages about channels, for the recordings and the names.
+_LEFT_OUT = (
+    "Channels of %s that are not stored, because they are not EEG by type or name, marked as bad, "
+    "or not in channels=: %s."
+)
+_MISSING = "Channels in channels= that %s do not have as good EEG channels: %s."
+
 #: Maximum share of the time that is spent on commits.
 _COMMIT_SHARE = 0.05
 
@@ -279,6 +286,7 @@ def _store(
     skipped: list[str] = []
     remarks: dict[str, list[str]] = defaultdict(list)
     left_out: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    missing: dict[tuple[str, ...], list[str]] = defaultdict(list)
     n_pieces = 0
     with closing(read_all(sources, preparation, index.settings["dtype"], n_jobs)) as results:
         bar = tqdm(
@@ -303,10 +311,19 @@ def _store(
             writer.add(source, usable)
             for name, piece in usable.items():
                 left_out[piece.left_out].append(_label_of(source, name))
+                missing[preparation.missing(piece.ch_names)].append(_label_of(source, name))
                 for kind, phrase in _remarks(_label_of(source, name), piece):
                     remarks[kind].append(phrase)
             on_time()
-    _log_left_out(left_out, logging.WARNING if verbose else logging.INFO)
+    level = logging.WARNING if verbose else logging.INFO
+    _log_channels(left_out, _LEFT_OUT, level)
+    _log_channels(missing, _MISSING, level)
+    nowhere = _missing_everywhere(preparation, index)
+    if nowhere:
+        warn_user(
+            f"No stored recording has {', '.join(nowhere)} of channels= as an EEG channel that is "
+            "not marked as bad."
+        )
     if skipped:
         warn_user(skipped_message(skipped, n_pieces))
     for kind, phrases in remarks.items():
@@ -320,17 +337,19 @@ def _label_of(source: Source, piece: str) -> str:
     return source.label.replace(source.name, piece)
 
 
-def _log_left_out(left_out: dict[tuple[str, ...], list[str]], level: int) -> None:
-    """Log the channels that are not stored: one line for all recordings with the same ones."""
-    for names, labels in left_out.items():
+def _missing_everywhere(preparation: Preparation, index: Index) -> list[str]:
+    """Return the channels to keep that no stored recording has, such as misspelt ones."""
+    montages = {tuple(recording.ch_names) for recording in index.recordings}
+    missing = [preparation.missing(ch_names) for ch_names in montages]
+    return [name for name in missing[0] if all(name in m for m in missing)] if missing else []
+
+
+def _log_channels(labels_of: dict[tuple[str, ...], list[str]], message: str, level: int) -> None:
+    """Log channels: one line for all recordings with the same ones."""
+    for names, labels in labels_of.items():
         if names:
-            log.log(
-                level,
-                "Channels of %s that are not stored, because they are not EEG by type or name, "
-                "marked as bad, or not in channels=: %s.",
-                f"{len(labels)} recordings" if len(labels) > 1 else labels[0],
-                ", ".join(names),
-            )
+            recordings = f"{len(labels)} recordings" if len(labels) > 1 else labels[0]
+            log.log(level, message, recordings, ", ".join(names))
 
 
 def _remarks(label: str, encoded: Encoded) -> Iterator[tuple[str, str]]:

@@ -6,8 +6,9 @@
 - Of recordings with different channels, the common channels are used.
 - A fitted model receives the channels of its fit, in that order, by their names.
 
-Nothing of this happens without a warning, except a change of the order. Channels without names, as
-in arrays, are used in the given order.
+Nothing of this happens without a warning, except a change of the order. Channels are matched by
+their electrodes, with a warning when they name different references. Channels without names, as in
+arrays, are used in the given order.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 
-from braindecode_pars._channel_names import is_eeg, match_channels
+from braindecode_pars._channel_names import differing_references, is_eeg, match_channels
 from braindecode_pars._warnings import warn_user
 from braindecode_pars.windows._channels import Montage
 from braindecode_pars.windows._window_set import WindowSet
@@ -105,8 +106,8 @@ def pick_for_fit(
     Warns
     -----
     UserWarning
-        As in :func:`pick_eeg`, and when the recordings have different channels, of which only the
-        common ones are used.
+        As in :func:`pick_eeg`, when the recordings have different channels, of which only the
+        common ones are used, and when matched channels name different references.
     """
     if channels is not None:
         _check_names(channels)
@@ -132,9 +133,10 @@ def pick_for_fit(
             return windows
         _warn_of_differences([montage.names for montage in montages], first, common)
     chs_info = [first.chs_info[i] for i in common]
+    found = [[places[i] for i in common] for places in found]
+    _warn_of_references([first.names[i] for i in common], montages, found)
     return windows.with_montages(
-        montage.pick([places[i] for i in common], chs_info)
-        for montage, places in zip(montages, found, strict=True)
+        montage.pick(places, chs_info) for montage, places in zip(montages, found, strict=True)
     )
 
 
@@ -166,7 +168,8 @@ def pick_as_fitted(
     Warns
     -----
     UserWarning
-        With ``any_montage``, when a channel of the fit is missing.
+        When a channel names another reference than that of the fit. With ``any_montage``, also when
+        a channel of the fit is missing.
     """
     if windows.chs_info is None:
         return windows
@@ -196,6 +199,7 @@ def pick_as_fitted(
     )
     if extra:
         log.info("%s not used, because not among the channels of the fit.", _channels(extra))
+    _warn_of_references(fitted, montages, found)
     return windows.with_montages(
         _fitted_or_eeg(montage, places, chs_info)
         for montage, places in zip(montages, found, strict=True)
@@ -245,6 +249,7 @@ def _pick_named(windows: WindowSet, channels: list[str]) -> WindowSet:
     )
     if extra:
         log.info("%s not in channels=, and not used.", _channels(extra))
+    _warn_of_references(channels, montages, found)
     first = montages[0].pick(found[0])
     return windows.with_montages(
         montage.pick(places, first.chs_info)
@@ -287,6 +292,25 @@ def _match_good(wanted: list[str], montage: Montage) -> list[int | None]:
 
 def _unused(montage: Montage, places: list[int | None]) -> list[str]:
     return [name for i, name in enumerate(montage.names or ()) if i not in set(places)]
+
+
+def _warn_of_references(
+    wanted: Sequence[str], montages: Sequence[Montage], found: Sequence[list[int | None]]
+) -> None:
+    """Warn once when channels that are used for the same electrode name different references."""
+    for i, name in enumerate(wanted):
+        matched = [
+            montage.names[places[i]]
+            for montage, places in zip(montages, found, strict=True)
+            if places[i] is not None
+        ]
+        pair = differing_references([name, *matched])
+        if pair is not None:
+            warn_user(
+                f"{pair[1]} is taken for {pair[0]}: another reference, so another signal. Use one "
+                "reference in all recordings."
+            )
+            return
 
 
 def _warn_of_differences(names: list[list[str]], first: Montage, common: list[int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 
 import mne
@@ -184,8 +185,8 @@ def test_a_store_has_the_channels_of_the_estimators(tmp_path, caplog):
     raw, y = recording(1)
     raw = with_channels(raw, {"EMG_chin": "eeg", "TRIG": "stim"})
     raw.info["bads"] = ["Pz"]
-    caplog.set_level("INFO")
-    store = SignalStore.create(tmp_path, windows_of(raw, y), verbose=0)
+    with caplog.at_level(logging.INFO):  # the level with verbose=0
+        store = SignalStore.create(tmp_path, windows_of(raw, y), verbose=0)
     assert "recording-0 (subject 1) that are not stored" in caplog.text
     assert "not in channels=: EMG_chin, Pz, TRIG." in caplog.text
     with warnings.catch_warnings():

@@ -50,6 +50,19 @@ def test_channels_that_are_not_eeg_are_not_read():
     )
 
 
+def test_listed_channels_are_also_those_of_further_windows():
+    def epochs(*names):
+        info = mne.create_info(list(names), 100.0, "eeg")
+        return mne.EpochsArray(ARRAY, info, verbose="error")
+
+    listed = read_windows(epochs("C3", "C4"), None, None, None, ["C4"]).chs_info
+    same = read_unlabeled(epochs("Cz", "C4"), 50, 100.0, listed)
+    np.testing.assert_array_equal(same[0][0], ARRAY[0, 1:])
+    with pytest.warns(UserWarning, match="C4 is missing"):
+        others = read_unlabeled(epochs("Fz", "Cz"), 50, 100.0, listed)
+    np.testing.assert_array_equal(others[0][0], ARRAY[0])
+
+
 def test_another_sampling_rate_is_refused():
     windows = as_window_set(ARRAY, sfreq=100.0)
     with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz"):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import mne
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from braindecode_pars.evaluation import LogBandPower
 from braindecode_pars.evaluation.band_power import BANDS
@@ -47,3 +49,16 @@ def test_windows_that_cannot_resolve_a_band_raise(n_times):
         LogBandPower(sfreq=100).transform(windows)
     with pytest.raises(ValueError, match="no windows"):
         LogBandPower(sfreq=100).transform([])
+
+
+def test_windows_with_channel_names_need_a_fit():
+    """Otherwise each call would pick its own channels, in the order of its windows."""
+    rng = np.random.default_rng(0)
+    info = mne.create_info(["C3", "C4"], 100.0, "eeg")
+    epochs = mne.EpochsArray(1e-5 * rng.standard_normal((3, 2, 300)), info, verbose="error")
+    swapped = epochs.copy().reorder_channels(["C4", "C3"])
+    for windows in (epochs, swapped):
+        with pytest.raises(NotFittedError, match="not fitted"):
+            LogBandPower().transform(windows)
+    fitted = LogBandPower().fit(epochs)
+    np.testing.assert_array_equal(fitted.transform(swapped), fitted.transform(epochs))

@@ -91,3 +91,24 @@ def test_the_header(tmp_path):
     assert records.labels == ["E0", "E1", "EDF Annotations"]
     assert records.units_of_signals == ["uV", "mV"]
     assert records.widths.tolist() == [200, 200, 120]
+
+
+def test_short_gaps_add_up(tmp_path):
+    """Each is shorter than a sample; without the gaps, the annotation would be 4.5 s late."""
+    onsets = [1.009 * i for i in range(600)]
+    texts = {500: "+504.6\x14hello"}  # 0.1 s after the start of record 500
+    signals = np.zeros((1, 60_000), int)
+    raw = read_edf(write_edf_records(tmp_path / "a.edf", signals, onsets, texts=texts))
+    (onset,) = raw.annotations.onset[raw.annotations.description == "hello"]
+    assert onset == pytest.approx(500.1, abs=0.01)
+    # The third record of a stretch would be more than a sample late.
+    assert {stop - first for first, stop in continuous_stretches(raw)} == {200}
+
+
+def test_annotations_of_a_discontinuous_file_without_gaps(tmp_path):
+    texts = {0: "+0.5\x14too early", 2: "+3.5\x151\x14of one channel@@E1"}
+    onsets = [1 + i for i in range(6)]
+    raw = read_edf(write_edf_records(tmp_path / "a.edf", SIGNALS, onsets, texts=texts))
+    (annotation,) = raw.annotations
+    assert (annotation["onset"], annotation["duration"]) == (2.5, 1.0)
+    assert (annotation["description"], annotation["ch_names"]) == ("of one channel", ("E1",))

@@ -36,6 +36,13 @@ def test_pauses_within_a_recording_are_cut_out(first_samp):
     assert continuous_stretches(raw) == split_at_gaps(raw) == []
 
 
+def test_a_boundary_of_eeglab_spans_no_samples():
+    """Its duration is that of removed samples, which are not in the file."""
+    raw = recording()
+    raw.set_annotations(mne.Annotations([3], [4], "boundary"))
+    assert continuous_stretches(raw) == [(0, 300), (300, 1000)]
+
+
 def test_concatenated_recordings_are_split():
     parts = [recording(n) for n in (400, 100, 300)]
     joined = mne.concatenate_raws([part.copy() for part in parts], verbose="error")
@@ -45,7 +52,11 @@ def test_concatenated_recordings_are_split():
 
 @pytest.mark.parametrize(
     ("description", "expected"),
-    [("boundary", True), ("edge", True), ("bad_acq_skip", True), ("BAD", False), ("gap", False)],
+    [
+        *[(name, True) for name in ("boundary", "BAD boundary", "EDGE boundary", "BAD_ACQ_SKIP")],
+        *[(name, False) for name in ("BAD", "gap", "edge", "boundary of the seizure")],
+        ("Edge electrode loose", False),
+    ],
 )
 def test_descriptions_of_gaps(description, expected):
     assert is_gap(description) is expected

@@ -190,10 +190,18 @@ def test_only_requested_channels_are_kept(make_raw):
     raw = make_raw(0, 3, names=["C3", "ECG", "C4"], kinds=["eeg", "ecg", "eeg"])
     _, ch_names, _ = Preparation(channels=["C4", "ECG", "Pz"]).apply(raw)
     assert ch_names == ["C4"]
+    assert Preparation(channels=["C4", "ECG", "Pz"]).missing(ch_names) == ("ECG", "Pz")
     with pytest.raises(ValueError, match="no EEG channel among Pz, only C3, ECG, C4"):
         Preparation(channels=["Pz"]).apply(raw)
     with pytest.raises(ValueError, match="it has no EEG channel, only X"):
         Preparation().apply(make_raw(0, 1, names=["X"], kinds="misc"))
+
+
+def test_requested_channels_are_matched_as_in_the_estimators(make_raw):
+    raw = make_raw(0, 3, names=["EEG C3-REF", "T7", "Fc5."])
+    preparation = Preparation(channels=["FC5", "T3", "C3"])
+    assert preparation.apply(raw)[1] == ["EEG C3-REF", "T7", "Fc5."]
+    assert preparation.missing(["EEG C3-REF", "T7"]) == ("FC5",)
 
 
 def test_frequencies_are_positive():

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from braindecode.datasets import RawDataset
 from torch.utils.data import DataLoader
 
 from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.windows._picking import pick_eeg
+from braindecode_pars.windows._window_set import as_window_set
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +78,11 @@ def test_windows_longer_than_all_recordings_raise(store):
         store.windows(4001)
     with pytest.raises(ValueError, match="n_times must be a positive number of samples, got 0"):
         store.windows(0)
+
+
+def test_stored_channels_are_not_filtered_by_name(make_raw, tmp_path):
+    """A depth electrode is stored because of its type, whatever its name."""
+    raw = make_raw(0, 2, names=["LOC", "C3"], kinds=["seeg", "eeg"])
+    store = SignalStore.create(tmp_path / "store", RawDataset(raw, {}), verbose=0)
+    windows = pick_eeg(as_window_set(store.windows(100)))
+    assert [ch["ch_name"] for ch in windows.chs_info] == ["LOC", "C3"]

@@ -518,6 +518,21 @@ def test_settings_may_change_while_nothing_is_stored(recordings, tmp_path):
     assert set(map(tuple, store.recordings["ch_names"])) == {("C3",), ("Fz",)}
 
 
+def test_requested_channels_that_recordings_lack_are_named(recordings, tmp_path, caplog):
+    wanted = ["C3", "Fz", "NOPE"]
+    with pytest.warns(UserWarning, match="No stored recording has NOPE of channels="):
+        SignalStore.create(tmp_path / "store", recordings, channels=wanted)
+    expected = "Channels in channels= that 2 recordings do not have as good EEG channels: Fz, NOPE."
+    assert expected in caplog.text
+
+
+def test_a_channel_with_other_references_is_not_missing(make_raw, tmp_path):
+    both = [make_raw(i, 1, names=[name]) for i, name in enumerate(["C3-M1", "C3-M2"])]
+    given = BaseConcatDataset([RawDataset(raw, {}) for raw in both])
+    store = SignalStore.create(tmp_path / "store", given, channels=["C3"], verbose=0)
+    assert store.recordings["ch_names"].tolist() == [["C3-M1"], ["C3-M2"]]
+
+
 def in_volts(signals: np.ndarray) -> mne.io.RawArray:
     names = [f"E{i}" for i in range(len(signals))]
     return mne.io.RawArray(signals, mne.create_info(names, 100, "eeg"), verbose="error")

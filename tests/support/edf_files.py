@@ -55,7 +55,7 @@ def write_edf_records(
     for i, onset in enumerate(onsets):
         values = signals[:, i * sfreq : (i + 1) * sfreq].astype("<i4")
         samples = np.frombuffer(values.tobytes(), np.uint8).reshape(-1, 4)[:, :n_bytes]
-        note = f"+{onset:g}\x14\x14\x00"
+        note = f"+{onset:.10g}\x14\x14\x00"
         if texts and i in texts:
             note += f"{texts[i]}\x14\x00"
         content += samples.tobytes() + note.encode().ljust(n_width * n_bytes, b"\0")

@@ -150,3 +150,31 @@ def test_pretraining_draws_eeg_channels_only():
     expected = {one[3][0][NAMES.index(name)].sum() for name in ("C3", "C4")}
     drawn = {examples[3][0].double().sum().item() for _ in range(30)}
     np.testing.assert_allclose(sorted(drawn), sorted(expected), rtol=1e-3)
+
+
+def named(*names):
+    """One recording of two windows for each name of its only channel."""
+    parts = []
+    for name in names:
+        info = mne.create_info([name], 100.0, "eeg")
+        raw = mne.io.RawArray(np.ones((1, 600)), info, verbose="error")
+        parts.append(windows_of(raw, [0, 1], subject=len(parts)))
+    return as_window_set(BaseConcatDataset(parts))
+
+
+def test_another_reference_is_another_signal():
+    message = "C3-M2 is taken for C3-A1: another reference, so another signal"
+    fitted = pick_for_fit(named("C3-A1")).chs_info
+    with pytest.warns(UserWarning, match=message):
+        pick_as_fitted(named("C3-M2"), fitted)
+    with pytest.warns(UserWarning, match=message) as caught:
+        pick_for_fit(named("C3", "C3-A1", "C3-M2", "C3-AVG"))
+    assert len(caught) == 1
+    with pytest.warns(UserWarning, match=message):
+        pick_for_fit(named("C3-A1", "C3-M2"), ["C3"])
+
+
+def test_the_same_or_an_unknown_reference_is_no_warning():
+    pick_for_fit(named("C3-A1", "EEG C3-A1", "C3"))
+    pick_for_fit(named("C3", "C3-M2"), ["C3"])
+    pick_as_fitted(named("C3-M2"), pick_for_fit(named("C3")).chs_info)
