@@ -48,15 +48,6 @@ def collected() -> Iterator[list[FoldWarning]]:
 
     A filter that turns warnings into errors does so inside. After an error, the warnings are shown,
     because they may explain it.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from braindecode_pars.evaluation.folds._fold_warnings import collected
-    >>> with collected() as found:
-    ...     warnings.warn("Channel C3 is flat.")
-    >>> found[0].text
-    'Channel C3 is flat.'
     """
     found: list[FoldWarning] = []
     try:
