@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from torch import nn
+
 from braindecode_pars._subjects import subject_key
 
 __all__ = ["leak_sentences", "parts_of", "seen_before"]
@@ -19,12 +21,26 @@ def seen_before(fitted: Any, test_subjects: Sequence) -> dict[str, Any]:
         Entry ``subjects``: these test subjects. Entry ``unknown``: whether the training subjects
         of an encoder are unknown.
     """
-    cards = [part.encoder_card_ for part in parts_of(fitted) if hasattr(part, "encoder_card_")]
+    parts = list(parts_of(fitted))
+    cards = [part.encoder_card_ for part in parts if hasattr(part, "encoder_card_")]
     seen = {subject_key(subject) for card in cards for subject in card.seen_subjects}
     return {
         "subjects": [subject for subject in test_subjects if subject_key(subject) in seen],
-        "unknown": any(None in (card.subjects, card.finetune_subjects) for card in cards),
+        "unknown": any(None in (card.subjects, card.finetune_subjects) for card in cards)
+        or any(map(_has_unknown_encoder, parts)),
     }
+
+
+def _has_unknown_encoder(part: Any) -> bool:
+    """Whether a skorch net has an encoder that may have seen other subjects than those of its fit.
+
+    Its network is an instance, which may have been trained before, or a callback pretrains it on
+    further windows.
+    """
+    module = getattr(part, "module", None)
+    given = isinstance(module, nn.Module) and hasattr(module, "encoder")
+    callbacks = [callback for _, callback in getattr(part, "callbacks_", ())]
+    return given or any(getattr(cb, "unlabeled", None) is not None for cb in callbacks)
 
 
 def leak_sentences(seen: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:

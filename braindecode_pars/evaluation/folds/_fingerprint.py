@@ -288,6 +288,8 @@ def _describe_parts(value: Any, walk: _Walk) -> Any:
     weights = _weights_of(value)
     if weights:
         described["weights"] = digest({k: digest_array(v) for k, v in weights.items()})
+        if hasattr(value, "classes_"):
+            described["classes_"] = _describe(value.classes_, walk)
     elif has_params:
         # clone() does not remove what scikit-learn's FrozenEstimator has learned.
         described |= {k: _describe(v, walk) for k, v in _attributes(value).items() if _is_fitted(k)}
@@ -379,8 +381,9 @@ def _is_fitted(name: str) -> bool:
 
 
 def _weights_of(value: Any) -> Mapping[str, torch.Tensor]:
-    """Weights of a model, or of the encoder or net in a fitted estimator."""
-    for module in (value, getattr(value, "encoder_", None), getattr(value, "module_", None)):
+    """Weights of a model, or of all layers in a fitted estimator or net."""
+    net = getattr(value, "net_", value)
+    for module in (value, getattr(net, "module_", None), getattr(value, "encoder_", None)):
         if isinstance(module, nn.Module):
             return {k: v for k, v in module.state_dict().items() if isinstance(v, torch.Tensor)}
     return {}

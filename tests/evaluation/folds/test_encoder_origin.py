@@ -7,6 +7,8 @@ from types import SimpleNamespace
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
 
+from braindecode_pars import PARSNet
+from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.evaluation.folds._encoder_origin import leak_sentences, seen_before
 
 
@@ -40,3 +42,13 @@ def test_subjects_match_as_numbers_and_as_text():
     assert seen_before(encoder(["2", "P3", "007"]), [2, 3, 7])["subjects"] == [2, 7]
     assert seen_before(encoder([2.0, "P3", 7]), [2, 3, "07"])["subjects"] == [2, "07"]
     assert seen_before(encoder(["2", "sub-P3"]), [2.0, "P3"])["subjects"] == [2.0, "P3"]
+
+
+def test_a_net_that_may_have_been_pretrained_elsewhere_is_unknown(tiny):
+    network = PARSNet(2, 3, n_times=600, sfreq=100, **tiny)
+    assert not seen_before(SimpleNamespace(module=PARSNet, callbacks_=[]), [1])["unknown"]
+    assert seen_before(SimpleNamespace(module=network, callbacks_=[]), [1])["unknown"]
+    for unlabeled, unknown in ((None, False), (["windows of anybody"], True)):
+        callback = Pretraining("pars", epochs=1, unlabeled=unlabeled)
+        net = SimpleNamespace(module=PARSNet, callbacks_=[("pretraining", callback)])
+        assert seen_before(net, [1])["unknown"] == unknown

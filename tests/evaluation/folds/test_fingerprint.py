@@ -17,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from skorch.helper import SliceDataset
+from support.small_estimators import classifier
 from support.subjects import with_subject
 from torch.utils.data import Dataset
 
@@ -271,3 +272,14 @@ class Described(Listed):
 def _(X):
     channels = Channels.of_recording(len(X), X.mne_info["chs"], X.mne_info["bads"])
     return Description(X, len(X), channels=channels)
+
+
+def test_all_layers_and_the_classes_of_a_fitted_classifier_count(nights):
+    """Two classifiers may share a frozen encoder and differ in what follows it."""
+    _, y, _ = as_sklearn(nights)
+    one = classifier(pretext=None, freeze_encoder=True, validation=0).fit(nights, y)
+    other = classifier(pretext=None, freeze_encoder=True, validation=0).fit(nights, 4 - y)
+    renamed = classifier(pretext=None, freeze_encoder=True, validation=0).fit(nights, y + 10)
+    described = [describe_estimator(FrozenEstimator(clf)) for clf in (one, other, renamed)]
+    assert described[0] != described[1]
+    assert described[0] != described[2]
