@@ -6,9 +6,9 @@
 - Of recordings with different channels, the common channels are used.
 - A fitted model receives the channels of its fit, in that order, by their names.
 
-Nothing of this happens without a warning, except a change of the order. Channels are matched by
-their electrodes, with a warning when they name different references. Channels without names, as in
-arrays, are used in the given order.
+A warning or the log names what is left out. Channels are matched by their electrodes, with a
+warning when they name different references. Channels without names, as in arrays, are used in the
+given order.
 """
 
 from __future__ import annotations
