@@ -20,7 +20,6 @@ from braindecode_pars._parameters import (
     share,
 )
 from braindecode_pars.paper import ENCODER, PRETRAINING
-from braindecode_pars.storage._json import parse_json
 
 __all__ = ["RunConfig"]
 
@@ -188,6 +187,9 @@ class RunConfig:
 
 
 def _read(file: Path) -> dict[str, Any]:
+    # This import takes seconds, too.
+    from braindecode_pars.storage._json import parse_json
+
     readers = {".toml": tomllib.loads, ".json": parse_json}
     if file.suffix not in readers:
         raise ValueError(f"A configuration must be a .toml or .json file, got {file}.")

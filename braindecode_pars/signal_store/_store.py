@@ -496,10 +496,11 @@ class SignalStore:
         if isinstance(subjects, str):
             raise TypeError(f"subjects is the string {subjects!r}; give a list of subjects.")
         subjects = list(subjects)
-        stored = list(map(subject_key, self.subjects))
-        absent = sorted({subject_key(subject) for subject in subjects}.difference(stored))
+        stored = set(map(subject_key, self.subjects))
+        absent = sorted({str(s) for s in subjects if subject_key(s) not in stored})
         if absent:
-            shown = ", ".join(stored[:10]) + (", ..." if len(stored) > 10 else "")
+            known = list(map(str, self.subjects))
+            shown = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
             raise ValueError(
                 f"{self.path} contains no recording of subject{'s' if len(absent) > 1 else ''} "
                 f"{', '.join(absent)}; it has {shown or 'no subjects'}."

@@ -34,6 +34,7 @@ def test_the_log_is_printed_once():
     assert sum(isinstance(handler, _Echo) for handler in handlers) <= 1
 
 
+@pytest.mark.slow
 def test_help_and_errors_in_a_narrow_terminal_without_unicode(tmp_path):
     missing = tmp_path / "Jörg [home]"
     commands = [["--help"], ["store", "--help"], ["store", os.fsencode(missing), "out"]]

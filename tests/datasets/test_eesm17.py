@@ -297,6 +297,7 @@ def test_the_cache_gives_the_same_windows_without_the_source(corpus, tmp_path, m
         eesm17.load(corpus, subjects, cache=tmp_path / "cache", verbose=0)
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_same_windows(corpus, windows):
     both = eesm17.load(corpus, n_jobs=2, verbose=0)
     assert both.description.equals(windows.description)
