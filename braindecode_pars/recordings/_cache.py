@@ -6,7 +6,6 @@ import glob
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ import pandas as pd
 from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars.storage._atomic import locked, replace_file, written_aside
-from braindecode_pars.storage._checksum import checksum_of
+from braindecode_pars.storage._checked_json import read_checked, write_checked
+from braindecode_pars.storage._checksum import checksum_of, checksum_of_file
 from braindecode_pars.storage._folder import check_may_write
 from braindecode_pars.storage._json import read_json, to_json
 from braindecode_pars.storage._settings import differences
@@ -108,16 +108,9 @@ class WindowCache:
         """
         file = self._entry(source)
         try:
-            content = read_json(file)
+            content = read_checked(file)
         except FileNotFoundError:
             return False
-        except OSError as error:
-            raise ValueError(f"{file} cannot be read ({error.strerror}).") from error
-        checksum = content.pop("checksum", None)
-        if checksum is None:
-            raise ValueError(f"{file} has no checksum; it is of version 0.1.0, or was edited.")
-        if checksum != checksum_of(to_json(content).encode()):
-            raise ValueError(f"{file} does not match its checksum.")
         _check_parts(file, content)
         if content.get("settings") != self.settings_checksum:
             raise ValueError(f"{file} was prepared with other settings.")
@@ -143,7 +136,7 @@ class WindowCache:
             with written_aside(self.folder) as aside:
                 windows.raw.save(aside / self._signals(source).name, fmt="single", verbose="error")
                 # MNE splits signals of more than 2 GB into several files.
-                signals = {file.name: _checksum_of_file(file) for file in aside.iterdir()}
+                signals = {file.name: checksum_of_file(file) for file in aside.iterdir()}
         # The entry is written last, so that it exists only when the signals do.
         content = {
             "source": _state_of(source),
@@ -151,8 +144,7 @@ class WindowCache:
             "signals": signals,
             "windows": table,
         }
-        content["checksum"] = checksum_of(to_json(content).encode())
-        replace_file(self._entry(source), to_json(content))
+        write_checked(self._entry(source), content)
 
     def load(self, source: Path, description: Mapping[str, Any]) -> EEGWindowsDataset:
         """Return the windows of a recording; each is read from disk when it is indexed."""
@@ -184,16 +176,11 @@ def _check_parts(file: Path, content: Mapping[str, Any]) -> None:
 
 def _check_signals(file: Path, expected: str) -> None:
     try:
-        found = _checksum_of_file(file)
+        found = checksum_of_file(file)
     except OSError as error:  # it is missing, or a folder
         raise ValueError(f"{file} cannot be read ({error.strerror}).") from error
     if found != expected:
         raise ValueError(f"{file} does not match its checksum.")
-
-
-def _checksum_of_file(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, partial(hashlib.blake2b, digest_size=8)).hexdigest()
 
 
 def _state_of(source: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A model in one safetensors file: tensors, a description and a checksum of both."""
+"""A model in one safetensors file: tensors, a description and a checksum."""
 
 from __future__ import annotations
 

@@ -178,10 +178,7 @@ def pick_as_fitted(
     fitted = [ch["ch_name"] for ch in chs_info]
     montages = windows.channels.montages
     found = [_match_good(fitted, montage) for montage in montages]
-    missing = _union(
-        [name for name, place in zip(fitted, places, strict=True) if place is None]
-        for places in found
-    )
+    missing = _missing(fitted, found)
     if missing:
         n = _n_windows(windows, [None in places for places in found])
         message = (
@@ -194,9 +191,7 @@ def pick_as_fitted(
                 "recordings have, with channels=."
             )
         warn_user(f"{message} The other channels of the fit are used, or all if there are none.")
-    extra = _union(
-        _unused(montage, places) for montage, places in zip(montages, found, strict=True)
-    )
+    extra = _unused(montages, found)
     if extra:
         log.info("%s not used, because not among the channels of the fit.", _channels(extra))
     _warn_of_references(fitted, montages, found)
@@ -234,19 +229,14 @@ def _pick_named(windows: WindowSet, channels: list[str]) -> WindowSet:
         )
     montages = windows.channels.montages
     found = [_match_good(channels, montage) for montage in montages]
-    missing = _union(
-        [name for name, place in zip(channels, places, strict=True) if place is None]
-        for places in found
-    )
+    missing = _missing(channels, found)
     if missing:
         n = _n_windows(windows, [None in places for places in found])
         raise ValueError(
             f"{_channels(missing)} in channels=, but missing or marked as bad in {n} windows; the "
             f"first window has {_list(montages[0].names or ['no channel names'])}."
         )
-    extra = _union(
-        _unused(montage, places) for montage, places in zip(montages, found, strict=True)
-    )
+    extra = _unused(montages, found)
     if extra:
         log.info("%s not in channels=, and not used.", _channels(extra))
     _warn_of_references(channels, montages, found)
@@ -290,8 +280,20 @@ def _match_good(wanted: list[str], montage: Montage) -> list[int | None]:
     return [None if p is None or montage.names[p] in montage.bads else p for p in places]
 
 
-def _unused(montage: Montage, places: list[int | None]) -> list[str]:
-    return [name for i, name in enumerate(montage.names or ()) if i not in set(places)]
+def _missing(wanted: list[str], found: list[list[int | None]]) -> list[str]:
+    """Return the wanted channels that some montages do not have."""
+    return _union(
+        [name for name, place in zip(wanted, places, strict=True) if place is None]
+        for places in found
+    )
+
+
+def _unused(montages: Sequence[Montage], found: list[list[int | None]]) -> list[str]:
+    """Return the channels of the montages that no wanted channel matches."""
+    return _union(
+        [name for i, name in enumerate(montage.names or ()) if i not in set(places)]
+        for montage, places in zip(montages, found, strict=True)
+    )
 
 
 def _warn_of_references(

@@ -79,22 +79,24 @@ def check(totals: Totals) -> None:
     assert totals.number(RAW) * 100 < len(totals), totals.report()
 
 
-def test_three_hundred_cases(tmp_path):
+def run_all(folder: Path, numbers: int) -> Totals:
+    """Run all areas and sequences: in the numbers of the default suite (0), or many (1)."""
     totals = Totals()
-    for area, (_, number, _) in AREAS.items():
-        run_area(area, number, tmp_path / "case", totals)
-    for area, (machine, sizes, _) in SEQUENCES.items():
-        sequences.run(machine, area, *sizes, tmp_path / "sequence", totals, reproducible)
+    for area, (_, *n_cases) in AREAS.items():
+        run_area(area, n_cases[numbers], folder / "case", totals)
+    for area, (machine, *sizes) in SEQUENCES.items():
+        sequences.run(machine, area, *sizes[numbers], folder / "sequence", totals, reproducible)
+    return totals
+
+
+def test_three_hundred_cases(tmp_path):
+    totals = run_all(tmp_path, 0)
     assert len(totals) >= 300
     check(totals)
 
 
 @pytest.mark.slow
 def test_two_thousand_cases(tmp_path):
-    totals = Totals()
-    for area, (_, _, number) in AREAS.items():
-        run_area(area, number, tmp_path / "case", totals)
-    for area, (machine, _, sizes) in SEQUENCES.items():
-        sequences.run(machine, area, *sizes, tmp_path / "sequence", totals, reproducible)
+    totals = run_all(tmp_path, 1)
     assert len(totals) >= 2000
     check(totals)

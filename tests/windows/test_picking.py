@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 
 import mne
 import numpy as np
@@ -175,6 +176,9 @@ def test_another_reference_is_another_signal():
 
 
 def test_the_same_or_an_unknown_reference_is_no_warning():
-    pick_for_fit(named("C3-A1", "EEG C3-A1", "C3"))
-    pick_for_fit(named("C3", "C3-M2"), ["C3"])
-    pick_as_fitted(named("C3-M2"), pick_for_fit(named("C3")).chs_info)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        pick_for_fit(named("C3-A1", "EEG C3-A1", "C3"))
+        pick_for_fit(named("C3", "C3-M2"), ["C3"])
+        pick_as_fitted(named("C3-M2"), pick_for_fit(named("C3")).chs_info)
+    assert caught == []

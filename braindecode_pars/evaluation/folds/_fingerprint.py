@@ -29,6 +29,7 @@ from braindecode_pars.evaluation.folds._code import (
 from braindecode_pars.evaluation.folds._corpus import Corpus
 from braindecode_pars.evaluation.folds._digest import digest, digest_array
 from braindecode_pars.evaluation.folds._seed import with_seed
+from braindecode_pars.storage._checksum import checksum_of_file
 from braindecode_pars.storage._hub import model_folder
 from braindecode_pars.windows._describe import describe, plain_array
 from braindecode_pars.windows._window_set import as_window_set
@@ -391,9 +392,4 @@ def _weights_of(value: Any) -> Mapping[str, torch.Tensor]:
 
 def _folder_digest(folder: Path) -> str:
     files = sorted(file for file in folder.rglob("*") if file.is_file())
-    return digest([(str(f.relative_to(folder)), _file_digest(f)) for f in files])
-
-
-def _file_digest(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return digest([(str(f.relative_to(folder)), checksum_of_file(f)) for f in files])

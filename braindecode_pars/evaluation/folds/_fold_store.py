@@ -13,7 +13,7 @@ import pandas as pd
 
 from braindecode_pars.evaluation.folds._digest import digest
 from braindecode_pars.storage._atomic import locked, replace_file
-from braindecode_pars.storage._checksum import checksum_of
+from braindecode_pars.storage._checked_json import read_checked, write_checked
 from braindecode_pars.storage._folder import check_may_write
 from braindecode_pars.storage._json import as_read, read_json, to_json
 from braindecode_pars.storage._settings import differences
@@ -108,12 +108,9 @@ class FoldStore:
             When the file is damaged, was edited, or is the file of another fold.
         """
         try:
-            content = read_json(file)
+            content = read_checked(file)
         except FileNotFoundError:
             return None
-        checksum = content.pop("checksum", None)
-        if checksum != checksum_of(to_json(content).encode()):
-            raise ValueError(f"{file} does not match its checksum.")
         if content.get("fold") != file.stem:
             raise ValueError(f"{file} was saved as {content.get('fold')}.json.")
         absent = [entry for entry in _ENTRIES if entry not in content]
@@ -123,9 +120,7 @@ class FoldStore:
 
     def write(self, file: Path, result: Mapping[str, Any]) -> None:
         """Save a finished fold."""
-        content = {"fold": file.stem, **result}
-        content["checksum"] = checksum_of(to_json(content).encode())
-        replace_file(file, to_json(content))
+        write_checked(file, {"fold": file.stem, **result})
 
     def write_table(self, name: str, table: pd.DataFrame) -> None:
         """Write a table of the whole run as CSV."""

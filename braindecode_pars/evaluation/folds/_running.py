@@ -412,7 +412,7 @@ def _run(
 ) -> tuple[int, dict[str, Any], list[FoldWarning]]:
     """Fit and score one fold in a worker, and save it if the worker has access to the folder.
 
-    The warnings are returned, because those of a worker in another process reach nobody.
+    The warnings are returned, because those of a worker process would be lost.
     """
     try:
         with _ONE_AT_A_TIME, _threads(n_threads), _torch_seed(fold), collected() as found:
