@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import shutil
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tqdm.auto import tqdm
 
 from braindecode_pars.runs import pretrain
 from braindecode_pars.signal_store import SignalStore
@@ -31,6 +33,9 @@ pytestmark = pytest.mark.slow
 
 def _child(function: Callable[..., Any], arguments: tuple, started: Any, ended: Any) -> None:
     torch.set_num_threads(1)
+    # tqdm's own lock is shared with forked processes: killed while it draws a bar, a child would
+    # keep it for ever, and this process would wait for it.
+    tqdm.set_lock(threading.RLock())
     started.set()
     function(*arguments)
     ended.set()
