@@ -16,6 +16,7 @@ from skorch.utils import noop
 from torch import Tensor, nn
 
 from braindecode_pars.training import NO_DECAY, NoSilentFailure, Precision
+from braindecode_pars.training._cross_entropy import CrossEntropy, EpochLoss
 from braindecode_pars.training._device import find_device
 from braindecode_pars.training._progress import ProgressLine
 from braindecode_pars.training._seeding import OwnDraws
@@ -81,7 +82,7 @@ def fine_tuning_net(
         )
     return FineTuningNet(
         module,
-        criterion=nn.CrossEntropyLoss,
+        criterion=CrossEntropy,
         criterion__weight=class_weights,
         optimizer=torch.optim.AdamW,
         optimizer__param_groups=NO_DECAY,
@@ -89,6 +90,8 @@ def fine_tuning_net(
         train_split=None,
         classes=np.arange(len(estimator.classes_)),
         callbacks=_callbacks(params, restore_best=restore_best),
+        callbacks__train_loss=EpochLoss("train_loss", on_train=True),
+        callbacks__valid_loss=EpochLoss("valid_loss"),
         callbacks__print_log=None,
         device=find_device(params["device"]),
         **arguments,
