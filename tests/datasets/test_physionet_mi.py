@@ -161,5 +161,5 @@ def test_wrong_folders_and_arguments_raise(tmp_path):
         physionet_mi.load(tmp_path, runs=[5])
     with pytest.raises(TypeError, match="runs is the number 4; pass a list"):
         physionet_mi.load(tmp_path, runs=4)
-    with pytest.raises(ValueError, match="part must be 'trials' or 'pretraining', got 'all'"):
+    with pytest.raises(ValueError, match="part must be one of 'trials', 'pretraining', got 'all'"):
         physionet_mi.load(tmp_path, part="all")
