@@ -307,13 +307,11 @@ def _read(
 
 
 def _shorten_trials(raw: mne.io.BaseRaw, tmin: float, tmax: float) -> None:
-    """Shorten the annotation of each trial to its window; remove that of a shorter trial."""
+    """Shorten the annotation of each trial to its window; in a shorter one no window has room."""
     notes = raw.annotations.copy()
-    short = np.isin(notes.description, list(REST_OR_IMAGERY)) & (notes.duration < tmax - 1e-6)
-    notes.delete(np.flatnonzero(short))
     trial = np.isin(notes.description, list(REST_OR_IMAGERY))
     # Half a sample more than the window, because braindecode rounds durations down to samples.
     length = tmax - tmin + 0.5 / raw.info["sfreq"]
-    notes.duration[trial] = np.minimum(notes.duration[trial] - tmin, length)
+    notes.duration[trial] = np.clip(notes.duration[trial] - tmin, 0, length)
     notes.onset[trial] += tmin
     raw.set_annotations(notes, verbose="error")

@@ -183,9 +183,12 @@ def test_wrong_values_raise(tmp_path, arguments, message):
         physionet_mi.load(tmp_path, **arguments)
 
 
-#: Onset and duration in seconds of the events that the tests write. One rest is short, and one
-#: trial is long enough for two windows.
-EVENTS = {1: ("T0", 4.1), 6: ("T1", 4.1), 12: ("T2", 4.0), 17: ("T0", 1.4), 20: ("T1", 8.5)}
+#: Onset and duration in seconds of the events that the tests write. One rest is short, one trial is
+#: long enough for two windows, and the last one ends with the recording.
+EVENTS = {
+    **{1: ("T0", 4.1), 6: ("T1", 4.1), 12: ("T2", 4.0)},
+    **{17: ("T0", 1.4), 20: ("T1", 8.5), 29: ("T2", 0.9)},
+}
 NAMES = ["FC5", "C4", "Cz", "C3"]
 
 
@@ -257,7 +260,7 @@ def test_lengths_that_are_no_whole_samples(two_trees):
     """0.29 s at 100 Hz are 28.999999999999996 samples in floating point."""
     trials = physionet_mi.load(two_trees, tmax=0.29, **{**PREPARED, "sfreq": 100})
     assert {x.shape for x, _, _ in trials} == {(4, 29)}
-    assert len(trials) == 6
+    assert len(trials) == 8
 
 
 def test_the_reference_may_stay(two_trees):
