@@ -18,6 +18,7 @@ from braindecode_pars.estimators._fine_tuning import FineTuningNet, fine_tune, f
 from braindecode_pars.estimators._logits import LogitClassifier
 from braindecode_pars.estimators._parameters import check_parameters
 from braindecode_pars.estimators._pretraining import (
+    check_continued,
     encoder_for,
     make_checkpoint_dir,
     needs_pretraining,
@@ -86,11 +87,15 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
     encoder : path | str | fitted estimator, net or model | None
         Pretrained encoder. With an encoder, ``fit`` does not pretrain, and the sizes of the
-        encoder replace ``patch_seconds``, ``embed_dim``, ``num_layers``, ``num_heads`` and
-        ``mlp_dim``. The encoder is copied and never changed. A string is a folder or a model id
-        of the Hugging Face Hub: ``"hf://owner/name"`` downloads the model, ``"owner/name"`` uses
-        an earlier download. See :func:`~braindecode_pars.pretrained.load_encoder` for the objects
-        that are accepted.
+        encoder replace ``patch_seconds``, ``embed_dim``, ``num_layers``, ``num_heads``,
+        ``mlp_dim`` and ``tokenizer``. The encoder is copied and never changed. A string is a
+        folder or a model id of the Hugging Face Hub: ``"hf://owner/name"`` downloads the model,
+        ``"owner/name"`` uses an earlier download. See
+        :func:`~braindecode_pars.pretrained.load_encoder` for the objects that are accepted.
+    continue_pretraining : bool
+        Whether ``fit`` continues to pretrain ``encoder`` with the pretext task, on the training
+        windows and those in ``unlabeled``, before it fine-tunes. With unlabelled windows of the
+        test subjects this is transductive: report it as such.
     freeze_encoder : bool
         Whether the encoder stays fixed in fine-tuning. Only the other layers are then trained.
     sfreq : float | None
@@ -104,6 +109,9 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         the window, and ``fit`` warns.
     embed_dim, num_layers, num_heads, mlp_dim : int
         Sizes of the encoder. The defaults are small; ``paper.CLASSIFIER`` has the published sizes.
+    tokenizer : "spectral" | "linear"
+        Map from patches to tokens, see :class:`~braindecode_pars.PatchEncoder`. The paper's is
+        linear.
     channel_drop_prob : float
         Probability of dropping a channel in fine-tuning.
     electrode_position : bool
@@ -185,6 +193,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         *,
         pretext_params: dict[str, Any] | None = None,
         encoder: Any = None,
+        continue_pretraining: bool = False,
         freeze_encoder: bool = False,
         sfreq: float | None = None,
         channels: list[str] | None = None,
@@ -193,6 +202,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         num_layers: int = 2,
         num_heads: int = 4,
         mlp_dim: int = 128,
+        tokenizer: str = "spectral",
         channel_drop_prob: float = 0.5,
         electrode_position: bool = False,
         pretrain_epochs: int = EPOCHS,
@@ -217,6 +227,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         self.pretext = pretext
         self.pretext_params = pretext_params
         self.encoder = encoder
+        self.continue_pretraining = continue_pretraining
         self.freeze_encoder = freeze_encoder
         self.sfreq = sfreq
         self.channels = channels
@@ -225,6 +236,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         self.num_layers = num_layers
         self.num_heads = num_heads
         self.mlp_dim = mlp_dim
+        self.tokenizer = tokenizer
         self.channel_drop_prob = channel_drop_prob
         self.electrode_position = electrode_position
         self.pretrain_epochs = pretrain_epochs
@@ -290,6 +302,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             After Ctrl-C. The weights trained so far are kept.
         """
         check_parameters(self)
+        check_continued(self)
         make_checkpoint_dir(self.checkpoint_dir)
         owner, device = type(self).__name__, find_device(self.device)
         with fresh_fit(self):
@@ -336,7 +349,8 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
                     without_label = drop_held_out(windows.unlabeled, train, valid)
                     parts = [train, without_label, drop_held_out(extra, train, valid)]
                     store = self._store_pretraining
-                    pretrain(self, self.encoder_, parts, seeds.pretraining, store)
+                    before = None if pretrained is None else pretrained.card
+                    pretrain(self, self.encoder_, parts, seeds.pretraining, store, before)
 
                 # Fine-tune. The card is written first, so that it is complete after Ctrl-C.
                 self.encoder_card_ = replace(
@@ -370,7 +384,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         if pretrained is not None:
             sizes = {**pretrained.encoder.config, "patch_size": patch_size}
         else:
-            names = ("embed_dim", "num_layers", "num_heads", "mlp_dim")
+            names = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
             sizes = {"patch_size": patch_size, **{name: getattr(self, name) for name in names}}
         return fine_tuning_net(
             self,

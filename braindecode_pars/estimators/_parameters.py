@@ -23,6 +23,7 @@ from braindecode_pars._parameters import (
     positive,
     share,
 )
+from braindecode_pars.encoder import TOKENIZERS
 from braindecode_pars.pretext.base import PretextTask
 
 __all__ = ["check_parameters"]
@@ -41,6 +42,7 @@ RULES = dict(
     pretext_params=instance("a dict of arguments, or None", dict, NoneType),
     network=instance("the name or the class of a braindecode model", str, type),
     network_params=instance("a dict of arguments, or None", dict, NoneType),
+    continue_pretraining=boolean(),
     freeze_encoder=boolean(),
     sfreq=optional(positive()),
     channels=instance("a list of channel names, or None", list, tuple, NoneType),
@@ -49,6 +51,7 @@ RULES = dict(
     num_layers=integer(1),
     num_heads=integer(1),
     mlp_dim=integer(1),
+    tokenizer=choice(*TOKENIZERS),
     channel_drop_prob=share(),
     electrode_position=boolean(),
     pretrain_epochs=integer(0),
