@@ -136,8 +136,9 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         Largest L2 norm of the gradient of all trained weights together, in fine-tuning. A longer
         gradient is shortened to this norm. With None it is not.
     label_smoothing : float
-        Probability in [0, 1) that each training label gives to all classes in equal parts. The
-        validation loss is that of the true labels.
+        Probability in [0, 1) that each training label gives to all classes in equal parts (Szegedy
+        et al. 2016). The training loss is that of these labels; the validation loss is that of the
+        true ones.
     drop_prob : float
         Dropout probability of the encoder in fine-tuning, also of a frozen one. It replaces that
         of a given encoder.
@@ -152,8 +153,9 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         Share of the subjects that ``fit`` holds out for internal validation. When the subjects
         are unknown, it is a share of the windows, stratified by label. The held-out windows are
         used neither for pretraining nor for fine-tuning. The state with the lowest validation
-        loss is restored: the mean of the cross-entropies of all held-out windows, each with the
-        weight of its class. With 0, all windows are training windows and the last state is kept.
+        loss is restored. This loss is the mean of the cross-entropies of all held-out windows, each
+        with the weight of its class. With 0, all windows are training windows and the last state is
+        kept.
     unlabeled_label : hashable | None
         Label that marks unlabelled windows. They are used for pretraining only. ``"auto"`` means
         -1, as in scikit-learn, and warns when there are such windows; -1 means the same without a
@@ -200,8 +202,12 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
     ----------
     Howard and Ruder 2018, Universal language model fine-tuning for text classification,
     arXiv:1801.06146.
+
     Kumar et al. 2022, Fine-tuning can distort pretrained features and underperform
     out-of-distribution, arXiv:2202.10054.
+
+    Szegedy et al. 2016, Rethinking the inception architecture for computer vision,
+    arXiv:1512.00567.
 
     Examples
     --------
