@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Mapping
 
 import mne
 import numpy as np
@@ -65,6 +66,11 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
         Positions in metres in MNE's head frame. NaN for unknown electrodes, for ears and mastoids,
         and for bipolar derivations.
 
+    Raises
+    ------
+    TypeError
+        When an entry is not the description of a channel, such as a name alone.
+
     Examples
     --------
     >>> import mne
@@ -76,6 +82,11 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
     """
     positions = np.full((len(chs_info), 3), np.nan, dtype=np.float32)
     for row, ch in zip(positions, chs_info, strict=True):
+        if not isinstance(ch, Mapping) or "ch_name" not in ch:
+            raise TypeError(
+                f"chs_info contains {ch!r}; its entries are dicts with the key 'ch_name', as in "
+                "mne.create_info(names, sfreq, 'eeg')['chs']."
+            )
         name = electrode_name(ch["ch_name"])
         if name in _EARS:
             continue

@@ -1,49 +1,37 @@
-"""PARSNet: one encoder shared by all channels, then cross-attention over the channels."""
+"""PARSNet: one encoder shared by all channels, then a head that pools the channels."""
 
 from __future__ import annotations
 
 import braindecode_pars._hosts  # noqa: F401  before braindecode
 
 # isort: split
-import inspect
-import math
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
 import torch
-from braindecode.models.base import HAS_HF_HUB, EEGModuleMixin
+from braindecode.models.base import EEGModuleMixin
 from braindecode.models.util import models_dict
-from braindecode.version import __version__ as braindecode_version
 from torch import Tensor, nn
 
+from braindecode_pars._network_inputs import check_windows, mask_of, positions_of
 from braindecode_pars._parameters import (
     boolean,
     check_parameters,
+    choice,
     instance,
     integer,
     optional,
     positive,
     share,
 )
-from braindecode_pars._sampling_rate import check_same_rate
+from braindecode_pars._saving import SavedInFolder
 from braindecode_pars._warnings import warn_user
+from braindecode_pars.amplitude import relative_amplitude
 from braindecode_pars.electrodes import ElectrodeCode, electrode_positions
-from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder, check_activation
+from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder
+from braindecode_pars.spatial_filter import SpatialFilter
 from braindecode_pars.storage import LoadReport
-from braindecode_pars.storage._hub import model_folder
-from braindecode_pars.storage._model_file import ModelFile
-from braindecode_pars.storage._model_folder import (
-    CLASSIFIER,
-    NETWORK,
-    check_may_save,
-    read_model,
-    write_model,
-)
-from braindecode_pars.storage._tensors import build_and_load
 from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_positions
-from braindecode_pars.training._seeding import seeded
 
 __all__ = ["PARSNet", "embed_signals", "patch_size_for"]
 
@@ -55,16 +43,12 @@ _RULES = dict(
     patch_seconds=positive(),
     channel_drop_prob=share(),
     electrode_position=boolean(),
+    amplitude=boolean(),
+    head=choice("attention", "spatial_filter", "both"),
 )
 
 #: Patches per window when the sampling rate is unknown: 1 s of the 30 s windows of the paper.
 PATCHES_PER_WINDOW = 30
-
-#: Arguments of :meth:`PARSNet.from_pretrained` that belong to the download.
-HUB_ARGUMENTS = {"revision", "cache_dir", "force_download", "local_files_only", "token"}
-
-#: Arguments of :meth:`PARSNet.save_pretrained`, apart from those of ``push_to_hub``.
-SAVE_ARGUMENTS = {"config", "model_card_kwargs", "push_to_hub", "repo_id"}
 
 
 def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | None) -> int:
@@ -164,18 +148,28 @@ def embed_signals(encoder: PatchEncoder, x: Tensor) -> Tensor:
     return encoder(tokens + positions).mean(dim=1)  # (batch, embed_dim)
 
 
-def _activation(name: str) -> type[nn.Module]:
-    """Return the activation class for a name such as ``torch.nn.modules.activation.GELU``.
+class _Channels(NamedTuple):
+    """The channels of windows, as the head receives them.
 
-    Only classes of torch are accepted. braindecode would import any module that an untrusted
-    ``config.json`` names.
+    Attributes
+    ----------
+    tokens : Tensor, shape (batch, n_chans, embed_dim)
+        Spatial tokens: means of the encoder's features over time; zeros where not kept.
+    amplitudes : Tensor, shape (batch, n_chans, 1) | None
+        Relative amplitudes; None when they are not used.
+    positions : Tensor, shape (n_chans, 3) or (batch, n_chans, 3) | None
+        Electrode positions; None when they are not used.
+    keep : Tensor of bool, shape (batch, n_chans) | None
+        Channels that are pooled; None for all.
     """
-    if not name.startswith("torch.nn.") or not hasattr(nn, name.rpartition(".")[2]):
-        raise ValueError(f"activation {name!r} is not one of torch.nn")
-    return getattr(nn, name.rpartition(".")[2])
+
+    tokens: Tensor
+    amplitudes: Tensor | None
+    positions: Tensor | None
+    keep: Tensor | None
 
 
-class PARSNet(EEGModuleMixin, nn.Module):
+class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
     r"""PARSNet: multi-channel fine-tuning of a single-channel encoder (Sandino et al. 2025).
 
     The encoder embeds the patches of each channel separately, and the mean over time gives one
@@ -208,9 +202,20 @@ class PARSNet(EEGModuleMixin, nn.Module):
         Probability of dropping a spatial token in training. At least one token is always kept.
         Channels are dropped before the encoder; the result is the same and the cost is lower.
     electrode_position : bool
-        Whether a code of the 3-D electrode position is added to each spatial token. Without it,
-        as in the paper, the model cannot distinguish C3 from C4. Positions come from the channel
-        names in ``chs_info``, or from ``pos`` in :meth:`forward`.
+        Whether a code of the 3-D electrode position is added to each spatial token before the
+        attention. Without it, as in the paper, the attention cannot distinguish C3 from C4.
+        Positions come from the channel names in ``chs_info``, here or in :meth:`forward`, or from
+        ``pos`` in :meth:`forward`.
+    amplitude : bool
+        Whether the head receives the amplitude of each channel relative to the other channels of
+        the window (:func:`~braindecode_pars.amplitude.relative_amplitude`), which the encoder does
+        not see. A learned code of it is added to each spatial token before the attention, and it is
+        one more feature for the spatial filters. The paper has no amplitudes.
+    head : "attention" | "spatial_filter" | "both"
+        How the channels are pooled. ``"attention"`` is the paper's cross-attention.
+        ``"spatial_filter"`` is a :class:`~braindecode_pars.spatial_filter.SpatialFilter`: weighted
+        means whose weights are a function of electrode position, also with
+        ``electrode_position=False``. With ``"both"``, ``final_layer`` receives both outputs.
     embed_dim, num_layers, num_heads, mlp_dim : int
         Sizes of the encoder, see :class:`~braindecode_pars.PatchEncoder`. The spatial attention
         also has ``num_heads`` heads.
@@ -224,7 +229,10 @@ class PARSNet(EEGModuleMixin, nn.Module):
     encoder : PatchEncoder
         Encoder of single channels, the part that is pretrained.
     final_layer : torch.nn.Linear
-        Last layer, from the pooled token to the logits. No learnable layer follows it.
+        Last layer, from the pooled features to the logits. No learnable layer follows it.
+    positions : Tensor, shape (n_chans, 3) | None
+        Electrode positions from ``chs_info``. None when the model does not use positions, or when
+        none is known.
     load_report : LoadReport | None
         Tensors that :meth:`from_pretrained` loaded; None in a model that was not loaded.
 
@@ -235,6 +243,12 @@ class PARSNet(EEGModuleMixin, nn.Module):
     ValueError
         When ``n_outputs`` is missing, a size is out of range, a window is shorter than a patch, or
         signal arguments contradict each other.
+
+    Warns
+    -----
+    UserWarning
+        When the sampling rate is unknown, and when the model uses electrode positions but knows
+        none.
 
     Examples
     --------
@@ -267,6 +281,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
         patch_size: int | None = None,
         channel_drop_prob: float = 0.5,
         electrode_position: bool = False,
+        amplitude: bool = False,
+        head: str = "attention",
         embed_dim: int = 512,
         num_layers: int = 8,
         num_heads: int = 8,
@@ -287,6 +303,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
             patch_size=patch_size,
             channel_drop_prob=channel_drop_prob,
             electrode_position=electrode_position,
+            amplitude=amplitude,
+            head=head,
         )
         check_parameters({**signal, **given}, _RULES, type(self).__name__)
         super().__init__(**signal)
@@ -300,22 +318,58 @@ class PARSNet(EEGModuleMixin, nn.Module):
             self._warn_of_unknown_rate(patch_size)
         self.load_report: LoadReport | None = None
         self.channel_drop_prob = channel_drop_prob
-        self.electrode_position = electrode_position
+        self.amplitude = amplitude
+        self.head = head
+        # With the spatial filter alone, there is nothing that a code could be added to.
+        attention, spatial_filter = head != "spatial_filter", head != "attention"
+        self.electrode_position = electrode_position and attention
 
         # Build the layers.
         self.encoder = PatchEncoder(
             patch_size, embed_dim, num_layers, num_heads, mlp_dim, drop_prob, activation
         )
-        if electrode_position:
-            positions = None
-            if self._chs_info is not None:
-                positions = torch.from_numpy(electrode_positions(self._chs_info))
-            # Not in the state_dict: saved weights must load with any montage.
-            self.register_buffer("positions", positions, persistent=False)
+        # Not in the state_dict: saved weights must load with any montage.
+        self.register_buffer("positions", self._known_positions(), persistent=False)
+        n_pooled = 0
+        if self.electrode_position:
             self.electrode_code = ElectrodeCode(embed_dim)
-        self.query_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
-        self.spatial_attention = MultiHeadAttention(embed_dim, num_heads)
-        self.final_layer = nn.Linear(embed_dim, self.n_outputs)
+        if amplitude and attention:
+            # Without a bias, the average amplitude has a code of zeros.
+            self.amplitude_code = nn.Linear(1, embed_dim, bias=False)
+        if spatial_filter:
+            self.spatial_filter = SpatialFilter(embed_dim + int(amplitude))
+            n_pooled += self.spatial_filter.out_features
+        if attention:
+            self.query_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
+            self.spatial_attention = MultiHeadAttention(embed_dim, num_heads)
+            n_pooled += embed_dim
+        self.final_layer = nn.Linear(n_pooled, self.n_outputs)
+
+    @property
+    def _uses_positions(self) -> bool:
+        return self.electrode_position or self.head != "attention"
+
+    def _known_positions(self) -> Tensor | None:
+        """Return the positions from ``chs_info``, if they are used and at least one is known."""
+        if not self._uses_positions:
+            return None
+        if self._chs_info is None:
+            if self.head != "attention":
+                warn_user(
+                    f"PARSNet: head={self.head!r} without electrode positions has the same gains "
+                    "for all channels. Pass chs_info with channel names to PARSNet, or chs_info or "
+                    "pos to forward."
+                )
+            return None
+        positions = torch.from_numpy(electrode_positions(self._chs_info))
+        if positions.isnan().all():
+            warn_user(
+                "PARSNet: no electrode position is known, because none of the channels "
+                f"({self._chs_info[0]['ch_name']}, ...) is an electrode of the 10-05 system or has "
+                "a location; rename them, or set a montage."
+            )
+            return None
+        return positions
 
     def _warn_of_unknown_rate(self, patch_size: int) -> None:
         if _inferred(lambda: self.sfreq) is None:
@@ -324,141 +378,6 @@ class PARSNet(EEGModuleMixin, nn.Module):
                 "thirtieth of the window. Pass sfreq (Hz) to PARSNet, or module__sfreq to "
                 "EEGClassifier."
             )
-
-    def save_pretrained(self, save_directory: str | Path, **hub_arguments: Any) -> Any:
-        """Write ``model.safetensors`` and ``config.json`` into a folder.
-
-        ``model.safetensors`` contains everything that :meth:`from_pretrained` reads: weights,
-        configuration and a checksum. ``config.json`` is a copy of the configuration, for people
-        and for other programs. If ``huggingface_hub`` is installed, a model card ``README.md`` is
-        written too.
-
-        Parameters
-        ----------
-        save_directory : path
-            Folder of the model. It is created if it does not exist. A PARSNet in it is replaced.
-        **hub_arguments
-            Arguments of ``huggingface_hub.PyTorchModelHubMixin.save_pretrained``.
-
-        Returns
-        -------
-        str | None
-            URL of the commit with ``push_to_hub=True``, else None.
-
-        Raises
-        ------
-        ImportError
-            When ``push_to_hub=True`` and ``huggingface_hub`` is not installed. The folder is
-            written before this error.
-        OSError
-            When the folder cannot be written. Its previous content is then unchanged.
-        ValueError
-            When weights are not finite, or the activation of the encoder is not one of
-            ``torch.nn``. Also when the folder contains another model, or other files.
-        """
-        folder = Path(save_directory).expanduser()
-        self._save_pretrained(folder)
-        unknown = hub_arguments.keys() - SAVE_ARGUMENTS
-        if unknown and not hub_arguments.get("push_to_hub"):
-            raise TypeError(f"save_pretrained() got an unexpected argument {min(unknown)!r}")
-        if not HAS_HF_HUB:
-            if hub_arguments.get("push_to_hub"):
-                raise ImportError(
-                    f"{folder} is saved, but pushing it needs huggingface_hub; install it with: "
-                    "pip install huggingface_hub"
-                )
-            return None
-        # The mixin's save_pretrained deletes the old config.json before it writes the new files,
-        # so the model card and the upload are done here.
-        card = hub_arguments.pop("model_card_kwargs", None) or {}
-        if not (folder / "README.md").exists():
-            self.generate_model_card(**card).save(folder / "README.md")
-        if not hub_arguments.pop("push_to_hub", False):
-            return None
-        repo_id = hub_arguments.pop("repo_id", None) or folder.name
-        return self.push_to_hub(repo_id, model_card_kwargs=card, **hub_arguments)
-
-    def _save_pretrained(self, save_directory: Path) -> None:
-        # This replaces braindecode's method, which also writes a pickle.
-        check_may_save(save_directory, NETWORK)
-        write_model(save_directory, NETWORK, self.description(), self.state_dict())
-
-    def get_config(self) -> dict[str, Any]:
-        """Return the arguments of the constructor, as values that JSON supports."""
-        # braindecode leaves out NumPy's numbers.
-        given = self._braindecode_init_kwargs.items()
-        numbers = {name: value.item() for name, value in given if isinstance(value, np.generic)}
-        return {**super().get_config(), **numbers}
-
-    def description(self) -> dict[str, Any]:
-        """Return the constructor arguments as the description of a model file."""
-        activation = self.encoder.config["activation"]
-        check_activation(activation)
-        config = {**self.get_config(), "braindecode_version": braindecode_version}
-        for ch in config.get("chs_info") or ():
-            # JSON has no NaN. Only the first three values of ``loc``, the electrode position, are
-            # needed; the others are often NaN.
-            location = [x if math.isfinite(x) else 0.0 for x in ch.pop("loc", None) or ()]
-            if any(location[:3]):
-                ch["loc"] = location
-        return {"network": config}
-
-    @classmethod
-    def from_pretrained(
-        cls,
-        pretrained_model_name_or_path: str | Path,
-        *,
-        strict: bool = True,
-        n_outputs: int | None = None,
-        map_location: str | torch.device = "cpu",
-        **arguments: Any,
-    ) -> PARSNet:
-        """Load a model that :meth:`save_pretrained` wrote.
-
-        Parameters
-        ----------
-        pretrained_model_name_or_path : path | str
-            Folder of the model, or a model id of the Hugging Face Hub, which is downloaded.
-        strict : bool
-            Whether to raise an error when the tensors in the file differ from those of the model.
-            With False, the matching tensors are loaded.
-        n_outputs : int | None
-            Number of outputs. When it differs from the saved number, ``final_layer`` is replaced
-            by a new, untrained layer.
-        map_location : str | torch.device
-            Device of the model.
-        **arguments
-            Constructor arguments that replace the saved ones, such as ``n_times`` or
-            ``chs_info``. For the download: ``revision``, ``cache_dir``, ``force_download``,
-            ``local_files_only`` and ``token``.
-
-        Returns
-        -------
-        PARSNet
-            Model in evaluation mode. Its ``load_report`` is a
-            :class:`~braindecode_pars.storage.LoadReport`.
-
-        Raises
-        ------
-        FileNotFoundError
-            When the folder, the model or its file does not exist.
-        ValueError
-            When a file is damaged, the tensors do not match, or ``sfreq`` differs from the saved
-            sampling rate.
-        """
-        # Separate the arguments of the download from those of the constructor.
-        download = {name: arguments.pop(name) for name in HUB_ARGUMENTS & arguments.keys()}
-        unknown = arguments.keys() - inspect.signature(cls).parameters.keys()
-        if unknown:
-            raise TypeError(f"from_pretrained() got an unexpected argument {min(unknown)!r}")
-
-        # Find the folder and load the model in it.
-        folder = model_folder(pretrained_model_name_or_path, download=True, **download)
-        model = read_model(folder, NETWORK, CLASSIFIER)
-        net = network_from_file(model, folder, strict=strict, **arguments)
-        if n_outputs not in (None, net.n_outputs):
-            net.reset_head(n_outputs)
-        return net.to(map_location).eval()
 
     def get_torchinfo_statistics(self, *arguments: Any, **options: Any) -> Any:
         """Return the summary of braindecode.
@@ -491,6 +410,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
         pos: Tensor | None = None,
         ch_mask: Tensor | None = None,
         return_features: bool = False,
+        chs_info: list[dict] | None = None,
     ) -> Tensor | dict[str, Tensor]:
         """Return the logits of windows.
 
@@ -499,15 +419,18 @@ class PARSNet(EEGModuleMixin, nn.Module):
         x : Tensor, shape (batch, n_chans, n_times)
             Windows of at least one patch, with any number of channels and in any unit.
         pos : Tensor, shape (n_chans, 3) or (batch, n_chans, 3) | None
-            Electrode positions in metres in the head frame; NaN for unknown positions. With
-            ``electrode_position=True``, they replace those of ``chs_info``. Otherwise they are
-            ignored.
+            Electrode positions in metres in the head frame; NaN for unknown positions. They replace
+            those of the model. A model that does not use positions ignores them.
         ch_mask : Tensor of bool, shape (batch, n_chans) | None
             Mask of the channels: False marks a missing channel, whose samples are ignored.
         return_features : bool
             Whether to return ``{"features": (batch, n_chans, embed_dim), "cls_token": (batch,
-            embed_dim)}`` instead of logits: the spatial tokens (zeros for missing channels) and
-            the pooled token.
+            final_layer.in_features)}`` instead of logits: the spatial tokens with the codes that
+            were added to them (zeros for missing channels), and the pooled features that
+            ``final_layer`` receives.
+        chs_info : list of dict | None
+            Channels of these windows, as in ``mne.Info["chs"]``, when they are not the channels
+            that the model was built for. Their positions are used as if they were given in ``pos``.
 
         Returns
         -------
@@ -517,28 +440,34 @@ class PARSNet(EEGModuleMixin, nn.Module):
         Raises
         ------
         TypeError
-            When ``x`` is not a tensor.
+            When ``x`` is not a tensor, or ``chs_info`` is not a list of channels.
         ValueError
             When shapes do not match, a window is shorter than a patch, every channel of a window
-            is missing, or electrode positions are needed but missing.
+            is missing, ``pos`` and ``chs_info`` are both given, or electrode positions are needed
+            but missing.
         """
-        query, spatial, keep = self._query_and_keys(x, pos, ch_mask)
-        pooled = self.spatial_attention(query, spatial, keep).squeeze(1)  # (batch, embed_dim)
+        channels = self._channels(x, pos, ch_mask, chs_info)
+        tokens = self._coded_tokens(channels)
+        pooled = self._pool(tokens, channels)
         if return_features:
-            if keep is not None:
-                spatial = spatial.masked_fill(~keep[..., None], 0.0)
-            return {"features": spatial, "cls_token": pooled}
+            if channels.keep is not None:
+                tokens = tokens.masked_fill(~channels.keep[..., None], 0.0)
+            return {"features": tokens, "cls_token": pooled}
         return self.final_layer(pooled)
 
     @torch.no_grad()
     def channel_attention(
-        self, x: Tensor, pos: Tensor | None = None, ch_mask: Tensor | None = None
+        self,
+        x: Tensor,
+        pos: Tensor | None = None,
+        ch_mask: Tensor | None = None,
+        chs_info: list[dict] | None = None,
     ) -> Tensor:
         """Return the attention weights of the learnable query for each channel.
 
         Parameters
         ----------
-        x, pos, ch_mask
+        x, pos, ch_mask, chs_info
             As in :meth:`forward`.
 
         Returns
@@ -546,63 +475,75 @@ class PARSNet(EEGModuleMixin, nn.Module):
         Tensor, shape (batch, num_heads, n_chans)
             Weights that sum to one over channels; 0 for missing channels. No channel is dropped,
             even in training mode.
+
+        Raises
+        ------
+        ValueError
+            When the model has no attention, and as in :meth:`forward`.
         """
+        if self.head == "spatial_filter":
+            raise ValueError(
+                "A PARSNet with head='spatial_filter' has no attention over channels; use "
+                "head='attention' or head='both'."
+            )
         training = self.training
         try:
-            query, spatial, keep = self.eval()._query_and_keys(x, pos, ch_mask)
-            return self.spatial_attention.weights(query, spatial, keep).squeeze(2)
+            channels = self.eval()._channels(x, pos, ch_mask, chs_info)
+            tokens = self._coded_tokens(channels)
+            query = self._query(tokens)
+            return self.spatial_attention.weights(query, tokens, channels.keep).squeeze(2)
         finally:
             self.train(training)
 
-    def _query_and_keys(
-        self, x: Tensor, pos: Tensor | None, ch_mask: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Return the query (batch, 1, embed_dim), the spatial tokens and the mask of channels."""
-        self._check_windows(x)
+    def _channels(
+        self,
+        x: Tensor,
+        pos: Tensor | None,
+        ch_mask: Tensor | None,
+        chs_info: list[dict] | None,
+    ) -> _Channels:
+        """Return the spatial tokens of windows, and what the head needs beside them."""
+        check_windows(x, self.encoder.patch_size)
+        ch_mask = mask_of(x, ch_mask)
+        positions = self._positions(x, pos, chs_info)
         keep = self._kept_channels(x, ch_mask)
-        spatial = self._spatial_tokens(x, keep)  # (batch, n_chans, embed_dim)
-        if self.electrode_position:
-            spatial = spatial + self.electrode_code(self._positions(x, pos)).to(spatial.dtype)
-        return self.query_token.expand(x.shape[0], 1, -1), spatial, keep
+        tokens = self._spatial_tokens(x, keep)
+        if not self.amplitude:
+            return _Channels(tokens, None, positions, keep)
+        # Relative to all channels that are there, so that dropping some of them in training does
+        # not change the amplitudes of the others.
+        amplitudes = relative_amplitude(x, ch_mask)[..., None].to(tokens.dtype)
+        return _Channels(tokens, amplitudes, positions, keep)
 
-    def _check_windows(self, x: Tensor) -> None:
-        if not isinstance(x, Tensor):
-            raise TypeError(
-                f"x is a {type(x).__name__}; PARSNet takes a torch tensor of shape (batch, "
-                "n_chans, n_times), for example torch.from_numpy(x).float()."
-            )
-        if x.ndim != 3 or 0 in x.shape[:2]:
-            raise ValueError(
-                f"x has shape {tuple(x.shape)}; windows have shape (batch, n_chans, n_times)."
-            )
-        if not x.is_floating_point():
-            raise ValueError(
-                f"x has dtype {x.dtype}; EEG samples are real numbers. Convert integers with "
-                "x.float()."
-            )
-        if x.shape[-1] < self.encoder.patch_size:
-            raise ValueError(
-                f"A window of {x.shape[-1]} samples is shorter than the model's patch of "
-                f"{self.encoder.patch_size} samples."
-            )
+    def _coded_tokens(self, channels: _Channels) -> Tensor:
+        """Return the spatial tokens with the codes of amplitude and electrode position."""
+        tokens = channels.tokens
+        if self.amplitude and self.head != "spatial_filter":
+            tokens = tokens + self.amplitude_code(channels.amplitudes)
+        if self.electrode_position:
+            tokens = tokens + self.electrode_code(channels.positions).to(tokens.dtype)
+        return tokens
+
+    def _pool(self, tokens: Tensor, channels: _Channels) -> Tensor:
+        """Return the pooled features, (batch, final_layer.in_features)."""
+        pooled = []
+        if self.head != "spatial_filter":
+            query = self._query(tokens)
+            pooled.append(self.spatial_attention(query, tokens, channels.keep).squeeze(1))
+        if self.head != "attention":
+            # Filters multiply features by functions of the position, so they need no codes.
+            parts = [part for part in (channels.tokens, channels.amplitudes) if part is not None]
+            features = torch.cat(parts, dim=-1)  # (batch, n_chans, embed_dim or embed_dim + 1)
+            pooled.append(self.spatial_filter(features, channels.positions, channels.keep))
+        return torch.cat(pooled, dim=-1)
+
+    def _query(self, tokens: Tensor) -> Tensor:
+        return self.query_token.expand(tokens.shape[0], 1, -1)
 
     def _kept_channels(self, x: Tensor, ch_mask: Tensor | None) -> Tensor | None:
         """Return the mask of the channels that are used, (batch, n_chans); None for all."""
-        # Check the mask of missing channels.
-        if ch_mask is not None:
-            ch_mask = torch.as_tensor(ch_mask, device=x.device)
-            if ch_mask.shape != x.shape[:2]:
-                raise ValueError(
-                    f"ch_mask has shape {tuple(ch_mask.shape)}; these windows need shape (batch, "
-                    f"n_chans) = {tuple(x.shape[:2])}."
-                )
-            ch_mask = ch_mask.bool()
-            # torch.compile cannot trace a branch that depends on tensor values.
-            if not torch.compiler.is_compiling() and not ch_mask.any(dim=1).all():
-                raise ValueError("ch_mask marks every channel of a window as missing.")
         if not (self.training and self.channel_drop_prob):
             return ch_mask
-
         # Drop channels at random. The channel with the largest draw is always kept, so that every
         # window keeps at least one; missing channels get a negative draw and are never the largest.
         draw = torch.rand(x.shape[:2], device=x.device)
@@ -620,70 +561,28 @@ class PARSNet(EEGModuleMixin, nn.Module):
         spatial = tokens.new_zeros(*x.shape[:2], tokens.shape[-1])
         return spatial.index_put((keep,), tokens)
 
-    def _positions(self, x: Tensor, pos: Tensor | None) -> Tensor:
-        # ``pos`` replaces the positions from chs_info.
-        positions = self.positions
-        if pos is not None:
-            positions = torch.as_tensor(pos, dtype=torch.float32, device=x.device)
-            batch = positions.shape[0] if positions.ndim == 3 else 1
-            if positions.ndim not in (2, 3) or positions.shape[-1] != 3 or batch not in (1, len(x)):
-                raise ValueError(
-                    f"pos has shape {tuple(positions.shape)}; these windows need shape "
-                    f"(n_chans, 3) or (batch, n_chans, 3), with batch = {len(x)}."
-                )
-
-        # Check that every channel has a row of coordinates.
-        if positions is None:
+    def _positions(
+        self, x: Tensor, pos: Tensor | None, chs_info: list[dict] | None
+    ) -> Tensor | None:
+        """Return the positions that the head uses, with one row for each channel."""
+        given = positions_of(x, pos, chs_info)
+        if not self._uses_positions:
+            return None
+        positions = self.positions if given is None else given
+        if positions is None and self.electrode_position and self._chs_info is None:
             raise ValueError(
                 "electrode_position=True needs positions: pass chs_info with channel names to "
-                "PARSNet, or pos to forward."
+                "PARSNet or to forward, or pos to forward."
             )
+        if positions is None:
+            return x.new_full((x.shape[1], 3), torch.nan)
         if positions.shape[-2] != x.shape[1]:
             raise ValueError(
                 f"There are positions for {positions.shape[-2]} channels, but the windows have "
-                f"{x.shape[1]} channels; pass pos of shape (n_chans, 3) to forward."
+                f"{x.shape[1]} channels; pass chs_info of these windows, or pos of shape "
+                "(n_chans, 3), to forward."
             )
         return positions
-
-
-def network_from_file(
-    model: ModelFile, source: Path, *, strict: bool = True, **arguments: Any
-) -> PARSNet:
-    """Return the network of a model file; ``source`` is its folder, for error messages.
-
-    The other arguments are those of :meth:`PARSNet.from_pretrained`.
-    """
-    config = model.description.get("network")
-    if not isinstance(config, dict):
-        raise ValueError(f"{source} does not describe a PARSNet.")
-    check_same_rate(
-        arguments.get("sfreq"), config.get("sfreq"), "The windows are", f"the model in {source}"
-    )
-
-    # An argument also replaces the saved values of its alternatives: n_chans and chs_info describe
-    # the same channels, for example.
-    config = dict(config)
-    if arguments.keys() & {"n_chans", "chs_info"}:
-        config.update(n_chans=None, chs_info=None)
-    if arguments.keys() & {"n_times", "input_window_seconds"}:
-        config.update(n_times=None, input_window_seconds=None)
-    config.update(arguments)
-
-    def build() -> PARSNet:
-        named = dict(config)
-        if isinstance(named.get("chs_info"), list):
-            named["chs_info"] = PARSNet._deserialize_chs_info(named["chs_info"])
-        if isinstance(named.get("activation"), str):
-            named["activation"] = _activation(named["activation"])
-        return PARSNet.from_config(named)
-
-    num_layers = config.get("num_layers")
-    with seeded(0):  # the initial weights are replaced; they must not change the caller's draws
-        net, report = build_and_load(
-            build, model.tensors, source, num_layers=num_layers, strict=strict
-        )
-    net.load_report = report
-    return net
 
 
 # Register the name, so that EEGClassifier("PARSNet") works.
