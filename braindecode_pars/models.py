@@ -223,6 +223,8 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         Dropout probability of the encoder.
     activation : type[nn.Module]
         Activation in the feed-forward layers of the encoder.
+    tokenizer : "linear" | "spectral"
+        Map from patches to tokens, see :class:`~braindecode_pars.PatchEncoder`.
 
     Attributes
     ----------
@@ -289,6 +291,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         mlp_dim: int = 512,
         drop_prob: float = 0.0,
         activation: type[nn.Module] = nn.GELU,
+        tokenizer: str = "linear",
     ):
         signal = dict(
             n_outputs=n_outputs,
@@ -326,7 +329,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
 
         # Build the layers.
         self.encoder = PatchEncoder(
-            patch_size, embed_dim, num_layers, num_heads, mlp_dim, drop_prob, activation
+            patch_size, embed_dim, num_layers, num_heads, mlp_dim, drop_prob, activation, tokenizer
         )
         # Not in the state_dict: saved weights must load with any montage.
         self.register_buffer("positions", self._known_positions(), persistent=False)
