@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -77,6 +78,11 @@ def positions_of(x: Tensor, pos: Any, chs_info: list[dict] | None) -> Tensor | N
             "look positions up by channel name."
         )
     if chs_info is not None:
+        if not isinstance(chs_info, Sequence):
+            raise TypeError(
+                f"chs_info is a {type(chs_info).__name__}; it must be a list of channels as in "
+                "mne.Info['chs']."
+            )
         if len(chs_info) != x.shape[1]:
             raise ValueError(
                 f"chs_info describes {len(chs_info)} channels, but the windows have {x.shape[1]}; "

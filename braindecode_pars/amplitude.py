@@ -1,11 +1,13 @@
-"""Amplitude of each channel relative to the other channels of its window."""
+"""Amplitude of each channel relative to the other channels of its window, and its code."""
 
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-__all__ = ["relative_amplitude"]
+from braindecode_pars._parameters import check_parameters, integer
+
+__all__ = ["AmplitudeCode", "relative_amplitude"]
 
 #: Bound of the relative amplitudes: about twenty times the other channels.
 LIMIT = 3.0
@@ -60,3 +62,35 @@ def relative_amplitude(x: Tensor, ch_mask: Tensor | None = None) -> Tensor:
     relative = torch.where(alive, (log_std - reference).clamp(-LIMIT, LIMIT), -LIMIT)
     known = alive.any(dim=1, keepdim=True)
     return relative * (known if ch_mask is None else known & ch_mask)
+
+
+class AmplitudeCode(nn.Sequential):
+    """Learned code of relative amplitudes; the code of 0 is 0.
+
+    With ``amplitude=True``, :class:`~braindecode_pars.PARSNet` adds this code to its spatial
+    tokens. It is not linear: the amplitudes of a window have a sum of zero, so a mean over channels
+    would contain nothing of a linear code.
+
+    Parameters
+    ----------
+    embed_dim : int
+        Size of the code.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.amplitude import AmplitudeCode
+    >>> AmplitudeCode(embed_dim=32)(torch.randn(2, 19, 1)).shape
+    torch.Size([2, 19, 32])
+    """
+
+    HIDDEN_DIM = 16
+
+    def __init__(self, embed_dim: int):
+        check_parameters({"embed_dim": embed_dim}, {"embed_dim": integer(1)}, type(self).__name__)
+        # Without biases, zero stays zero.
+        super().__init__(
+            nn.Linear(1, self.HIDDEN_DIM, bias=False),
+            nn.GELU(),
+            nn.Linear(self.HIDDEN_DIM, embed_dim, bias=False),
+        )

@@ -26,7 +26,7 @@ from braindecode_pars._parameters import (
 )
 from braindecode_pars._saving import SavedInFolder
 from braindecode_pars._warnings import warn_user
-from braindecode_pars.amplitude import relative_amplitude
+from braindecode_pars.amplitude import AmplitudeCode, relative_amplitude
 from braindecode_pars.electrodes import ElectrodeCode, electrode_positions
 from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder
 from braindecode_pars.spatial_filter import SpatialFilter
@@ -34,6 +34,9 @@ from braindecode_pars.storage import LoadReport
 from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_positions
 
 __all__ = ["PARSNet", "embed_signals", "patch_size_for"]
+
+#: How PARSNet pools the channels of a window.
+HEADS = ("attention", "spatial_filter", "both")
 
 #: Argument of PARSNet -> rule. The encoder checks its own arguments.
 _RULES = dict(
@@ -44,7 +47,7 @@ _RULES = dict(
     channel_drop_prob=share(),
     electrode_position=boolean(),
     amplitude=boolean(),
-    head=choice("attention", "spatial_filter", "both"),
+    head=choice(*HEADS),
 )
 
 #: Patches per window when the sampling rate is unknown: 1 s of the 30 s windows of the paper.
@@ -337,8 +340,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         if self.electrode_position:
             self.electrode_code = ElectrodeCode(embed_dim)
         if amplitude and attention:
-            # Without a bias, the average amplitude has a code of zeros.
-            self.amplitude_code = nn.Linear(1, embed_dim, bias=False)
+            self.amplitude_code = AmplitudeCode(embed_dim)
         if spatial_filter:
             self.spatial_filter = SpatialFilter(embed_dim + int(amplitude))
             n_pooled += self.spatial_filter.out_features

@@ -41,10 +41,11 @@ class SpatialFilter(nn.Module):
 
     Notes
     -----
-    Before the layer norm, a linear layer on :meth:`pool` can equal every linear classifier on the
-    channels times features of a montage, on two conditions: ``n_gains`` is at least the number of
-    outputs, and the codes of the positions (with a constant) are linearly independent. The layer
-    norm then sets the mean and the scale of each window's output.
+    A linear layer on :meth:`pool`, which is the output before the layer norm, can equal every
+    linear classifier on the channels times features of a montage if ``n_gains`` is at least the
+    number of outputs and the codes of the positions are linearly independent, as those of the 64
+    electrodes of the 10-10 system are. The layer norm sets the mean and the scale of each window's
+    output.
 
     Functions of the electrode position also weight channels in brain module of Défossez et al.
     (attention over space with a Fourier code of 2-D positions) and in S-JEPA (Guetschel et al.),
@@ -82,7 +83,7 @@ class SpatialFilter(nn.Module):
         check_parameters(sizes, _RULES, type(self).__name__)
         self.n_features = n_features
         self.out_features = n_gains * n_features
-        self.gains = ElectrodeCode(self.out_features)
+        self.gains = ElectrodeCode(self.out_features, oblique=True)
         # As large as the gains of known positions are at the start.
         nn.init.normal_(self.gains.unknown_token, std=0.4)
         self.norm = nn.LayerNorm(self.out_features)
