@@ -113,7 +113,7 @@ class ElectrodeCode(nn.Module):
     The features are sines and cosines of waves across the head. A linear layer projects them to
     ``embed_dim``. With ``electrode_position=True``, :class:`~braindecode_pars.PARSNet` adds this
     code to its spatial tokens; the gains of a
-    :class:`~braindecode_pars.spatial_filter.SpatialFilter` are such a code too. The paper does not
+    :class:`~braindecode_pars.models.SpatialFilter` are such a code too. The paper does not
     encode positions.
 
     Parameters

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from braindecode_pars._saving import network_from_file
 from braindecode_pars.encoder import PatchEncoder, check_activation
 from braindecode_pars.models import PARSNet
+from braindecode_pars.models._saving import network_from_file
 from braindecode_pars.storage import LoadReport
 from braindecode_pars.storage._hub import model_folder
 from braindecode_pars.storage._model_file import ModelFile

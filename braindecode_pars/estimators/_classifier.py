@@ -12,7 +12,6 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from braindecode_pars._saving import network_from_file
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators._electrodes import (
     has_electrode_code,
@@ -55,6 +54,7 @@ from braindecode_pars.estimators._windows_estimator import (
     seeded_fit,
 )
 from braindecode_pars.models import PARSNet
+from braindecode_pars.models._saving import network_from_file
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretrained import EncoderCard, Pretrained, read_card, unique_subjects
 from braindecode_pars.pretraining import BATCH_SIZE, EPOCHS, LEARNING_RATE, WEIGHT_DECAY

@@ -24,7 +24,7 @@ from braindecode_pars._parameters import (
     share,
 )
 from braindecode_pars.encoder import TOKENIZERS
-from braindecode_pars.models import HEADS
+from braindecode_pars.models._parsnet import HEADS
 from braindecode_pars.pretext.base import PretextTask
 
 __all__ = ["check_parameters"]

@@ -7,7 +7,8 @@ import math
 import pytest
 import torch
 
-from braindecode_pars.amplitude import LIMIT, AmplitudeCode, relative_amplitude
+from braindecode_pars.models import AmplitudeCode, relative_amplitude
+from braindecode_pars.models._amplitude import LIMIT
 
 
 def slow(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""PARSNet: forward pass, heads, channel dropping, masks, positions, amplitudes, patch size."""
+"""PARSNet: forward pass, heads, channel dropping, masks, positions and amplitudes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import torch
 
 from braindecode_pars import PARSNet
 from braindecode_pars.electrodes import electrode_positions, template_montage
-from braindecode_pars.models import HEADS, embed_signals, patch_size_for
+from braindecode_pars.models import embed_signals
+from braindecode_pars.models._parsnet import HEADS
 
 
 def make(n_chans=5, sfreq=100.0, **arguments) -> PARSNet:
@@ -296,32 +297,6 @@ def test_compile_and_export_equal_eager(tokenizer):
     net.eval()
     torch.testing.assert_close(torch.compile(net, fullgraph=True)(x), net(x))
     torch.testing.assert_close(torch.export.export(net, (x,)).module()(x), net(x))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ((1.0, 200.0, 6000), 200),
-        ((0.5, 128.0, None), 64),
-        ((1.0, None, 6000), 200),  # a thirtieth of the window
-        ((1.0, None, 7), 1),
-    ],
-)
-def test_patch_size(arguments, expected):
-    assert patch_size_for(*arguments) == expected
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((1.0, 200.0, 150), "150 samples is shorter than one patch of 200 samples"),
-        ((0.0, 200.0, 600), "patch_seconds must be positive"),
-        ((1.0, None, None), "neither is specified or can be inferred"),
-    ],
-)
-def test_patch_size_errors(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        patch_size_for(*arguments)
 
 
 def test_mistakes_are_explained():

@@ -13,7 +13,6 @@ from braindecode.models.base import EEGModuleMixin
 from braindecode.models.util import models_dict
 from torch import Tensor, nn
 
-from braindecode_pars._network_inputs import check_windows, mask_of, positions_of
 from braindecode_pars._parameters import (
     boolean,
     check_parameters,
@@ -24,16 +23,18 @@ from braindecode_pars._parameters import (
     positive,
     share,
 )
-from braindecode_pars._saving import SavedInFolder
 from braindecode_pars._warnings import warn_user
-from braindecode_pars.amplitude import AmplitudeCode, relative_amplitude
 from braindecode_pars.electrodes import ElectrodeCode, electrode_positions
 from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder
-from braindecode_pars.spatial_filter import SpatialFilter
+from braindecode_pars.models._amplitude import AmplitudeCode, relative_amplitude
+from braindecode_pars.models._forward_inputs import check_windows, mask_of, positions_of
+from braindecode_pars.models._patch_size import patch_size_for
+from braindecode_pars.models._saving import SavedInFolder
+from braindecode_pars.models._signal_embedding import embed_signals
+from braindecode_pars.models._spatial_filter import SpatialFilter
 from braindecode_pars.storage import LoadReport
-from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_positions
 
-__all__ = ["PARSNet", "embed_signals", "patch_size_for"]
+__all__ = ["HEADS", "PARSNet"]
 
 #: How PARSNet pools the channels of a window.
 HEADS = ("attention", "spatial_filter", "both")
@@ -50,61 +51,6 @@ _RULES = dict(
     head=choice(*HEADS),
 )
 
-#: Patches per window when the sampling rate is unknown: 1 s of the 30 s windows of the paper.
-PATCHES_PER_WINDOW = 30
-
-
-def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | None) -> int:
-    """Return the number of samples in a patch.
-
-    Parameters
-    ----------
-    patch_seconds : float
-        Length of a patch in seconds.
-    sfreq : float | None
-        Sampling rate in Hz. With None, a patch is a thirtieth of the window. This is one second
-        of the 30 s windows of the paper.
-    n_times : int | None
-        Number of samples in a window; None when it is unknown.
-
-    Returns
-    -------
-    int
-        Number of samples, at least 1.
-
-    Raises
-    ------
-    ValueError
-        When the window is shorter than the patch, or neither ``sfreq`` nor ``n_times`` is known.
-
-    Examples
-    --------
-    >>> from braindecode_pars.models import patch_size_for
-    >>> patch_size_for(1.0, 200.0, 6000), patch_size_for(1.0, None, 6000)
-    (200, 200)
-    """
-    if not 0 < patch_seconds < float("inf"):
-        raise ValueError(f"patch_seconds must be positive, got {patch_seconds}.")
-    # Unknown sampling rate: a share of the window.
-    if sfreq is None:
-        if n_times is None:
-            raise ValueError(
-                "The patch size needs sfreq, or n_times of a window; neither is specified or can "
-                "be inferred."
-            )
-        return max(1, round(n_times / PATCHES_PER_WINDOW))
-    if not 0 < sfreq < float("inf"):
-        raise ValueError(f"sfreq must be a positive number of Hz, got {sfreq}.")
-
-    # Known sampling rate: seconds to samples.
-    patch_size = max(1, round(patch_seconds * sfreq))
-    if n_times is not None and n_times < patch_size:
-        raise ValueError(
-            f"A window of {n_times} samples is shorter than one patch of {patch_size} samples "
-            f"({patch_seconds:g} s at {sfreq:g} Hz); use longer windows or a smaller patch_seconds."
-        )
-    return patch_size
-
 
 def _inferred(signal_argument: Callable[[], Any]) -> Any:
     """Return a signal argument of EEGModuleMixin; None when it cannot be inferred."""
@@ -112,43 +58,6 @@ def _inferred(signal_argument: Callable[[], Any]) -> Any:
         return signal_argument()
     except ValueError:
         return None
-
-
-def embed_signals(encoder: PatchEncoder, x: Tensor) -> Tensor:
-    """Return one vector per single-channel signal.
-
-    The steps are grid patches, positions, encoder and mean over time (section 2.4).
-
-    Parameters
-    ----------
-    encoder : PatchEncoder
-        Encoder of the patches. Its training or evaluation mode is not changed.
-    x : Tensor, shape (batch, n_times)
-        Signals of at least one patch, in any unit and of any floating-point type.
-
-    Returns
-    -------
-    Tensor, shape (batch, embed_dim)
-        One vector per signal.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from braindecode_pars import PatchEncoder
-    >>> from braindecode_pars.models import embed_signals
-    >>> encoder = PatchEncoder(patch_size=100, embed_dim=32, num_layers=1)
-    >>> embed_signals(encoder, torch.randn(8, 3000)).shape
-    torch.Size([8, 32])
-    """
-    # Patches to tokens: (batch, n_times) -> (batch, n_patches, embed_dim).
-    normed = instance_norm(x).to(encoder.norm.weight.dtype)
-    tokens = encoder.tokenize(grid_patches(normed, encoder.patch_size))
-
-    # Add positions, computed in at least float32: bfloat16 cannot represent large positions.
-    dtype = torch.promote_types(tokens.dtype, torch.float32)
-    times = torch.arange(tokens.shape[1], device=x.device, dtype=dtype)
-    positions = sinusoidal_positions(times, encoder.embed_dim).to(tokens.dtype)
-    return encoder(tokens + positions).mean(dim=1)  # (batch, embed_dim)
 
 
 class _Channels(NamedTuple):
@@ -211,12 +120,12 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         ``pos`` in :meth:`forward`.
     amplitude : bool
         Whether the head receives the amplitude of each channel relative to the other channels of
-        the window (:func:`~braindecode_pars.amplitude.relative_amplitude`), which the encoder does
+        the window (:func:`~braindecode_pars.models.relative_amplitude`), which the encoder does
         not see. A learned code of it is added to each spatial token before the attention, and it is
         one more feature for the spatial filters. The paper has no amplitudes.
     head : "attention" | "spatial_filter" | "both"
         How the channels are pooled. ``"attention"`` is the paper's cross-attention.
-        ``"spatial_filter"`` is a :class:`~braindecode_pars.spatial_filter.SpatialFilter`: weighted
+        ``"spatial_filter"`` is a :class:`~braindecode_pars.models.SpatialFilter`: weighted
         means whose weights are a function of electrode position, also with
         ``electrode_position=False``. With ``"both"``, ``final_layer`` receives both outputs.
     embed_dim, num_layers, num_heads, mlp_dim : int

@@ -70,7 +70,7 @@ class SpatialFilter(nn.Module):
     Examples
     --------
     >>> import torch
-    >>> from braindecode_pars.spatial_filter import SpatialFilter
+    >>> from braindecode_pars.models import SpatialFilter
     >>> pool = SpatialFilter(n_features=32, n_gains=4)
     >>> features, positions = torch.randn(2, 19, 32), 0.1 * torch.rand(19, 3)
     >>> pool(features, positions).shape

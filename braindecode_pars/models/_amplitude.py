@@ -38,7 +38,7 @@ def relative_amplitude(x: Tensor, ch_mask: Tensor | None = None) -> Tensor:
     Examples
     --------
     >>> import torch
-    >>> from braindecode_pars.amplitude import relative_amplitude
+    >>> from braindecode_pars.models import relative_amplitude
     >>> x = torch.tensor([[[-1.0, 1.0], [-4.0, 4.0], [7.0, 7.0]]])
     >>> relative_amplitude(x), relative_amplitude(1e-6 * x)
     (tensor([[-0.6931,  0.6931, -3.0000]]), tensor([[-0.6931,  0.6931, -3.0000]]))
@@ -79,7 +79,7 @@ class AmplitudeCode(nn.Sequential):
     Examples
     --------
     >>> import torch
-    >>> from braindecode_pars.amplitude import AmplitudeCode
+    >>> from braindecode_pars.models import AmplitudeCode
     >>> AmplitudeCode(embed_dim=32)(torch.randn(2, 19, 1)).shape
     torch.Size([2, 19, 32])
     """

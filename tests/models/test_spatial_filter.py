@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from braindecode_pars.electrodes import electrode_positions
-from braindecode_pars.spatial_filter import SpatialFilter
+from braindecode_pars.models import SpatialFilter
 
 NAMES = ("Fp1", "Fp2", "C3", "Cz", "C4", "O1", "O2")
 
