@@ -50,6 +50,12 @@ CLASSIFIER: dict[str, Any] = dict(
     finetune_epochs=200,
     finetune_batch_size=64,
     finetune_lr=1e-4,
+    finetune_warmup=None,
+    head_epochs=0,
+    encoder_lr_factor=1.0,
+    gradient_clip=None,
+    label_smoothing=0.0,
+    drop_prob=0.0,
     weight_decay=1e-4,
     class_weight="balanced",
 )

@@ -102,7 +102,8 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         windows and those in ``unlabeled``, before it fine-tunes. With unlabelled windows of the
         test subjects this is transductive: report it as such.
     freeze_encoder : bool
-        Whether the encoder stays fixed in fine-tuning. Only the other layers are then trained.
+        Whether the encoder stays fixed in fine-tuning. Only the other layers are then trained, and
+        ``head_epochs`` and ``encoder_lr_factor`` have no effect.
     sfreq : float | None
         Sampling rate in Hz, for windows without one (arrays, lists).
     channels : list of str | None
@@ -134,8 +135,26 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         Number of epochs, batch size and learning rate of pretraining. The learning rate follows a
         linear warm-up and cosine annealing.
     finetune_epochs, finetune_batch_size, finetune_lr : int, int, float
-        Number of epochs, batch size and learning rate of fine-tuning. The learning rate is
+        Number of epochs, batch size and learning rate of fine-tuning.
+    finetune_warmup : float | None
+        Share of the steps of fine-tuning in which the learning rate warms up. It then falls to zero
+        on a cosine, as in :class:`~braindecode_pars.callbacks.WarmupCosine`. With None it is
         constant.
+    head_epochs : int
+        Number of epochs, at the beginning of fine-tuning, that train only the layers outside the
+        encoder (Kumar et al. 2022). The encoder is trained from the next epoch on, if there is one.
+    encoder_lr_factor : float
+        Learning rate of the encoder in fine-tuning, as a factor of ``finetune_lr`` (Howard and
+        Ruder 2018). 0 is the same as ``freeze_encoder=True``.
+    gradient_clip : float | None
+        Largest L2 norm of the gradient of all trained weights together, in fine-tuning. A longer
+        gradient is shortened to this norm. With None it is not.
+    label_smoothing : float
+        Probability in [0, 1) that each training label gives to all classes in equal parts. The
+        validation loss is that of the true labels.
+    drop_prob : float
+        Dropout probability of the encoder in fine-tuning, also of a frozen one. It replaces that
+        of a given encoder.
     weight_decay : float
         Weight decay of pretraining and of fine-tuning.
     augmentation : braindecode Transform | list of Transform | None
@@ -147,7 +166,8 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         Share of the subjects that ``fit`` holds out for internal validation. When the subjects
         are unknown, it is a share of the windows, stratified by label. The held-out windows are
         used neither for pretraining nor for fine-tuning. The state with the lowest validation
-        loss is restored. With 0, all windows are training windows and the last state is kept.
+        loss is restored: the mean of the cross-entropies of all held-out windows, each with the
+        weight of its class. With 0, all windows are training windows and the last state is kept.
     unlabeled_label : hashable | None
         Label that marks unlabelled windows. They are used for pretraining only. ``"auto"`` means
         -1, as in scikit-learn, and warns when there are such windows; -1 means the same without a
@@ -190,6 +210,13 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         Channels as in ``mne.Info["chs"]``. None when the channels of the training windows are
         unknown; an empty list when the recordings have different channels.
 
+    References
+    ----------
+    Howard and Ruder 2018, Universal language model fine-tuning for text classification,
+    arXiv:1801.06146.
+    Kumar et al. 2022, Fine-tuning can distort pretrained features and underperform
+    out-of-distribution, arXiv:2202.10054.
+
     Examples
     --------
     >>> from braindecode_pars import PARSClassifier, datasets
@@ -227,6 +254,12 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         finetune_epochs: int = 30,
         finetune_batch_size: int = 32,
         finetune_lr: float = 1e-3,
+        finetune_warmup: float | None = None,
+        head_epochs: int = 0,
+        encoder_lr_factor: float = 1.0,
+        gradient_clip: float | None = None,
+        label_smoothing: float = 0.0,
+        drop_prob: float = 0.0,
         weight_decay: float = WEIGHT_DECAY,
         augmentation: Any = None,
         class_weight: str | dict | None = "balanced",
@@ -263,6 +296,12 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         self.finetune_epochs = finetune_epochs
         self.finetune_batch_size = finetune_batch_size
         self.finetune_lr = finetune_lr
+        self.finetune_warmup = finetune_warmup
+        self.head_epochs = head_epochs
+        self.encoder_lr_factor = encoder_lr_factor
+        self.gradient_clip = gradient_clip
+        self.label_smoothing = label_smoothing
+        self.drop_prob = drop_prob
         self.weight_decay = weight_decay
         self.augmentation = augmentation
         self.class_weight = class_weight

@@ -67,6 +67,12 @@ RULES = dict(
     finetune_epochs=integer(1),
     finetune_batch_size=integer(1),
     finetune_lr=positive(),
+    finetune_warmup=optional(share()),
+    head_epochs=integer(0),
+    encoder_lr_factor=number("of 0 or more", lambda value: value >= 0),
+    gradient_clip=optional(positive()),
+    label_smoothing=share(),
+    drop_prob=share(),
     weight_decay=number("of 0 or more", lambda value: value >= 0),
     augmentation=instance(
         "a braindecode transform, a list of transforms, or None", Transform, list, NoneType
