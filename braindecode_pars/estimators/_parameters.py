@@ -24,6 +24,7 @@ from braindecode_pars._parameters import (
     share,
 )
 from braindecode_pars.encoder import TOKENIZERS
+from braindecode_pars.models._parsnet import HEADS
 from braindecode_pars.pretext.base import PretextTask
 
 __all__ = ["check_parameters"]
@@ -53,7 +54,13 @@ RULES = dict(
     mlp_dim=integer(1),
     tokenizer=choice(*TOKENIZERS),
     channel_drop_prob=share(),
-    electrode_position=boolean(),
+    electrode_position=_parameters.Rule(
+        "'auto', True or False",
+        (str, bool),
+        lambda value: not isinstance(value, str) or value == "auto",
+    ),
+    amplitude=boolean(),
+    head=choice(*HEADS),
     pretrain_epochs=integer(0),
     pretrain_batch_size=integer(1),
     pretrain_lr=positive(),

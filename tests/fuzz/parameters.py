@@ -67,9 +67,10 @@ KINDS = dict(
     **dict.fromkeys(("mask_ratio", "position_mask_ratio"), "share"),
     **dict.fromkeys(("finetune_warmup", "label_smoothing"), "share"),
     **dict.fromkeys(("freeze_encoder", "electrode_position", "compile", "overlap"), "flag"),
-    **dict.fromkeys(("balance", "relative"), "flag"),
+    **dict.fromkeys(("balance", "relative", "amplitude"), "flag"),
     **dict.fromkeys(("pretext", "task", "precision", "sampling", "decoder", "loss_on"), "choice"),
     **dict.fromkeys(("pooling", "method", "network", "dtype", "on_error", "device"), "choice"),
+    head="choice",
     **dict.fromkeys(("pretext_params", "task_params", "network_params"), "dict"),
     random_state="seed",
 )
