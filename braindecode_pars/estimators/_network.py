@@ -194,7 +194,7 @@ verbose
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "net_") and len(self.net_.history) > 0
 
-    def _logits(self, X: Any) -> Tensor:
+    def _logits(self, X: Any, groups: Any = None) -> Tensor:
         check_is_fitted(self)
         windows = read_to_predict(X, self.sfreq_, self.chs_info_)
         module = self.net_.module_.eval()

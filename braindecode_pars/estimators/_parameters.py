@@ -61,6 +61,7 @@ RULES = dict(
     ),
     amplitude=boolean(),
     head=choice(*HEADS),
+    recenter=optional(choice("subject")),
     pretrain_epochs=integer(0),
     pretrain_batch_size=integer(1),
     pretrain_lr=positive(),
