@@ -218,6 +218,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
         Dropout probability of the encoder.
     activation : type[nn.Module]
         Activation in the feed-forward layers of the encoder.
+    tokenizer : "linear" | "spectral"
+        Map from patches to tokens, see :class:`~braindecode_pars.PatchEncoder`.
 
     Attributes
     ----------
@@ -273,6 +275,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
         mlp_dim: int = 512,
         drop_prob: float = 0.0,
         activation: type[nn.Module] = nn.GELU,
+        tokenizer: str = "linear",
     ):
         signal = dict(
             n_outputs=n_outputs,
@@ -304,7 +307,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
 
         # Build the layers.
         self.encoder = PatchEncoder(
-            patch_size, embed_dim, num_layers, num_heads, mlp_dim, drop_prob, activation
+            patch_size, embed_dim, num_layers, num_heads, mlp_dim, drop_prob, activation, tokenizer
         )
         if electrode_position:
             positions = None

@@ -19,7 +19,9 @@ from typing import Any
 __all__ = ["CLASSIFIER", "ENCODER", "PARS", "PRETRAINING"]
 
 #: Parameters of :class:`~braindecode_pars.PatchEncoder`, which then has 12.7 million weights.
-ENCODER: dict[str, Any] = dict(embed_dim=512, num_layers=8, num_heads=8, mlp_dim=512)
+ENCODER: dict[str, Any] = dict(
+    embed_dim=512, num_layers=8, num_heads=8, mlp_dim=512, tokenizer="linear"
+)
 
 #: Parameters of :class:`~braindecode_pars.pretext.PARS`, for 30-second windows and one-second
 #: patches.

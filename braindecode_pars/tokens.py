@@ -8,7 +8,9 @@ import torch
 from torch import Tensor, nn
 
 __all__ = [
+    "LogPowerSpectrum",
     "PatchEmbedding",
+    "SpectralPatchEmbedding",
     "detrended",
     "extract_patches",
     "grid_patches",
@@ -422,3 +424,133 @@ class PatchEmbedding(nn.Linear):
 
     def __init__(self, patch_size: int = 200, embed_dim: int = 512):
         super().__init__(patch_size, embed_dim)
+
+
+class LogPowerSpectrum(nn.Module):
+    r"""Logarithm of the power spectrum of patches.
+
+    The mean of a patch is removed, a Hann window :math:`w` is applied, and the power at frequency
+    :math:`k` is that of the discrete Fourier transform,
+
+    .. math::
+        P_k = \frac{1}{\sum_n w_n^2} \Bigl| \sum_n w_n (x_n - \bar x)
+        e^{-2 \pi i k n / M} \Bigr|^2, \qquad k = 1, \dots, \lfloor M / 2 \rfloor ,
+
+    so that white noise of variance 1 has an expected power of 1. The output is
+    :math:`\log(P_k + 10^{-4})`. It is computed in float32 or float64, also under autocast.
+
+    Parameters
+    ----------
+    patch_size : int
+        Number of samples in a patch, :math:`M`.
+
+    Notes
+    -----
+    With patches of one second, frequency :math:`k` is :math:`k` Hz. A patch of one sample has no
+    spectrum; the output then has no entries. The transform is a product with a fixed matrix, which
+    compiles and exports; for patches of some hundred samples it is as fast as an FFT.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.tokens import LogPowerSpectrum
+    >>> alpha = torch.sin(2 * torch.pi * 10 * torch.arange(128) / 128)
+    >>> spectrum = LogPowerSpectrum(patch_size=128)(alpha)
+    >>> spectrum.shape, spectrum.argmax().item() + 1  # in Hz
+    (torch.Size([64]), 10)
+    """
+
+    #: Added to the power, so that the logarithm of a filtered or flat signal is finite. White noise
+    #: of the signal's variance has a power of 1, the EEG at 40 Hz about 0.01 to 0.05.
+    FLOOR = 1e-4
+
+    def __init__(self, patch_size: int = 200):
+        super().__init__()
+        # Columns of the matrix: cosines and sines of each frequency, windowed, without their means.
+        samples = torch.arange(patch_size, dtype=torch.float64)
+        frequencies = torch.arange(1, patch_size // 2 + 1, dtype=torch.float64)
+        window = torch.hann_window(patch_size, periodic=True, dtype=torch.float64)
+        angles = 2 * math.pi * samples[:, None] * frequencies / patch_size
+        waves = torch.stack([angles.cos(), angles.sin()]) * window[:, None]
+        waves = (waves - waves.mean(dim=1, keepdim=True)) / window.square().sum().sqrt()
+        # Not in the state_dict: it is a constant.
+        self.register_buffer("waves", waves.float(), persistent=False)
+
+    def forward(self, patches: Tensor) -> Tensor:
+        """Return the logarithm of the power at each frequency.
+
+        Parameters
+        ----------
+        patches : Tensor, shape (..., patch_size)
+            Patches of signals after :func:`instance_norm`.
+
+        Returns
+        -------
+        Tensor of float32 (float64 for float64 patches), shape (..., patch_size // 2)
+            Log power at the frequencies 1, 2, ..., in cycles per patch.
+        """
+        with torch.autocast(patches.device.type, enabled=False):
+            patches = patches.to(torch.promote_types(patches.dtype, torch.float32))
+            cosines, sines = self.waves.to(patches.dtype)  # (patch_size, patch_size // 2)
+            power = (patches @ cosines).square() + (patches @ sines).square()
+            return torch.log(power + self.FLOOR)
+
+
+class SpectralPatchEmbedding(PatchEmbedding):
+    """Tokenizer of patches and of their spectra: two linear maps, added.
+
+    The token is a linear map of the patch, as in the paper, plus a linear map of its
+    :class:`LogPowerSpectrum`. A linear layer alone cannot represent the power of a rhythm, which is
+    the square of the signal. CBraMod's patch encoding also adds the spectrum of a patch to its
+    token.
+
+    Parameters
+    ----------
+    patch_size : int
+        Number of samples in a patch.
+    embed_dim : int
+        Size of a token.
+
+    References
+    ----------
+    Wang et al. 2025, CBraMod: A criss-cross brain foundation model for EEG decoding,
+    arXiv:2412.07236.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.tokens import SpectralPatchEmbedding
+    >>> tokenizer = SpectralPatchEmbedding(patch_size=200, embed_dim=32)
+    >>> tokenizer(torch.randn(2, 40, 200)).shape
+    torch.Size([2, 40, 32])
+    """
+
+    #: Divisor of the log spectrum. Its root mean square over EEG is about 4.5, so that both maps
+    #: begin with tokens of a similar size.
+    SCALE = 4.0
+
+    def __init__(self, patch_size: int = 200, embed_dim: int = 512):
+        super().__init__(patch_size, embed_dim)
+        self.spectrum = LogPowerSpectrum(patch_size)
+        # The initial distribution of a linear layer; the bias of the other map serves for both.
+        n_frequencies = patch_size // 2
+        bound = max(1, n_frequencies) ** -0.5
+        self.spectrum_weight = nn.Parameter(
+            torch.empty(embed_dim, n_frequencies).uniform_(-bound, bound)
+        )
+
+    def forward(self, patches: Tensor) -> Tensor:
+        """Return the tokens of patches.
+
+        Parameters
+        ----------
+        patches : Tensor, shape (..., patch_size)
+            Patches of signals after :func:`instance_norm`.
+
+        Returns
+        -------
+        Tensor, shape (..., embed_dim)
+            One token per patch.
+        """
+        spectrum = (self.spectrum(patches) / self.SCALE).to(self.spectrum_weight.dtype)
+        return super().forward(patches) + nn.functional.linear(spectrum, self.spectrum_weight)

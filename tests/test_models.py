@@ -172,9 +172,11 @@ def test_one_model_accepts_any_number_of_channels_and_samples():
         assert net(torch.randn(2, n_chans, n_times)).shape == (2, 3)
 
 
+@pytest.mark.parametrize("tokenizer", ["linear", "spectral"])
 @torch.no_grad()
-def test_compile_and_export_equal_eager():
-    net = make(None, chs_info=chs_info("C3", "C4", "Cz", "Pz", "Oz"), electrode_position=True)
+def test_compile_and_export_equal_eager(tokenizer):
+    channels = chs_info("C3", "C4", "Cz", "Pz", "Oz")
+    net = make(None, chs_info=channels, electrode_position=True, tokenizer=tokenizer)
     x = torch.randn(2, 5, 600)
     net.eval()
     torch.testing.assert_close(torch.compile(net, fullgraph=True)(x), net(x))

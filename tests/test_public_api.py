@@ -66,6 +66,7 @@ def test_signatures():
         "mlp_dim",
         "drop_prob",
         "activation",
+        "tokenizer",
     ]
     assert parameters(PARS)[:2] == ["n_times", "patch_size"]
     assert parameters(PARSNet)[:6] == [

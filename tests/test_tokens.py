@@ -7,9 +7,12 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy import signal
 
 from braindecode_pars.tokens import (
+    LogPowerSpectrum,
     PatchEmbedding,
+    SpectralPatchEmbedding,
     extract_patches,
     grid_patches,
     instance_norm,
@@ -130,3 +133,72 @@ def test_patch_embedding_is_one_linear_layer_with_bias():
     patches = torch.randn(2, 3, 200)
     expected = patches @ embedding.weight.T + embedding.bias
     torch.testing.assert_close(embedding(patches), expected)
+
+
+def plain_log_spectrum(patch):
+    """Return the log spectrum of one patch, computed with NumPy's FFT."""
+    patch = np.asarray(patch, dtype=float)
+    window = signal.windows.hann(len(patch), sym=False)
+    power = np.abs(np.fft.rfft((patch - patch.mean()) * window)[1:]) ** 2 / np.sum(window**2)
+    return np.log(power + 1e-4)
+
+
+@pytest.mark.parametrize("patch_size", [2, 7, 128, 200])
+def test_log_power_spectrum_against_an_fft(patch_size):
+    patches = 3 + torch.randn(2, 3, patch_size, dtype=torch.float64)
+    expected = [[plain_log_spectrum(patch) for patch in example] for example in patches.numpy()]
+    spectrum = LogPowerSpectrum(patch_size)
+    torch.testing.assert_close(
+        spectrum(patches), torch.tensor(np.array(expected)), rtol=1e-4, atol=1e-5
+    )
+    assert spectrum(patches.float()).dtype == torch.float32
+    assert not spectrum.state_dict()
+
+
+def test_white_noise_has_a_power_of_one_and_a_flat_patch_that_of_the_floor():
+    noise = torch.randn(4000, 64, generator=torch.Generator().manual_seed(0))
+    spectrum = LogPowerSpectrum(64)
+    # Not the first frequency, which loses power with the mean, nor the last one, Nyquist's.
+    power = spectrum(noise).exp().mean(dim=0)[1:-1]
+    torch.testing.assert_close(power, torch.ones(30), rtol=0.1, atol=0)
+    torch.testing.assert_close(spectrum(torch.full((64,), 5.0)), torch.full((32,), math.log(1e-4)))
+
+
+def test_the_log_power_spectrum_is_computed_in_float32_under_autocast():
+    patches, spectrum = torch.randn(3, 100), LogPowerSpectrum(100)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(spectrum(patches), spectrum(patches.double().float()))
+        assert spectrum(patches).dtype == torch.float32
+    assert torch.equal(spectrum(patches.bfloat16()), spectrum(patches.bfloat16().float()))
+
+
+def test_spectral_tokens_are_the_linear_ones_plus_a_linear_map_of_the_spectrum():
+    tokenizer = SpectralPatchEmbedding(100, 16).double()
+    patches = torch.randn(2, 3, 100, dtype=torch.float64)
+    linear = patches @ tokenizer.weight.T + tokenizer.bias
+    spectra = torch.tensor(np.array([[plain_log_spectrum(p) for p in e] for e in patches.numpy()]))
+    expected = linear + spectra / 4 @ tokenizer.spectrum_weight.T
+    torch.testing.assert_close(tokenizer(patches), expected, rtol=1e-4, atol=1e-5)
+    assert set(tokenizer.state_dict()) == {"weight", "bias", "spectrum_weight"}
+
+
+def test_a_patch_of_one_sample_has_no_spectrum():
+    tokenizer = SpectralPatchEmbedding(1, 16)
+    assert tokenizer.spectrum_weight.shape == (16, 0)
+    assert torch.equal(
+        tokenizer(torch.ones(2, 1)), tokenizer.weight.T + tokenizer.bias.expand(2, -1)
+    )
+
+
+def test_both_parts_of_a_spectral_token_begin_with_a_similar_size():
+    """On signals with the 1/f spectrum of EEG."""
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.fft.rfft(torch.randn(50, 1280, generator=generator))
+    frequencies = torch.arange(641).clamp(min=5)  # 0.5 Hz and above
+    x = instance_norm(torch.fft.irfft(noise / frequencies))
+    torch.manual_seed(0)
+    tokenizer = SpectralPatchEmbedding(128, 256)
+    patches = grid_patches(x, 128)
+    both = tokenizer(patches)
+    linear = patches @ tokenizer.weight.T + tokenizer.bias
+    assert 0.5 < ((both - linear).std() / linear.std()).item() < 2

@@ -86,11 +86,11 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
     encoder : path | str | fitted estimator, net or model | None
         Pretrained encoder. With an encoder, ``fit`` does not pretrain, and the sizes of the
-        encoder replace ``patch_seconds``, ``embed_dim``, ``num_layers``, ``num_heads`` and
-        ``mlp_dim``. The encoder is copied and never changed. A string is a folder or a model id
-        of the Hugging Face Hub: ``"hf://owner/name"`` downloads the model, ``"owner/name"`` uses
-        an earlier download. See :func:`~braindecode_pars.pretrained.load_encoder` for the objects
-        that are accepted.
+        encoder replace ``patch_seconds``, ``embed_dim``, ``num_layers``, ``num_heads``,
+        ``mlp_dim`` and ``tokenizer``. The encoder is copied and never changed. A string is a
+        folder or a model id of the Hugging Face Hub: ``"hf://owner/name"`` downloads the model,
+        ``"owner/name"`` uses an earlier download. See
+        :func:`~braindecode_pars.pretrained.load_encoder` for the objects that are accepted.
     freeze_encoder : bool
         Whether the encoder stays fixed in fine-tuning. Only the other layers are then trained.
     sfreq : float | None
@@ -104,6 +104,9 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         the window, and ``fit`` warns.
     embed_dim, num_layers, num_heads, mlp_dim : int
         Sizes of the encoder. The defaults are small; ``paper.CLASSIFIER`` has the published sizes.
+    tokenizer : "spectral" | "linear"
+        Map from patches to tokens, see :class:`~braindecode_pars.PatchEncoder`. The paper's is
+        linear.
     channel_drop_prob : float
         Probability of dropping a channel in fine-tuning.
     electrode_position : bool
@@ -193,6 +196,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         num_layers: int = 2,
         num_heads: int = 4,
         mlp_dim: int = 128,
+        tokenizer: str = "spectral",
         channel_drop_prob: float = 0.5,
         electrode_position: bool = False,
         pretrain_epochs: int = EPOCHS,
@@ -225,6 +229,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         self.num_layers = num_layers
         self.num_heads = num_heads
         self.mlp_dim = mlp_dim
+        self.tokenizer = tokenizer
         self.channel_drop_prob = channel_drop_prob
         self.electrode_position = electrode_position
         self.pretrain_epochs = pretrain_epochs
@@ -370,7 +375,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         if pretrained is not None:
             sizes = {**pretrained.encoder.config, "patch_size": patch_size}
         else:
-            names = ("embed_dim", "num_layers", "num_heads", "mlp_dim")
+            names = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
             sizes = {"patch_size": patch_size, **{name: getattr(self, name) for name in names}}
         return fine_tuning_net(
             self,

@@ -74,8 +74,8 @@ class PARSEmbedder(TransformerMixin, WindowsEstimator):
         Pooling over the channels of a window: their mean and standard deviation, or their mean
         only. Both are invariant to the order of the channels.
     pretext, pretext_params, encoder, sfreq, channels, patch_seconds, embed_dim, num_layers, \
-num_heads, mlp_dim, pretrain_epochs, pretrain_batch_size, pretrain_lr, weight_decay, precision, \
-compile, device, random_state, verbose, checkpoint_dir
+num_heads, mlp_dim, tokenizer, pretrain_epochs, pretrain_batch_size, pretrain_lr, weight_decay, \
+precision, compile, device, random_state, verbose, checkpoint_dir
         As in :class:`PARSClassifier`. With ``pretext=None``, the encoder keeps its random initial
         weights, which is a baseline.
 
@@ -120,6 +120,7 @@ compile, device, random_state, verbose, checkpoint_dir
         num_layers: int = 2,
         num_heads: int = 4,
         mlp_dim: int = 128,
+        tokenizer: str = "spectral",
         pretrain_epochs: int = EPOCHS,
         pretrain_batch_size: int = BATCH_SIZE,
         pretrain_lr: float = LEARNING_RATE,
@@ -142,6 +143,7 @@ compile, device, random_state, verbose, checkpoint_dir
         self.num_layers = num_layers
         self.num_heads = num_heads
         self.mlp_dim = mlp_dim
+        self.tokenizer = tokenizer
         self.pretrain_epochs = pretrain_epochs
         self.pretrain_batch_size = pretrain_batch_size
         self.pretrain_lr = pretrain_lr
@@ -222,9 +224,8 @@ compile, device, random_state, verbose, checkpoint_dir
 
     def _build_encoder(self, pretrained: Pretrained | None, patch_size: int) -> PatchEncoder:
         if pretrained is None:
-            return PatchEncoder(
-                patch_size, self.embed_dim, self.num_layers, self.num_heads, self.mlp_dim
-            )
+            names = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
+            return PatchEncoder(patch_size, **{name: getattr(self, name) for name in names})
         encoder = PatchEncoder(**pretrained.encoder.config)
         encoder.load_state_dict(pretrained.encoder.state_dict())
         return encoder

@@ -23,6 +23,7 @@ from braindecode_pars._parameters import (
     positive,
     share,
 )
+from braindecode_pars.encoder import TOKENIZERS
 from braindecode_pars.pretext.base import PretextTask
 
 __all__ = ["check_parameters"]
@@ -49,6 +50,7 @@ RULES = dict(
     num_layers=integer(1),
     num_heads=integer(1),
     mlp_dim=integer(1),
+    tokenizer=choice(*TOKENIZERS),
     channel_drop_prob=share(),
     electrode_position=boolean(),
     pretrain_epochs=integer(0),

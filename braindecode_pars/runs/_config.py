@@ -19,6 +19,7 @@ from braindecode_pars._parameters import (
     positive,
     share,
 )
+from braindecode_pars.encoder import TOKENIZERS
 from braindecode_pars.paper import ENCODER, PRETRAINING
 
 __all__ = ["RunConfig"]
@@ -33,6 +34,7 @@ _RULES = dict(
     num_heads=integer(1),
     mlp_dim=integer(1),
     drop_prob=_SHARE,
+    tokenizer=choice(*TOKENIZERS),
     epochs=integer(1),
     steps_per_epoch=optional(integer(1)),
     batch_size=integer(1),
@@ -63,7 +65,7 @@ class RunConfig:
         Further arguments of the task.
     window_seconds, patch_seconds : float
         Length of the random crops and of a patch, in seconds.
-    embed_dim, num_layers, num_heads, mlp_dim, drop_prob
+    embed_dim, num_layers, num_heads, mlp_dim, drop_prob, tokenizer
         Arguments of :class:`~braindecode_pars.PatchEncoder`.
     epochs : int
         Length of the run, and of the learning-rate schedule: linear warm-up, then a cosine to
@@ -118,6 +120,7 @@ class RunConfig:
     num_heads: int = ENCODER["num_heads"]
     mlp_dim: int = ENCODER["mlp_dim"]
     drop_prob: float = 0.0
+    tokenizer: str = ENCODER["tokenizer"]
     epochs: int = PRETRAINING["max_epochs"]
     steps_per_epoch: int | None = None
     batch_size: int = PRETRAINING["batch_size"]

@@ -285,6 +285,7 @@ def _build_task(config: RunConfig, sfreq: float) -> PretextTask:
             num_heads=config.num_heads,
             mlp_dim=config.mlp_dim,
             drop_prob=config.drop_prob,
+            tokenizer=config.tokenizer,
         )
         return make_task(
             config.task,

@@ -61,6 +61,7 @@ def test_every_setting_has_an_option(store, tmp_path):
     given = {
         **dict(task="mae", task_params={"mask_ratio": 0.6}, window_seconds=2.0, patch_seconds=0.5),
         **dict(embed_dim=8, num_layers=2, num_heads=1, mlp_dim=12, drop_prob=0.1, epochs=1),
+        **dict(tokenizer="spectral"),
         **dict(steps_per_epoch=1, batch_size=4, micro_batch_size=2, lr=0.002, weight_decay=0.1),
         **dict(warmup=0.2, exclude_subjects=["subject-2"], precision="bfloat16", compile=False),
         **dict(seed=3, device="cpu", num_workers=1),

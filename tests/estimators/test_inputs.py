@@ -207,9 +207,8 @@ def test_labels_missing_in_some_recordings_raise(two_nights):
 def owners(two_nights, tmp_path, tiny) -> dict:
     """Return every type of object or folder that can contain the encoder ``emb.encoder_``."""
     emb = embedder().fit(two_nights)
-    net = PARSNet(
-        2, 3, n_times=3000, sfreq=100, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32
-    )
+    sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, tokenizer="spectral")
+    net = PARSNet(2, 3, n_times=3000, sfreq=100, **sizes)
     net.encoder.load_state_dict(emb.encoder_.state_dict())
     skorch_net = EEGClassifier(net, max_epochs=1, train_split=None, callbacks__print_log=None)
     task = PARS(3000, 100, encoder=emb.encoder_)
