@@ -21,7 +21,7 @@ __all__ = ["METHODS", "make_methods"]
 _NETWORKS = {"eegnet": "EEGNet", "shallow": "ShallowFBCSPNet"}
 
 #: Method names that :func:`make_methods` accepts.
-METHODS = ("pars", "mae", "mp3", "droppos", "joint", "scratch", *_NETWORKS, "band-power")
+METHODS = ("pars", "mae", "spectral", "mp3", "droppos", "joint", "scratch", *_NETWORKS, "band-power")
 
 
 def make_methods(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from numbers import Integral
@@ -288,7 +289,8 @@ class RelativeLoss(Callback):
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         for key, (total, size) in self.sums_.items():
-            net.history.record(key, float(total / size))  # NaN where no batch had the part
+            mean = float(total) / float(size) if size else math.nan  # no batch had the part
+            net.history.record(key, mean)
         for name in ("train_loss", "valid_loss"):
             if name in net.history[-1]:
                 net.history.record(f"{name}_relative", net.history[-1, name] / self.chance_)
@@ -343,8 +345,9 @@ class PretrainingNet(NoSilentFailure, OwnDraws, Precision, NeuralNet):
     >>> net = PretrainingNet(task, max_epochs=2, batch_size=8, verbose=0)
     >>> signals = np.random.randn(16, 600).astype("float32")
     >>> last = net.fit(signals).history[-1]
-    >>> sorted(key for key in last if key.startswith("train_loss"))
-    ['train_loss', 'train_loss_best', 'train_loss_relative']
+    >>> [key for key in last if key.startswith("train_loss_relative")]
+    ['train_loss_relative_lag_0_1', 'train_loss_relative_lag_1_2', 'train_loss_relative_lag_2_5', \
+'train_loss_relative']
     """
 
     def __init__(

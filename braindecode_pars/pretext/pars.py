@@ -197,11 +197,11 @@ class PARS(PretextTask):
             n_patches = default_n_patches(n_times, patch_size, sampling, overlap, min_gap)
         n_patches = int(n_patches)
         sizes = self.n_times, self.patch_size, n_patches
-        self.placement = Placement(*sizes, sampling, overlap, min_gap)
+        self.placement = Placement(*sizes, sampling, bool(overlap), int(min_gap))
         self.position_mask_ratio = position_mask_ratio
         self.detrend = detrend
         self.target = target
-        self.n_bins = n_bins
+        self.n_bins = int(n_bins)
         if target == "distance" and self.n_times <= 2 * self.patch_size:
             raise ValueError(
                 f"target='distance' needs windows of more than two patches, {2 * self.patch_size} "
@@ -333,8 +333,9 @@ class PARS(PretextTask):
         for the order. Its loss is the entropy of the bins plus log 2, simulated in the same way.
         """
         if self.target == "distance":
-            shifts = self._simulated_shifts(_N_SIMULATED)
-            return self.criterion()(self._guess_for(shifts), shifts).item()
+            shifts, criterion = self._simulated_shifts(_N_SIMULATED), self.criterion()
+            guess = criterion.best_guess(shifts).expand(*shifts.shape, -1)
+            return criterion(guess, shifts).item()
         if self.placement.sampling == "random" and self.placement.overlap:
             n_starts = self.n_times - self.patch_size + 1
             off_diagonal = (self.n_masked - 1) / self.n_masked
@@ -357,7 +358,8 @@ class PARS(PretextTask):
             ``"order"`` of all pairs.
         """
         terms = self._terms(prediction, target)
-        guessed = self._terms(self._guess_for(target), target)
+        guess = self.constant_guess.expand(*target.shape, *self.constant_guess.shape)
+        guessed = self._terms(guess, target)
         parts = {}
         if len(terms) > 1:
             parts = {name: loss.sum() / guessed[name].sum() for name, loss in terms.items()}
@@ -369,11 +371,8 @@ class PARS(PretextTask):
         """Return the losses of each pair by name, each of shape (batch, n_masked, n_masked)."""
         if self.target == "shift":
             return {"shift": (prediction - shifts).square()}
-        return dict(zip(("distance", "order"), self.criterion().terms(prediction, shifts), strict=True))
-
-    def _guess_for(self, shifts: Tensor) -> Tensor:
-        """Return the best constant guess for each pair, in the shape of a prediction."""
-        return self.constant_guess.expand(*shifts.shape, *self.constant_guess.shape)
+        distance, order = self.criterion().terms(prediction, shifts)
+        return {"distance": distance, "order": order}
 
     def _simulated_shifts(self, n_masked: int) -> Tensor:
         """Return the shifts of 4096 examples, always the same."""
