@@ -50,7 +50,7 @@ MAY_IMPORT = {
     "callbacks": {"_parameters", "encoder", "pretext", "pretraining", "training"},
     "runs": {
         *("_columns", "_parameters", "encoder", "paper", "pretext", "pretrained"),
-        *("_warnings", "pretraining", "signal_store", "storage", "training"),
+        *("_sampling_rate", "_warnings", "pretraining", "signal_store", "storage", "training"),
     },
     "estimators": {
         *("_columns", "_hosts", "_parameters", "_sampling_rate", "electrodes", "encoder"),

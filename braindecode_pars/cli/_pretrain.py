@@ -47,6 +47,13 @@ def pretrain(
             metavar="KEY=VALUE",
         ),
     ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            help="Encoder to continue with: a folder or a model id. Its sizes replace those below.",
+            metavar="FOLDER",
+        ),
+    ] = None,
     window_seconds: _option("window_seconds", "Length of the crops in seconds.", float) = None,
     patch_seconds: _option("patch_seconds", "Length of a patch in seconds.", float) = None,
     embed_dim: _option("embed_dim", "Size of a token.", int) = None,
@@ -98,6 +105,7 @@ def pretrain(
     """
     given = dict(
         task=task,
+        encoder=encoder,
         window_seconds=window_seconds,
         patch_seconds=patch_seconds,
         embed_dim=embed_dim,

@@ -18,6 +18,7 @@ from braindecode_pars.estimators._fine_tuning import FineTuningNet, fine_tune, f
 from braindecode_pars.estimators._logits import LogitClassifier
 from braindecode_pars.estimators._parameters import check_parameters
 from braindecode_pars.estimators._pretraining import (
+    check_continued,
     encoder_for,
     make_checkpoint_dir,
     needs_pretraining,
@@ -91,6 +92,10 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         folder or a model id of the Hugging Face Hub: ``"hf://owner/name"`` downloads the model,
         ``"owner/name"`` uses an earlier download. See
         :func:`~braindecode_pars.pretrained.load_encoder` for the objects that are accepted.
+    continue_pretraining : bool
+        Whether ``fit`` continues to pretrain ``encoder`` with the pretext task, on the training
+        windows and those in ``unlabeled``, before it fine-tunes. With unlabelled windows of the
+        test subjects this is transductive: report it as such.
     freeze_encoder : bool
         Whether the encoder stays fixed in fine-tuning. Only the other layers are then trained.
     sfreq : float | None
@@ -188,6 +193,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         *,
         pretext_params: dict[str, Any] | None = None,
         encoder: Any = None,
+        continue_pretraining: bool = False,
         freeze_encoder: bool = False,
         sfreq: float | None = None,
         channels: list[str] | None = None,
@@ -221,6 +227,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         self.pretext = pretext
         self.pretext_params = pretext_params
         self.encoder = encoder
+        self.continue_pretraining = continue_pretraining
         self.freeze_encoder = freeze_encoder
         self.sfreq = sfreq
         self.channels = channels
@@ -295,6 +302,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             After Ctrl-C. The weights trained so far are kept.
         """
         check_parameters(self)
+        check_continued(self)
         make_checkpoint_dir(self.checkpoint_dir)
         owner, device = type(self).__name__, find_device(self.device)
         with fresh_fit(self):
@@ -341,7 +349,8 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
                     without_label = drop_held_out(windows.unlabeled, train, valid)
                     parts = [train, without_label, drop_held_out(extra, train, valid)]
                     store = self._store_pretraining
-                    pretrain(self, self.encoder_, parts, seeds.pretraining, store)
+                    before = None if pretrained is None else pretrained.card
+                    pretrain(self, self.encoder_, parts, seeds.pretraining, store, before)
 
                 # Fine-tune. The card is written first, so that it is complete after Ctrl-C.
                 self.encoder_card_ = replace(

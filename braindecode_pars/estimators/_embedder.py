@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators._parameters import check_parameters
 from braindecode_pars.estimators._pretraining import (
+    check_continued,
     encoder_for,
     make_checkpoint_dir,
     needs_pretraining,
@@ -73,9 +74,9 @@ class PARSEmbedder(TransformerMixin, WindowsEstimator):
     pooling : "mean_std" | "mean"
         Pooling over the channels of a window: their mean and standard deviation, or their mean
         only. Both are invariant to the order of the channels.
-    pretext, pretext_params, encoder, sfreq, channels, patch_seconds, embed_dim, num_layers, \
-num_heads, mlp_dim, tokenizer, pretrain_epochs, pretrain_batch_size, pretrain_lr, weight_decay, \
-precision, compile, device, random_state, verbose, checkpoint_dir
+    pretext, pretext_params, encoder, continue_pretraining, sfreq, channels, patch_seconds, \
+embed_dim, num_layers, num_heads, mlp_dim, tokenizer, pretrain_epochs, pretrain_batch_size, \
+pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         As in :class:`PARSClassifier`. With ``pretext=None``, the encoder keeps its random initial
         weights, which is a baseline.
 
@@ -113,6 +114,7 @@ precision, compile, device, random_state, verbose, checkpoint_dir
         *,
         pretext_params: dict[str, Any] | None = None,
         encoder: Any = None,
+        continue_pretraining: bool = False,
         sfreq: float | None = None,
         channels: list[str] | None = None,
         patch_seconds: float = 1.0,
@@ -136,6 +138,7 @@ precision, compile, device, random_state, verbose, checkpoint_dir
         self.pretext = pretext
         self.pretext_params = pretext_params
         self.encoder = encoder
+        self.continue_pretraining = continue_pretraining
         self.sfreq = sfreq
         self.channels = channels
         self.patch_seconds = patch_seconds
@@ -185,6 +188,7 @@ precision, compile, device, random_state, verbose, checkpoint_dir
             errors about labels.
         """
         check_parameters(self)
+        check_continued(self)
         make_checkpoint_dir(self.checkpoint_dir)
         owner, device = type(self).__name__, find_device(self.device)
         with fresh_fit(self):
@@ -217,7 +221,8 @@ precision, compile, device, random_state, verbose, checkpoint_dir
                 try:
                     if needs_pretraining(self):
                         store, seed = self._store_pretraining, seeds.pretraining
-                        pretrain(self, self.encoder_, [windows, extra], seed, store)
+                        before = None if pretrained is None else pretrained.card
+                        pretrain(self, self.encoder_, [windows, extra], seed, store, before)
                 finally:
                     self.encoder_.cpu()  # a pickle must load on a machine without a GPU
         return self

@@ -42,6 +42,7 @@ RULES = dict(
     pretext_params=instance("a dict of arguments, or None", dict, NoneType),
     network=instance("the name or the class of a braindecode model", str, type),
     network_params=instance("a dict of arguments, or None", dict, NoneType),
+    continue_pretraining=boolean(),
     freeze_encoder=boolean(),
     sfreq=optional(positive()),
     channels=instance("a list of channel names, or None", list, tuple, NoneType),

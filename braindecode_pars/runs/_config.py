@@ -27,6 +27,7 @@ __all__ = ["RunConfig"]
 _SHARE = share()
 _RULES = dict(
     task_params=instance("a dict of arguments", Mapping),
+    encoder=optional(instance("a folder or the id of a model", str)),
     window_seconds=positive(1e12),
     patch_seconds=positive(1e12),
     embed_dim=integer(1),
@@ -63,6 +64,10 @@ class RunConfig:
         Pretext task, a name in ``PRETEXT_TASKS``.
     task_params : dict
         Further arguments of the task.
+    encoder : str | None
+        Encoder to continue with: a folder or a model id, as in
+        :func:`~braindecode_pars.pretrained.load_encoder`. Its sizes replace ``patch_seconds`` and
+        the arguments of the encoder below. None means a new encoder.
     window_seconds, patch_seconds : float
         Length of the random crops and of a patch, in seconds.
     embed_dim, num_layers, num_heads, mlp_dim, drop_prob, tokenizer
@@ -113,6 +118,7 @@ class RunConfig:
 
     task: str = "pars"
     task_params: Mapping[str, Any] = field(default_factory=dict)
+    encoder: str | None = None
     window_seconds: float = 30.0
     patch_seconds: float = 1.0
     embed_dim: int = ENCODER["embed_dim"]

@@ -233,6 +233,8 @@ def test_a_run_of_version_0_1_0_resumes_with_a_warning(store, tmp_path, monkeypa
     with pytest.raises(ValueError, match="belongs to another run"):
         run(store, out, resume=True)
     del described["run_id"]
+    for name in ("tokenizer", "encoder"):  # settings of later versions
+        del described["configuration"][name]
     (out / "run.json").write_text(json.dumps(described))
     with pytest.warns(
         UserWarning, match=r"step-00000006.* has no checksum, because version 0\.1\.0"
