@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from braindecode_pars.encoder import PatchEncoder, check_activation
-from braindecode_pars.models import PARSNet, network_from_file
+from braindecode_pars.models import PARSNet
+from braindecode_pars.models._saving import network_from_file
 from braindecode_pars.storage import LoadReport
 from braindecode_pars.storage._hub import model_folder
 from braindecode_pars.storage._model_file import ModelFile
@@ -285,7 +286,7 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
 def encoder_from_file(model: ModelFile, source: Path, *, strict: bool = True) -> Pretrained:
     """Return the encoder of a model file of any kind; ``source`` is for error messages."""
     if model.kind in (NETWORK, CLASSIFIER):
-        net = network_from_file(model, source, strict=strict)
+        net = network_from_file(PARSNet, model, source, strict=strict)
         if not any(name.startswith("encoder.") for name in net.load_report.loaded):
             raise ValueError(f"{source} contains no weights of an encoder: {net.load_report}.")
         trained = model.description.get("classifier")

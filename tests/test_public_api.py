@@ -77,7 +77,13 @@ def test_signatures():
         "input_window_seconds",
         "sfreq",
     ]
-    assert parameters(PARSNet.forward) == ["x", "pos", "ch_mask", "return_features"]
+    assert parameters(PARSNet.forward) == [
+        "x",
+        "pos",
+        "ch_mask",
+        "return_features",
+        "chs_info",
+    ]
     assert parameters(Pretraining)[:4] == ["task", "epochs", "lr", "batch_size"]
     assert parameters(datasets.simulated.sleep) == [
         "n_subjects",

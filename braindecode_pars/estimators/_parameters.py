@@ -24,6 +24,7 @@ from braindecode_pars._parameters import (
     share,
 )
 from braindecode_pars.encoder import TOKENIZERS
+from braindecode_pars.models._parsnet import HEADS
 from braindecode_pars.pretext.base import PretextTask
 
 __all__ = ["check_parameters"]
@@ -53,13 +54,25 @@ RULES = dict(
     mlp_dim=integer(1),
     tokenizer=choice(*TOKENIZERS),
     channel_drop_prob=share(),
-    electrode_position=boolean(),
+    electrode_position=_parameters.Rule(
+        "'auto', True or False",
+        (str, bool),
+        lambda value: not isinstance(value, str) or value == "auto",
+    ),
+    amplitude=boolean(),
+    head=choice(*HEADS),
     pretrain_epochs=integer(0),
     pretrain_batch_size=integer(1),
     pretrain_lr=positive(),
     finetune_epochs=integer(1),
     finetune_batch_size=integer(1),
     finetune_lr=positive(),
+    finetune_warmup=optional(share()),
+    head_epochs=integer(0),
+    encoder_lr_factor=number("of 0 or more", lambda value: value >= 0),
+    gradient_clip=optional(positive()),
+    label_smoothing=share(),
+    drop_prob=share(),
     weight_decay=number("of 0 or more", lambda value: value >= 0),
     augmentation=instance(
         "a braindecode transform, a list of transforms, or None", Transform, list, NoneType

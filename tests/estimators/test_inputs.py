@@ -15,7 +15,8 @@ from braindecode.augmentation import ChannelsDropout, GaussianNoise
 from braindecode.datasets import BaseConcatDataset, WindowsDataset
 from skorch.callbacks import Callback, EpochScoring
 from skorch.helper import SliceDataset
-from support.small_estimators import FAST, classifier, embedder, same_weights
+from support import small_estimators
+from support.small_estimators import FAST, embedder, same_weights
 from torch import nn
 from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset
 
@@ -27,6 +28,11 @@ from braindecode_pars.pretraining import PretrainingNet
 from braindecode_pars.windows import SingleChannelWindows
 
 N = 48
+
+
+def classifier(**arguments):
+    """Arrays have no channel names, so the same model has no electrode positions."""
+    return small_estimators.classifier(electrode_position=False, **arguments)
 
 
 @pytest.fixture(scope="module")

@@ -118,6 +118,31 @@ def test_a_loaded_classifier_has_all_fitted_attributes(fitted, folder, nights):
     assert same_weights(again.net_.module_, first.net_.module_)
 
 
+def test_settings_of_fine_tuning_are_saved_and_may_be_missing(nights, tmp_path):
+    settings = dict(
+        finetune_warmup=0.2,
+        head_epochs=1,
+        encoder_lr_factor=0.5,
+        gradient_clip=1.0,
+        label_smoothing=0.1,
+        drop_prob=0.1,
+    )
+    clf = classifier(pretext=None, finetune_epochs=2, **settings).fit(nights)
+    assert PARSClassifier.load(clf.save(tmp_path)).get_params() == clf.get_params()
+
+    def delete(description):
+        for name in settings:
+            del description["classifier"]["parameters"]["kept"][name]
+
+    change_description(tmp_path, delete)
+    older = PARSClassifier.load(tmp_path)
+    default = PARSClassifier().get_params()
+    assert {name: older.get_params()[name] for name in settings} == {
+        name: default[name] for name in settings
+    }
+    np.testing.assert_array_equal(older.predict_proba(nights), clf.predict_proba(nights))
+
+
 @pytest.mark.parametrize("labels", [[0, 7], [False, True], ["left", "right"], [0.0, 1.0]])
 def test_labels_keep_their_type(nights, tmp_path, labels):
     X, _, groups = as_sklearn(nights)

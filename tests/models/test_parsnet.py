@@ -1,15 +1,18 @@
-"""PARSNet: forward pass, channel dropping, masks, electrode positions and patch size."""
+"""PARSNet: forward pass, heads, channel dropping, masks, positions and amplitudes."""
 
 from __future__ import annotations
 
 import copy
+import warnings
 
 import mne
 import pytest
 import torch
 
 from braindecode_pars import PARSNet
-from braindecode_pars.models import embed_signals, patch_size_for
+from braindecode_pars.electrodes import electrode_positions, template_montage
+from braindecode_pars.models import embed_signals
+from braindecode_pars.models._parsnet import HEADS
 
 
 def make(n_chans=5, sfreq=100.0, **arguments) -> PARSNet:
@@ -111,12 +114,69 @@ def test_samples_of_masked_channels_change_neither_output_nor_gradients(value, t
     assert (features[~mask] == 0).all()
 
 
+MOTOR = chs_info("C3", "C4", "Cz", "Fz", "Pz")
+#: No channel is like another.
+GAINS = torch.arange(1.0, 6.0)[:, None]
+
+
+def with_head(head: str, names: list[dict] = MOTOR, **arguments) -> PARSNet:
+    return make(None, chs_info=names, head=head, amplitude=True, **arguments)
+
+
 @torch.no_grad()
-def test_masking_a_channel_equals_removing_it():
-    net = make().eval()
-    x = torch.randn(2, 5, 600)
-    mask = torch.tensor([True, True, False, True, True]).expand(2, -1)
-    torch.testing.assert_close(net(x, ch_mask=mask), net(x[:, [0, 1, 3, 4]]))
+@pytest.mark.parametrize("head", HEADS)
+def test_masking_a_channel_equals_removing_it(head):
+    net = with_head(head, electrode_position=True).eval()
+    x = torch.randn(2, 5, 600) * GAINS
+    mask, kept = torch.tensor([True, True, False, True, True]).expand(2, -1), [0, 1, 3, 4]
+    names = [MOTOR[i] for i in kept]
+    x[:, 2] = torch.nan
+    torch.testing.assert_close(net(x, ch_mask=mask), net(x[:, kept], chs_info=names))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("head", HEADS)
+def test_heads_against_a_plain_recomputation(head):
+    """Codes are added to the tokens that are attended to; filters get amplitudes as they are."""
+    net = with_head(head, electrode_position=True).double().eval()
+    x = torch.randn(2, 5, 600).double() * GAINS
+    tokens = embed_signals(net.encoder, x.flatten(0, 1)).unflatten(0, (2, 5))
+    logs = x.std(dim=-1, correction=0).log()
+    amplitudes = (logs - logs.mean(dim=1, keepdim=True))[..., None]
+    pooled = []
+    if head != "spatial_filter":
+        coded = tokens + net.amplitude_code(amplitudes) + net.electrode_code(net.positions)
+        query = net.query_token.expand(2, 1, -1)
+        pooled.append(net.spatial_attention(query, coded)[:, 0])
+    if head != "attention":
+        features = torch.cat([tokens, amplitudes], dim=-1)
+        pooled.append(net.spatial_filter(features, net.positions))
+    pooled = torch.cat(pooled, dim=-1)
+    torch.testing.assert_close(net(x, return_features=True)["cls_token"], pooled)
+    torch.testing.assert_close(net(x), net.final_layer(pooled))
+    net.reset_head(7)
+    assert net(x).shape == (2, 7)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("head", HEADS)
+def test_volts_and_microvolts_give_the_same_logits(head):
+    net = with_head(head).eval()
+    x = 1e-5 * torch.randn(2, 5, 600) * GAINS
+    x[0, 3] = 2e-5  # a flat channel
+    torch.testing.assert_close(net(1e6 * x), net(x))
+    louder = x * torch.tensor([3, 1, 1, 1, 1])[:, None]
+    assert (net(louder) - net(x)).abs().max() > 1e-3
+    assert net(torch.zeros(2, 5, 600)).isfinite().all()
+
+
+def test_amplitudes_are_relative_to_dropped_channels_too():
+    """So that training and evaluation agree."""
+    net = with_head("both", channel_drop_prob=0.5)
+    x = torch.randn(6, 5, 600) * GAINS
+    channels = net.train()._channels(x, None, None, None)
+    assert not channels.keep.all()
+    assert torch.equal(channels.amplitudes, net.eval()._channels(x, None, None, None).amplitudes)
 
 
 @torch.no_grad()
@@ -126,43 +186,83 @@ def test_without_positions_the_model_ignores_the_channel_order():
     names = chs_info("C3", "C4", "Cz")
     without = make(None, chs_info=names).eval()
     torch.testing.assert_close(without(x), without(swapped), atol=1e-6, rtol=1e-5)
-    with_positions = make(None, chs_info=names, electrode_position=True).eval()
-    assert (with_positions(x) - with_positions(swapped)).abs().max() > 1e-4
+    for where in (dict(electrode_position=True), dict(head="spatial_filter"), dict(head="both")):
+        with_positions = make(None, chs_info=names, **where).eval()
+        assert (with_positions(x) - with_positions(swapped)).abs().max() > 1e-4
 
 
 @torch.no_grad()
-def test_positions_come_from_names_or_from_pos():
+@pytest.mark.parametrize("head", HEADS)
+def test_positions_come_from_names_or_from_pos(head):
     names = chs_info("C3", "C4", "Cz")
-    net = make(None, chs_info=names, electrode_position=True).eval()
+    net = make(None, chs_info=names, electrode_position=True, head=head).eval()
     x = torch.randn(2, 3, 600)
+    other = chs_info("C3", "F4", "EOG")
+    expected = net(x, pos=torch.from_numpy(electrode_positions(other)))
+    assert torch.equal(net(x, chs_info=other), expected)
+    assert not torch.allclose(net(x), expected)
+    # Without chs_info in the constructor.
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        bare = make(3, electrode_position=True, head=head).eval()
+    bare.load_state_dict(net.state_dict())
+    assert torch.equal(bare(x, chs_info=names), net(x))
+    assert len(caught) == (head != "attention")
     assert torch.equal(net(x), net(x, pos=net.positions))
-    assert torch.equal(net(x), net(x, pos=net.positions.expand(2, -1, -1)))
+    torch.testing.assert_close(net(x), net(x, pos=net.positions.expand(2, -1, -1)))
     moved = net.positions.clone()
     moved[0] = float("nan")
     assert not torch.allclose(net(x), net(x, pos=moved))
     assert net(x, pos=moved).isfinite().all()
 
 
-def test_no_learnable_shape_depends_on_channels_or_samples():
-    shapes = [
-        {name: p.shape for name, p in net.named_parameters()}
-        for net in (
-            make(3, electrode_position=True),
-            PARSNet(
-                3,
-                64,
-                n_times=3000,
-                sfreq=100.0,
-                embed_dim=16,
-                num_layers=2,
-                num_heads=2,
-                mlp_dim=24,
-                electrode_position=True,
-            ),
-        )
-    ]
+@torch.no_grad()
+def test_without_known_electrodes_a_spatial_filter_has_one_gain_for_all_channels():
+    x = torch.randn(2, 3, 600)
+    with pytest.warns(UserWarning, match="has the same gains for all channels. Pass chs_info"):
+        bare = make(3, head="spatial_filter").eval()
+    with pytest.warns(UserWarning, match=r"none of the channels \(E1, ...\) is an electrode"):
+        unknown = make(None, chs_info=chs_info("E1", "E2", "E3"), head="spatial_filter").eval()
+    unknown.load_state_dict(bare.state_dict())
+    torch.testing.assert_close(bare(x), bare(x[:, [2, 0, 1]]))
+    assert torch.equal(bare(x), unknown(x))
+    assert unknown(torch.randn(2, 7, 600)).shape == (2, 3)
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_no_learnable_shape_depends_on_channels_or_samples(head):
+    three = with_head(head, chs_info("C3", "C4", "Cz"), electrode_position=True)
+    names = [{"ch_name": name} for name in template_montage().ch_names[:64]]
+    many = with_head(head, names, electrode_position=True, patch_size=100, sfreq=None)
+    shapes = [{name: p.shape for name, p in net.named_parameters()} for net in (three, many)]
     assert shapes[0] == shapes[1]
-    assert make(electrode_position=True).state_dict().keys() == shapes[0].keys()
+    assert three.state_dict().keys() == shapes[0].keys()
+
+
+def left_or_right(n_windows: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Windows whose louder and faster rhythm is on the left (0) or on the right (1)."""
+    y = torch.arange(n_windows) % 2
+    times, phases = torch.arange(200) / 100, torch.rand(n_windows, 2, 1)
+    rhythm = (2 * torch.pi * (torch.tensor([20.0, 8.0])[:, None] * times + phases)).sin()
+    x = rhythm * torch.tensor([2.0, 1.0])[:, None] + 0.5 * torch.randn(n_windows, 2, 200)
+    return torch.where(y[:, None, None] == 0, x, x.flip(1)), y
+
+
+@pytest.mark.parametrize(("head", "above"), [("spatial_filter", True), ("attention", False)])
+def test_only_a_spatial_filter_tells_left_from_right(head, above):
+    """With a random encoder and amplitudes; the attention gets no code of the positions."""
+    net = with_head(head, chs_info("C3", "C4"), channel_drop_prob=0.0)
+    net.encoder.requires_grad_(False)
+    x, y = left_or_right(128)
+    optimizer = torch.optim.Adam([p for p in net.parameters() if p.requires_grad], lr=0.02)
+    for _ in range(20):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(net(x[:64]), y[:64]).backward()
+        optimizer.step()
+    with torch.no_grad():
+        predicted = net.eval()(x[64:]).argmax(dim=1)
+    accuracy = (predicted == y[64:]).float().mean()
+    assert accuracy > 0.95 if above else 0.3 < accuracy < 0.7
 
 
 @torch.no_grad()
@@ -170,6 +270,22 @@ def test_one_model_accepts_any_number_of_channels_and_samples():
     net = make().eval()
     for n_chans, n_times in ((1, 100), (64, 250), (2, 3000)):
         assert net(torch.randn(2, n_chans, n_times)).shape == (2, 3)
+
+
+@torch.no_grad()
+def test_both_heads_can_be_exported():
+    net = with_head("both", electrode_position=True).eval()
+    x, mask = torch.randn(2, 5, 600), torch.tensor([[True, True, False, True, True]] * 2)
+    expected = net(x, ch_mask=mask)
+    exported = torch.export.export(net, (x,), {"ch_mask": mask}).module()
+    torch.testing.assert_close(exported(x, ch_mask=mask), expected)
+
+
+@pytest.mark.slow
+@torch.no_grad()
+def test_both_heads_can_be_compiled():
+    net, x = with_head("both", electrode_position=True).eval(), torch.randn(2, 5, 600)
+    torch.testing.assert_close(torch.compile(net, fullgraph=True)(x), net(x))
 
 
 @pytest.mark.parametrize("tokenizer", ["linear", "spectral"])
@@ -181,32 +297,6 @@ def test_compile_and_export_equal_eager(tokenizer):
     net.eval()
     torch.testing.assert_close(torch.compile(net, fullgraph=True)(x), net(x))
     torch.testing.assert_close(torch.export.export(net, (x,)).module()(x), net(x))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ((1.0, 200.0, 6000), 200),
-        ((0.5, 128.0, None), 64),
-        ((1.0, None, 6000), 200),  # a thirtieth of the window
-        ((1.0, None, 7), 1),
-    ],
-)
-def test_patch_size(arguments, expected):
-    assert patch_size_for(*arguments) == expected
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((1.0, 200.0, 150), "150 samples is shorter than one patch of 200 samples"),
-        ((0.0, 200.0, 600), "patch_seconds must be positive"),
-        ((1.0, None, None), "neither is specified or can be inferred"),
-    ],
-)
-def test_patch_size_errors(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        patch_size_for(*arguments)
 
 
 def test_mistakes_are_explained():
@@ -221,6 +311,10 @@ def test_mistakes_are_explained():
         make(electrode_position=True)(x)
     with pytest.raises(ValueError, match="positions for 2 channels, but the windows have 5"):
         make(electrode_position=True)(x, pos=torch.rand(2, 3))
+    with pytest.raises(ValueError, match="head must be one of 'attention', 'spatial_filter', 'bo"):
+        make(head="filter")
+    with pytest.raises(ValueError, match="head='spatial_filter' has no attention over channels"):
+        with_head("spatial_filter").channel_attention(x)
 
 
 def test_channel_attention_returns_the_weights_of_forward(tiny):
