@@ -20,8 +20,10 @@ __all__ = ["METHODS", "make_methods"]
 
 _NETWORKS = {"eegnet": "EEGNet", "shallow": "ShallowFBCSPNet"}
 
+_TASKS = ("pars", "mae", "spectral", "mp3", "droppos", "joint")
+
 #: Method names that :func:`make_methods` accepts.
-METHODS = ("pars", "mae", "mp3", "droppos", "joint", "scratch", *_NETWORKS, "band-power")
+METHODS = (*_TASKS, "scratch", *_NETWORKS, "band-power")
 
 
 def make_methods(

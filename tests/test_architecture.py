@@ -73,7 +73,7 @@ def test_every_part_has_a_rule():
 
 
 #: Modules of pretext/ that several tasks share.
-SHARED = ("_grid", "base", "grid", "pairwise")
+SHARED = ("_placement", "base", "distance", "grid", "lags", "masked", "pairwise")
 
 
 def test_pretext_tasks_do_not_import_each_other():

@@ -3,7 +3,7 @@
 A test compares them with the registries.
 """
 
-TASKS = ("pars", "mae", "mp3", "droppos", "joint")
+TASKS = ("pars", "mae", "spectral", "mp3", "droppos", "joint")
 CORPORA = ("eegmat", "eesm17", "physionet_mi", "tuab", "tueg", "tusz", "ysyw")
 METHODS = (*TASKS, "scratch", "eegnet", "shallow", "band-power")
 METRICS = ("kappa", "balanced_accuracy", "accuracy", "f1")

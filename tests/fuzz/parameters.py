@@ -72,6 +72,9 @@ KINDS = dict(
     **dict.fromkeys(("pooling", "method", "network", "dtype", "on_error", "device"), "choice"),
     head="choice",
     **dict.fromkeys(("pretext_params", "task_params", "network_params"), "dict"),
+    n_bins="count",
+    detrend="flag",
+    target="choice",
     random_state="seed",
 )
 X = small.signals(0)
