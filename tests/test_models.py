@@ -39,6 +39,19 @@ def test_forward_against_a_plain_recomputation():
         torch.testing.assert_close(net(x)[b], expected, atol=1e-6, rtol=1e-5)
 
 
+@torch.no_grad()
+def test_a_signal_is_the_mean_of_a_layer_over_time():
+    encoder = make().encoder.double().eval()
+    x = torch.randn(3, 600, dtype=torch.float64)
+    for signal, embedded in zip(x, embed_signals(encoder, x, layer=1), strict=True):
+        signal = (signal - signal.mean()) / (signal.var(correction=0) + 1e-20).sqrt()
+        angles = torch.arange(6.0)[:, None] / 10_000 ** (torch.arange(0, 16, 2) / 16)
+        positions = torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
+        tokens = encoder.tokenize(signal.reshape(1, 6, 100)) + positions
+        torch.testing.assert_close(embedded, encoder.blocks[0](tokens)[0].mean(0))
+    assert torch.equal(embed_signals(encoder, x), embed_signals(encoder, x, layer=2))
+
+
 def test_dropping_before_the_encoder_equals_dropping_after_it():
     """With the same random draws, outputs and all gradients are equal."""
     net = make(n_chans=7, channel_drop_prob=0.5).train()
