@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from braindecode_pars.estimators._by_subject import subject_numbers
 from braindecode_pars.estimators._parameters import check_parameters
 from braindecode_pars.estimators._windows_estimator import WindowsEstimator, fresh_fit
 from braindecode_pars.windows._window_set import as_window_set
@@ -178,26 +178,8 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
         return self.transformer_.get_feature_names_out(input_features)
 
     def _subjects(self, X: Any, groups: Any) -> np.ndarray:
-        """Return the number of each window's subject, from 0, after checks."""
         windows = as_window_set(X, groups=groups)
-        windows.check_not_empty()
-        if windows.groups is None:
-            n_unknown = int((~windows.known).sum())
-            raise ValueError(
-                "SubjectCentering needs the subject of every window, but that of "
-                f"{n_unknown} of {len(windows)} is unknown; pass the X of as_sklearn, which keeps "
-                "the entry 'subject' of the recordings' descriptions, or groups=."
-            )
-        numbers, names = pd.factorize(windows.groups)
-        counts = np.bincount(numbers)
-        few = np.flatnonzero(counts < self.min_windows)
-        if len(few):
-            raise ValueError(
-                f"Subject {names[few[0]]} has {counts[few[0]]} windows, fewer than "
-                f"min_windows={self.min_windows}, too few for a mean of its own. Pass all windows "
-                "of a subject together, or lower min_windows."
-            )
-        return numbers
+        return subject_numbers(windows, self.min_windows, type(self).__name__)
 
 
 def _check_transformer(transformer: Any) -> None:
