@@ -30,6 +30,11 @@ def test_all_layers_are_fine_tuned_alike_at_a_constant_rate():
     assert stated.items() <= paper.CLASSIFIER.items()
 
 
+def test_the_head_knows_neither_positions_nor_amplitudes():
+    stated = dict(electrode_position=False, amplitude=False, head="attention")
+    assert stated.items() <= paper.CLASSIFIER.items()
+
+
 def test_the_models_default_to_the_published_sizes():
     for name, value in paper.ENCODER.items():
         assert inspect.signature(PatchEncoder).parameters[name].default == value

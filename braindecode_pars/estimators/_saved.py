@@ -27,7 +27,18 @@ _FOLDERS = ("encoder", "checkpoint_dir")
 
 #: Parameters that were added later, with the values that earlier versions had: a refit of a model
 #: that they saved must not depend on the defaults of today.
-_EARLIER = dict(tokenizer="linear", electrode_position=False, amplitude=False, head="attention")
+_EARLIER: dict[str, Any] = dict(
+    tokenizer="linear",
+    electrode_position=False,
+    amplitude=False,
+    head="attention",
+    finetune_warmup=None,
+    head_epochs=0,
+    encoder_lr_factor=1.0,
+    gradient_clip=None,
+    label_smoothing=0.0,
+    drop_prob=0.0,
+)
 
 #: Errors that a JSON file with missing entries or entries of the wrong type can cause.
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RuntimeError)
