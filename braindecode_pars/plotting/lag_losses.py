@@ -16,8 +16,8 @@ def lag_losses(history: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
 
     A model that matches patches with common samples is good at lags below one patch, and one that
     matches the ends of adjacent patches at lags of one. Only a model that reads a drift, or the
-    order of what happens, is below chance at long lags. Losses above 2 are cut: of the squared error,
-    they mean that the error is larger than the lag itself.
+    order of what happens, is below chance at long lags. Losses above 2 are cut off: there, an error
+    is larger than the lag itself.
 
     Parameters
     ----------
