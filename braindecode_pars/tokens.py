@@ -277,8 +277,8 @@ def log_lag_starts(
     batch_size, n_patches, n_times, patch_size, device, generator
         As in :func:`random_starts`.
     overlap : bool
-        Whether patches may share samples. If not, patches that are too close are moved apart, by
-        as little as possible; with many patches, the shortest lags are then rarer.
+        Whether patches may share samples. If not, patches that are too close to the one before
+        are moved to its end; with many patches, the shortest lags are then rarer.
     min_gap : int
         Smallest number of samples between neighbouring patches; needs ``overlap=False``.
 
@@ -334,10 +334,7 @@ def _moved_apart(starts: Tensor, n_times: int, patch_size: int, min_gap: int) ->
     # Without the samples that patches and gaps occupy, starts must not decrease.
     ranks = torch.arange(n_patches, device=starts.device)
     free = starts.sort(dim=1).values - ranks * stride
-    # The mean of moving all patches to the right and moving all to the left.
-    right = free.cummax(dim=1).values
-    left = free.flip(1).cummin(dim=1).values.flip(1)
-    return ((right + left) // 2).clamp(0, slack) + ranks * stride
+    return free.cummax(dim=1).values.clamp(0, slack) + ranks * stride
 
 
 def _slack(n_patches: int, n_times: int, patch_size: int, min_gap: int) -> int:

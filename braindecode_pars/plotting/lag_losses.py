@@ -16,7 +16,8 @@ def lag_losses(history: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
 
     A model that matches patches with common samples is good at lags below one patch, and one that
     matches the ends of adjacent patches at lags of one. Only a model that reads a drift, or the
-    order of what happens, is below chance at long lags.
+    order of what happens, is below chance at long lags. Losses above 2 are cut off: there, an error
+    is larger than the lag itself.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ def lag_losses(history: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     ax.axhline(1, color="0.3", lw=1, zorder=0)
     ax.set_xticks(range(len(bins)), [_label(*lags) for lags in bins])
     ax.set(xlabel="lag between two patches, in patches", ylabel="loss relative to chance")
-    ax.set_ylim(0, max(1.12, ax.get_ylim()[1]))
+    ax.set_ylim(0, min(2, max(1.12, ax.get_ylim()[1])))
     if "method" in known:
         ax.legend(frameon=False)
     remove_frame(ax)
