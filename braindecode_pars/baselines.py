@@ -1,4 +1,4 @@
-"""Classifiers for comparisons, by name: pretext tasks, braindecode networks, band power."""
+"""Classifiers for comparisons, by name: pretext tasks, probes, networks, classical features."""
 
 from __future__ import annotations
 
@@ -7,44 +7,74 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from braindecode_pars.estimators import NetworkClassifier, PARSClassifier
-from braindecode_pars.evaluation import LogBandPower
+from braindecode_pars.callbacks import WarmupCosine
+from braindecode_pars.estimators import (
+    EuclideanAlignment,
+    NetworkClassifier,
+    PARSClassifier,
+    PARSEmbedder,
+    SubjectCentering,
+)
+from braindecode_pars.evaluation import LogBandPower, SpatialCovariance
 from braindecode_pars.pretext import PRETEXT_TASKS
 
-__all__ = ["METHODS", "make_methods"]
+__all__ = ["CENTRED", "METHODS", "make_methods"]
 
-_NETWORKS = {"eegnet": "EEGNet", "shallow": "ShallowFBCSPNet"}
+_PROBES = ("probe", "random-probe")
+_NETWORKS = ("eegnet", "shallow")
+_CLASSICAL = ("band-power", "tangent-space")
+
+_TASKS = ("pars", "mae", "spectral", "mp3", "droppos", "joint")
 
 #: Method names that :func:`make_methods` accepts.
-METHODS = ("pars", "mae", "mp3", "droppos", "joint", "scratch", *_NETWORKS, "band-power")
+METHODS = (*_TASKS, "scratch", *_PROBES, *_NETWORKS, *_CLASSICAL)
+
+#: What :func:`make_methods` appends to the names of methods with ``subject_centering=True``.
+CENTRED = ", subject-centred (transductive)"
 
 
 def make_methods(
     names: Iterable[str] = ("pars", "mae", "mp3", "droppos", "scratch", "eegnet", "band-power"),
     *,
     encoder: str | Path | None = None,
+    subject_centering: bool = False,
     **settings: Any,
 ) -> dict[str, BaseEstimator]:
-    """Return classifiers with the same training budget, for ``evaluation.compare``.
+    """Return classifiers for ``evaluation.compare`` and the other protocols.
 
     Parameters
     ----------
     names : iterable of str
-        Method names from :data:`METHODS`. The name of a pretext task pretrains on the training
-        windows in every fit. ``"scratch"`` is the same model without pretraining. ``"eegnet"``
-        and ``"shallow"`` (ShallowFBCSPNet) are braindecode networks with the same fine-tuning.
-        ``"band-power"`` is log band power with logistic regression.
+        Method names from :data:`METHODS`:
+
+        - the name of a pretext task: :class:`~braindecode_pars.PARSClassifier`, which pretrains on
+          the training windows in every fit and then fine-tunes;
+        - ``"scratch"``: the same model without pretraining;
+        - ``"probe"``: :class:`~braindecode_pars.PARSEmbedder`, frozen after pretraining with PARS
+          in every fit, with logistic regression; of ``encoder``, if that is given;
+        - ``"random-probe"``: the same with an encoder that is not trained;
+        - ``"eegnet"``, ``"shallow"``: EEGNet and ShallowFBCSPNet of braindecode with their
+          published training, see Notes;
+        - ``"band-power"``: :class:`~braindecode_pars.evaluation.LogBandPower` with logistic
+          regression;
+        - ``"tangent-space"``: :class:`~braindecode_pars.evaluation.SpatialCovariance`, the tangent
+          space of pyriemann and logistic regression.
     encoder : path | str | None
-        Pretrained encoder. It adds a method ``"pretrained"``.
+        Pretrained encoder. It adds a method ``"pretrained"``, which fine-tunes it.
+    subject_centering : bool
+        Whether the probes and the classical methods subtract the mean of each subject from their
+        features (:class:`~braindecode_pars.SubjectCentering`), and the networks get aligned signals
+        (:class:`~braindecode_pars.estimators.EuclideanAlignment`). The names then end with
+        :data:`CENTRED`. Methods of :class:`~braindecode_pars.PARSClassifier` stay as they are.
     **settings
         Arguments of :class:`~braindecode_pars.PARSClassifier`. Those that
-        :class:`~braindecode_pars.estimators.NetworkClassifier` also has (``finetune_epochs``,
-        ``validation``, ...) apply to both.
+        another method also has (``finetune_epochs``, ``validation``, ``channels``, ...) apply to it
+        too, instead of its published values.
 
     Returns
     -------
@@ -56,11 +86,34 @@ def make_methods(
     ValueError
         When a method or a setting is unknown.
 
+    Notes
+    -----
+    Both networks train for 500 epochs, and the state with the lowest loss on held-out training
+    subjects is kept (Lawhern et al. 2018, section 2.2, who train both so). Lengths in samples are
+    scaled to the sampling rate, as there.
+
+    - EEGNet-8,2 (Lawhern et al. 2018): Adam with a learning rate of 0.001, no weight decay, batches
+      of 16 (the authors' code), dropout 0.25 as across subjects, temporal kernels of half a second,
+      pooling to about 32 Hz, norm constraints of 1 and 0.25.
+    - ShallowFBCSPNet (Schirrmeister et al. 2017): kernels of 100 ms, pooling over 300 ms every
+      60 ms. Adam with a learning rate of 0.000625 that falls to zero along a cosine, no weight
+      decay and batches of 64 are the values of braindecode's tutorials.
+
+    Class weights, the internal validation by subject and the scale of the signals are those of
+    :class:`~braindecode_pars.estimators.NetworkClassifier`.
+
+    References
+    ----------
+    Lawhern et al. 2018, Journal of Neural Engineering 15, 056013. Schirrmeister et al. 2017, Human
+    Brain Mapping 38.
+
     Examples
     --------
     >>> from braindecode_pars.baselines import make_methods
     >>> list(make_methods(["pars", "scratch", "band-power"], finetune_epochs=5))
     ['PARS', 'scratch', 'band power']
+    >>> list(make_methods(["band-power"], subject_centering=True))
+    ['band power, subject-centred (transductive)']
     """
     names = list(dict.fromkeys(names))
     unknown = [name for name in names if name not in METHODS]
@@ -74,20 +127,102 @@ def make_methods(
             f"{', '.join(accepted)}."
         )
     settings = {"verbose": 0, **settings}
-    methods = dict(_method(name, settings) for name in names)
+    methods = dict(_method(name, encoder, subject_centering, settings) for name in names)
     if encoder is not None:
         methods["pretrained"] = PARSClassifier(encoder=encoder, **settings)
     return methods
 
 
-def _method(name: str, settings: dict[str, Any]) -> tuple[str, BaseEstimator]:
-    if name in PRETEXT_TASKS:
-        return PRETEXT_TASKS[name].__name__, PARSClassifier(name, **settings)
+def _method(
+    name: str, encoder: Any, centred: bool, settings: dict[str, Any]
+) -> tuple[str, BaseEstimator]:
+    """Return the shown name and the classifier of a method."""
     if name == "scratch":
         return name, PARSClassifier(None, **settings)
+    if name in PRETEXT_TASKS:
+        return PRETEXT_TASKS[name].__name__, PARSClassifier(name, **settings)
+    if name in _NETWORKS:
+        return _network(name, centred, settings)
+    shown, features, *scaling = _features(name, encoder, settings)
+    if centred:
+        shown, features = shown + CENTRED, SubjectCentering(features)
+    return shown, make_pipeline(features, *scaling, LogisticRegression(max_iter=1000))
+
+
+def _network(name: str, centred: bool, settings: dict[str, Any]) -> tuple[str, BaseEstimator]:
+    published = _eegnet() if name == "eegnet" else _shallow()
+    network = NetworkClassifier(**{**published, **_shared(NetworkClassifier, settings)})
+    if not centred:
+        return network.network, network
+    alignment = EuclideanAlignment(**_shared(EuclideanAlignment, settings))
+    return network.network + CENTRED, make_pipeline(alignment, network)
+
+
+def _features(
+    name: str, encoder: Any, settings: dict[str, Any]
+) -> tuple[str, TransformerMixin, *tuple[TransformerMixin, ...]]:
+    """Return the shown name, a transformer of windows, and what scales its features."""
     if name == "band-power":
-        classifier = LogisticRegression(max_iter=1000)
-        return "band power", make_pipeline(LogBandPower(), StandardScaler(), classifier)
-    known = inspect.signature(NetworkClassifier).parameters
-    shared = {key: value for key, value in settings.items() if key in known}
-    return _NETWORKS[name], NetworkClassifier(_NETWORKS[name], **shared)
+        return "band power", LogBandPower(**_shared(LogBandPower, settings)), StandardScaler()
+    if name == "tangent-space":
+        from pyriemann.tangentspace import TangentSpace  # takes seconds to import
+
+        # Its features have one scale, as they are.
+        covariance = SpatialCovariance(**_shared(SpatialCovariance, settings))
+        return "tangent space", make_pipeline(covariance, TangentSpace())
+    shared = _shared(PARSEmbedder, settings)
+    if name == "random-probe":
+        return "random probe", PARSEmbedder(None, **shared), StandardScaler()
+    if encoder is None:
+        return "PARS probe", PARSEmbedder("pars", **shared), StandardScaler()
+    return "pretrained probe", PARSEmbedder(encoder=encoder, **shared), StandardScaler()
+
+
+def _shared(estimator: type[BaseEstimator], settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that an estimator has."""
+    known = inspect.signature(estimator).parameters
+    return {key: value for key, value in settings.items() if key in known}
+
+
+def _eegnet() -> dict[str, Any]:
+    return dict(
+        network="EEGNet",
+        network_params=_eegnet_at,
+        finetune_epochs=500,
+        finetune_batch_size=16,
+        finetune_lr=1e-3,
+        weight_decay=0.0,
+    )
+
+
+def _eegnet_at(sfreq: float) -> dict[str, Any]:
+    """Return lengths for a sampling rate; at 128 Hz, 64 samples and a pooling of 4."""
+    return dict(
+        F1=8,
+        D=2,
+        kernel_length=max(1, round(sfreq / 2)),
+        pool1_kernel_size=max(1, round(sfreq / 32)),
+        drop_prob=0.25,
+        final_layer_with_constraint=True,
+    )
+
+
+def _shallow() -> dict[str, Any]:
+    return dict(
+        network="ShallowFBCSPNet",
+        network_params=_shallow_at,
+        finetune_epochs=500,
+        finetune_batch_size=64,
+        finetune_lr=0.0625 * 0.01,
+        weight_decay=0.0,
+        callbacks=[WarmupCosine(warmup=0.0)],
+    )
+
+
+def _shallow_at(sfreq: float) -> dict[str, Any]:
+    """Return lengths for a sampling rate; at 250 Hz, the published 25, 75 and 15 samples."""
+    return dict(
+        filter_time_length=max(1, round(0.1 * sfreq)),
+        pool_time_length=max(1, round(0.3 * sfreq)),
+        pool_time_stride=max(1, round(0.06 * sfreq)),
+    )

@@ -273,6 +273,8 @@ class PatchEncoder(nn.Module):
     >>> tokens = encoder.tokenize(torch.randn(2, 30, 100))
     >>> encoder(tokens).shape
     torch.Size([2, 30, 32])
+    >>> torch.equal(encoder.features_at(tokens, layer=0), tokens)
+    True
     """
 
     def __init__(
@@ -361,3 +363,59 @@ class PatchEncoder(nn.Module):
         for block in self.blocks:
             tokens = block(tokens, key_mask)
         return self.norm(tokens)
+
+    def block_number(self, layer: int) -> int:
+        """Return the number of blocks up to a layer.
+
+        Parameters
+        ----------
+        layer : int
+            0 for the tokens, k for the output of block k. Negative numbers count from the end, so
+            -1 is the last block.
+
+        Returns
+        -------
+        int
+            Number from 0 to ``num_layers``.
+
+        Raises
+        ------
+        ValueError
+            When the encoder has no such layer.
+        """
+        numbers = range(len(self.blocks) + 1)
+        if not -len(numbers) <= layer < len(numbers):
+            raise ValueError(
+                f"layer={layer} is not a layer of this encoder of {len(self.blocks)} blocks; use 0 "
+                f"(the tokens) to {len(self.blocks)} (the last block), or -1 to {-len(numbers)} "
+                "from the end."
+            )
+        return numbers[layer]
+
+    def features_at(self, tokens: Tensor, layer: int = -1) -> Tensor:
+        """Return the features of one layer.
+
+        Parameters
+        ----------
+        tokens : Tensor, shape (batch, n_patches, embed_dim)
+            Tokens; the caller has added their positions.
+        layer : int
+            As in :meth:`block_number`.
+
+        Returns
+        -------
+        Tensor, shape (batch, n_patches, embed_dim)
+            The tokens themselves for layer 0, the output of a block for the layers between, and
+            the output of :meth:`forward`, which includes the final norm, for the last layer.
+
+        Raises
+        ------
+        ValueError
+            When the encoder has no such layer.
+        """
+        number = self.block_number(layer)
+        if number == len(self.blocks):
+            return self(tokens)
+        for block in self.blocks[:number]:
+            tokens = block(tokens)
+        return tokens

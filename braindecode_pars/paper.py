@@ -44,6 +44,7 @@ CLASSIFIER: dict[str, Any] = dict(
     electrode_position=False,
     amplitude=False,
     head="attention",
+    recenter=None,
     pretrain_epochs=1000,
     pretrain_batch_size=512,
     pretrain_lr=1e-4,

@@ -13,7 +13,8 @@ from braindecode_pars import PARSNet, PatchEncoder
 from braindecode_pars.augmentation import ChannelNoise
 from braindecode_pars.callbacks import Pretraining, ProgressLine, WarmupCosine
 from braindecode_pars.encoder import MultiHeadAttention, TransformerBlock
-from braindecode_pars.evaluation import LogBandPower
+from braindecode_pars.estimators import EuclideanAlignment
+from braindecode_pars.evaluation import LogBandPower, SpatialCovariance
 from braindecode_pars.models import AmplitudeCode, SpatialFilter
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
@@ -57,6 +58,8 @@ CHECKED = {
     ProgressLine: (lambda **given: fit_with(ProgressLine(**given)), {}),
     pretrain_encoder: (pretrain, {}),
     LogBandPower: (lambda **given: LogBandPower(**given).transform(SIGNALS[:, None]), {}),
+    SpatialCovariance: (lambda **given: SpatialCovariance(**given).transform(SIGNALS[:, None]), {}),
+    EuclideanAlignment: (lambda **given: EuclideanAlignment(**given).fit(SIGNALS[:, None]), {}),
 }
 #: Arguments that other parts check: the seeds of braindecode, the data, and what is called.
 ELSEWHERE = {"random_state", "windows", "on_end", "net"}

@@ -17,8 +17,17 @@ from sklearn.exceptions import NotFittedError
 from torch import nn
 from torch.utils.data import IterableDataset, Subset, TensorDataset
 
-from braindecode_pars import PARSClassifier, PARSEmbedder, PARSNet, PatchEncoder, as_sklearn
+from braindecode_pars import (
+    PARSClassifier,
+    PARSEmbedder,
+    PARSNet,
+    PatchEncoder,
+    SubjectCentering,
+    as_sklearn,
+)
+from braindecode_pars.baselines import make_methods
 from braindecode_pars.callbacks import WarmupCosine
+from braindecode_pars.estimators import EuclideanAlignment
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out, score_predictions
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretrained import load_encoder
@@ -33,6 +42,10 @@ SIZES = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16)
 def clf(**arguments) -> PARSClassifier:
     defaults = dict(SIZES, sfreq=100, pretrain_epochs=1, finetune_epochs=1, verbose=0)
     return PARSClassifier(**{**defaults, "validation": 0, "random_state": 0, **arguments})
+
+
+def embedder(**arguments) -> PARSEmbedder:
+    return PARSEmbedder(None, **SIZES, sfreq=100, verbose=0, **arguments)
 
 
 def fit(X=ARRAY, y=LABELS, groups=None, unlabeled=None, **arguments):
@@ -571,6 +584,64 @@ MODULES = {
     "an encoder of nothing": (lambda: load_encoder(None), TypeError, "A NoneType has no"),
 }
 
+FEATURES = {
+    "centring without subjects": (
+        lambda: SubjectCentering(LogBandPower(sfreq=100)).fit(ARRAY),
+        ValueError,
+        "SubjectCentering needs the subject of every window, but that of 8 of 8 is unknown",
+    ),
+    "centring of two windows": (
+        lambda: SubjectCentering(LogBandPower(sfreq=100)).fit(ARRAY, groups=[1] * 6 + [2] * 2),
+        ValueError,
+        "Subject 1 has 6 windows, fewer than min_windows=10.*Pass all windows of a subject",
+    ),
+    "centring of nothing": (
+        lambda: SubjectCentering(None).fit(ARRAY, groups=LABELS),
+        TypeError,
+        "transformer is a NoneType; pass a transformer of windows",
+    ),
+    "alignment without subjects": (
+        lambda: EuclideanAlignment().fit_transform(ARRAY),
+        ValueError,
+        "EuclideanAlignment needs the subject of every window",
+    ),
+    "a layer that is not there": (
+        lambda: embedder(layer=2).fit(ARRAY),
+        ValueError,
+        r"layer=2 is not a layer of this encoder of 1 blocks; use 0 \(the tokens\) to 1",
+    ),
+    "half a layer": (
+        lambda: embedder(layer=0.5).fit(ARRAY),
+        TypeError,
+        "PARSEmbedder: layer must be an integer, got 0.5",
+    ),
+    "an unknown pooling": (
+        lambda: embedder(pooling="max").fit(ARRAY),
+        ValueError,
+        "pooling must be one of 'auto', 'channels', 'mean_std', 'mean', got 'max'",
+    ),
+    "fewer channels than side by side": (
+        lambda: embedder().fit(ARRAY).transform(ARRAY[:, :1]),
+        ValueError,
+        "The windows have 1 channels, but the embedder keeps the 2 channels of its fit",
+    ),
+    "an unknown power": (
+        lambda: LogBandPower(sfreq=100, power="total").fit_transform(ARRAY),
+        ValueError,
+        "LogBandPower: power must be one of 'both', 'absolute', 'relative', got 'total'",
+    ),
+    "too slow for a band": (
+        lambda: LogBandPower(sfreq=4).fit(ARRAY),
+        ValueError,
+        "Windows at 4 Hz have no frequencies above 2 Hz, too few for any band",
+    ),
+    "an unknown baseline": (
+        lambda: make_methods(["svm"]),
+        ValueError,
+        "Unknown method 'svm'; known are pars",
+    ),
+}
+
 EVALUATION = {
     "no estimators": (
         lambda: leave_one_subject_out({}, recording()),
@@ -610,6 +681,7 @@ CASES = {
     **PARAMETERS,
     **PREDICTION,
     **MODULES,
+    **FEATURES,
     **EVALUATION,
 }
 

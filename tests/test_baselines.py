@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
-from braindecode_pars import PARSClassifier
+from braindecode_pars import PARSClassifier, SubjectCentering
 from braindecode_pars.baselines import METHODS, make_methods
-from braindecode_pars.estimators import NetworkClassifier
+from braindecode_pars.estimators import EuclideanAlignment, NetworkClassifier
 
 
 def test_every_method_by_name():
     methods = make_methods(METHODS)
     assert list(methods) == [
-        *("PARS", "MAE", "MP3", "DropPos", "Joint", "scratch", "EEGNet", "ShallowFBCSPNet"),
-        "band power",
+        *("PARS", "MAE", "SpectralMAE", "MP3", "DropPos", "Joint", "scratch"),
+        *("PARS probe", "random probe"),
+        *("EEGNet", "ShallowFBCSPNet", "band power", "tangent space"),
     ]
     assert methods["MAE"].pretext == "mae"
     assert methods["scratch"].pretext is None
@@ -22,24 +25,82 @@ def test_every_method_by_name():
 
 
 def test_all_methods_have_the_same_training_budget():
-    methods = make_methods(["pars", "scratch", "eegnet"], finetune_epochs=7, finetune_lr=0.1)
+    names = ["pars", "scratch", "eegnet", "shallow"]
+    methods = make_methods(names, finetune_epochs=7, finetune_lr=0.1)
     assert {clf.finetune_epochs for clf in methods.values()} == {7}
     assert {clf.finetune_lr for clf in methods.values()} == {0.1}
+    for clf in make_methods(METHODS, subject_centering=True, channels=["C3"]).values():
+        given = [v for k, v in clf.get_params().items() if k.split("__")[-1] == "channels"]
+        assert given
+        assert all(channels == ["C3"] for channels in given)
     pars, network = PARSClassifier(), NetworkClassifier()
     for name in set(pars.get_params()) & set(network.get_params()):
         assert getattr(pars, name) == getattr(network, name), name
 
 
+def test_networks_have_their_published_training():
+    methods = make_methods(["eegnet", "shallow"])
+    published = ("finetune_epochs", "finetune_batch_size", "finetune_lr", "weight_decay")
+    for name, values in (("EEGNet", [500, 16, 1e-3, 0]), ("ShallowFBCSPNet", [500, 64, 625e-6, 0])):
+        assert [getattr(methods[name], setting) for setting in published] == pytest.approx(values)
+    # Lengths as published at 128 and 250 Hz, and the same times at other rates.
+    eegnet, shallow = (clf.network_params for clf in methods.values())
+    assert (eegnet(128)["kernel_length"], eegnet(128)["pool1_kernel_size"]) == (64, 4)
+    assert (eegnet(160)["kernel_length"], eegnet(160)["pool1_kernel_size"]) == (80, 5)
+    assert list(shallow(250).values()) == [25, 75, 15]
+    assert list(shallow(100).values()) == [10, 30, 6]
+
+
+def test_the_published_networks_are_built_and_trained(nights):
+    X, y = np.stack([nights[i][0][:, :500] for i in range(48)]), np.arange(48) % 2
+    settings = dict(finetune_epochs=2, sfreq=100, validation=0)
+    eegnet, shallow = make_methods(["eegnet", "shallow"], **settings).values()
+    network = eegnet.fit(X, y).net_.module_.network
+    assert network.conv_temporal.kernel_size == (1, 50)
+    norms = network.final_layer.linearconstraint.weight.norm(dim=1)
+    assert norms.max() <= 0.25 + 1e-6
+    rates = shallow.fit(X, y).net_.optimizer_.param_groups[0]
+    assert rates["lr"] == pytest.approx(0.5 * rates["initial_lr"])  # half of the cosine
+    for clf in (eegnet, shallow):
+        copied = pickle.loads(pickle.dumps(clf))
+        np.testing.assert_array_equal(copied.predict_proba(X), clf.predict_proba(X))
+
+
 def test_methods_fit_and_predict(nights, tiny):
-    for clf in make_methods(
-        ["droppos", "shallow", "band-power"], pretrain_epochs=1, finetune_epochs=1, **tiny
-    ).values():
-        y = np.concatenate([ds.y for ds in nights.datasets])
+    names = ["droppos", "probe", "random-probe", "band-power", "tangent-space"]
+    settings = dict(pretrain_epochs=1, finetune_epochs=1, **tiny)
+    methods = {
+        **make_methods(names, **settings),
+        **make_methods(names[1:], subject_centering=True, **settings),
+    }
+    assert len(methods) == 9
+    y = np.concatenate([ds.y for ds in nights.datasets])
+    for clf in methods.values():
         assert set(clf.fit(nights, y).predict(nights)) <= set(y)
 
 
+def test_centred_methods_say_so():
+    plain = make_methods(METHODS)
+    methods = make_methods(METHODS, subject_centering=True)
+    for (name, clf), centred in zip(plain.items(), methods, strict=True):
+        if name in ("PARS probe", "random probe", "band power", "tangent space"):
+            assert centred == f"{name}, subject-centred (transductive)"
+            first = methods[centred][0]
+            assert isinstance(first, SubjectCentering)
+            assert repr(first.transformer) == repr(clf[0])
+        elif name in ("EEGNet", "ShallowFBCSPNet"):
+            assert centred == f"{name}, subject-centred (transductive)"
+            assert isinstance(methods[centred][0], EuclideanAlignment)
+            assert methods[centred][1].network_params is clf.network_params
+        else:
+            assert centred == name
+            assert type(methods[name]) is type(clf)
+
+
 def test_an_encoder_adds_a_method():
-    assert make_methods(["scratch"], encoder="run1")["pretrained"].encoder == "run1"
+    methods = make_methods(["scratch", "probe"], encoder="run1")
+    assert list(methods) == ["scratch", "pretrained probe", "pretrained"]
+    assert methods["pretrained"].encoder == methods["pretrained probe"][0].encoder == "run1"
 
 
 def test_an_unknown_method_raises():

@@ -110,13 +110,24 @@ def test_differences_use_the_seeds_that_both_methods_have(monkeypatch):
     }
 
 
-@pytest.mark.slow
-def test_the_code_about_pretrained_encoders_runs(tmp_path, monkeypatch):
-    page = (ROOT / "docs" / "pretrained.rst").read_text(encoding="utf-8")
+def run_page(name: str) -> dict:
+    """Run the code of a page, and return its variables."""
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
     blocks = re.findall(r"\.\. code-block:: python\n\n((?: {3}.*\n|\n)+)", page)
-    monkeypatch.chdir(tmp_path)
     names: dict = {}
     exec("\n".join(textwrap.dedent(block) for block in blocks), names)
+    return names
+
+
+def test_the_code_about_baselines_runs(capsys):
+    assert len(run_page("baselines.rst")["methods"]) == 4
+    assert "band power, subject-centred (transductive)" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_code_about_pretrained_encoders_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = run_page("pretrained.rst")
     assert names["report"].complete
     assert names["features"].shape == (8, 30, names["encoder"].embed_dim)
     assert names["model"].n_outputs == 2

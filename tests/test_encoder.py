@@ -84,6 +84,22 @@ def test_encoder_follows_the_update_rule_of_the_appendix():
 
 
 @torch.no_grad()
+def test_features_of_each_layer():
+    encoder = PatchEncoder(10, 8, 3, 2, 12)
+    tokens = torch.randn(2, 5, 8)
+    states = [tokens]
+    for block in encoder.blocks:
+        states.append(block(states[-1]))
+    states[-1] = encoder.norm(states[-1])
+    for layer in range(-4, 4):
+        assert torch.equal(encoder.features_at(tokens, layer), states[layer]), layer
+    assert torch.equal(encoder.features_at(tokens), encoder(tokens))
+    for layer in (4, -5):
+        with pytest.raises(ValueError, match=rf"layer={layer} is not .* of 3 blocks; use 0 \(the"):
+            encoder.features_at(tokens, layer)
+
+
+@torch.no_grad()
 def test_masked_tokens_do_not_affect_other_tokens():
     encoder = PatchEncoder(10, 8, 3, 2, 12)
     tokens = torch.randn(2, 5, 8)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from support.small_estimators import classifier
 
 from braindecode_pars._warnings import warn_user
@@ -31,7 +32,7 @@ def test_the_line_of_the_user_in_a_pipeline(nights):
     raw.info["bads"] = ["C4"]
     one = nights.datasets[0]
     windows = type(one)(raw, one.metadata, {"subject": 1})
-    probe = make_pipeline(LogBandPower(), LogisticRegression())
+    probe = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(max_iter=1000))
     with pytest.warns(UserWarning, match="C4 is marked as bad") as caught:
         probe.fit(windows, one.y)
     assert caught[0].filename == __file__

@@ -40,7 +40,8 @@ Methods = Annotated[
     list[str] | None,
     typer.Option(
         "--method",
-        help=f"{_METHOD_HELP}pars, scratch, eegnet and band-power.",
+        help=f"{_METHOD_HELP}pars, scratch, band-power and tangent-space. eegnet and shallow train "
+        "for 500 epochs, as published, if finetune_epochs is not set.",
         metavar="NAME",
     ),
 ]
@@ -52,7 +53,8 @@ Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
-        help="Argument of PARSClassifier, such as pretrain_epochs=100. May be repeated.",
+        help="Argument of PARSClassifier, such as pretrain_epochs=100, or subject_centering=true. "
+        "May be repeated.",
         metavar="KEY=VALUE",
     ),
 ]

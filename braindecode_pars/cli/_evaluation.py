@@ -74,7 +74,7 @@ def methods_of(
     """Return classifiers by method name."""
     if encoder is not None and not encoder.is_dir():
         raise ValueError(f"--encoder {encoder} is not a folder.")
-    names = names or ["pars", "scratch", "eegnet", "band-power"]
+    names = names or ["pars", "scratch", "band-power", "tangent-space"]
     return make_methods(names, encoder=encoder, **settings)
 
 

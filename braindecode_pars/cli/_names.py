@@ -3,9 +3,10 @@
 A test compares them with the registries.
 """
 
-TASKS = ("pars", "mae", "mp3", "droppos", "joint")
+TASKS = ("pars", "mae", "spectral", "mp3", "droppos", "joint")
 CORPORA = ("eegmat", "eesm17", "physionet_mi", "tuab", "tueg", "tusz", "ysyw")
-METHODS = (*TASKS, "scratch", "eegnet", "shallow", "band-power")
+_PROBES = ("probe", "random-probe")
+METHODS = (*TASKS, "scratch", *_PROBES, "eegnet", "shallow", "band-power", "tangent-space")
 METRICS = ("kappa", "balanced_accuracy", "accuracy", "f1")
 GRIDS = ("masking", "sampling", "decoder", "overlap", "joint")
 BENCHMARKS = (

@@ -39,6 +39,7 @@ from braindecode_pars.estimators._reading import (
     read_to_predict,
     read_unlabeled,
 )
+from braindecode_pars.estimators._recentring import recentred_logits
 from braindecode_pars.estimators._saved import (
     MALFORMED,
     labels_from_json,
@@ -86,8 +87,8 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
     Parameters
     ----------
     pretext : str | type[PretextTask] | PretextTask | None
-        Pretext task as a name (``"pars"``, ``"mae"``, ``"mp3"``, ``"droppos"``, ``"joint"``), a
-        class or an instance. With None, the model is trained from scratch.
+        Pretext task as a name (``"pars"``, ``"mae"``, ``"spectral"``, ``"mp3"``, ``"droppos"``,
+        ``"joint"``), a class or an instance. With None, the model is trained from scratch.
     pretext_params : dict | None
         Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
     encoder : path | str | fitted estimator, net or model | None
@@ -131,6 +132,16 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
     head : "attention" | "spatial_filter" | "both"
         How the model pools the channels, see :class:`~braindecode_pars.PARSNet`. The spatial
         filters use electrode positions whatever ``electrode_position`` is.
+    recenter : "subject" | None
+        With ``"subject"``, the mean over the windows of each subject is subtracted from the
+        features and amplitudes of each channel, so that the model sees how a window differs from
+        the subject's others. **This is transductive**: a prediction uses the other windows of the
+        test subject, without their labels. Give the same to every method that you compare
+        (:class:`~braindecode_pars.SubjectCentering` for features). In fine-tuning, a batch has
+        eight windows of each of a few subjects, and the means are those of the batch. Predictions
+        use all windows of a subject in the call, at least ten. Relatives are adaptive batch
+        normalisation (Li et al. 2016, arXiv:1603.04779) and the recentring of covariances (Zanini
+        et al. 2018, IEEE Transactions on Biomedical Engineering 65).
     pretrain_epochs, pretrain_batch_size, pretrain_lr : int, int, float
         Number of epochs, batch size and learning rate of pretraining. The learning rate follows a
         linear warm-up and cosine annealing.
@@ -254,6 +265,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         electrode_position: str | bool = "auto",
         amplitude: bool = False,
         head: str = "attention",
+        recenter: str | None = None,
         pretrain_epochs: int = EPOCHS,
         pretrain_batch_size: int = BATCH_SIZE,
         pretrain_lr: float = LEARNING_RATE,
@@ -296,6 +308,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         self.electrode_position = electrode_position
         self.amplitude = amplitude
         self.head = head
+        self.recenter = recenter
         self.pretrain_epochs = pretrain_epochs
         self.pretrain_batch_size = pretrain_batch_size
         self.pretrain_lr = pretrain_lr
@@ -424,7 +437,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
                         self.encoder_card_.finetune_subjects, windows.labeled.groups
                     ),
                 )
-                fine_tune(self.net_, train, valid)
+                fine_tune(self.net_, train, valid, recenter=self.recenter)
         return self
 
     def _store_pretraining(
@@ -466,6 +479,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             electrode_position=electrode_position,
             amplitude=self.amplitude,
             head=self.head,
+            recenter=self.recenter,
             **sizes,
         )
 
@@ -488,7 +502,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             {"pretraining": self.pretraining_history_, "fine-tuning": self.net_.history}
         )
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any, *, groups: Any = None) -> np.ndarray:
         """Return the probability of each class.
 
         Parameters
@@ -499,7 +513,11 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             some are missing, the others are used; when all are missing, all EEG channels. Both
             give a warning. A model with electrode positions uses those of the windows at hand, and
             warns when none of their channels is a known electrode; windows without channel names
-            are assumed to have the channels of ``fit``.
+            are assumed to have the channels of ``fit``. With ``recenter="subject"``, all channels
+            of ``fit`` must be there, and the windows should be all windows of their subjects.
+        groups : array-like, shape (n_windows,) | None
+            Subject of each window, for ``recenter="subject"``; ignored otherwise. None uses the
+            subjects of the windows.
 
         Returns
         -------
@@ -510,14 +528,20 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         ------
         ValueError
             When there are no windows, when their sampling rate differs from that of the model,
-            when a window is shorter than a patch, or when windows contain NaN.
+            when a window is shorter than a patch, or when windows contain NaN. With
+            ``recenter="subject"``, when the subject of a window is unknown or has fewer than ten
+            windows.
         """
-        return super().predict_proba(X)
+        return super().predict_proba(X, groups=groups)
 
-    def _logits(self, X: Any) -> Tensor:
+    def _logits(self, X: Any, groups: Any) -> Tensor:
         check_is_fitted(self)
-        windows = read_to_predict(X, self.sfreq_, self.chs_info_, any_montage=True)
         module = self.net_.module_.eval()
+        if module.recenter is not None:
+            windows = read_to_predict(X, self.sfreq_, self.chs_info_, groups=groups)
+            with torch.inference_mode():
+                return check_finite(recentred_logits(module, windows))
+        windows = read_to_predict(X, self.sfreq_, self.chs_info_, any_montage=True)
         device = module.final_layer.weight.device
         if module.positions is not None:
             warn_of_unknown_electrodes(windows, self.n_chans_)

@@ -26,12 +26,14 @@ log = logging.getLogger(__name__)
 
 
 def needs_one_montage(estimator: BaseEstimator) -> bool:
-    """Return whether the training windows must have the same channels, because of positions.
+    """Return whether the training windows must have the same channels.
 
-    ``electrode_position="auto"`` does not ask for it: windows of different channels are accepted,
-    and the model then gets no positions.
+    Positions ask for it, and so do the means of a subject, which are those of each channel.
+    ``electrode_position="auto"`` does not: windows of different channels are accepted, and the
+    model then gets no positions.
     """
-    return estimator.electrode_position not in (False, "auto") or estimator.head != "attention"
+    has_positions = estimator.electrode_position not in (False, "auto")
+    return has_positions or estimator.head != "attention" or estimator.recenter is not None
 
 
 def has_electrode_code(estimator: BaseEstimator, chs_info: list[dict] | None) -> bool:

@@ -12,9 +12,10 @@ import torch
 from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators._parameters import check_parameters
+from braindecode_pars.estimators._parameters import POOLINGS, check_parameters
 from braindecode_pars.estimators._pretraining import (
     check_continued,
     encoder_for,
@@ -67,13 +68,21 @@ class PARSEmbedder(TransformerMixin, WindowsEstimator):
     """Pretrain an encoder without labels and embed windows with it, for linear probes.
 
     Each window becomes one vector. Every channel is embedded as in fine-tuning (section 2.4: grid
-    patches, encoder, mean over time). The channels are then pooled without learned parameters.
+    patches, encoder, mean over time). The channels are then put side by side, or pooled, without
+    learned parameters.
 
     Parameters
     ----------
-    pooling : "mean_std" | "mean"
-        Pooling over the channels of a window: their mean and standard deviation, or their mean
-        only. Both are invariant to the order of the channels.
+    pooling : "auto" | "channels" | "mean_std" | "mean"
+        What becomes of the channels of a window. ``"channels"`` keeps them side by side, so that a
+        probe can tell one from another. Every window then needs the channels of ``fit``, which are
+        matched by name. ``"mean_std"`` takes their mean and standard deviation, and ``"mean"``
+        their mean only. These two accept any montage and do not depend on the order of the
+        channels. ``"auto"`` is ``"channels"`` where all windows of ``fit`` share a montage, and
+        ``"mean_std"`` elsewhere.
+    layer : int
+        Layer of the encoder whose features are used: 0 for the tokens with their positions, k for
+        the output of block k, and -1 for the last block with the final norm, as in fine-tuning.
     pretext, pretext_params, encoder, continue_pretraining, sfreq, channels, patch_seconds, \
 embed_dim, num_layers, num_heads, mlp_dim, tokenizer, pretrain_epochs, pretrain_batch_size, \
 pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
@@ -92,6 +101,8 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
         Tensors that were loaded. Only present when the encoder came from a folder.
     history_ : pandas.DataFrame
         Losses, one row per epoch of pretraining.
+    pooling_ : str
+        The pooling that is used: ``pooling``, or what ``"auto"`` has chosen.
     sfreq_, n_chans_, n_times_, chs_info_
         As in :class:`PARSClassifier`.
 
@@ -127,7 +138,8 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
         pretrain_batch_size: int = BATCH_SIZE,
         pretrain_lr: float = LEARNING_RATE,
         weight_decay: float = WEIGHT_DECAY,
-        pooling: str = "mean_std",
+        pooling: str = "auto",
+        layer: int = -1,
         precision: str = "float32",
         compile: bool = False,  # noqa: A002 skorch's name
         device: str = "auto",
@@ -152,6 +164,7 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
         self.pretrain_lr = pretrain_lr
         self.weight_decay = weight_decay
         self.pooling = pooling
+        self.layer = layer
         self.precision = precision
         self.compile = compile
         self.device = device
@@ -185,7 +198,7 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
         ------
         TypeError, ValueError, FileNotFoundError, KeyboardInterrupt
             As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`, except the
-            errors about labels.
+            errors about labels. Also a ValueError when the encoder has no such ``layer``.
         """
         check_parameters(self)
         check_continued(self)
@@ -193,10 +206,16 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
         owner, device = type(self).__name__, find_device(self.device)
         with fresh_fit(self):
             # Read the windows, and further ones for pretraining.
-            windows = read_windows(X, None, groups, self.sfreq, self.channels, any_montage=True)
+            any_montage = self.pooling != "channels"
+            windows = read_windows(
+                X, None, groups, self.sfreq, self.channels, any_montage=any_montage
+            )
             self.n_chans_, self.n_times_ = windows.check()
             warn_of_amplitudes(windows)
             self.chs_info_ = windows.chs_info
+            self.pooling_ = self.pooling
+            if self.pooling == "auto":  # an empty list of channels means that they differ
+                self.pooling_ = "mean_std" if self.chs_info_ == [] else "channels"
             listed = None if self.channels is None else self.chs_info_
             extra = read_unlabeled(unlabeled, self.n_times_, windows.sfreq, listed)
             warn_if_unlabeled_unused(self, extra)
@@ -213,6 +232,7 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
             with seeded_fit(self.random_state, device) as seeds:
                 with drawing():
                     self.encoder_ = self._build_encoder(pretrained, patch_size)
+                self.encoder_.block_number(self.layer)  # before minutes of pretraining
                 self.pretraining_history_ = []
                 self.encoder_card_ = EncoderCard(sfreq=self.sfreq_)
                 if pretrained is not None:
@@ -255,31 +275,41 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
 
         Returns
         -------
-        ndarray of float32, shape (n_windows, 2 * embed_dim)
-            Means over the channels, then standard deviations over the channels. With
-            ``pooling="mean"``, only the means, of shape (n_windows, embed_dim).
+        ndarray of float32, shape (n_windows, n_features)
+            The features of the first channel, then those of the second, and so on: ``n_chans *
+            embed_dim`` columns. With ``pooling_="mean_std"``, the means over the channels, then
+            their standard deviations (``2 * embed_dim`` columns); with ``"mean"``, only the means.
 
         Raises
         ------
         ValueError
             As in :meth:`PARSClassifier.predict_proba
-            <braindecode_pars.PARSClassifier.predict_proba>`.
+            <braindecode_pars.PARSClassifier.predict_proba>`. With ``pooling_="channels"`` also when
+            a channel of ``fit`` is missing.
         """
         check_is_fitted(self)
-        windows = read_to_predict(X, self.sfreq_, self.chs_info_, any_montage=True)
+        any_montage = self.pooling_ != "channels"
+        windows = read_to_predict(X, self.sfreq_, self.chs_info_, any_montage=any_montage)
         device = find_device(self.device)
         encoder = copy.deepcopy(self.encoder_).to(device).eval()
         embedded = []
         with torch.inference_mode():
             for batch in batches(windows, encoder.patch_size, device):
+                self._check_n_chans(batch.shape[1])
                 # (batch, n_chans, n_times) -> (batch * n_chans, embed_dim)
-                channels = embed_signals(encoder, batch.flatten(0, 1))
+                channels = embed_signals(encoder, batch.flatten(0, 1), self.layer)
                 channels = channels.unflatten(0, batch.shape[:2])  # (batch, n_chans, embed_dim)
-                pooled = [channels.mean(dim=1)]  # (batch, embed_dim)
-                if self.pooling == "mean_std":
-                    pooled.append(channels.std(dim=1, correction=0))
-                embedded.append(torch.cat(pooled, dim=1).cpu())
+                embedded.append(_pool(channels, self.pooling_).cpu())
         return check_finite(torch.cat(embedded)).numpy()
+
+    def _check_n_chans(self, n_chans: int) -> None:
+        """Check the number of channels of windows without names, which cannot be matched."""
+        if self.pooling_ == "channels" and n_chans != self.n_chans_:
+            raise ValueError(
+                f"The windows have {n_chans} channels, but the embedder keeps the {self.n_chans_} "
+                "channels of its fit side by side; pass windows with these channels, or fit with "
+                "pooling='mean_std', which accepts any."
+            )
 
     @property
     def history_(self) -> pd.DataFrame:
@@ -291,7 +321,10 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
         return history_frame({"pretraining": self.pretraining_history_})
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the column names of ``transform``: ``mean0``, ``mean1``, ..., ``std0``, ...
+        """Return the column names of ``transform``.
+
+        They are ``C3_0``, ``C3_1``, ... for each channel (``channel0_0``, ... for channels without
+        names), or ``mean0``, ``mean1``, ..., ``std0``, ...
 
         Parameters
         ----------
@@ -304,9 +337,11 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
             One name per column.
         """
         check_is_fitted(self)
-        names = [f"mean{i}" for i in range(self.encoder_.embed_dim)]
-        if self.pooling == "mean_std":
-            names += [f"std{i}" for i in range(self.encoder_.embed_dim)]
+        parts = ["mean", "std"] if self.pooling_ == "mean_std" else ["mean"]
+        if self.pooling_ == "channels":
+            parts = [f"channel{i}_" for i in range(self.n_chans_)]
+            parts = [f"{ch['ch_name']}_" for ch in self.chs_info_ or ()] or parts
+        names = [f"{part}{i}" for part in parts for i in range(self.encoder_.embed_dim)]
         return np.asarray(names, dtype=object)
 
     def save(self, folder: str | Path) -> Path:
@@ -340,6 +375,7 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
         description = describe_encoder(self.encoder_, self.encoder_card_)
         description["embedder"] = {
             "parameters": parameters_to_json(self),
+            "pooling": self.pooling_,
             "windows": {
                 "n_chans": self.n_chans_,
                 "n_times": self.n_times_,
@@ -381,6 +417,7 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
             # Earlier versions saved no names.
             names = windows.get("ch_names") or ()
             loaded.chs_info_ = [{"ch_name": str(name)} for name in names] or None
+            loaded.pooling_ = _known_pooling(described.get("pooling", loaded.pooling))
             loaded.pretraining_history_ = rows_from_json(described["history"])
         except MALFORMED as error:
             raise ValueError(f"{folder} does not describe a PARSEmbedder: {error}.") from error
@@ -388,3 +425,20 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
         pretrained = encoder_from_file(model, folder, strict=strict)
         loaded.encoder_, loaded.encoder_card_, loaded.load_report_ = pretrained
         return loaded
+
+
+def _pool(channels: Tensor, pooling: str) -> Tensor:
+    """Return one vector per window: (batch, n_chans, embed_dim) -> (batch, n_features)."""
+    if pooling == "channels":
+        return channels.flatten(1)
+    pooled = [channels.mean(dim=1)]  # (batch, embed_dim)
+    if pooling == "mean_std":
+        pooled.append(channels.std(dim=1, correction=0))
+    return torch.cat(pooled, dim=1)
+
+
+def _known_pooling(pooling: str) -> str:
+    """Return the pooling of a saved embedder; 0.1.0 saved it as a parameter only."""
+    if pooling == "auto" or pooling not in POOLINGS:
+        raise ValueError(f"its pooling is {pooling!r}")
+    return pooling

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from skorch.utils import noop
 from torch import Tensor, nn
 
 from braindecode_pars.estimators._encoder_training import encoder_callbacks, param_groups
+from braindecode_pars.estimators._recentring import recentred_iterators
 from braindecode_pars.training import NoSilentFailure, Precision
 from braindecode_pars.training._cross_entropy import CrossEntropy, EpochLoss
 from braindecode_pars.training._device import find_device
@@ -103,13 +106,44 @@ def fine_tuning_net(
     ).initialize()
 
 
-def fine_tune(net: FineTuningNet, train: WindowSet, valid: WindowSet | None) -> None:
-    """Train a net on labelled windows, in place. ``valid`` is None without validation."""
-    net.train_split = None if valid is None else predefined_split(valid)
-    try:
+def fine_tune(
+    net: FineTuningNet, train: WindowSet, valid: WindowSet | None, *, recenter: str | None = None
+) -> None:
+    """Train a net on labelled windows, in place.
+
+    Parameters
+    ----------
+    net : FineTuningNet
+        Initialised net.
+    train, valid : WindowSet, WindowSet | None
+        Labelled windows; ``valid`` is None without validation.
+    recenter : "subject" | None
+        Whether the module recentres by subject. Each batch then has several windows of each of a
+        few subjects.
+
+    Raises
+    ------
+    ValueError
+        When the module recentres and subjects are unknown, or have too few windows.
+    """
+    iterators: dict[str, Any] = {}
+    if recenter is not None:
+        train, valid, iterators = recentred_iterators(train, valid, net.batch_size)
+    with _changed(net, train_split=None if valid is None else predefined_split(valid), **iterators):
         net.partial_fit(train, None)  # fit would initialise the net again
+
+
+@contextmanager
+def _changed(net: FineTuningNet, **parameters: Any) -> Iterator[None]:
+    """Change parameters of a net while it trains; a pickle would contain the validation windows."""
+    before = {name: vars(net)[name] for name in parameters if name in vars(net)}
+    vars(net).update(parameters)
+    try:
+        yield
     finally:
-        net.train_split = None  # otherwise a pickle would contain the validation windows
+        for name in parameters:
+            del vars(net)[name]
+        vars(net).update(before)
 
 
 def _callbacks(params: dict[str, Any], *, restore_best: bool) -> list:

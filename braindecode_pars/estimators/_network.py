@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import braindecode.models
@@ -42,8 +43,9 @@ class NetworkClassifier(LogitClassifier, WindowsEstimator):
     ----------
     network : str | type
         Name or class of a braindecode model, such as ``"EEGNet"`` or ``"ShallowFBCSPNet"``.
-    network_params : dict | None
-        Further arguments of the model.
+    network_params : dict | callable | None
+        Further arguments of the model, or a function that returns them for a sampling rate in Hz,
+        for lengths in samples that stand for a time.
     sfreq : float | None
         Sampling rate in Hz, for windows without one (arrays, lists).
     channels : list of str | None
@@ -81,7 +83,7 @@ verbose
         self,
         network: str | type[nn.Module] = "EEGNet",
         *,
-        network_params: dict[str, Any] | None = None,
+        network_params: dict[str, Any] | Callable[[float], dict[str, Any]] | None = None,
         sfreq: float | None = None,
         channels: list[str] | None = None,
         finetune_epochs: int = 30,
@@ -167,20 +169,33 @@ verbose
         return self
 
     def _build(self, model_class: type[nn.Module], scale: float) -> ScaledNetwork:
-        arguments = dict(
+        signal = dict(
             n_outputs=len(self.classes_),
             n_chans=self.n_chans_,
             n_times=self.n_times_,
             sfreq=self.sfreq_,
-            **(self.network_params or {}),
         )
         try:
+            arguments = dict(**signal, **self._network_params())
             return ScaledNetwork(model_class, arguments, scale)
         except (TypeError, ValueError, RuntimeError) as error:
             raise ValueError(
                 f"{model_class.__name__} cannot be built for windows of {self.n_chans_} channels "
                 f"and {self.n_times_} samples: {error}"
             ) from error
+
+    def _network_params(self) -> dict[str, Any]:
+        params = self.network_params
+        if callable(params):
+            if self.sfreq_ is None:
+                raise ValueError(
+                    "network_params is a function of the sampling rate, which is unknown; pass "
+                    "sfreq (Hz)."
+                )
+            params = params(self.sfreq_)
+            if not isinstance(params, dict):
+                raise TypeError(f"network_params must return a dict, got {params!r}.")
+        return params or {}
 
     @property
     def history_(self) -> pd.DataFrame:
@@ -194,7 +209,7 @@ verbose
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "net_") and len(self.net_.history) > 0
 
-    def _logits(self, X: Any) -> Tensor:
+    def _logits(self, X: Any, groups: Any = None) -> Tensor:
         check_is_fitted(self)
         windows = read_to_predict(X, self.sfreq_, self.chs_info_)
         module = self.net_.module_.eval()

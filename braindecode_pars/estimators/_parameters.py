@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from types import NoneType
+from numbers import Integral
+from types import FunctionType, NoneType
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,12 @@ from braindecode_pars.encoder import TOKENIZERS
 from braindecode_pars.models._parsnet import HEADS
 from braindecode_pars.pretext.base import PretextTask
 
-__all__ = ["check_parameters"]
+__all__ = ["POOLINGS", "check_parameters"]
 
 _FOLDER = instance("a path, or None", str, os.PathLike, NoneType)
+
+#: Values of ``pooling`` of PARSEmbedder.
+POOLINGS = ("auto", "channels", "mean_std", "mean")
 
 #: Parameter name -> rule. Parameters without a rule are checked where they are used.
 RULES = dict(
@@ -42,7 +46,12 @@ RULES = dict(
     ),
     pretext_params=instance("a dict of arguments, or None", dict, NoneType),
     network=instance("the name or the class of a braindecode model", str, type),
-    network_params=instance("a dict of arguments, or None", dict, NoneType),
+    network_params=instance(
+        "a dict of arguments, a function of the sampling rate that returns one, or None",
+        dict,
+        FunctionType,
+        NoneType,
+    ),
     continue_pretraining=boolean(),
     freeze_encoder=boolean(),
     sfreq=optional(positive()),
@@ -61,6 +70,7 @@ RULES = dict(
     ),
     amplitude=boolean(),
     head=choice(*HEADS),
+    recenter=optional(choice("subject")),
     pretrain_epochs=integer(0),
     pretrain_batch_size=integer(1),
     pretrain_lr=positive(),
@@ -84,7 +94,9 @@ RULES = dict(
     ),
     validation=share(),
     callbacks=instance("a list of skorch callbacks, or None", list, NoneType),
-    pooling=choice("mean_std", "mean"),
+    pooling=choice(*POOLINGS),
+    layer=instance("an integer", Integral),
+    min_windows=integer(1),
     precision=choice("float32", "bfloat16"),
     compile=boolean(),
     device=instance("the name of a device, or a torch.device", str, torch.device),

@@ -109,9 +109,10 @@ def read_to_predict(
     chs_info: list[dict] | None = None,
     *,
     any_montage: bool = False,
+    groups: Any = None,
 ) -> WindowSet:
     """Return windows for a fitted model as a WindowSet, after checks and with its channels."""
-    windows = as_window_set(X)
+    windows = as_window_set(X, groups=groups)
     windows.check_not_empty()
     check_same_rate(windows.sfreq, sfreq, "These windows are", "the model")
     windows = pick_as_fitted(windows, chs_info, any_montage=any_montage)

@@ -10,6 +10,7 @@ from braindecode_pars.evaluation.label_efficiency import label_efficiency
 from braindecode_pars.evaluation.leave_one_subject_out import leave_one_subject_out
 from braindecode_pars.evaluation.metrics import score_predictions
 from braindecode_pars.evaluation.paired_tests import describe_differences, paired_tests
+from braindecode_pars.evaluation.spatial_covariance import SpatialCovariance
 from braindecode_pars.evaluation.summary import score_table, summarize
 from braindecode_pars.evaluation.transfer import transfer
 
@@ -17,6 +18,7 @@ __all__ = [
     "GRIDS",
     "FoldError",
     "LogBandPower",
+    "SpatialCovariance",
     "ablation",
     "compare",
     "describe_differences",

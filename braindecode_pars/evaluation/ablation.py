@@ -110,11 +110,12 @@ def ablation(
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
     >>> from braindecode_pars import datasets
     >>> from braindecode_pars.evaluation import LogBandPower, ablation
     >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
     >>> scores = ablation(
-    ...     make_pipeline(LogBandPower(), LogisticRegression(max_iter=1000)),
+    ...     make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression()),
     ...     windows,
     ...     {"logisticregression__C": (0.1, 1.0)},
     ...     test_subjects=[3],

@@ -66,13 +66,16 @@ def compare(
     >>> from sklearn.dummy import DummyClassifier
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
     >>> from braindecode_pars import datasets
     >>> from braindecode_pars.evaluation import (
     ...     LogBandPower, compare, describe_differences, paired_tests
     ... )
     >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
     >>> methods = {
-    ...     "band power": make_pipeline(LogBandPower(), LogisticRegression(C=0.1)),
+    ...     "band power": make_pipeline(
+    ...         LogBandPower(), StandardScaler(), LogisticRegression(C=0.1)
+    ...     ),
     ...     "chance level": make_pipeline(LogBandPower(), DummyClassifier()),
     ... }
     >>> tests = paired_tests(compare(methods, windows, verbose=0))

@@ -88,12 +88,13 @@ def label_efficiency(
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
     >>> from braindecode_pars import datasets
     >>> from braindecode_pars.evaluation import (
     ...     LogBandPower, label_efficiency, summarize
     ... )
     >>> windows = datasets.simulated.sleep(n_subjects=4, hours=0.2, n_chans=2)
-    >>> band_power = make_pipeline(LogBandPower(), LogisticRegression(max_iter=1000))
+    >>> band_power = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
     >>> scores = label_efficiency(
     ...     {"band power": band_power},
     ...     windows,

@@ -96,10 +96,11 @@ def leave_one_subject_out(
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
     >>> from braindecode_pars import datasets
     >>> from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
     >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
-    >>> band_power = make_pipeline(LogBandPower(), LogisticRegression(max_iter=1000))
+    >>> band_power = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
     >>> scores = leave_one_subject_out({"band power": band_power}, windows, verbose=0)
     >>> len(scores), scores["subject"].tolist()
     (6, [1, 1, 2, 2, 3, 3])

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from braindecode_pars.electrodes import electrode_positions
 
-__all__ = ["check_windows", "mask_of", "positions_of"]
+__all__ = ["check_windows", "mask_of", "positions_of", "subjects_of"]
 
 
 def check_windows(x: Any, patch_size: int) -> None:
@@ -99,3 +99,24 @@ def positions_of(x: Tensor, pos: Any, chs_info: list[dict] | None) -> Tensor | N
             f"(n_chans, 3) or (batch, n_chans, 3), with batch = {len(x)}."
         )
     return positions
+
+
+def subjects_of(x: Tensor, subjects: Any) -> Tensor:
+    """Return the subjects of windows, (batch,), for a model that recentres by subject.
+
+    Raises
+    ------
+    ValueError
+        When they are missing, or not one for each window.
+    """
+    if subjects is None:
+        raise ValueError(
+            "This PARSNet has recenter='subject': pass subjects to forward, one integer for each "
+            "window, with many windows of each subject in a batch."
+        )
+    subjects = torch.as_tensor(subjects, device=x.device)
+    if subjects.shape != x.shape[:1]:
+        raise ValueError(
+            f"subjects has shape {tuple(subjects.shape)}; these windows need shape ({len(x)},)."
+        )
+    return subjects

@@ -27,14 +27,20 @@ from braindecode_pars._warnings import warn_user
 from braindecode_pars.electrodes import ElectrodeCode, electrode_positions
 from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder
 from braindecode_pars.models._amplitude import AmplitudeCode, relative_amplitude
-from braindecode_pars.models._forward_inputs import check_windows, mask_of, positions_of
+from braindecode_pars.models._forward_inputs import (
+    check_windows,
+    mask_of,
+    positions_of,
+    subjects_of,
+)
 from braindecode_pars.models._patch_size import patch_size_for
+from braindecode_pars.models._recentring import recentred
 from braindecode_pars.models._saving import SavedInFolder
 from braindecode_pars.models._signal_embedding import embed_signals
 from braindecode_pars.models._spatial_filter import SpatialFilter
 from braindecode_pars.storage import LoadReport
 
-__all__ = ["HEADS", "PARSNet"]
+__all__ = ["HEADS", "Channels", "PARSNet"]
 
 #: How PARSNet pools the channels of a window.
 HEADS = ("attention", "spatial_filter", "both")
@@ -49,6 +55,7 @@ _RULES = dict(
     electrode_position=boolean(),
     amplitude=boolean(),
     head=choice(*HEADS),
+    recenter=optional(choice("subject")),
 )
 
 
@@ -60,7 +67,7 @@ def _inferred(signal_argument: Callable[[], Any]) -> Any:
         return None
 
 
-class _Channels(NamedTuple):
+class Channels(NamedTuple):
     """The channels of windows, as the head receives them.
 
     Attributes
@@ -79,6 +86,14 @@ class _Channels(NamedTuple):
     amplitudes: Tensor | None
     positions: Tensor | None
     keep: Tensor | None
+
+    def recentred(self, subjects: Tensor) -> Channels:
+        """Return the channels with tokens and amplitudes minus the means of each subject."""
+        tokens = recentred(self.tokens, subjects, self.keep)
+        amplitudes = self.amplitudes
+        if amplitudes is not None:
+            amplitudes = recentred(amplitudes, subjects, self.keep)
+        return self._replace(tokens=tokens, amplitudes=amplitudes)
 
 
 class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
@@ -128,6 +143,11 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         ``"spatial_filter"`` is a :class:`~braindecode_pars.models.SpatialFilter`: weighted
         means whose weights are a function of electrode position, also with
         ``electrode_position=False``. With ``"both"``, ``final_layer`` receives both outputs.
+    recenter : "subject" | None
+        With ``"subject"``, spatial tokens and amplitudes are centred: the mean over the windows of
+        the same subject in the batch is subtracted, see
+        :func:`~braindecode_pars.models.recentred`. :meth:`forward` then needs ``subjects``. The
+        paper does not recentre.
     embed_dim, num_layers, num_heads, mlp_dim : int
         Sizes of the encoder, see :class:`~braindecode_pars.PatchEncoder`. The spatial attention
         also has ``num_heads`` heads.
@@ -197,6 +217,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         electrode_position: bool = False,
         amplitude: bool = False,
         head: str = "attention",
+        recenter: str | None = None,
         embed_dim: int = 512,
         num_layers: int = 8,
         num_heads: int = 8,
@@ -220,6 +241,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
             electrode_position=electrode_position,
             amplitude=amplitude,
             head=head,
+            recenter=recenter,
         )
         check_parameters({**signal, **given}, _RULES, type(self).__name__)
         super().__init__(**signal)
@@ -235,6 +257,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         self.channel_drop_prob = channel_drop_prob
         self.amplitude = amplitude
         self.head = head
+        self.recenter = recenter
         # With the spatial filter alone, there is nothing that a code could be added to.
         attention, spatial_filter = head != "spatial_filter", head != "attention"
         self.electrode_position = electrode_position and attention
@@ -325,6 +348,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         ch_mask: Tensor | None = None,
         return_features: bool = False,
         chs_info: list[dict] | None = None,
+        subjects: Tensor | None = None,
     ) -> Tensor | dict[str, Tensor]:
         """Return the logits of windows.
 
@@ -345,6 +369,9 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         chs_info : list of dict | None
             Channels of these windows, as in ``mne.Info["chs"]``, when they are not the channels
             that the model was built for. Their positions are used as if they were given in ``pos``.
+        subjects : Tensor of int, shape (batch,) | None
+            Subject of each window, for a model with ``recenter="subject"``; ignored otherwise. The
+            means are those of this batch, so it should have many windows of each subject.
 
         Returns
         -------
@@ -357,10 +384,16 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
             When ``x`` is not a tensor, or ``chs_info`` is not a list of channels.
         ValueError
             When shapes do not match, a window is shorter than a patch, every channel of a window
-            is missing, ``pos`` and ``chs_info`` are both given, or electrode positions are needed
-            but missing.
+            is missing, ``pos`` and ``chs_info`` are both given, or electrode positions or subjects
+            are needed but missing.
         """
-        channels = self._channels(x, pos, ch_mask, chs_info)
+        channels = self.encode_channels(x, pos, ch_mask, chs_info)
+        return self.pool_channels(self._centred(channels, x, subjects), return_features)
+
+    def pool_channels(
+        self, channels: Channels, return_features: bool = False
+    ) -> Tensor | dict[str, Tensor]:
+        """Return the logits of windows whose channels are encoded: the second part of `forward`."""
         tokens = self._coded_tokens(channels)
         pooled = self._pool(tokens, channels)
         if return_features:
@@ -376,12 +409,13 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         pos: Tensor | None = None,
         ch_mask: Tensor | None = None,
         chs_info: list[dict] | None = None,
+        subjects: Tensor | None = None,
     ) -> Tensor:
         """Return the attention weights of the learnable query for each channel.
 
         Parameters
         ----------
-        x, pos, ch_mask, chs_info
+        x, pos, ch_mask, chs_info, subjects
             As in :meth:`forward`.
 
         Returns
@@ -402,34 +436,41 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
             )
         training = self.training
         try:
-            channels = self.eval()._channels(x, pos, ch_mask, chs_info)
+            channels = self.eval().encode_channels(x, pos, ch_mask, chs_info)
+            channels = self._centred(channels, x, subjects)
             tokens = self._coded_tokens(channels)
             query = self._query(tokens)
             return self.spatial_attention.weights(query, tokens, channels.keep).squeeze(2)
         finally:
             self.train(training)
 
-    def _channels(
+    def encode_channels(
         self,
         x: Tensor,
-        pos: Tensor | None,
-        ch_mask: Tensor | None,
-        chs_info: list[dict] | None,
-    ) -> _Channels:
-        """Return the spatial tokens of windows, and what the head needs beside them."""
+        pos: Tensor | None = None,
+        ch_mask: Tensor | None = None,
+        chs_info: list[dict] | None = None,
+    ) -> Channels:
+        """Return the spatial tokens of windows, and what the head needs beside them.
+
+        This is the first part of :meth:`forward`, with the same arguments.
+        """
         check_windows(x, self.encoder.patch_size)
         ch_mask = mask_of(x, ch_mask)
         positions = self._positions(x, pos, chs_info)
         keep = self._kept_channels(x, ch_mask)
         tokens = self._spatial_tokens(x, keep)
         if not self.amplitude:
-            return _Channels(tokens, None, positions, keep)
+            return Channels(tokens, None, positions, keep)
         # Relative to all channels that are there, so that dropping some of them in training does
         # not change the amplitudes of the others.
         amplitudes = relative_amplitude(x, ch_mask)[..., None].to(tokens.dtype)
-        return _Channels(tokens, amplitudes, positions, keep)
+        return Channels(tokens, amplitudes, positions, keep)
 
-    def _coded_tokens(self, channels: _Channels) -> Tensor:
+    def _centred(self, channels: Channels, x: Tensor, subjects: Tensor | None) -> Channels:
+        return channels if self.recenter is None else channels.recentred(subjects_of(x, subjects))
+
+    def _coded_tokens(self, channels: Channels) -> Tensor:
         """Return the spatial tokens with the codes of amplitude and electrode position."""
         tokens = channels.tokens
         if self.amplitude and self.head != "spatial_filter":
@@ -438,7 +479,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
             tokens = tokens + self.electrode_code(channels.positions).to(tokens.dtype)
         return tokens
 
-    def _pool(self, tokens: Tensor, channels: _Channels) -> Tensor:
+    def _pool(self, tokens: Tensor, channels: Channels) -> Tensor:
         """Return the pooled features, (batch, final_layer.in_features)."""
         pooled = []
         if self.head != "spatial_filter":

@@ -11,7 +11,7 @@ from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_posi
 __all__ = ["embed_signals"]
 
 
-def embed_signals(encoder: PatchEncoder, x: Tensor) -> Tensor:
+def embed_signals(encoder: PatchEncoder, x: Tensor, layer: int = -1) -> Tensor:
     """Return one vector per single-channel signal.
 
     The steps are grid patches, positions, encoder and mean over time (section 2.4).
@@ -22,11 +22,20 @@ def embed_signals(encoder: PatchEncoder, x: Tensor) -> Tensor:
         Encoder of the patches. Its training or evaluation mode is not changed.
     x : Tensor, shape (batch, n_times)
         Signals of at least one patch, in any unit and of any floating-point type.
+    layer : int
+        Layer of the encoder whose features are averaged over time: 0 for the tokens with their
+        positions, k for the output of block k, -1 for the last block and the final norm. See
+        :meth:`PatchEncoder.features_at <braindecode_pars.PatchEncoder.features_at>`.
 
     Returns
     -------
     Tensor, shape (batch, embed_dim)
         One vector per signal.
+
+    Raises
+    ------
+    ValueError
+        When the encoder has no such layer.
 
     Examples
     --------
@@ -45,4 +54,4 @@ def embed_signals(encoder: PatchEncoder, x: Tensor) -> Tensor:
     dtype = torch.promote_types(tokens.dtype, torch.float32)
     times = torch.arange(tokens.shape[1], device=x.device, dtype=dtype)
     positions = sinusoidal_positions(times, encoder.embed_dim).to(tokens.dtype)
-    return encoder(tokens + positions).mean(dim=1)  # (batch, embed_dim)
+    return encoder.features_at(tokens + positions, layer).mean(dim=1)  # (batch, embed_dim)

@@ -16,6 +16,7 @@ __all__ = [
     "MARKERS",
     "N_STYLES",
     "axes_for",
+    "legend_columns",
     "remove_frame",
     "series_style",
 ]
@@ -78,6 +79,20 @@ def axes_for(
     if len(given) != wanted:
         raise ValueError(f"This figure needs {wanted} axes, got {len(given)}.")
     return given
+
+
+def legend_columns(labels: Sequence[str], width: float) -> int:
+    """Return the number of columns of a legend that fit into a width in inches.
+
+    Examples
+    --------
+    >>> legend_columns(["PARS", "scratch", "band power"], 6)
+    3
+    >>> legend_columns(["PARS", "band power, subject-centred (transductive)"], 6)
+    1
+    """
+    entry = 0.7 + 0.075 * max(map(len, labels))  # symbol and space, then letters of 10 points
+    return max(1, min(len(labels), int(width / entry)))
 
 
 def remove_frame(ax: Axes) -> None:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from braindecode_pars.plotting._scores import is_pooled, select
-from braindecode_pars.plotting._style import COLORS, HATCHES, axes_for, remove_frame
+from braindecode_pars.plotting._style import COLORS, HATCHES, axes_for, legend_columns, remove_frame
 
 __all__ = ["paired_bars"]
 
@@ -126,8 +126,9 @@ def paired_bars(
         xlabel="held-out subject" + (f"  ({STAR} highest value per subject)" if starred else ""),
         ylabel=label or metric.replace("_", " "),
     )
+    n_columns = legend_columns(methods, ax.figure.get_figwidth())
     ax.legend(
-        frameon=False, ncols=len(methods), loc="lower left", bbox_to_anchor=(0, 1), handlelength=1.5
+        frameon=False, ncols=n_columns, loc="lower left", bbox_to_anchor=(0, 1), handlelength=1.5
     )
     remove_frame(ax)
     return ax

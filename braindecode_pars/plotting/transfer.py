@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from braindecode_pars.plotting._scores import over_seeds, per_seed, seeds_label, select
-from braindecode_pars.plotting._style import axes_for, remove_frame, series_style
+from braindecode_pars.plotting._style import axes_for, legend_columns, remove_frame, series_style
 
 __all__ = ["transfer"]
 
@@ -120,6 +120,7 @@ def transfer(
     interval = seeds_label(summary["count"])
     faint = "" if interval == "one seed" else "; faint: single seeds"
     ax.set_xlabel(f"{label or metric.replace('_', ' ')}\n({interval}{faint})")
-    ax.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
+    n_columns = min(3, legend_columns(methods, ax.figure.get_figwidth()))
+    ax.legend(frameon=False, ncols=n_columns, loc="lower left", bbox_to_anchor=(0, 1))
     remove_frame(ax)
     return ax

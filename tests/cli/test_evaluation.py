@@ -65,6 +65,8 @@ def test_compare_on_real_recordings_resumes_after_an_interruption(
         *("evaluate", "compare", "--dataset", "eegmat", "--data", str(eeg_folder / "eegmat")),
         *("--load", f"subjects={subjects}", *TINY),
     ]
+    for method in ("pars", "scratch", "eegnet", "band-power"):
+        arguments += ["--method", method]
     out = tmp_path / "run"
 
     interrupt_at = 5
@@ -105,6 +107,17 @@ def test_leave_one_subject_out(tmp_path):
     kappa = scores[scores["metric"] == "kappa"]["value"]
     assert float(mean) == pytest.approx(kappa.mean(), abs=5e-4)
     assert float(sd) == pytest.approx(kappa.std(), abs=5e-4)
+
+
+def test_centred_baselines(tmp_path):
+    output = evaluate(
+        *("leave-one-subject-out", *SMALL, "--method", "band-power", "--method", "tangent-space"),
+        *("--set", "subject_centering=true", "--out", tmp_path),
+    )
+    assert "subject-centred" in output
+    methods = set(pd.read_csv(tmp_path / "scores.csv")["method"])
+    centred = "subject-centred (transductive)"
+    assert methods == {f"band power, {centred}", f"tangent space, {centred}"}
 
 
 def test_label_efficiency(tmp_path):

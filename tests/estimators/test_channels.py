@@ -46,11 +46,12 @@ METHODS = {
         pretext=None, validation=0, head="both", amplitude=True, **a
     ),
     "PARSEmbedder": probe,
+    "PARSEmbedder, pooled": lambda **a: probe(pooling="mean_std", **a),
     "NetworkClassifier": lambda **a: shallow(finetune_epochs=1, **a),
     "LogBandPower": band_power,
 }
 #: Methods that need every channel of the fit.
-FIXED = ("NetworkClassifier", "LogBandPower")
+FIXED = ("PARSEmbedder", "NetworkClassifier", "LogBandPower")
 
 
 @pytest.fixture(scope="module")

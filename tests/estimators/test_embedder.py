@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from braindecode.datasets import BaseConcatDataset
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
 from sklearn.pipeline import make_pipeline
+from support.model_files import change_description
 from support.small_estimators import embedder, same_weights
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
+from braindecode_pars.models import embed_signals
 
 
 def test_embedder_in_a_pipeline(nights):
@@ -21,8 +25,54 @@ def test_embedder_in_a_pipeline(nights):
     assert np.isfinite(scores).all()
 
 
-def test_embedding_is_mean_and_standard_deviation_over_channels(nights):
+def test_channels_are_kept_side_by_side(nights):
     emb = embedder().fit(nights)
+    assert emb.pooling_ == "channels"
+    embedded = emb.transform(nights)
+    assert embedded.shape == (96, 3 * 16)
+    assert embedded.dtype == np.float32
+    pooled = embedder(encoder=emb, pooling="mean").fit(nights)
+    for c in range(3):
+        alone = pooled.transform(np.stack([nights[i][0][[c]] for i in range(96)]))
+        np.testing.assert_allclose(embedded[:, 16 * c : 16 * (c + 1)], alone, atol=1e-5)
+
+
+def test_channels_are_pooled_where_montages_differ(nights):
+    first, second = nights.datasets[:2]
+    names = dict(zip(second.raw.ch_names, ("O1", "O2", "Oz"), strict=True))
+    other = type(second)(
+        second.raw.copy().rename_channels(names), second.metadata, second.description
+    )
+    both = BaseConcatDataset([first, other])
+    emb = embedder(pretext=None).fit(both)
+    assert emb.pooling_ == "mean_std"
+    assert emb.transform(both).shape == (48, 32)
+    with pytest.raises(ValueError, match="no channel in common"):
+        embedder(pretext=None, pooling="channels").fit(both)
+    array = np.stack([nights[i][0] for i in range(8)])
+    emb = embedder(pretext=None, sfreq=100).fit(array)
+    assert emb.pooling_ == "channels"
+    with pytest.raises(ValueError, match="have 2 channels, but the embedder keeps the 3 channels"):
+        emb.transform(array[:, :2])
+
+
+def test_features_of_a_layer(nights):
+    last = embedder(num_layers=2, pooling="mean").fit(nights)
+    encoder = last.encoder_.eval()
+    x = torch.from_numpy(np.stack([nights[i][0] for i in range(96)]))
+    for layer in (0, 1):
+        emb = embedder(encoder=last, pooling="mean", layer=layer).fit(nights)
+        with torch.no_grad():
+            expected = embed_signals(encoder, x.flatten(0, 1), layer).reshape(96, 3, 16).mean(1)
+        np.testing.assert_allclose(emb.transform(nights), expected, atol=1e-5)
+    same = embedder(encoder=last, pooling="mean", layer=2).fit(nights)
+    np.testing.assert_array_equal(same.transform(nights), last.transform(nights))
+    with pytest.raises(ValueError, match="layer=3 is not a layer of this encoder of 2 blocks"):
+        embedder(num_layers=2, layer=3).fit(nights)
+
+
+def test_embedding_is_mean_and_standard_deviation_over_channels(nights):
+    emb = embedder(pooling="mean_std").fit(nights)
     embedded = emb.transform(nights)
     assert embedded.shape == (96, 32)
     assert embedded.dtype == np.float32
@@ -49,6 +99,15 @@ def test_columns_have_names(nights):
     emb = embedder().set_output(transform="pandas").fit(nights)
     frame = emb.transform(nights)
     assert isinstance(frame, pd.DataFrame)
+    names = nights.datasets[0].raw.ch_names
+    assert frame.columns[[0, 15, 16, 47]].tolist() == [
+        *(f"{names[0]}_0", f"{names[0]}_15", f"{names[1]}_0", f"{names[2]}_15"),
+    ]
+    array = np.stack([nights[i][0] for i in range(8)])
+    unnamed = embedder(pretext=None, sfreq=100).fit(array).get_feature_names_out()
+    assert unnamed[[0, 47]].tolist() == ["channel0_0", "channel2_15"]
+    pooled = embedder(pooling="mean_std").set_output(transform="pandas").fit(nights)
+    frame = pooled.transform(nights)
     assert frame.columns[[0, 15, 16, 31]].tolist() == ["mean0", "mean15", "std0", "std15"]
     assert embedder(pooling="mean").fit(nights).get_feature_names_out().shape == (16,)
 
@@ -65,6 +124,27 @@ def test_save_and_load(nights, tmp_path):
     assert again.get_params() == {**emb.get_params(), "device": "auto"}
     classifier = PARSClassifier(encoder=tmp_path / "run", verbose=0, finetune_epochs=1)
     assert classifier.fit(nights).encoder_card_.subjects == [1, 2, 3, 4]
+
+
+def test_a_saved_embedder_keeps_its_pooling(nights, tmp_path):
+    emb = embedder(layer=0).fit(nights)
+    again = PARSEmbedder.load(emb.save(tmp_path / "new"))
+    assert (again.pooling, again.pooling_, again.layer) == ("auto", "channels", 0)
+    np.testing.assert_array_equal(again.transform(nights), emb.transform(nights))
+    # 0.1.0 had no pooling_ and no layer, and saved the parameter pooling.
+    old = embedder(pooling="mean_std").fit(nights)
+    old.save(tmp_path / "old")
+
+    def as_before(description):
+        del description["embedder"]["pooling"]
+        del description["embedder"]["parameters"]["kept"]["layer"]
+
+    change_description(tmp_path / "old", as_before)
+    again = PARSEmbedder.load(tmp_path / "old")
+    np.testing.assert_array_equal(again.transform(nights), old.transform(nights))
+    change_description(tmp_path / "old", lambda d: d["embedder"].update(pooling="max"))
+    with pytest.raises(ValueError, match="does not describe a PARSEmbedder: its pooling is 'max'"):
+        PARSEmbedder.load(tmp_path / "old")
 
 
 def test_the_card_lists_the_groups_passed_to_fit(nights):

@@ -116,6 +116,22 @@ def test_bad_networks(nights, arguments, message):
         network(**arguments).fit(nights)
 
 
+def half_a_second(sfreq: float) -> dict:
+    return {"kernel_length": round(sfreq / 2)}
+
+
+def test_arguments_that_depend_on_the_sampling_rate(nights):
+    clf = network(network="EEGNet", network_params=half_a_second).fit(nights)
+    assert clf.net_.module_.network.conv_temporal.kernel_size == (1, 50)
+    same = network(network="EEGNet", network_params={"kernel_length": 50}).fit(nights)
+    np.testing.assert_array_equal(clf.predict_proba(nights), same.predict_proba(nights))
+    array, y = np.stack([nights[i][0] for i in range(8)]), [0, 1] * 4
+    with pytest.raises(ValueError, match=r"cannot be built .* which is unknown; pass sfreq \(Hz\)"):
+        network(network_params=half_a_second, validation=0).fit(array, y)
+    with pytest.raises(ValueError, match="network_params must return a dict, got 100"):
+        network(network_params=lambda sfreq: sfreq).fit(nights)
+
+
 def test_windows_of_another_shape_or_rate_raise(nights, tones):
     clf = network().fit(nights)
     with pytest.raises(

@@ -53,7 +53,7 @@ print(clf.load_report_, clf.predict(windows)[:2].tolist())
 def test_part_losses_are_saved(nights, tmp_path):
     clf = classifier(pretext="joint").fit(nights)
     parts = [f"train_loss_relative_{name}" for name in ("mae", "mae_masked", "pars")]
-    assert clf.history_.columns.tolist()[-3:] == parts
+    assert set(parts) < set(clf.history_)
     assert clf.history_[parts].notna().all(axis=1).tolist() == [True, False]
     assert PARSClassifier.load(clf.save(tmp_path)).history_.equals(clf.history_)
 

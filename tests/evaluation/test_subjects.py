@@ -7,11 +7,12 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from braindecode_pars.evaluation import LogBandPower, compare, leave_one_subject_out
 
 METHODS = {
-    name: make_pipeline(LogBandPower(), LogisticRegression(C=C, max_iter=1000))
+    name: make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(C=C, max_iter=1000))
     for name, C in (("A", 0.1), ("B", 1.0))
 }
 

@@ -16,6 +16,7 @@ import torch
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from support.recording_files import SETTINGS, read
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PARSNet
@@ -86,7 +87,7 @@ def _build_folds(path: Path, seed: int) -> None:
 
 
 def _run_folds(path: Path, seed: int = 0) -> Any:
-    pipeline = make_pipeline(LogBandPower(), LogisticRegression())
+    pipeline = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
     scores = leave_one_subject_out(
         {"bands": pipeline}, small.dataset(3), seeds=[seed], out=path, verbose=0
     )

@@ -67,11 +67,15 @@ KINDS = dict(
     **dict.fromkeys(("mask_ratio", "position_mask_ratio"), "share"),
     **dict.fromkeys(("finetune_warmup", "label_smoothing"), "share"),
     **dict.fromkeys(("freeze_encoder", "electrode_position", "compile", "overlap"), "flag"),
-    **dict.fromkeys(("balance", "relative", "amplitude"), "flag"),
+    **dict.fromkeys(("balance", "amplitude"), "flag"),
+    power="choice",
     **dict.fromkeys(("pretext", "task", "precision", "sampling", "decoder", "loss_on"), "choice"),
     **dict.fromkeys(("pooling", "method", "network", "dtype", "on_error", "device"), "choice"),
     head="choice",
     **dict.fromkeys(("pretext_params", "task_params", "network_params"), "dict"),
+    n_bins="count",
+    detrend="flag",
+    target="choice",
     random_state="seed",
 )
 X = small.signals(0)

@@ -174,9 +174,11 @@ def test_amplitudes_are_relative_to_dropped_channels_too():
     """So that training and evaluation agree."""
     net = with_head("both", channel_drop_prob=0.5)
     x = torch.randn(6, 5, 600) * GAINS
-    channels = net.train()._channels(x, None, None, None)
+    channels = net.train().encode_channels(x, None, None, None)
     assert not channels.keep.all()
-    assert torch.equal(channels.amplitudes, net.eval()._channels(x, None, None, None).amplitudes)
+    assert torch.equal(
+        channels.amplitudes, net.eval().encode_channels(x, None, None, None).amplitudes
+    )
 
 
 @torch.no_grad()

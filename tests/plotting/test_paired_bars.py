@@ -37,6 +37,15 @@ def stars(ax):
     return {(round(text.xy[0], 1), round(text.xy[1], 3)) for text in ax.texts}
 
 
+def test_long_names_fit_above_the_figure(make_scores):
+    names = [f"{name}, subject-centred (transductive)" for name in ("band power", "tangent space")]
+    scores = make_scores(lambda row: 0.5, method=names, subject=["S1", "S2", "S3"], seed=[0])
+    ax = plotting.paired_bars(scores)
+    ax.figure.draw_without_rendering()  # warns when there is no room for the axes
+    legend, figure = ax.get_legend().get_window_extent(), ax.figure.bbox
+    assert figure.x0 <= legend.x0 <= legend.x1 <= figure.x1
+
+
 def test_bars_have_the_height_of_the_values_and_undefined_ones_are_absent(scores):
     ax = plotting.paired_bars(scores, "kappa", "Cohen's kappa")
     means = [np.mean([0.5, 0.7, 0.4, -0.1]), 0.5]

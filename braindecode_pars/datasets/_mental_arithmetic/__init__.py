@@ -37,10 +37,10 @@ def mental_arithmetic(
 ) -> BaseConcatDataset:
     """Return windows of rest and mental arithmetic, from real recordings in the package.
 
-    24 subjects, one minute of each condition, eight channels (F3, Fz, F4, C3, C4, P3, Pz, P4) at
-    128 Hz, filtered to 0.5-45 Hz and with the average of 19 channels as reference. The eight
-    channels have frontal midline theta and parietal alpha, which mental arithmetic changes, and
-    are far from the eyes and the muscles of the jaw. The recordings are a part of EEGMAT;
+    24 subjects, one minute of each condition, eight channels (F3, Fz, F4, T5, P3, Pz, P4, T6) at
+    128 Hz, filtered to 0.5-45 Hz and with the average of 19 channels as reference. The channels are
+    over frontal, parietal and posterior temporal cortex, which work in mental arithmetic, and away
+    from the eyes and the muscles of jaw and temples. The recordings are a part of EEGMAT;
     :mod:`~braindecode_pars.datasets.eegmat` reads the whole.
 
     Parameters

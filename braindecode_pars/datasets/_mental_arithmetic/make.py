@@ -20,8 +20,10 @@ __all__ = ["make", "samples_of"]
 
 SUBJECTS = tuple(f"Subject{number:02d}" for number in range(24))
 
-#: Frontal midline theta and parietal alpha, away from the eyes and from the muscles of the jaw.
-CHANNELS = ("F3", "Fz", "F4", "C3", "C4", "P3", "Pz", "P4")
+#: Over frontal, parietal and posterior temporal cortex, which work in mental arithmetic. No label
+#: was used: Fp1, Fp2, F7 and F8 have the most power below 3 Hz (eyes), and these with T3 and T4 in
+#: some recordings the most above 30 Hz (muscles).
+CHANNELS = ("F3", "Fz", "F4", "T5", "P3", "Pz", "P4", "T6")
 
 SFREQ = 128.0
 

@@ -12,6 +12,10 @@ from braindecode_pars._subjects import subject_key
 __all__ = ["leak_sentences", "parts_of", "seen_before"]
 
 
+#: Attributes that contain one estimator, in searches and wrappers.
+_INNER = ("best_estimator_", "estimator_", "transformer_")
+
+
 def seen_before(fitted: Any, test_subjects: Sequence) -> dict[str, Any]:
     """Find the test subjects that the encoders inside a fitted estimator were trained on.
 
@@ -71,7 +75,7 @@ def parts_of(fitted: Any) -> Iterator[Any]:
     inner += [part for _, part in getattr(fitted, "transformer_list", [])]
     inner += [part for _, part, _ in getattr(fitted, "transformers_", [])]
     inner += [part.estimator for part in getattr(fitted, "calibrated_classifiers_", [])]
-    inner += [getattr(fitted, name, None) for name in ("best_estimator_", "estimator_")]
+    inner += [getattr(fitted, name, None) for name in _INNER]
     inner += list(getattr(fitted, "estimators_", []))
     for part in inner:
         if part is not None:

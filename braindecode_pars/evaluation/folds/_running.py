@@ -220,13 +220,14 @@ def run_folds(
     >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
     >>> from braindecode_pars import datasets
     >>> from braindecode_pars.evaluation import LogBandPower
     >>> from braindecode_pars.evaluation.folds import Corpus
     >>> from braindecode_pars.evaluation.folds import Fold, run_folds
     >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.4, n_chans=2)
     >>> corpus = Corpus.of(windows, "nights", unlabeled_label=-1)
-    >>> band_power = make_pipeline(LogBandPower(), LogisticRegression(max_iter=1000))
+    >>> band_power = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
     >>> folds = []
     >>> for subject in corpus.subjects:
     ...     train, test = np.split(corpus.windows_of([subject]), 2)

@@ -1,0 +1,108 @@
+"""EuclideanAlignment: the mean covariance of each subject's own windows becomes the identity."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import fractional_matrix_power
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
+from sklearn.pipeline import make_pipeline
+from support.montages import concatenated
+
+from braindecode_pars import as_sklearn
+from braindecode_pars.estimators import EuclideanAlignment, NetworkClassifier
+from braindecode_pars.windows._window_set import WindowSet
+
+#: Subjects that take turns, of types that cannot be sorted together.
+MIXED = np.array([1, "1", "b", 1, "b", "1"] * 16, dtype=object)
+
+
+@pytest.fixture(scope="module")
+def array(nights):
+    return np.stack([nights[i][0] for i in range(96)]).astype(float)
+
+
+def read(windows: WindowSet) -> np.ndarray:
+    return np.concatenate(list(windows.batches(64)))
+
+
+def plain(array: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    aligned = np.zeros_like(array)
+    for subject in dict.fromkeys(groups.tolist()):
+        own = np.array([s == subject for s in groups.tolist()])
+        covariance = sum(x @ x.T / x.shape[1] for x in array[own]) / own.sum()
+        whitening = fractional_matrix_power(covariance * 1e12, -0.5) * 1e6  # in microvolts
+        aligned[own] = [whitening @ x for x in array[own]]
+    return aligned
+
+
+def test_against_a_plain_recomputation(nights, array):
+    X, y, groups = as_sklearn(nights)
+    windows = EuclideanAlignment().fit_transform(X)
+    np.testing.assert_allclose(read(windows), plain(array, groups), atol=1e-3)
+    np.testing.assert_array_equal(windows.groups, groups)
+    np.testing.assert_array_equal(windows.y, y)
+    assert windows.sfreq == 100
+    assert [ch["ch_name"] for ch in windows.chs_info] == nights.datasets[0].raw.ch_names
+    windows = EuclideanAlignment().fit_transform(array, groups=MIXED)
+    np.testing.assert_allclose(read(windows), plain(array, MIXED), atol=1e-3)
+
+
+def test_gain_and_other_subjects_have_no_effect(array):
+    alignment = EuclideanAlignment().fit(array)
+    whole = read(alignment.transform(array, groups=MIXED))
+    gains = {1: 1.0, "1": 7.0, "b": 1e6}
+    louder = array * np.array([gains[subject] for subject in MIXED])[:, None, None]
+    np.testing.assert_allclose(read(alignment.transform(louder, groups=MIXED)), whole, atol=1e-4)
+    own = MIXED == "b"
+    alone = read(alignment.transform(array[own], groups=MIXED[own]))
+    np.testing.assert_array_equal(alone, whole[own])
+    part = np.flatnonzero(own)[:12]  # transductive: the other windows of the subject count
+    assert not np.allclose(read(alignment.transform(array[part], groups=MIXED[part])), whole[part])
+
+
+def test_directions_without_variance_stay_empty(array):
+    referenced = array - array.mean(axis=1, keepdims=True)
+    aligned = read(EuclideanAlignment().fit_transform(referenced, groups=MIXED))
+    assert np.abs(aligned.sum(axis=1)).max() < 1e-3
+    own = aligned[MIXED == "b"]
+    covariance = np.mean([x @ x.T / x.shape[1] for x in own], axis=0)
+    np.testing.assert_allclose(np.linalg.eigvalsh(covariance), [0, 1, 1], atol=1e-4)
+    array = array.copy()
+    array[:, 1] = 0
+    aligned = read(EuclideanAlignment().fit_transform(array, groups=MIXED))
+    assert np.abs(aligned[:, 1]).max() < 1e-9
+    assert not read(EuclideanAlignment().fit_transform(0 * array, groups=MIXED)).any()
+
+
+def test_a_network_in_cross_validation(nights):
+    X, y, groups = as_sklearn(nights)
+    y = y == 0
+    network = NetworkClassifier("ShallowFBCSPNet", finetune_epochs=1, random_state=0, verbose=0)
+    scores = cross_val_score(
+        make_pipeline(EuclideanAlignment(), network), X, y, groups=groups, cv=LeaveOneGroupOut()
+    )
+    test = groups == 4
+    fitted = network.fit(EuclideanAlignment().fit_transform(X[~test]), y[~test])
+    assert scores[3] == fitted.score(EuclideanAlignment().fit_transform(X[test]), y[test])
+
+
+def test_channels_are_matched_by_name():
+    train = concatenated(1, 2)
+    alignment = EuclideanAlignment(channels=["Cz", "C3"]).fit(train)
+    windows = alignment.transform(train)
+    assert [ch["ch_name"] for ch in windows.chs_info] == ["Cz", "C3"]
+    assert windows[0][0].shape[0] == 2
+
+
+def test_what_is_refused(nights, array):
+    X = as_sklearn(nights)[0]
+    with pytest.raises(NotFittedError):
+        EuclideanAlignment().transform(X)
+    with pytest.raises(ValueError, match="EuclideanAlignment needs the subject of every window"):
+        EuclideanAlignment().fit_transform(array)
+    with pytest.raises(ValueError, match="Subject 1 has 9 windows, fewer than min_windows=10"):
+        EuclideanAlignment().fit_transform(X[:9])
+    with pytest.raises(ValueError, match="EuclideanAlignment: min_windows must be an integer"):
+        EuclideanAlignment(min_windows=0).fit(X)

@@ -1,0 +1,179 @@
+"""SubjectCentering: the mean of each subject's own windows is subtracted, and of nobody else's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from braindecode.datasets import BaseConcatDataset
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneGroupOut, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from support.small_estimators import embedder
+
+from braindecode_pars import PARSEmbedder, SubjectCentering, as_sklearn
+from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
+
+#: Subjects in any order, and of types that cannot be sorted together.
+MIXED = np.array([1, "1", "b", 1, "b", "1"] * 16, dtype=object)
+
+
+@pytest.fixture(scope="module")
+def data(nights):
+    return as_sklearn(nights)
+
+
+@pytest.fixture(scope="module")
+def array(nights):
+    return np.stack([nights[i][0] for i in range(96)]).astype(float)
+
+
+def centred(features: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Subtract the mean of each subject, window by window."""
+    expected = np.zeros_like(features)
+    for i, window in enumerate(features):
+        own = [other for other, s in zip(features, groups.tolist(), strict=True) if s == groups[i]]
+        expected[i] = window - sum(own) / len(own)
+    return expected
+
+
+def probe(**arguments):
+    features = SubjectCentering(LogBandPower(**arguments))
+    return make_pipeline(features, StandardScaler(), LogisticRegression(max_iter=1000))
+
+
+def test_the_mean_of_each_subject_is_subtracted(data, array):
+    X, _, groups = data
+    plain = LogBandPower().fit_transform(X)
+    features = SubjectCentering(LogBandPower()).fit_transform(X)
+    np.testing.assert_allclose(features, centred(plain, groups), atol=1e-9)
+    # Of arrays, with groups= and subjects that take turns.
+    features = SubjectCentering(LogBandPower(sfreq=100)).fit_transform(array, groups=MIXED)
+    np.testing.assert_allclose(features, centred(plain, MIXED), atol=1e-6)
+
+
+def test_the_gain_of_a_subject_has_no_effect(array):
+    """A gain adds a constant to each log power, which is one offset for each subject."""
+    gains = {1: 1.0, "1": 7.0, "b": 1e6}
+    louder = array * np.array([gains[subject] for subject in MIXED])[:, None, None]
+    plain = LogBandPower(sfreq=100)
+    features = SubjectCentering(plain).fit(array, groups=MIXED)
+    expected = features.transform(array, groups=MIXED)
+    assert np.abs(plain.transform(louder) - plain.transform(array)).max() > 1
+    np.testing.assert_allclose(features.transform(louder, groups=MIXED), expected, atol=1e-5)
+
+
+def test_the_windows_of_other_subjects_have_no_effect(array):
+    features = SubjectCentering(LogBandPower(sfreq=100)).fit(array, groups=MIXED)
+    whole = features.transform(array, groups=MIXED)
+    own = MIXED == "b"
+    np.testing.assert_array_equal(features.transform(array[own], groups=MIXED[own]), whole[own])
+    # It is transductive: the other windows of the same subject have an effect.
+    part = np.flatnonzero(own)[:12]
+    assert not np.allclose(features.transform(array[part], groups=MIXED[part]), whole[part])
+
+
+def test_cross_validation_equals_a_plain_loop(data):
+    X, y, groups = data
+    y = y == 0
+    scores = cross_val_score(
+        probe(), X, y, groups=groups, cv=LeaveOneGroupOut(), scoring="balanced_accuracy"
+    )
+    features = centred(LogBandPower().fit_transform(X), groups)
+    plain = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    for subject, score in zip([1, 2, 3, 4], scores, strict=True):
+        test = groups == subject
+        predicted = plain.fit(features[~test], y[~test]).predict(features[test])
+        assert score == pytest.approx(balanced_accuracy_score(y[test], predicted))
+
+
+def test_in_a_protocol(nights, tmp_path):
+    """Its embedder is found, and belongs to the identity of the scores."""
+    donor = embedder(pretext=None).fit(nights)
+    donor.encoder_card_.subjects = [1, 2, 3, 4]
+    centred_probe = make_pipeline(
+        SubjectCentering(PARSEmbedder(encoder=donor, verbose=0)), LogisticRegression(max_iter=1000)
+    )
+    methods = {"band power": probe(), "probe": centred_probe}
+    arguments = dict(metrics=["accuracy"], out=tmp_path, verbose=0)
+    with pytest.warns(UserWarning, match="probe was pretrained on windows of test subjects 1, 2"):
+        scores = leave_one_subject_out(methods, nights, **arguments)
+    X, y, groups = as_sklearn(nights)
+    expected = cross_val_score(probe(), X, y, groups=groups, cv=LeaveOneGroupOut())
+    found = scores[scores["method"] == "band power"]["value"]
+    np.testing.assert_allclose(found, expected)
+    changed = {"band power": probe(power="relative")}
+    with pytest.raises(ValueError, match="band power"):
+        leave_one_subject_out(changed, nights, **arguments)
+
+
+def test_parameters_of_the_transformer_are_searched(data):
+    X, y, groups = data
+    search = GridSearchCV(
+        probe(), {"subjectcentering__transformer__power": ["both", "relative"]}, cv=GroupKFold(2)
+    )
+    search.fit(X, y, groups=groups)
+    assert len(set(search.cv_results_["mean_test_score"])) == 2
+
+
+def test_groups_reach_the_embedder_and_columns_keep_their_names(array):
+    inner = embedder(sfreq=100, pretext=None)
+    features = SubjectCentering(inner).set_output(transform="pandas")
+    frame = features.fit_transform(array, groups=MIXED)
+    assert isinstance(frame, pd.DataFrame)
+    assert frame.columns[0] == "channel0_0"
+    assert frame.to_numpy().dtype == np.float32
+    assert not hasattr(inner, "encoder_")  # a clone was fitted
+    trained = SubjectCentering(embedder(sfreq=100)).fit(array, groups=np.arange(96) % 2)
+    assert trained.transformer_.encoder_card_.subjects == [0, 1]
+    assert not hasattr(SubjectCentering(LogBandPower()), "get_feature_names_out")
+
+
+def test_groups_are_routed_through_a_pipeline(array):
+    with sklearn.config_context(enable_metadata_routing=True):
+        features = SubjectCentering(LogBandPower(sfreq=100))
+        features.set_fit_request(groups=True).set_transform_request(groups=True)
+        clf = make_pipeline(features, StandardScaler(), LogisticRegression(max_iter=1000))
+        clf.fit(array, MIXED == "b", groups=MIXED)
+        assert clf.predict(array, groups=MIXED).shape == (96,)
+
+
+def test_each_subject_needs_windows_of_its_own(nights, data, array):
+    X, _, _ = data
+    features = SubjectCentering(LogBandPower())
+    with pytest.raises(NotFittedError):
+        features.transform(X)
+    features.fit(X)
+    few = r"Subject 2 has 3 windows, fewer than min_windows=10, .* Pass all windows of a subject"
+    with pytest.raises(ValueError, match=few):
+        features.transform(X[np.r_[:24, 24:27]])
+    with pytest.raises(ValueError, match=few):
+        clone(features).fit(X[np.r_[:24, 24:27]])
+    assert not clone(features).set_params(min_windows=1).fit_transform(X[:1]).any()
+    unknown = "needs the subject of every window, but that of 96 of 96 is unknown; .*as_sklearn"
+    for windows in (array, [(window, 0, 0) for window in array]):
+        with pytest.raises(ValueError, match=unknown):
+            SubjectCentering(LogBandPower(sfreq=100)).fit(windows)
+    first, *others = nights.datasets
+    partly = BaseConcatDataset([type(first)(first.raw, first.metadata, {}), *others])
+    with pytest.raises(ValueError, match="that of 24 of 96 is unknown"):
+        features.transform(partly)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(transformer=LogBandPower), "transformer is the class LogBandPower; pass a"),
+        (dict(transformer=KNeighborsClassifier()), "transformer is a KNeighborsClassifier; pass"),
+        (dict(transformer=LogBandPower(), min_windows=2.5), "SubjectCentering: min_windows must"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, message):
+    with pytest.raises(TypeError, match=message):
+        SubjectCentering(**arguments).fit("this is not read")
