@@ -47,11 +47,11 @@ class SpatialFilter(nn.Module):
     electrodes of the 10-10 system are. The layer norm sets the mean and the scale of each window's
     output.
 
-    Functions of the electrode position also weight channels in brain module of Défossez et al.
-    (attention over space with a Fourier code of 2-D positions) and in S-JEPA (Guetschel et al.),
-    whose spatial filters are learned for one montage on top of tokens with a code of the position.
-    LUNA (Döner et al.) maps any montage to a fixed number of latent queries by cross-attention, and
-    REVE (El Ouahidi et al.) adds a Fourier code of the 3-D position and the time to each token.
+    Relatives: the spatial attention of Défossez et al. weights channels by a Fourier series of
+    their 2-D positions. The spatial filters of S-JEPA (Guetschel et al.) are learned for one
+    montage, on tokens with a code of the position. LUNA (Döner et al.) maps any montage to a fixed
+    number of queries by cross-attention. REVE (El Ouahidi et al.) adds a Fourier code of 3-D
+    position and time to each token.
 
     References
     ----------
