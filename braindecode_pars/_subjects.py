@@ -46,20 +46,20 @@ def subject_key(subject: Any) -> str:
     """Return the same string for all spellings of a subject's name.
 
     The number 7, the float 7.0 (as pandas writes it in a column with missing values), "7", the BIDS
-    label "007" and the folder "sub-007" have the key "7". Upper and lower case do not count, and
-    neither do blanks at the ends.
+    label "007", the folder "sub-007" and the name "S007", as PhysioNet writes it, have the key "7".
+    Upper and lower case do not count, and neither do blanks at the ends.
 
     Examples
     --------
     >>> from braindecode_pars._subjects import subject_key
-    >>> {subject_key(subject) for subject in (7, 7.0, "7", "007", "sub-007")}
+    >>> {subject_key(subject) for subject in (7, 7.0, "7", "007", "sub-007", "S007")}
     {'7'}
     >>> subject_key("P07"), subject_key("P7")
     ('p07', 'p7')
     """
     name = normalized(str(subject)).strip().casefold().removeprefix("sub-")
-    number = re.fullmatch(r"([0-9]+)(\.0+)?", name)
-    return str(int(number[1])) if number else name
+    number = re.fullmatch(r"s?(?P<whole>[0-9]+)(\.0+)?", name)
+    return str(int(number["whole"])) if number else name
 
 
 def warn_of_similar_names(subjects: Iterable) -> None:

@@ -29,8 +29,10 @@ _PROBES = ("probe", "random-probe")
 _NETWORKS = ("eegnet", "shallow")
 _CLASSICAL = ("band-power", "tangent-space")
 
+_TASKS = ("pars", "mae", "spectral", "mp3", "droppos", "joint")
+
 #: Method names that :func:`make_methods` accepts.
-METHODS = ("pars", "mae", "mp3", "droppos", "joint", "scratch", *_PROBES, *_NETWORKS, *_CLASSICAL)
+METHODS = (*_TASKS, "scratch", *_PROBES, *_NETWORKS, *_CLASSICAL)
 
 #: What :func:`make_methods` appends to the names of methods with ``subject_centering=True``.
 CENTRED = ", subject-centred (transductive)"

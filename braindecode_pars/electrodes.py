@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Mapping
+from itertools import product
 
 import mne
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from braindecode_pars._channel_names import electrode_name
@@ -16,6 +19,10 @@ __all__ = ["ElectrodeCode", "electrode_positions", "template_montage"]
 
 HEAD_RADIUS = 0.095  # metres, the radius of MNE's default sphere
 _EARS = {"A1", "A2", "M1", "M2"}
+#: Unit vectors along the axes, the diagonals of faces and those of the cube; one of v and -v each.
+_DIAGONALS = F.normalize(
+    torch.tensor([v for v in product((-1.0, 0.0, 1.0), repeat=3) if v > (0.0, 0.0, 0.0)])
+)
 
 
 def template_montage() -> mne.channels.DigMontage:
@@ -65,6 +72,11 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
         Positions in metres in MNE's head frame. NaN for unknown electrodes, for ears and mastoids,
         and for bipolar derivations.
 
+    Raises
+    ------
+    TypeError
+        When an entry is not the description of a channel, such as a name alone.
+
     Examples
     --------
     >>> import mne
@@ -76,6 +88,11 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
     """
     positions = np.full((len(chs_info), 3), np.nan, dtype=np.float32)
     for row, ch in zip(positions, chs_info, strict=True):
+        if not isinstance(ch, Mapping) or "ch_name" not in ch:
+            raise TypeError(
+                f"chs_info contains {ch!r}; its entries are dicts with the key 'ch_name', as in "
+                "mne.create_info(names, sfreq, 'eeg')['chs']."
+            )
         name = electrode_name(ch["ch_name"])
         if name in _EARS:
             continue
@@ -93,15 +110,22 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
 class ElectrodeCode(nn.Module):
     """Fourier features of 3-D electrode positions, and one learned code for unknown positions.
 
-    The features are sines and cosines of each coordinate at wavelengths of 4, 2, 1 and 1/2 head
-    radii. A linear layer projects them to ``embed_dim``. With ``electrode_position=True``,
-    :class:`~braindecode_pars.PARSNet` adds this code to its spatial tokens. The paper does not
+    The features are sines and cosines of waves across the head. A linear layer projects them to
+    ``embed_dim``. With ``electrode_position=True``, :class:`~braindecode_pars.PARSNet` adds this
+    code to its spatial tokens; the gains of a
+    :class:`~braindecode_pars.models.SpatialFilter` are such a code too. The paper does not
     encode positions.
 
     Parameters
     ----------
     embed_dim : int
         Size of the code.
+    oblique : bool
+        Directions of the waves. With False, they run along the three axes, with wavelengths of 4,
+        2, 1 and 1/2 head radii; the code is then a sum of functions of one coordinate each. With
+        True, they run along the axes and all diagonals, with wavelengths of 4, 2 and 1 head radii.
+        The codes of the 64 electrodes of the 10-10 system are then linearly independent, so that a
+        linear function of the code can have any values there.
 
     Examples
     --------
@@ -112,11 +136,12 @@ class ElectrodeCode(nn.Module):
     torch.Size([2, 32])
     """
 
-    N_WAVELENGTHS = 4
-
-    def __init__(self, embed_dim: int):
+    def __init__(self, embed_dim: int, *, oblique: bool = False):
         super().__init__()
-        self.project = nn.Linear(6 * self.N_WAVELENGTHS, embed_dim)
+        directions = _DIAGONALS if oblique else torch.eye(3)
+        self.register_buffer("directions", directions, persistent=False)
+        self.n_wavelengths = 3 if oblique else 4
+        self.project = nn.Linear(2 * self.n_wavelengths * len(directions), embed_dim)
         self.unknown_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
 
     def forward(self, positions: Tensor) -> Tensor:
@@ -135,11 +160,25 @@ class ElectrodeCode(nn.Module):
         """
         unknown = ~(positions.isfinite().all(-1) & positions.any(-1))
         positions = positions.masked_fill(unknown[..., None], 0.0)
-
-        # Angular frequencies: a wavelength of 4 radii, halved three times.
-        octaves = torch.arange(self.N_WAVELENGTHS, device=positions.device)
-        positions = positions.to(self.project.weight.dtype)
-        frequencies = (math.pi / 2 / HEAD_RADIUS * 2.0**octaves).to(positions.dtype)
-        angles = positions[..., None] * frequencies  # (..., n_chans, 3, N_WAVELENGTHS)
-        code = self.project(torch.cat([angles.sin(), angles.cos()], dim=-1).flatten(-2))
+        code = self.project(self.features(positions.to(self.project.weight.dtype)))
         return torch.where(unknown[..., None], self.unknown_token, code)
+
+    def features(self, positions: Tensor) -> Tensor:
+        """Return the Fourier features of known positions.
+
+        Parameters
+        ----------
+        positions : Tensor, shape (..., n_chans, 3)
+            Positions in metres in the head frame.
+
+        Returns
+        -------
+        Tensor, shape (..., n_chans, n_features)
+            For each direction, the sines of all wavelengths, then the cosines.
+        """
+        # Angular frequencies: a wavelength of 4 radii, halved several times.
+        octaves = torch.arange(self.n_wavelengths, device=positions.device)
+        frequencies = (math.pi / 2 / HEAD_RADIUS * 2.0**octaves).to(positions.dtype)
+        along = (positions[..., None, :] * self.directions).sum(dim=-1)  # (..., n_directions)
+        angles = along[..., None] * frequencies  # (..., n_directions, n_wavelengths)
+        return torch.cat([angles.sin(), angles.cos()], dim=-1).flatten(-2)

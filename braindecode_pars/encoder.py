@@ -8,16 +8,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from braindecode_pars._parameters import check_parameters, instance, integer, share
-from braindecode_pars.tokens import PatchEmbedding
+from braindecode_pars._parameters import check_parameters, choice, instance, integer, share
+from braindecode_pars.tokens import PatchEmbedding, SpectralPatchEmbedding
 
 __all__ = ["MultiHeadAttention", "PatchEncoder", "TransformerBlock"]
+
+#: Name of a tokenizer -> its class.
+TOKENIZERS = {"linear": PatchEmbedding, "spectral": SpectralPatchEmbedding}
 
 #: Argument of the encoder or of its layers -> rule.
 _RULES = dict(
     **dict.fromkeys(("patch_size", "embed_dim", "num_layers", "num_heads", "mlp_dim"), integer(1)),
     drop_prob=share(),
     activation=instance("a class such as torch.nn.GELU, not an instance or a name", type),
+    tokenizer=choice(*TOKENIZERS),
 )
 
 
@@ -235,6 +239,9 @@ class PatchEncoder(nn.Module):
     activation : type[nn.Module]
         Activation of the feed-forward parts. To save the encoder, it must be a class of
         ``torch.nn``.
+    tokenizer : "linear" | "spectral"
+        Map from patches to tokens: a linear layer (the paper), or a linear layer of the patch plus
+        one of its log power spectrum (:class:`~braindecode_pars.tokens.SpectralPatchEmbedding`).
 
     Attributes
     ----------
@@ -279,6 +286,7 @@ class PatchEncoder(nn.Module):
         mlp_dim: int = 512,
         drop_prob: float = 0.0,
         activation: type[nn.Module] = nn.GELU,
+        tokenizer: str = "linear",
     ):
         super().__init__()
         given = dict(
@@ -289,6 +297,7 @@ class PatchEncoder(nn.Module):
             mlp_dim=mlp_dim,
             drop_prob=drop_prob,
             activation=activation,
+            tokenizer=tokenizer,
         )
         _check_arguments(self, **given)
         if embed_dim % 2:
@@ -303,7 +312,7 @@ class PatchEncoder(nn.Module):
         }
 
         # Layers
-        self.tokenizer = PatchEmbedding(patch_size, embed_dim)
+        self.tokenizer = TOKENIZERS[tokenizer](patch_size, embed_dim)
         self.blocks = nn.ModuleList(
             TransformerBlock(embed_dim, num_heads, mlp_dim, drop_prob, activation)
             for _ in range(num_layers)

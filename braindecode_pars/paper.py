@@ -19,7 +19,9 @@ from typing import Any
 __all__ = ["CLASSIFIER", "ENCODER", "PARS", "PRETRAINING"]
 
 #: Parameters of :class:`~braindecode_pars.PatchEncoder`, which then has 12.7 million weights.
-ENCODER: dict[str, Any] = dict(embed_dim=512, num_layers=8, num_heads=8, mlp_dim=512)
+ENCODER: dict[str, Any] = dict(
+    embed_dim=512, num_layers=8, num_heads=8, mlp_dim=512, tokenizer="linear"
+)
 
 #: Parameters of :class:`~braindecode_pars.pretext.PARS`, for 30-second windows and one-second
 #: patches.
@@ -39,12 +41,22 @@ CLASSIFIER: dict[str, Any] = dict(
     patch_seconds=1.0,
     **ENCODER,
     channel_drop_prob=0.5,
+    electrode_position=False,
+    amplitude=False,
+    head="attention",
+    recenter=None,
     pretrain_epochs=1000,
     pretrain_batch_size=512,
     pretrain_lr=1e-4,
     finetune_epochs=200,
     finetune_batch_size=64,
     finetune_lr=1e-4,
+    finetune_warmup=None,
+    head_epochs=0,
+    encoder_lr_factor=1.0,
+    gradient_clip=None,
+    label_smoothing=0.0,
+    drop_prob=0.0,
     weight_decay=1e-4,
     class_weight="balanced",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from braindecode_pars.encoder import PatchEncoder, check_activation
-from braindecode_pars.models import PARSNet, network_from_file
+from braindecode_pars.models import PARSNet
+from braindecode_pars.models._saving import network_from_file
 from braindecode_pars.storage import LoadReport
 from braindecode_pars.storage._hub import model_folder
 from braindecode_pars.storage._model_file import ModelFile
@@ -53,6 +54,9 @@ class EncoderCard:
         Number of windows and of epochs of pretraining.
     loss_relative : float | None
         Last training loss of pretraining, relative to chance.
+    continued_from : dict | None
+        Card of the encoder that this pretraining continued with, as a dict; None for a new
+        encoder. ``subjects`` also contains the subjects of that card.
     versions : dict of str to str
         Versions of the packages that trained the encoder.
 
@@ -72,6 +76,7 @@ class EncoderCard:
     n_windows: int = 0
     epochs: int = 0
     loss_relative: float | None = None
+    continued_from: dict[str, Any] | None = None
     versions: dict[str, str] = field(
         default_factory=lambda: {
             name: version(name) for name in ("braindecode_pars", "braindecode", "torch")
@@ -82,6 +87,26 @@ class EncoderCard:
     def seen_subjects(self) -> set:
         """All known training subjects, of pretraining and of fine-tuning."""
         return {*(self.subjects or ()), *(self.finetune_subjects or ())}
+
+    def continues(self, before: EncoderCard) -> EncoderCard:
+        """Return this card as the continuation of an earlier one.
+
+        Parameters
+        ----------
+        before : EncoderCard
+            Card of the encoder before this pretraining.
+
+        Returns
+        -------
+        EncoderCard
+            This card with the subjects of both, and with the earlier one as ``continued_from``.
+        """
+        return replace(
+            self,
+            subjects=unique_subjects(self.subjects, before.subjects),
+            finetune_subjects=before.finetune_subjects,
+            continued_from=asdict(before),
+        )
 
 
 class Pretrained(NamedTuple):
@@ -261,7 +286,7 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
 def encoder_from_file(model: ModelFile, source: Path, *, strict: bool = True) -> Pretrained:
     """Return the encoder of a model file of any kind; ``source`` is for error messages."""
     if model.kind in (NETWORK, CLASSIFIER):
-        net = network_from_file(model, source, strict=strict)
+        net = network_from_file(PARSNet, model, source, strict=strict)
         if not any(name.startswith("encoder.") for name in net.load_report.loaded):
             raise ValueError(f"{source} contains no weights of an encoder: {net.load_report}.")
         trained = model.description.get("classifier")
@@ -311,6 +336,8 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
     is_positive = isinstance(card.sfreq, (int, float)) and card.sfreq > 0
     if not (card.sfreq is None or is_positive):
         raise TypeError(f"sfreq is {card.sfreq!r}, not a positive number of Hz")
+    if not isinstance(card.continued_from, (dict, type(None))):
+        raise TypeError(f"continued_from is {card.continued_from!r}, not a card")
     for name in ("subjects", "finetune_subjects"):
         subjects = getattr(card, name)
         if not isinstance(subjects, (list, type(None))):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from numbers import Integral
@@ -244,7 +245,7 @@ class RelativeLoss(Callback):
     This callback adds ``train_loss_relative`` and ``valid_loss_relative`` to the history of a
     :class:`PretrainingNet`, which always has this callback. If the task has
     :meth:`~braindecode_pars.pretext.PretextTask.part_losses`, it also adds one column per part,
-    such as ``train_loss_relative_mae``.
+    such as ``train_loss_relative_mae``: the mean over the batches that have this part.
 
     Attributes
     ----------
@@ -280,12 +281,16 @@ class RelativeLoss(Callback):
         for name, loss in parts.items():
             key = f"{RELATIVE}_{name}" if training else f"valid_loss_relative_{name}"
             total = self.sums_.setdefault(key, [0.0, 0])
-            total[0] += loss.detach() * size  # stays on the device; float() would wait for a GPU
-            total[1] += size
+            # Tensors stay on the device; float() would wait for a GPU.
+            loss = loss.detach()
+            known = ~loss.isnan()  # a batch may have nothing of a part
+            total[0] += torch.where(known, loss, 0) * size
+            total[1] += known * size
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         for key, (total, size) in self.sums_.items():
-            net.history.record(key, float(total) / size)
+            mean = float(total) / float(size) if size else math.nan  # no batch had the part
+            net.history.record(key, mean)
         for name in ("train_loss", "valid_loss"):
             if name in net.history[-1]:
                 net.history.record(f"{name}_relative", net.history[-1, name] / self.chance_)
@@ -340,8 +345,9 @@ class PretrainingNet(NoSilentFailure, OwnDraws, Precision, NeuralNet):
     >>> net = PretrainingNet(task, max_epochs=2, batch_size=8, verbose=0)
     >>> signals = np.random.randn(16, 600).astype("float32")
     >>> last = net.fit(signals).history[-1]
-    >>> sorted(key for key in last if key.startswith("train_loss"))
-    ['train_loss', 'train_loss_best', 'train_loss_relative']
+    >>> [key for key in last if key.startswith("train_loss_relative")]
+    ['train_loss_relative_lag_0_1', 'train_loss_relative_lag_1_2', 'train_loss_relative_lag_2_5', \
+'train_loss_relative']
     """
 
     def __init__(

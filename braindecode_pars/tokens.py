@@ -8,10 +8,14 @@ import torch
 from torch import Tensor, nn
 
 __all__ = [
+    "LogPowerSpectrum",
     "PatchEmbedding",
+    "SpectralPatchEmbedding",
+    "detrended",
     "extract_patches",
     "grid_patches",
     "instance_norm",
+    "log_lag_starts",
     "nonoverlapping_starts",
     "random_starts",
     "sinusoidal_positions",
@@ -116,6 +120,38 @@ def extract_patches(x: Tensor, starts: Tensor, patch_size: int) -> Tensor:
     return x.unfold(-1, patch_size, 1)[examples, starts]
 
 
+def detrended(patches: Tensor) -> Tensor:
+    """Return patches without their mean and their linear trend.
+
+    A slow drift changes mean and slope of the patches over a window, so that these two numbers
+    tell the place of a patch.
+
+    Parameters
+    ----------
+    patches : Tensor, shape (..., patch_size)
+        Patches of at least two samples.
+
+    Returns
+    -------
+    Tensor, shape (..., patch_size)
+        Residuals of the least-squares line through each patch, in the type of ``patches``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.tokens import detrended
+    >>> detrended(torch.tensor([[3.0, 5.0, 7.0], [0.0, 3.0, 0.0]]))
+    tensor([[ 0.,  0.,  0.],
+            [-1.,  2., -1.]])
+    """
+    x = patches.to(torch.promote_types(patches.dtype, torch.float32))
+    times = torch.arange(x.shape[-1], device=x.device, dtype=x.dtype)
+    times = times - times.mean()
+    x = x - x.mean(dim=-1, keepdim=True)
+    slopes = (x * times).sum(dim=-1, keepdim=True) / times.square().sum()
+    return (x - slopes * times).to(patches.dtype)
+
+
 def random_starts(
     batch_size: int,
     n_patches: int,
@@ -200,13 +236,7 @@ def nonoverlapping_starts(
     [[0, 110, 220]]
     """
     stride = patch_size + min_gap
-    slack = n_times - n_patches * stride + min_gap
-    if slack < 0:
-        raise ValueError(
-            f"{n_patches} patches of {patch_size} samples, at least {min_gap} samples apart, do "
-            f"not fit into {n_times} samples; at most {(n_times + min_gap) // stride} do. Lower "
-            "n_patches or min_gap, or allow overlap."
-        )
+    slack = _slack(n_patches, n_times, patch_size, min_gap)
     # Without the samples that patches and gaps occupy, an arrangement is a multiset of n_patches
     # values in 0..slack. Each multiset is a subset of n_patches values in
     # 0..slack + n_patches - 1, sorted, with the rank of each value subtracted. The n_patches
@@ -216,6 +246,108 @@ def nonoverlapping_starts(
     # Multiplying the rank by the stride puts the occupied samples back in.
     ordered = keys.topk(n_patches, dim=-1).indices.sort(dim=-1).values - ranks + ranks * stride
     return shuffled(ordered, generator=generator)
+
+
+def log_lag_starts(
+    batch_size: int,
+    n_patches: int,
+    n_times: int,
+    patch_size: int,
+    *,
+    overlap: bool = True,
+    min_gap: int = 0,
+    device: torch.device | str | None = None,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    r"""Draw starts whose pairwise lags are spread over all time scales.
+
+    Starts drawn uniformly from a window of minutes are seldom a few seconds apart. Here the lags
+    of pairs are nearly uniform on a logarithmic scale, from the length of a patch to that of the
+    window.
+
+    The first patch, the anchor, is uniform in the window. The others lie before or after it, at
+    the distance :math:`d = a (b / a)^{v^2}` with :math:`v` uniform in [0, 1], where :math:`a` is
+    the length of a patch with its gap, and :math:`b` the distance from the anchor to the farther
+    end. On a logarithmic scale from 0 to 1, :math:`d` has the distribution function
+    :math:`\sqrt{u}`. The larger of two such distances, which is nearly the lag between the two
+    patches, is then uniform.
+
+    Parameters
+    ----------
+    batch_size, n_patches, n_times, patch_size, device, generator
+        As in :func:`random_starts`.
+    overlap : bool
+        Whether patches may share samples. If not, patches that are too close to the one before
+        are moved to its end; with many patches, the shortest lags are then rarer.
+    min_gap : int
+        Smallest number of samples between neighbouring patches; needs ``overlap=False``.
+
+    Returns
+    -------
+    Tensor of int64, shape (batch_size, n_patches)
+        First sample of each patch, in random order.
+
+    Raises
+    ------
+    ValueError
+        When patches without overlap do not fit into the signal, as in
+        :func:`nonoverlapping_starts`.
+
+    Examples
+    --------
+    Lags in three minutes at 100 Hz, in patches of one second:
+
+    >>> import torch
+    >>> from braindecode_pars.tokens import log_lag_starts
+    >>> starts = log_lag_starts(500, 20, n_times=18_000, patch_size=100)
+    >>> lags = (starts[:, :, None] - starts[:, None]).abs() / 100
+    >>> for low, high in [(1, 4), (4, 16), (16, 64)]:
+    ...     share = ((lags >= low) & (lags < high)).float().mean().item()
+    ...     print(f"{low} to {high} s: {share:.1f}")
+    1 to 4 s: 0.2
+    4 to 16 s: 0.3
+    16 to 64 s: 0.3
+    """
+    longest, stride = n_times - patch_size, patch_size + min_gap
+    on = dict(device=device, generator=generator)
+
+    # The anchor, and the distances of the other patches from it.
+    anchor = torch.randint(longest + 1, (batch_size, 1), **on)
+    farthest = torch.maximum(anchor, longest - anchor).clamp(min=1).float()  # (batch_size, 1)
+    nearest = farthest.clamp(max=stride)
+    scale = torch.rand(batch_size, n_patches - 1, **on).square()
+    distances = (nearest * (farthest / nearest) ** scale).round().long()
+    # Each patch is on a random side of the anchor, or on the other one where it does not fit.
+    after = torch.rand(batch_size, n_patches - 1, **on) < 0.5
+    after = torch.where(after, anchor + distances <= longest, anchor < distances)
+    others = torch.where(after, anchor + distances, anchor - distances)
+    starts = torch.cat([anchor, others], dim=1).clamp(0, longest)
+    if not overlap:
+        starts = _moved_apart(starts, n_times, patch_size, min_gap)
+    return shuffled(starts, generator=generator)
+
+
+def _moved_apart(starts: Tensor, n_times: int, patch_size: int, min_gap: int) -> Tensor:
+    """Return sorted starts at least a patch and a gap apart, and in the signal."""
+    n_patches, stride = starts.shape[1], patch_size + min_gap
+    slack = _slack(n_patches, n_times, patch_size, min_gap)
+    # Without the samples that patches and gaps occupy, starts must not decrease.
+    ranks = torch.arange(n_patches, device=starts.device)
+    free = starts.sort(dim=1).values - ranks * stride
+    return free.cummax(dim=1).values.clamp(0, slack) + ranks * stride
+
+
+def _slack(n_patches: int, n_times: int, patch_size: int, min_gap: int) -> int:
+    """Return the number of samples that patches and gaps leave free, or raise an error."""
+    stride = patch_size + min_gap
+    slack = n_times - n_patches * stride + min_gap
+    if slack < 0:
+        raise ValueError(
+            f"{n_patches} patches of {patch_size} samples, at least {min_gap} samples apart, do "
+            f"not fit into {n_times} samples; at most {(n_times + min_gap) // stride} do. Lower "
+            "n_patches or min_gap, or allow overlap."
+        )
+    return slack
 
 
 def shuffled(values: Tensor, *, generator: torch.Generator | None = None) -> Tensor:
@@ -289,3 +421,133 @@ class PatchEmbedding(nn.Linear):
 
     def __init__(self, patch_size: int = 200, embed_dim: int = 512):
         super().__init__(patch_size, embed_dim)
+
+
+class LogPowerSpectrum(nn.Module):
+    r"""Logarithm of the power spectrum of patches.
+
+    The mean of a patch is removed, a Hann window :math:`w` is applied, and the power at frequency
+    :math:`k` is that of the discrete Fourier transform,
+
+    .. math::
+        P_k = \frac{1}{\sum_n w_n^2} \Bigl| \sum_n w_n (x_n - \bar x)
+        e^{-2 \pi i k n / M} \Bigr|^2, \qquad k = 1, \dots, \lfloor M / 2 \rfloor ,
+
+    so that white noise of variance 1 has an expected power of 1. The output is
+    :math:`\log(P_k + 10^{-4})`. It is computed in float32 or float64, also under autocast.
+
+    Parameters
+    ----------
+    patch_size : int
+        Number of samples in a patch, :math:`M`.
+
+    Notes
+    -----
+    With patches of one second, frequency :math:`k` is :math:`k` Hz. A patch of one sample has no
+    spectrum; the output then has no entries. The transform is a product with a fixed matrix, which
+    compiles and exports; for patches of some hundred samples it is as fast as an FFT.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.tokens import LogPowerSpectrum
+    >>> alpha = torch.sin(2 * torch.pi * 10 * torch.arange(128) / 128)
+    >>> spectrum = LogPowerSpectrum(patch_size=128)(alpha)
+    >>> spectrum.shape, spectrum.argmax().item() + 1  # in Hz
+    (torch.Size([64]), 10)
+    """
+
+    #: Added to the power, so that the logarithm of a filtered or flat signal is finite. White noise
+    #: of the signal's variance has a power of 1, the EEG at 40 Hz about 0.01 to 0.05.
+    FLOOR = 1e-4
+
+    def __init__(self, patch_size: int = 200):
+        super().__init__()
+        # Columns of the matrix: cosines and sines of each frequency, windowed, without their means.
+        samples = torch.arange(patch_size, dtype=torch.float64)
+        frequencies = torch.arange(1, patch_size // 2 + 1, dtype=torch.float64)
+        window = torch.hann_window(patch_size, periodic=True, dtype=torch.float64)
+        angles = 2 * math.pi * samples[:, None] * frequencies / patch_size
+        waves = torch.stack([angles.cos(), angles.sin()]) * window[:, None]
+        waves = (waves - waves.mean(dim=1, keepdim=True)) / window.square().sum().sqrt()
+        # Not in the state_dict: it is a constant.
+        self.register_buffer("waves", waves.float(), persistent=False)
+
+    def forward(self, patches: Tensor) -> Tensor:
+        """Return the logarithm of the power at each frequency.
+
+        Parameters
+        ----------
+        patches : Tensor, shape (..., patch_size)
+            Patches of signals after :func:`instance_norm`.
+
+        Returns
+        -------
+        Tensor of float32 (float64 for float64 patches), shape (..., patch_size // 2)
+            Log power at the frequencies 1, 2, ..., in cycles per patch.
+        """
+        with torch.autocast(patches.device.type, enabled=False):
+            patches = patches.to(torch.promote_types(patches.dtype, torch.float32))
+            cosines, sines = self.waves.to(patches.dtype)  # (patch_size, patch_size // 2)
+            power = (patches @ cosines).square() + (patches @ sines).square()
+            return torch.log(power + self.FLOOR)
+
+
+class SpectralPatchEmbedding(PatchEmbedding):
+    """Tokenizer of patches and of their spectra: two linear maps, added.
+
+    The token is a linear map of the patch, as in the paper, plus a linear map of its
+    :class:`LogPowerSpectrum`. A linear layer alone cannot represent the power of a rhythm, which is
+    the square of the signal. CBraMod's patch encoding also adds the spectrum of a patch to its
+    token.
+
+    Parameters
+    ----------
+    patch_size : int
+        Number of samples in a patch.
+    embed_dim : int
+        Size of a token.
+
+    References
+    ----------
+    Wang et al. 2025, CBraMod: A criss-cross brain foundation model for EEG decoding,
+    arXiv:2412.07236.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.tokens import SpectralPatchEmbedding
+    >>> tokenizer = SpectralPatchEmbedding(patch_size=200, embed_dim=32)
+    >>> tokenizer(torch.randn(2, 40, 200)).shape
+    torch.Size([2, 40, 32])
+    """
+
+    #: Divisor of the log spectrum. Its root mean square over EEG is about 4.5, so that both maps
+    #: begin with tokens of a similar size.
+    SCALE = 4.0
+
+    def __init__(self, patch_size: int = 200, embed_dim: int = 512):
+        super().__init__(patch_size, embed_dim)
+        self.spectrum = LogPowerSpectrum(patch_size)
+        # The initial distribution of a linear layer; the bias of the other map serves for both.
+        n_frequencies = patch_size // 2
+        bound = max(1, n_frequencies) ** -0.5
+        self.spectrum_weight = nn.Parameter(
+            torch.empty(embed_dim, n_frequencies).uniform_(-bound, bound)
+        )
+
+    def forward(self, patches: Tensor) -> Tensor:
+        """Return the tokens of patches.
+
+        Parameters
+        ----------
+        patches : Tensor, shape (..., patch_size)
+            Patches of signals after :func:`instance_norm`.
+
+        Returns
+        -------
+        Tensor, shape (..., embed_dim)
+            One token per patch.
+        """
+        spectrum = (self.spectrum(patches) / self.SCALE).to(self.spectrum_weight.dtype)
+        return super().forward(patches) + nn.functional.linear(spectrum, self.spectrum_weight)

@@ -89,7 +89,7 @@ plt.show()
 #
 # The encoder is pretrained on 30-second windows of subjects 5 and 6. The methods are fine-tuned and
 # scored on subjects 1 to 4, one held out at a time. Left and right differ in the *location* of the
-# effect. By default the model is invariant to the order of its channels and cannot distinguish C3
+# effect. The model of the paper is invariant to the order of its channels and cannot distinguish C3
 # from C4. Therefore ``electrode_position=True`` adds the electrode positions.
 
 motor = [f"{row}{column}" for row in ("FC", "C", "CP") for column in ("3", "1", "z", "2", "4")]

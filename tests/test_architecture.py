@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "training": {"_columns", "_parameters"},
     "encoder": {"_parameters", "tokens"},
     "windows": {"_channel_names", "_hosts", "_sampling_rate", "_subjects", "_warnings"},
-    "recordings": {"_channel_names", "_hosts", "_warnings", "storage"},
+    "recordings": {"_channel_names", "_hosts", "_parameters", "_warnings", "storage"},
     "evaluation": {
         *("_columns", "_parameters", "_subjects", "_warnings", "storage", "training", "windows"),
     },
@@ -50,7 +50,7 @@ MAY_IMPORT = {
     "callbacks": {"_parameters", "encoder", "pretext", "pretraining", "training"},
     "runs": {
         *("_columns", "_parameters", "encoder", "paper", "pretext", "pretrained"),
-        *("_warnings", "pretraining", "signal_store", "storage", "training"),
+        *("_sampling_rate", "_warnings", "pretraining", "signal_store", "storage", "training"),
     },
     "estimators": {
         *("_columns", "_hosts", "_parameters", "_sampling_rate", "electrodes", "encoder"),
@@ -73,7 +73,7 @@ def test_every_part_has_a_rule():
 
 
 #: Modules of pretext/ that several tasks share.
-SHARED = ("_grid", "base", "grid", "pairwise")
+SHARED = ("_placement", "base", "distance", "grid", "lags", "masked", "pairwise")
 
 
 def test_pretext_tasks_do_not_import_each_other():

@@ -15,6 +15,7 @@ from braindecode_pars.callbacks import Pretraining, ProgressLine, WarmupCosine
 from braindecode_pars.encoder import MultiHeadAttention, TransformerBlock
 from braindecode_pars.estimators import EuclideanAlignment
 from braindecode_pars.evaluation import LogBandPower, SpatialCovariance
+from braindecode_pars.models import AmplitudeCode, SpatialFilter
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
 from braindecode_pars.pretraining import PretrainingNet, pretrain_encoder
@@ -49,6 +50,8 @@ CHECKED = {
     MultiHeadAttention: (MultiHeadAttention, dict(embed_dim=16, num_heads=2)),
     CrossAttentionDecoder: (CrossAttentionDecoder, dict(embed_dim=16, num_heads=2)),
     PairwiseMLPDecoder: (PairwiseMLPDecoder, dict(embed_dim=16)),
+    SpatialFilter: (SpatialFilter, dict(n_features=8)),
+    AmplitudeCode: (AmplitudeCode, {}),
     PARSNet: (PARSNet, dict(n_outputs=2, n_chans=2, n_times=600, sfreq=100, **SIZES)),
     ChannelNoise: (ChannelNoise, {}),
     WarmupCosine: (lambda **given: fit_with(WarmupCosine(**given)), {}),
@@ -93,6 +96,7 @@ def test_an_argument_of_a_wrong_type_is_named(checked, name):
         (PatchEncoder, dict(activation="GELU"), "PatchEncoder: activation must be a class"),
         (PatchEncoder, dict(activation=int), "PatchEncoder: activation must be a class of modules"),
         (PARSNet, dict(electrode_position="no"), "PARSNet: electrode_position must be True"),
+        (PARSNet, dict(amplitude="no"), "PARSNet: amplitude must be True or False, got 'no'"),
         (PARSNet, dict(n_times=600.5), "PARSNet: n_times must be an integer"),
         (PARSNet, dict(sfreq="100"), "PARSNet: sfreq must be a positive number"),
     ],

@@ -388,7 +388,14 @@ PARAMETERS = {
         ("num_heads", 3, "num_heads"),
         ("num_layers", 0, "PARSClassifier: num_layers must be"),
         ("channel_drop_prob", 1.0, "PARSClassifier: channel_drop_prob must be"),
-        ("electrode_position", "yes", "PARSClassifier: electrode_position must be"),
+        (
+            "electrode_position",
+            "yes",
+            "electrode_position must be 'auto', True or False, got 'yes'",
+        ),
+        ("electrode_position", 1, "electrode_position must be 'auto', True or False, got 1"),
+        ("amplitude", "auto", "PARSClassifier: amplitude must be True or False"),
+        ("head", "filter", "head must be one of 'attention', 'spatial_filter', 'both', got 'filt"),
         ("electrode_position", True, "needs channel names.*these windows have no channel names"),
         ("pretrain_epochs", -1, "PARSClassifier: pretrain_epochs must be an integer of at least"),
         ("pretrain_batch_size", 0, "PARSClassifier: pretrain_batch_size must be"),
@@ -396,6 +403,15 @@ PARAMETERS = {
         ("finetune_epochs", 0, "PARSClassifier: finetune_epochs must be"),
         ("finetune_batch_size", 2.5, "PARSClassifier: finetune_batch_size must be"),
         ("finetune_lr", -1, "finetune_lr must be a positive number, got -1"),
+        ("finetune_warmup", 1.0, r"finetune_warmup must be a number in \[0, 1\), or None, got 1.0"),
+        ("finetune_warmup", "cosine", "PARSClassifier: finetune_warmup must be"),
+        ("head_epochs", -1, "PARSClassifier: head_epochs must be an integer of at least 0, got -1"),
+        ("head_epochs", 0.5, "PARSClassifier: head_epochs must be an integer"),
+        ("encoder_lr_factor", -0.1, "encoder_lr_factor must be a number of 0 or more, got -0.1"),
+        ("encoder_lr_factor", None, "PARSClassifier: encoder_lr_factor must be"),
+        ("gradient_clip", 0, "gradient_clip must be a positive number, or None, got 0"),
+        ("label_smoothing", 1.0, r"label_smoothing must be a number in \[0, 1\), got 1.0"),
+        ("drop_prob", 1.0, r"PARSClassifier: drop_prob must be a number in \[0, 1\), got 1.0"),
         ("weight_decay", -0.1, "PARSClassifier: weight_decay must be"),
         ("augmentation", "noise", "PARSClassifier: augmentation must be"),
         (
@@ -511,6 +527,28 @@ MODULES = {
         lambda: PARSNet(**NET, electrode_position=True)(torch.zeros(1, 2, 600), pos=np.zeros(6)),
         ValueError,
         r"pos has shape \(6,\); these windows need shape \(n_chans, 3\)",
+    ),
+    "channels of other windows": (
+        lambda: PARSNet(**NET)(torch.zeros(1, 2, 600), chs_info=[{"ch_name": "C3"}]),
+        ValueError,
+        "chs_info describes 1 channels, but the windows have 2; pass one entry for each",
+    ),
+    "names instead of channels": (
+        lambda: PARSNet(**NET)(torch.zeros(1, 2, 600), chs_info=["C3", "C4"]),
+        TypeError,
+        "chs_info contains 'C3'; its entries are dicts with the key 'ch_name'",
+    ),
+    "positions twice": (
+        lambda: PARSNet(**NET)(
+            torch.zeros(1, 1, 600), torch.zeros(1, 3), chs_info=epochs().info["chs"]
+        ),
+        ValueError,
+        "pos and chs_info are both given; pass pos for positions in metres, or chs_info",
+    ),
+    "attention of spatial filters": (
+        lambda: PARSNet(**NET, head="spatial_filter").channel_attention(torch.zeros(1, 2, 600)),
+        ValueError,
+        "has no attention over channels; use head='attention' or head='both'",
     ),
     "PARS on longer signals": (
         lambda: PARS(600, 100, **SIZES)(torch.zeros(2, 700)),
@@ -698,6 +736,18 @@ WARNINGS = {
     "unknown electrodes": (
         lambda: fit(epochs(names=["E1", "E2"]), electrode_position=True, pretext=None),
         r"none of the channels \(E1, \.\.\.\) is an electrode",
+    ),
+    "unknown electrodes of a spatial filter": (
+        lambda: fit(epochs(names=["E1", "E2"]), head="both", pretext=None),
+        r"none of the channels \(E1, \.\.\.\) is an electrode",
+    ),
+    "a spatial filter without names": (
+        lambda: fit(head="spatial_filter", pretext=None),
+        "head='spatial_filter' without electrode positions has the same gains for all channels",
+    ),
+    "unknown electrodes at predict": (
+        lambda: fit(epochs(), pretext=None).predict(ARRAY[:, [0, 1, 1]]),
+        "in 8 of 8 windows: they have 3 channels without names, and the model was fitted on 2",
     ),
     "a list of tuples": (
         lambda: fit([(window, 0, (0, 0, 600)) for window in ARRAY], validation=0.5),

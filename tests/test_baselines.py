@@ -15,7 +15,8 @@ from braindecode_pars.estimators import EuclideanAlignment, NetworkClassifier
 def test_every_method_by_name():
     methods = make_methods(METHODS)
     assert list(methods) == [
-        *("PARS", "MAE", "MP3", "DropPos", "Joint", "scratch", "PARS probe", "random probe"),
+        *("PARS", "MAE", "SpectralMAE", "MP3", "DropPos", "Joint", "scratch"),
+        *("PARS probe", "random probe"),
         *("EEGNet", "ShallowFBCSPNet", "band power", "tangent space"),
     ]
     assert methods["MAE"].pretext == "mae"

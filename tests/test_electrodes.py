@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import mne
@@ -59,10 +60,27 @@ def test_code_is_sines_and_cosines_then_a_linear_layer():
     torch.testing.assert_close(code(position), expected)
 
 
+@torch.no_grad()
+def test_oblique_waves_run_along_the_diagonals_too():
+    code = ElectrodeCode(8, oblique=True)
+    position = torch.tensor([-0.05, 0.01, 0.08])
+    directions = {tuple(d.sign().int().tolist()) for d in code.directions}
+    opposite = {tuple(-v for v in d) for d in directions}
+    assert len(directions) == 13
+    assert directions | opposite | {(0, 0, 0)} == set(itertools.product((-1, 0, 1), repeat=3))
+    waves = []
+    for direction in code.directions:
+        along = sum(d * v for d, v in zip(direction.tolist(), position.tolist(), strict=True))
+        angles = [along / HEAD_RADIUS * math.pi / 2 * 2**octave for octave in range(3)]
+        waves += [*map(math.sin, angles), *map(math.cos, angles)]
+    torch.testing.assert_close(code(position[None]), code.project(torch.tensor(waves))[None])
+
+
 def test_other_precisions():
     position = torch.tensor([[-0.05, 0.01, 0.08]])
     for dtype in (torch.bfloat16, torch.float64):
-        assert ElectrodeCode(8).to(dtype)(position).dtype == dtype
+        for oblique in (False, True):
+            assert ElectrodeCode(8, oblique=oblique).to(dtype)(position).dtype == dtype
 
 
 @torch.no_grad()

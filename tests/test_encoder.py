@@ -127,11 +127,12 @@ def test_dropout_acts_in_training_only():
 
 
 def test_config_rebuilds_the_same_encoder():
-    encoder = PatchEncoder(20, 16, 1, 4, 24, activation=nn.ReLU)
+    encoder = PatchEncoder(20, 16, 1, 4, 24, activation=nn.ReLU, tokenizer="spectral")
     rebuilt = PatchEncoder(**encoder.config)
     rebuilt.load_state_dict(encoder.state_dict())
-    tokens = torch.randn(1, 3, 16)
-    assert torch.equal(encoder(tokens), rebuilt(tokens))
+    patches = torch.randn(1, 3, 20)
+    features = [module(module.tokenize(patches)) for module in (encoder, rebuilt)]
+    assert torch.equal(*features)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +141,7 @@ def test_config_rebuilds_the_same_encoder():
         (dict(embed_dim=10, num_heads=4), "multiple of num_heads"),
         (dict(embed_dim=9, num_heads=3), "must be even"),
         (dict(patch_size=0), "patch_size must be an integer of at least 1, got 0"),
+        (dict(tokenizer="wavelet"), "tokenizer must be one of 'linear', 'spectral', got 'wavelet'"),
         (dict(num_layers=0), "num_layers must be an integer of at least 1, got 0"),
     ],
 )

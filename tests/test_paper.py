@@ -17,6 +17,24 @@ def test_every_setting_is_a_parameter():
     assert of_net <= set(inspect.signature(PretrainingNet).parameters)
 
 
+def test_all_layers_are_fine_tuned_alike_at_a_constant_rate():
+    """In the settings themselves, whatever the defaults of the classifier are."""
+    stated = dict(
+        finetune_warmup=None,
+        head_epochs=0,
+        encoder_lr_factor=1,
+        gradient_clip=None,
+        label_smoothing=0,
+        drop_prob=0,
+    )
+    assert stated.items() <= paper.CLASSIFIER.items()
+
+
+def test_the_head_knows_neither_positions_nor_amplitudes():
+    stated = dict(electrode_position=False, amplitude=False, head="attention")
+    assert stated.items() <= paper.CLASSIFIER.items()
+
+
 def test_the_models_default_to_the_published_sizes():
     for name, value in paper.ENCODER.items():
         assert inspect.signature(PatchEncoder).parameters[name].default == value

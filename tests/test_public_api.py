@@ -66,6 +66,7 @@ def test_signatures():
         "mlp_dim",
         "drop_prob",
         "activation",
+        "tokenizer",
     ]
     assert parameters(PARS)[:2] == ["n_times", "patch_size"]
     assert parameters(PARSNet)[:6] == [
@@ -76,7 +77,14 @@ def test_signatures():
         "input_window_seconds",
         "sfreq",
     ]
-    assert parameters(PARSNet.forward) == ["x", "pos", "ch_mask", "return_features"]
+    assert parameters(PARSNet.forward) == [
+        "x",
+        "pos",
+        "ch_mask",
+        "return_features",
+        "chs_info",
+        "subjects",
+    ]
     assert parameters(Pretraining)[:4] == ["task", "epochs", "lr", "batch_size"]
     assert parameters(datasets.simulated.sleep) == [
         "n_subjects",

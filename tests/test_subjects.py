@@ -19,7 +19,8 @@ DECOMPOSED = unicodedata.normalize("NFD", "Jörg")
 
 
 @pytest.mark.parametrize(
-    "same", [7, "7", "007", np.int64(7), 7.0, np.float64(7), "7.0", "sub-007", "sub-7"]
+    "same",
+    [7, "7", "007", np.int64(7), 7.0, np.float64(7), "7.0", "sub-007", "sub-7", "S007", "sub-s7"],
 )
 def test_a_subject_number_may_be_written_in_several_ways(same):
     assert subject_key(same) == "7"

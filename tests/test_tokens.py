@@ -7,12 +7,17 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy import signal
 
 from braindecode_pars.tokens import (
+    LogPowerSpectrum,
     PatchEmbedding,
+    SpectralPatchEmbedding,
+    detrended,
     extract_patches,
     grid_patches,
     instance_norm,
+    log_lag_starts,
     nonoverlapping_starts,
     random_starts,
     shuffled,
@@ -100,6 +105,57 @@ def test_patches_that_do_not_fit_raise_with_the_largest_number():
         nonoverlapping_starts(2, 21, 6000, 200, min_gap=100)
 
 
+def pair_lags(starts, patch_size):
+    """Lags of all pairs in patches."""
+    lags = (starts[:, :, None] - starts[:, None]).abs() / patch_size
+    return lags[:, ~torch.eye(starts.shape[1], dtype=torch.bool)]
+
+
+@pytest.mark.parametrize(
+    ("n_patches", "overlap", "octaves"), [(40, True, range(1, 6)), (12, False, range(1, 6))]
+)
+def test_log_lag_starts_spread_pairs_over_all_time_scales(n_patches, overlap, octaves):
+    """In three minutes, each octave from 2 to 64 s has a seventh of the pairs, nearly."""
+    starts = log_lag_starts(1000, n_patches, 180 * 100, 100, overlap=overlap)
+    lags = pair_lags(starts, 100)
+    shares = [((lags >= 2**n) & (lags < 2 ** (n + 1))).float().mean() for n in octaves]
+    assert min(shares) > 0.11
+    assert max(shares) < 0.21
+    # Of uniform starts, 2 % are 2 to 4 s apart, and a quarter 32 to 64 s.
+    uniform = pair_lags(random_starts(1000, n_patches, 180 * 100, 100), 100)
+    assert ((uniform >= 2) & (uniform < 4)).float().mean() < 0.03
+
+
+@pytest.mark.parametrize(("n_patches", "min_gap"), [(2, 0), (12, 7), (26, 15), (30, 0)])
+def test_log_lag_starts_keep_the_minimum_gap(n_patches, min_gap):
+    starts = log_lag_starts(400, n_patches, 3000, 100, overlap=False, min_gap=min_gap)
+    ordered = starts.sort(dim=1).values
+    assert ordered.min() >= 0
+    assert ordered.max() <= 2900
+    assert (ordered.diff(dim=1) >= 100 + min_gap).all()
+    assert not torch.equal(starts, ordered)  # the order is random
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+@pytest.mark.parametrize("n_times", [101, 150, 250, 1000])
+def test_log_lag_starts_stay_in_short_signals(overlap, n_times):
+    n_patches = 9 if overlap else n_times // 100
+    starts = log_lag_starts(300, n_patches, n_times, 100, overlap=overlap)
+    assert starts.min() >= 0
+    assert starts.max() <= n_times - 100
+    with pytest.raises(ValueError, match=f"at most {n_times // 100} do"):
+        log_lag_starts(2, n_times // 100 + 1, n_times, 100, overlap=False)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_detrended_is_scipys(dtype):
+    patches = torch.randn(3, 4, 50, dtype=dtype).cumsum(dim=-1) + 5
+    expected = signal.detrend(patches.numpy(), axis=-1)
+    np.testing.assert_allclose(detrended(patches).numpy(), expected, atol=1e-4)
+    assert detrended(patches).dtype == dtype
+    assert detrended(patches.bfloat16()).dtype == torch.bfloat16
+
+
 def test_shuffled_permutes_every_row_independently():
     rows = torch.arange(50).expand(20, -1)
     mixed = shuffled(rows)
@@ -130,3 +186,72 @@ def test_patch_embedding_is_one_linear_layer_with_bias():
     patches = torch.randn(2, 3, 200)
     expected = patches @ embedding.weight.T + embedding.bias
     torch.testing.assert_close(embedding(patches), expected)
+
+
+def plain_log_spectrum(patch):
+    """Return the log spectrum of one patch, computed with NumPy's FFT."""
+    patch = np.asarray(patch, dtype=float)
+    window = signal.windows.hann(len(patch), sym=False)
+    power = np.abs(np.fft.rfft((patch - patch.mean()) * window)[1:]) ** 2 / np.sum(window**2)
+    return np.log(power + 1e-4)
+
+
+@pytest.mark.parametrize("patch_size", [2, 7, 128, 200])
+def test_log_power_spectrum_against_an_fft(patch_size):
+    patches = 3 + torch.randn(2, 3, patch_size, dtype=torch.float64)
+    expected = [[plain_log_spectrum(patch) for patch in example] for example in patches.numpy()]
+    spectrum = LogPowerSpectrum(patch_size)
+    torch.testing.assert_close(
+        spectrum(patches), torch.tensor(np.array(expected)), rtol=1e-4, atol=1e-5
+    )
+    assert spectrum(patches.float()).dtype == torch.float32
+    assert not spectrum.state_dict()
+
+
+def test_white_noise_has_a_power_of_one_and_a_flat_patch_that_of_the_floor():
+    noise = torch.randn(4000, 64, generator=torch.Generator().manual_seed(0))
+    spectrum = LogPowerSpectrum(64)
+    # Not the first frequency, which loses power with the mean, nor the last one, Nyquist's.
+    power = spectrum(noise).exp().mean(dim=0)[1:-1]
+    torch.testing.assert_close(power, torch.ones(30), rtol=0.1, atol=0)
+    torch.testing.assert_close(spectrum(torch.full((64,), 5.0)), torch.full((32,), math.log(1e-4)))
+
+
+def test_the_log_power_spectrum_is_computed_in_float32_under_autocast():
+    patches, spectrum = torch.randn(3, 100), LogPowerSpectrum(100)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(spectrum(patches), spectrum(patches.double().float()))
+        assert spectrum(patches).dtype == torch.float32
+    assert torch.equal(spectrum(patches.bfloat16()), spectrum(patches.bfloat16().float()))
+
+
+def test_spectral_tokens_are_the_linear_ones_plus_a_linear_map_of_the_spectrum():
+    tokenizer = SpectralPatchEmbedding(100, 16).double()
+    patches = torch.randn(2, 3, 100, dtype=torch.float64)
+    linear = patches @ tokenizer.weight.T + tokenizer.bias
+    spectra = torch.tensor(np.array([[plain_log_spectrum(p) for p in e] for e in patches.numpy()]))
+    expected = linear + spectra / 4 @ tokenizer.spectrum_weight.T
+    torch.testing.assert_close(tokenizer(patches), expected, rtol=1e-4, atol=1e-5)
+    assert set(tokenizer.state_dict()) == {"weight", "bias", "spectrum_weight"}
+
+
+def test_a_patch_of_one_sample_has_no_spectrum():
+    tokenizer = SpectralPatchEmbedding(1, 16)
+    assert tokenizer.spectrum_weight.shape == (16, 0)
+    assert torch.equal(
+        tokenizer(torch.ones(2, 1)), tokenizer.weight.T + tokenizer.bias.expand(2, -1)
+    )
+
+
+def test_both_parts_of_a_spectral_token_begin_with_a_similar_size():
+    """On signals with the 1/f spectrum of EEG."""
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.fft.rfft(torch.randn(50, 1280, generator=generator))
+    frequencies = torch.arange(641).clamp(min=5)  # 0.5 Hz and above
+    x = instance_norm(torch.fft.irfft(noise / frequencies))
+    torch.manual_seed(0)
+    tokenizer = SpectralPatchEmbedding(128, 256)
+    patches = grid_patches(x, 128)
+    both = tokenizer(patches)
+    linear = patches @ tokenizer.weight.T + tokenizer.bias
+    assert 0.5 < ((both - linear).std() / linear.std()).item() < 2

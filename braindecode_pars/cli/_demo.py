@@ -12,8 +12,8 @@ from braindecode_pars.cli._names import TASKS
 
 __all__ = ["demo"]
 
-#: The tasks that the paper compares. Its fifth method, training from scratch, is in every demo.
-COMPARED = ("pars", "mae", "mp3", "droppos")
+#: The tasks that the paper compares, and the spectral one. Training from scratch is in every demo.
+COMPARED = ("pars", "mae", "spectral", "mp3", "droppos")
 
 
 def demo(
@@ -33,7 +33,7 @@ def demo(
     ] = None,
     all_tasks: Annotated[
         bool,
-        typer.Option("--all", help="Compare PARS, MAE, MP3, DropPos and no pretraining."),
+        typer.Option("--all", help="Compare five pretext tasks and no pretraining."),
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the simulation and of all training.")] = 0,
 ) -> None:

@@ -3,7 +3,7 @@
 A test compares them with the registries.
 """
 
-TASKS = ("pars", "mae", "mp3", "droppos", "joint")
+TASKS = ("pars", "mae", "spectral", "mp3", "droppos", "joint")
 CORPORA = ("eegmat", "eesm17", "physionet_mi", "tuab", "tueg", "tusz", "ysyw")
 _PROBES = ("probe", "random-probe")
 METHODS = (*TASKS, "scratch", *_PROBES, "eegnet", "shallow", "band-power", "tangent-space")

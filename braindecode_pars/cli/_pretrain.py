@@ -47,6 +47,13 @@ def pretrain(
             metavar="KEY=VALUE",
         ),
     ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            help="Encoder to continue with: a folder or a model id. Its sizes replace those below.",
+            metavar="FOLDER",
+        ),
+    ] = None,
     window_seconds: _option("window_seconds", "Length of the crops in seconds.", float) = None,
     patch_seconds: _option("patch_seconds", "Length of a patch in seconds.", float) = None,
     embed_dim: _option("embed_dim", "Size of a token.", int) = None,
@@ -54,6 +61,7 @@ def pretrain(
     num_heads: _option("num_heads", "Number of attention heads in each block.", int) = None,
     mlp_dim: _option("mlp_dim", "Hidden size of the feed-forward layers.", int) = None,
     drop_prob: _option("drop_prob", "Dropout rate on the residual branches.", float) = None,
+    tokenizer: _option("tokenizer", "Map from patches to tokens: linear or spectral.", str) = None,
     epochs: _option("epochs", "Number of epochs; the schedule has the same length.", int) = None,
     steps_per_epoch: _option(
         "steps_per_epoch", "Number of steps in an epoch.", int, "one pass over the data"
@@ -97,6 +105,7 @@ def pretrain(
     """
     given = dict(
         task=task,
+        encoder=encoder,
         window_seconds=window_seconds,
         patch_seconds=patch_seconds,
         embed_dim=embed_dim,
@@ -104,6 +113,7 @@ def pretrain(
         num_heads=num_heads,
         mlp_dim=mlp_dim,
         drop_prob=drop_prob,
+        tokenizer=tokenizer,
         epochs=epochs,
         steps_per_epoch=steps_per_epoch,
         batch_size=batch_size,

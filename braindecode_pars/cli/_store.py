@@ -35,6 +35,14 @@ def store(
             metavar="NAME",
         ),
     ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            help="New reference: average, of the channels that are stored. Default: the "
+            "recordings' own reference.",
+            metavar="NAME",
+        ),
+    ] = None,
     subject: Annotated[
         str | None,
         typer.Option(
@@ -69,7 +77,9 @@ def store(
     ] = "raise",
 ) -> None:
     """Store recordings for pretraining. After an interruption, the same command resumes."""
-    settings = dict(low=low, high=high, mains=mains, channels=channel, dtype=dtype)
+    settings = dict(
+        low=low, high=high, mains=mains, channels=channel, reference=reference, dtype=dtype
+    )
     settings = {name: value for name, value in settings.items() if value is not None}
     if add and settings:
         option = "channel" if "channels" in settings else next(iter(settings))

@@ -1,6 +1,7 @@
-"""EEG corpora and simulated sleep EEG, as windows.
+"""EEG corpora, a sample of real recordings and simulated sleep EEG, as windows.
 
-Every corpus module has ``load(path, ...)`` and a ``CARD`` that describes the corpus.
+Every corpus module has ``load(path, ...)`` and a ``CARD`` that describes the corpus. The sample is
+in the package: :func:`mental_arithmetic` needs no files.
 """
 
 import braindecode_pars._hosts  # noqa: F401
@@ -14,11 +15,13 @@ from braindecode_pars.datasets import (
     tusz,
     ysyw,
 )
+from braindecode_pars.datasets._mental_arithmetic import mental_arithmetic
 
 __all__ = [
     "RECIPES",
     "eegmat",
     "eesm17",
+    "mental_arithmetic",
     "physionet_mi",
     "simulated",
     "tuab",

@@ -14,13 +14,15 @@ from typing import Any
 
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._parameters import check_positive
+from braindecode_pars._parameters import check_parameters, check_positive, choice
 from braindecode_pars.electrodes import template_montage
+from braindecode_pars.recordings._search import find_named
 from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
 from braindecode_pars.recordings.preparation import (
     COMMON_CHANNELS,
     SFREQ,
+    check_filters,
     filter_and_resample,
     pick_electrodes,
 )
@@ -50,7 +52,8 @@ def recordings(path: str | Path) -> list[Recording]:
     Parameters
     ----------
     path : path
-        Folder with ``SubjectNN_1.edf`` (rest) and ``SubjectNN_2.edf`` (mental arithmetic).
+        Folder with ``SubjectNN_1.edf`` (rest) and ``SubjectNN_2.edf`` (mental arithmetic), at any
+        depth.
 
     Returns
     -------
@@ -62,6 +65,8 @@ def recordings(path: str | Path) -> list[Recording]:
     ------
     FileNotFoundError
         When the folder contains no such recording.
+    ValueError
+        When two files have the same name.
 
     Examples
     --------
@@ -74,16 +79,14 @@ def recordings(path: str | Path) -> list[Recording]:
     >>> recording.description
     {'subject': 'Subject00', 'condition': 'arithmetic'}
     """
-    folder = Path(path).expanduser()
     found_recordings = [
         Recording(file, dict(subject=match[1], condition=CARD["classes"][int(match[2]) - 1]))
-        for file in sorted(folder.glob("Subject*.edf"))
-        if (match := _NAME.fullmatch(file.name))
+        for file, match in find_named(path, _NAME)
     ]
     if not found_recordings:
         raise FileNotFoundError(
-            f"{path} contains no recording of EEGMAT; expected files such as "
-            f"{folder / 'Subject00_1.edf'}."
+            f"{path} contains no recording of EEGMAT; expected files such as Subject00_1.edf, at "
+            "any depth."
         )
     return found_recordings
 
@@ -94,6 +97,10 @@ def load(
     *,
     window_seconds: float = 10.0,
     sfreq: float = SFREQ,
+    low: float | None = 0.3,
+    high: float | None = 75.0,
+    mains: float | None = 50.0,
+    reference: str | None = None,
     n_jobs: int = 1,
     cache: str | Path | None = None,
     on_error: str = "raise",
@@ -101,9 +108,9 @@ def load(
 ) -> BaseConcatDataset:
     """Return windows of rest (three minutes per subject) and mental arithmetic (one minute).
 
-    The windows have the 19 common EEG channels; the ECG is dropped. Signals are band-pass filtered
-    (0.3-75 Hz), notch filtered (50 Hz) and resampled from 500 Hz to ``sfreq``. The published files
-    were already filtered to 0.5-45 Hz and cleaned of artefacts.
+    The windows have the 19 common EEG channels; the ECG is dropped. Signals are resampled from 500
+    Hz to ``sfreq`` and filtered. The published files were already filtered to 0.5-45 Hz and cleaned
+    of artefacts.
 
     Rest and arithmetic are separate recordings. Part of the difference between the two classes may
     therefore be an effect of time.
@@ -111,13 +118,18 @@ def load(
     Parameters
     ----------
     path : path
-        Folder with ``Subject00_1.edf`` and so on.
+        Folder with ``Subject00_1.edf`` and so on, at any depth.
     subjects : iterable of str | None
         Subjects to read, for example ``["Subject00"]``. None reads every subject in the folder.
     window_seconds : float
         Length of a window in seconds. Windows are adjacent and do not overlap.
     sfreq : float
         Sampling rate in Hz.
+    low, high, mains : float | None
+        Edges of the band-pass and frequency of the notch filter in Hz; None for none. An upper
+        edge or notch at or above half of ``sfreq`` is ignored.
+    reference : "average" | None
+        New reference: the average of the 19 channels. None keeps that of the files, the ears.
     n_jobs, cache, on_error, verbose
         As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
@@ -132,7 +144,7 @@ def load(
     FileNotFoundError
         When the folder contains no recording, or no recording of a requested subject.
     ValueError
-        When a recording is damaged or lacks a channel.
+        When a recording is damaged or lacks a channel, or an argument is invalid.
 
     Examples
     --------
@@ -141,8 +153,11 @@ def load(
     ('rest', 'arithmetic')
     >>> windows = datasets.eegmat.load("eegmat", ["Subject00"])  # doctest: +SKIP
     """
-    arguments = dict(window_seconds=window_seconds, sfreq=sfreq)
-    check_positive(**arguments)
+    filters = dict(sfreq=sfreq, low=low, high=high, mains=mains)
+    check_positive(window_seconds=window_seconds, sfreq=sfreq)
+    check_filters(**filters)
+    check_parameters(dict(reference=reference), dict(reference=choice("average", None)))
+    arguments = dict(window_seconds=window_seconds, **filters, reference=reference)
     return read_corpus(
         choose_subjects(recordings(path), subjects, path),
         partial(_read, **arguments),
@@ -154,11 +169,15 @@ def load(
     )
 
 
-def _read(recording: Recording, *, window_seconds: float, sfreq: float) -> EEGWindowsDataset | None:
+def _read(
+    recording: Recording, *, window_seconds: float, reference: str | None, **filters: float | None
+) -> EEGWindowsDataset | None:
     # The files name their channels "EEG Fp1" and so on, and the ECG "ECG ECG".
     raw = read_edf(recording.file, lambda name: name.startswith("EEG "))
     pick_electrodes(raw, COMMON_CHANNELS, lambda name: name.removeprefix("EEG "))
     raw.set_montage(template_montage(), match_case=False, match_alias=True, verbose="error")
-    filter_and_resample(raw, sfreq=sfreq, mains=50.0)
+    filter_and_resample(raw, **filters)
+    if reference is not None:
+        raw.set_eeg_reference(reference, verbose="error")
     target = CARD["classes"].index(recording.description["condition"])
     return fixed_windows(raw, window_seconds, target)

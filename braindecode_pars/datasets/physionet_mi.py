@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable
 from functools import partial
 from numbers import Integral
@@ -10,16 +11,23 @@ from pathlib import Path
 from typing import Any
 
 import mne
+import numpy as np
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._parameters import check_positive
+from braindecode_pars._parameters import check_parameters, check_positive, choice, number, positive
 from braindecode_pars.electrodes import template_montage
+from braindecode_pars.recordings._search import find_named
 from braindecode_pars.recordings.cutting import event_windows, fixed_windows
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
-from braindecode_pars.recordings.preparation import SFREQ, filter_and_resample
+from braindecode_pars.recordings.preparation import (
+    SFREQ,
+    check_filters,
+    filter_and_resample,
+    pick_electrodes,
+)
 from braindecode_pars.recordings.readers import read_edf
 
-__all__ = ["CARD", "load", "recordings"]
+__all__ = ["CARD", "MONTAGES", "load", "recordings"]
 
 log = logging.getLogger(__name__)
 
@@ -36,25 +44,44 @@ CARD: dict[str, Any] = dict(
     reference="Schalk et al. 2004, IEEE TBME 51(6); Goldberger et al. 2000, Circulation 101(23)",
 )
 
+_MOTOR = tuple(f"{row}{column}" for row in ("FC", "C", "CP") for column in "531z246")
+
+#: Channels that ``picks`` knows by a name: the three rows over the motor cortex, and these together
+#: with the other electrodes of the 10-20 system.
+MONTAGES: dict[str, tuple[str, ...]] = {
+    "motor": _MOTOR,
+    "motor and 10-20": (
+        *_MOTOR,
+        *("Fp1", "Fp2", "F7", "F3", "Fz", "F4", "F8", "T7", "T8"),
+        *("P7", "P3", "Pz", "P4", "P8", "O1", "O2"),
+    ),
+}
+
 #: Classes of the events T1 and T2 in each motor imagery run. T0 is rest.
 TARGETS = {
     **{run: {"T1": 0, "T2": 1} for run in (4, 8, 12)},
     **{run: {"T1": 2, "T2": 3} for run in (6, 10, 14)},
 }
+#: Targets of ``contrast="rest"``.
+REST_OR_IMAGERY = {"T0": 0, "T1": 1, "T2": 1}
 RUNS = tuple(sorted(TARGETS))
-TRIAL_SECONDS = 4.0
-_TREE = Path("MNE-eegbci-data", "files", "eegmmidb", "1.0.0")
+RULES = dict(
+    part=choice("trials", "pretraining"),
+    contrast=choice("movements", "rest"),
+    tmin=number("of at least 0", lambda value: value >= 0),
+    tmax=positive(),
+    reference=choice("average", "picks", None),
+)
+_NAME = re.compile(r"S(\d{3})R(\d{2})\.edf")
 
 
 def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[Recording]:
     """Return the motor imagery runs in a folder, without opening the files.
 
-    The folder has the layout of ``mne.datasets.eegbci``.
-
     Parameters
     ----------
     path : path
-        Folder that contains ``MNE-eegbci-data``.
+        Folder with files such as ``S001R04.edf`` at any depth, for example MNE's folder of data.
     runs : iterable of int
         Runs to find, among 4, 8, 12 (left or right fist) and 6, 10, 14 (both fists or both feet).
 
@@ -67,9 +94,9 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[Recordin
     Raises
     ------
     ValueError
-        When a run is not a motor imagery run.
+        When a run is not a motor imagery run, or when two files have the same name.
     FileNotFoundError
-        When ``path`` does not have the expected layout, or contains none of the runs.
+        When the folder contains none of the runs.
 
     Examples
     --------
@@ -77,9 +104,7 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[Recordin
     >>> from pathlib import Path
     >>> from braindecode_pars import datasets
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     files = Path(folder, "MNE-eegbci-data", "files", "eegmmidb", "1.0.0", "S071")
-    ...     files.mkdir(parents=True)
-    ...     Path(files, "S071R04.edf").touch()
+    ...     Path(folder, "S071R04.edf").touch()
     ...     [recording] = datasets.physionet_mi.recordings(folder)
     >>> recording.description
     {'subject': 71, 'run': 4, 'split': 'valid'}
@@ -87,16 +112,16 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[Recordin
     runs = _numbers(runs)
     if not runs or not set(runs) <= set(RUNS):
         raise ValueError(f"runs must be among {RUNS}, the motor imagery runs; got {runs}.")
+    named = [(file, int(match[1]), int(match[2])) for file, match in find_named(path, _NAME)]
     found = [
         Recording(file, dict(subject=subject, run=run, split=_split(subject)))
-        for subject in range(1, CARD["subjects"] + 1)
-        for run in runs
-        if (file := _file(path, subject, run)).exists() or file.is_symlink()
+        for file, subject, run in named
+        if run in runs
     ]
     if not found:
         raise FileNotFoundError(
             f"{path} contains none of the runs {', '.join(map(str, runs))} of eegmmidb; expected "
-            f"files such as {_file(path, 1, runs[0])}."
+            f"files such as S001R{runs[0]:02d}.edf, at any depth."
         )
     return found
 
@@ -106,39 +131,59 @@ def load(
     subjects: Iterable[int] | None = None,
     *,
     part: str = "trials",
+    contrast: str = "movements",
+    tmin: float = 0.0,
+    tmax: float = 4.0,
     runs: Iterable[int] = RUNS,
-    picks: list[str] | None = None,
+    picks: list[str] | str | None = None,
     sfreq: float = SFREQ,
+    low: float | None = 0.3,
+    high: float | None = None,
+    mains: float | None = 60.0,
+    reference: str | None = "average",
     stride_seconds: float = 30.0,
     n_jobs: int = 1,
     cache: str | Path | None = None,
     on_error: str = "raise",
     verbose: int = 1,
 ) -> BaseConcatDataset:
-    """Return motor imagery windows: high-pass 0.3 Hz, notch 60 Hz, average reference, 200 Hz.
+    """Return windows of motor imagery, or of whole runs.
 
-    The files must exist already: unlike ``mne.datasets.eegbci.load_data``, this function never
-    downloads anything. The sampling rate of the files is 160 Hz, except for subjects 88, 92 and
-    100 (128 Hz).
+    By default, signals are prepared as in appendix A.3: high-pass 0.3 Hz, notch 60 Hz, average
+    reference, 200 Hz. The files must exist already: unlike
+    ``mne.datasets.eegbci.load_data``, this function never downloads anything. Their sampling rate
+    is 160 Hz, except for subjects 88, 92 and 100 (128 Hz). Files with fewer channels or at another
+    rate are read, too.
 
     Parameters
     ----------
     path : path
-        Folder that contains ``MNE-eegbci-data``, in MNE's layout.
+        Folder with files such as ``S001R04.edf`` at any depth, for example MNE's folder of data.
     subjects : iterable of int | None
         Subjects to read, from 1 to 109. None reads every subject in the folder.
     part : "trials" | "pretraining"
-        Kind of windows. "trials" gives 4-second windows that start at the cue of an imagined
-        movement, with its class as target. "pretraining" gives 30-second windows of whole runs,
-        with target -1.
+        Kind of windows. "trials" gives a window for each imagined movement, from ``tmin`` to
+        ``tmax``. "pretraining" gives 30-second windows of whole runs, with target -1.
+    contrast : "movements" | "rest"
+        Targets of the trials: which movement is imagined, or whether one is. "rest" adds windows of
+        the rest between two cues.
+    tmin, tmax : float
+        Start and stop of a trial in seconds after its cue. Shorter trials and rests are left out.
+        Most last 4.1 seconds.
     runs : iterable of int
         Runs to read, among 4, 8, 12 (left or right fist) and 6, 10, 14 (both fists or both feet).
         Missing runs are skipped, and their number is logged.
-    picks : list of str | None
-        Channels to keep, named as in MNE's montage. None keeps all 64. The average reference is
-        computed over all 64 channels before channels are picked.
+    picks : list of str | "motor" | "motor and 10-20" | None
+        Channels to keep, named as in MNE's montage, or the name of a montage in :data:`MONTAGES`.
+        None keeps all channels of the file, usually 64.
     sfreq : float
         Sampling rate in Hz.
+    low, high, mains : float | None
+        Edges of the band-pass and frequency of the notch filter in Hz; None for none. An upper
+        edge or notch at or above half of ``sfreq`` is ignored.
+    reference : "average" | "picks" | None
+        New reference: the average of all channels of the file, or of those in ``picks``, which is
+        the same for files with other channels beside. None keeps that of the files.
     stride_seconds : float
         Time in seconds between the starts of two pretraining windows.
     n_jobs, cache, on_error, verbose
@@ -147,15 +192,15 @@ def load(
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        Signals in volts. A target is an index into ``CARD["classes"]``. Descriptions have
-        ``subject``, ``run`` and ``split``.
+        Signals in volts. A target is an index into ``CARD["classes"]``; with ``contrast="rest"``, 0
+        is rest and 1 an imagined movement. Descriptions have ``subject``, ``run`` and ``split``.
 
     Raises
     ------
     FileNotFoundError
         When the folder contains none of the runs, or none of the runs of a requested subject.
     ValueError
-        When a file is damaged or truncated, or an argument is invalid.
+        When a file is damaged or truncated, lacks a channel, or an argument is invalid.
 
     Notes
     -----
@@ -164,7 +209,8 @@ def load(
 
     A trial starts at the cue. In runs 4, 8 and 12 the cue appears on the left or on the right of
     the screen. Slow potentials in the first second, most likely eye movements, separate these two
-    classes. A score above chance level alone is therefore not evidence of motor imagery.
+    classes. A score above chance level alone is therefore not evidence of motor imagery;
+    ``tmin=1`` leaves this second out.
 
     Examples
     --------
@@ -174,16 +220,20 @@ def load(
     >>> windows = datasets.physionet_mi.load("~/mne_data", subjects=[1, 2])  # doctest: +SKIP
     """
     # Check the arguments.
-    if part not in ("trials", "pretraining"):
-        raise ValueError(f"part must be 'trials' or 'pretraining', got {part!r}.")
+    filters = dict(sfreq=sfreq, low=low, high=high, mains=mains)
+    arguments = dict(part=part, contrast=contrast, tmin=tmin, tmax=tmax, reference=reference)
+    check_parameters(arguments, RULES)
     check_positive(sfreq=sfreq, stride_seconds=stride_seconds)
+    check_filters(**filters)
+    if tmin >= tmax:
+        raise ValueError(f"tmin={tmin:g} s must be less than tmax={tmax:g} s, the end of a window.")
+    arguments |= dict(picks=_channels(picks), stride_seconds=stride_seconds, **filters)
     runs = _numbers(runs)
 
     # Find the recordings, then read their windows.
     chosen = choose_subjects(recordings(path, runs=runs), subjects, path)
     if verbose:
         _log_missing_runs(chosen, runs)
-    arguments = dict(part=part, picks=picks, sfreq=sfreq, stride_seconds=stride_seconds)
     return read_corpus(
         chosen,
         partial(_read, **arguments),
@@ -195,14 +245,19 @@ def load(
     )
 
 
+def _channels(picks: list[str] | str | None) -> list[str] | None:
+    if not isinstance(picks, str):
+        return picks
+    if picks not in MONTAGES:
+        known = ", ".join(map(repr, MONTAGES))
+        raise ValueError(f"picks must be a list of channels or one of {known}, got {picks!r}.")
+    return list(MONTAGES[picks])
+
+
 def _numbers(runs: Iterable[int]) -> tuple[int, ...]:
     if isinstance(runs, Integral):
         raise TypeError(f"runs is the number {runs}; pass a list of runs, such as [{runs}].")
     return tuple(runs)
-
-
-def _file(path: str | Path, subject: int, run: int) -> Path:
-    return Path(path).expanduser() / _TREE / f"S{subject:03d}" / f"S{subject:03d}R{run:02d}.edf"
 
 
 def _split(subject: int) -> str:
@@ -221,17 +276,42 @@ def _log_missing_runs(found: list[Recording], runs: tuple[int, ...]) -> None:
 
 
 def _read(
-    recording: Recording, *, part: str, picks: list[str] | None, sfreq: float, stride_seconds: float
+    recording: Recording,
+    *,
+    part: str,
+    contrast: str,
+    tmin: float,
+    tmax: float,
+    picks: list[str] | None,
+    reference: str | None,
+    stride_seconds: float,
+    **filters: float | None,
 ) -> EEGWindowsDataset | None:
     raw = read_edf(recording.file)
     # The files name their channels "Fc5." and so on; the montage has "FC5".
     mne.datasets.eegbci.standardize(raw)
     raw.set_montage(template_montage(), verbose="error")
-    filter_and_resample(raw, sfreq=sfreq, high=None, mains=60.0)
-    # The reference is the average of all 64 channels, whichever of them are picked afterwards.
-    raw.set_eeg_reference("average", verbose="error")
+    filter_and_resample(raw, **filters)
+    # As in the paper, the average of all channels, whichever of them are picked afterwards.
+    if reference == "average":
+        raw.set_eeg_reference("average", verbose="error")
     if picks is not None:
-        raw.pick(picks, verbose="error")
+        pick_electrodes(raw, picks, str)
+    if reference == "picks":
+        raw.set_eeg_reference("average", verbose="error")
     if part == "pretraining":
         return fixed_windows(raw, stride_seconds=stride_seconds)
-    return event_windows(raw, TARGETS[recording.description["run"]], TRIAL_SECONDS)
+    _shorten_trials(raw, tmin, tmax)
+    targets = TARGETS[recording.description["run"]] if contrast == "movements" else REST_OR_IMAGERY
+    return event_windows(raw, targets, tmax - tmin)
+
+
+def _shorten_trials(raw: mne.io.BaseRaw, tmin: float, tmax: float) -> None:
+    """Shorten the annotation of each trial to its window; in a shorter one no window has room."""
+    notes = raw.annotations.copy()
+    trial = np.isin(notes.description, list(REST_OR_IMAGERY))
+    # Half a sample more than the window, because braindecode rounds durations down to samples.
+    length = tmax - tmin + 0.5 / raw.info["sfreq"]
+    notes.duration[trial] = np.clip(notes.duration[trial] - tmin, 0, length)
+    notes.onset[trial] += tmin
+    raw.set_annotations(notes, verbose="error")

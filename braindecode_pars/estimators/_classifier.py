@@ -12,12 +12,18 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from braindecode_pars.electrodes import electrode_positions
 from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.estimators._electrodes import (
+    has_electrode_code,
+    needs_one_montage,
+    positions_for,
+    warn_of_unknown_electrodes,
+)
 from braindecode_pars.estimators._fine_tuning import FineTuningNet, fine_tune, fine_tuning_net
 from braindecode_pars.estimators._logits import LogitClassifier
 from braindecode_pars.estimators._parameters import check_parameters
 from braindecode_pars.estimators._pretraining import (
+    check_continued,
     encoder_for,
     make_checkpoint_dir,
     needs_pretraining,
@@ -28,12 +34,12 @@ from braindecode_pars.estimators._pretraining import (
 )
 from braindecode_pars.estimators._reading import (
     batches,
-    check_electrodes,
     check_finite,
     read_labeled,
     read_to_predict,
     read_unlabeled,
 )
+from braindecode_pars.estimators._recentring import recentred_logits
 from braindecode_pars.estimators._saved import (
     MALFORMED,
     labels_from_json,
@@ -48,7 +54,8 @@ from braindecode_pars.estimators._windows_estimator import (
     fresh_fit,
     seeded_fit,
 )
-from braindecode_pars.models import PARSNet, network_from_file
+from braindecode_pars.models import PARSNet
+from braindecode_pars.models._saving import network_from_file
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretrained import EncoderCard, Pretrained, read_card, unique_subjects
 from braindecode_pars.pretraining import BATCH_SIZE, EPOCHS, LEARNING_RATE, WEIGHT_DECAY
@@ -80,19 +87,24 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
     Parameters
     ----------
     pretext : str | type[PretextTask] | PretextTask | None
-        Pretext task as a name (``"pars"``, ``"mae"``, ``"mp3"``, ``"droppos"``, ``"joint"``), a
-        class or an instance. With None, the model is trained from scratch.
+        Pretext task as a name (``"pars"``, ``"mae"``, ``"spectral"``, ``"mp3"``, ``"droppos"``,
+        ``"joint"``), a class or an instance. With None, the model is trained from scratch.
     pretext_params : dict | None
         Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
     encoder : path | str | fitted estimator, net or model | None
         Pretrained encoder. With an encoder, ``fit`` does not pretrain, and the sizes of the
-        encoder replace ``patch_seconds``, ``embed_dim``, ``num_layers``, ``num_heads`` and
-        ``mlp_dim``. The encoder is copied and never changed. A string is a folder or a model id
-        of the Hugging Face Hub: ``"hf://owner/name"`` downloads the model, ``"owner/name"`` uses
-        an earlier download. See :func:`~braindecode_pars.pretrained.load_encoder` for the objects
-        that are accepted.
+        encoder replace ``patch_seconds``, ``embed_dim``, ``num_layers``, ``num_heads``,
+        ``mlp_dim`` and ``tokenizer``. The encoder is copied and never changed. A string is a
+        folder or a model id of the Hugging Face Hub: ``"hf://owner/name"`` downloads the model,
+        ``"owner/name"`` uses an earlier download. See
+        :func:`~braindecode_pars.pretrained.load_encoder` for the objects that are accepted.
+    continue_pretraining : bool
+        Whether ``fit`` continues to pretrain ``encoder`` with the pretext task, on the training
+        windows and those in ``unlabeled``, before it fine-tunes. With unlabelled windows of the
+        test subjects this is transductive: report it as such.
     freeze_encoder : bool
-        Whether the encoder stays fixed in fine-tuning. Only the other layers are then trained.
+        Whether the encoder stays fixed in fine-tuning. Only the other layers are then trained, and
+        ``head_epochs`` and ``encoder_lr_factor`` have no effect.
     sfreq : float | None
         Sampling rate in Hz, for windows without one (arrays, lists).
     channels : list of str | None
@@ -104,16 +116,57 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         the window, and ``fit`` warns.
     embed_dim, num_layers, num_heads, mlp_dim : int
         Sizes of the encoder. The defaults are small; ``paper.CLASSIFIER`` has the published sizes.
+    tokenizer : "spectral" | "linear"
+        Map from patches to tokens, see :class:`~braindecode_pars.PatchEncoder`. The paper's is
+        linear.
     channel_drop_prob : float
         Probability of dropping a channel in fine-tuning.
-    electrode_position : bool
-        Whether the model receives the electrode positions, see :class:`~braindecode_pars.PARSNet`.
+    electrode_position : "auto" | bool
+        Whether a code of the electrode position is added to the spatial tokens, see
+        :class:`~braindecode_pars.PARSNet`. ``"auto"`` adds it when the training windows have the
+        same channels and the position of at least one is known; the log says so. The paper has no
+        positions.
+    amplitude : bool
+        Whether the model receives the amplitude of each channel relative to the others, see
+        :class:`~braindecode_pars.PARSNet`.
+    head : "attention" | "spatial_filter" | "both"
+        How the model pools the channels, see :class:`~braindecode_pars.PARSNet`. The spatial
+        filters use electrode positions whatever ``electrode_position`` is.
+    recenter : "subject" | None
+        With ``"subject"``, the mean over the windows of each subject is subtracted from the
+        features and amplitudes of each channel, so that the model sees how a window differs from
+        the subject's others. **This is transductive**: a prediction uses the other windows of the
+        test subject, without their labels. Give the same to every method that you compare
+        (:class:`~braindecode_pars.SubjectCentering` for features). In fine-tuning, a batch has
+        eight windows of each of a few subjects, and the means are those of the batch. Predictions
+        use all windows of a subject in the call, at least ten. Relatives are adaptive batch
+        normalisation (Li et al. 2016, arXiv:1603.04779) and the recentring of covariances (Zanini
+        et al. 2018, IEEE Transactions on Biomedical Engineering 65).
     pretrain_epochs, pretrain_batch_size, pretrain_lr : int, int, float
         Number of epochs, batch size and learning rate of pretraining. The learning rate follows a
         linear warm-up and cosine annealing.
     finetune_epochs, finetune_batch_size, finetune_lr : int, int, float
-        Number of epochs, batch size and learning rate of fine-tuning. The learning rate is
+        Number of epochs, batch size and learning rate of fine-tuning.
+    finetune_warmup : float | None
+        Share of the steps of fine-tuning in which the learning rate warms up. It then falls to zero
+        on a cosine, as in :class:`~braindecode_pars.callbacks.WarmupCosine`. With None it is
         constant.
+    head_epochs : int
+        Number of epochs, at the beginning of fine-tuning, that train only the layers outside the
+        encoder (Kumar et al. 2022). The encoder is trained from the next epoch on, if there is one.
+    encoder_lr_factor : float
+        Learning rate of the encoder in fine-tuning, as a factor of ``finetune_lr`` (Howard and
+        Ruder 2018). 0 is the same as ``freeze_encoder=True``.
+    gradient_clip : float | None
+        Largest L2 norm of the gradient of all trained weights together, in fine-tuning. A longer
+        gradient is shortened to this norm. With None it is not.
+    label_smoothing : float
+        Probability in [0, 1) that each training label gives to all classes in equal parts (Szegedy
+        et al. 2016). The training loss is that of these labels; the validation loss is that of the
+        true ones.
+    drop_prob : float
+        Dropout probability of the encoder in fine-tuning, also of a frozen one. It replaces that
+        of a given encoder.
     weight_decay : float
         Weight decay of pretraining and of fine-tuning.
     augmentation : braindecode Transform | list of Transform | None
@@ -125,7 +178,9 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         Share of the subjects that ``fit`` holds out for internal validation. When the subjects
         are unknown, it is a share of the windows, stratified by label. The held-out windows are
         used neither for pretraining nor for fine-tuning. The state with the lowest validation
-        loss is restored. With 0, all windows are training windows and the last state is kept.
+        loss is restored. This loss is the mean of the cross-entropies of all held-out windows, each
+        with the weight of its class. With 0, all windows are training windows and the last state is
+        kept.
     unlabeled_label : hashable | None
         Label that marks unlabelled windows. They are used for pretraining only. ``"auto"`` means
         -1, as in scikit-learn, and warns when there are such windows; -1 means the same without a
@@ -168,6 +223,17 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         Channels as in ``mne.Info["chs"]``. None when the channels of the training windows are
         unknown; an empty list when the recordings have different channels.
 
+    References
+    ----------
+    Howard and Ruder 2018, Universal language model fine-tuning for text classification,
+    arXiv:1801.06146.
+
+    Kumar et al. 2022, Fine-tuning can distort pretrained features and underperform
+    out-of-distribution, arXiv:2202.10054.
+
+    Szegedy et al. 2016, Rethinking the inception architecture for computer vision,
+    arXiv:1512.00567.
+
     Examples
     --------
     >>> from braindecode_pars import PARSClassifier, datasets
@@ -185,6 +251,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         *,
         pretext_params: dict[str, Any] | None = None,
         encoder: Any = None,
+        continue_pretraining: bool = False,
         freeze_encoder: bool = False,
         sfreq: float | None = None,
         channels: list[str] | None = None,
@@ -193,14 +260,24 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         num_layers: int = 2,
         num_heads: int = 4,
         mlp_dim: int = 128,
+        tokenizer: str = "spectral",
         channel_drop_prob: float = 0.5,
-        electrode_position: bool = False,
+        electrode_position: str | bool = "auto",
+        amplitude: bool = False,
+        head: str = "attention",
+        recenter: str | None = None,
         pretrain_epochs: int = EPOCHS,
         pretrain_batch_size: int = BATCH_SIZE,
         pretrain_lr: float = LEARNING_RATE,
         finetune_epochs: int = 30,
         finetune_batch_size: int = 32,
         finetune_lr: float = 1e-3,
+        finetune_warmup: float | None = None,
+        head_epochs: int = 0,
+        encoder_lr_factor: float = 1.0,
+        gradient_clip: float | None = None,
+        label_smoothing: float = 0.0,
+        drop_prob: float = 0.0,
         weight_decay: float = WEIGHT_DECAY,
         augmentation: Any = None,
         class_weight: str | dict | None = "balanced",
@@ -217,6 +294,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         self.pretext = pretext
         self.pretext_params = pretext_params
         self.encoder = encoder
+        self.continue_pretraining = continue_pretraining
         self.freeze_encoder = freeze_encoder
         self.sfreq = sfreq
         self.channels = channels
@@ -225,14 +303,24 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         self.num_layers = num_layers
         self.num_heads = num_heads
         self.mlp_dim = mlp_dim
+        self.tokenizer = tokenizer
         self.channel_drop_prob = channel_drop_prob
         self.electrode_position = electrode_position
+        self.amplitude = amplitude
+        self.head = head
+        self.recenter = recenter
         self.pretrain_epochs = pretrain_epochs
         self.pretrain_batch_size = pretrain_batch_size
         self.pretrain_lr = pretrain_lr
         self.finetune_epochs = finetune_epochs
         self.finetune_batch_size = finetune_batch_size
         self.finetune_lr = finetune_lr
+        self.finetune_warmup = finetune_warmup
+        self.head_epochs = head_epochs
+        self.encoder_lr_factor = encoder_lr_factor
+        self.gradient_clip = gradient_clip
+        self.label_smoothing = label_smoothing
+        self.drop_prob = drop_prob
         self.weight_decay = weight_decay
         self.augmentation = augmentation
         self.class_weight = class_weight
@@ -257,8 +345,8 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             Training windows: a braindecode windows dataset, the X of ``as_sklearn``, a list of
             windows, an mne.Epochs or an array of shape (n_windows, n_chans, n_times). Recordings
             may have their channels in different orders. When they have different numbers of
-            channels, or different channels with ``electrode_position``, their common channels are
-            used and a warning lists the others.
+            channels, or different channels with ``electrode_position=True`` or spatial filters,
+            their common channels are used and a warning lists the others.
         y : array-like, shape (n_windows,) | None
             Labels of any type. None uses the labels of the dataset.
         groups : array-like, shape (n_windows,) | None
@@ -290,6 +378,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             After Ctrl-C. The weights trained so far are kept.
         """
         check_parameters(self)
+        check_continued(self)
         make_checkpoint_dir(self.checkpoint_dir)
         owner, device = type(self).__name__, find_device(self.device)
         with fresh_fit(self):
@@ -301,13 +390,12 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
                 self.sfreq,
                 self.unlabeled_label,
                 self.channels,
-                any_montage=not self.electrode_position,
+                any_montage=not needs_one_montage(self),
             )
             self.n_chans_, self.n_times_ = windows.all.check()
             warn_of_amplitudes(windows.all)
             self.chs_info_, self.classes_ = windows.all.chs_info, windows.classes
-            if self.electrode_position:
-                check_electrodes(self.chs_info_)
+            electrode_position = has_electrode_code(self, self.chs_info_)
             listed = None if self.channels is None else self.chs_info_
             extra = read_unlabeled(unlabeled, self.n_times_, windows.all.sfreq, listed)
             warn_if_unlabeled_unused(self, extra)
@@ -323,7 +411,9 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             with seeded_fit(self.random_state, device) as seeds:
                 # Hold out validation subjects and build the net.
                 train, valid = hold_out(windows.labeled, self.validation, seeds.split)
-                self.net_ = self._build_net(train, valid, pretrained, patch_size, seeds)
+                self.net_ = self._build_net(
+                    train, valid, pretrained, patch_size, seeds, electrode_position
+                )
                 self._store_pretraining(None, [], EncoderCard(sfreq=self.sfreq_))
                 if pretrained is not None:
                     self.encoder_.load_state_dict(pretrained.encoder.state_dict())
@@ -336,7 +426,8 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
                     without_label = drop_held_out(windows.unlabeled, train, valid)
                     parts = [train, without_label, drop_held_out(extra, train, valid)]
                     store = self._store_pretraining
-                    pretrain(self, self.encoder_, parts, seeds.pretraining, store)
+                    before = None if pretrained is None else pretrained.card
+                    pretrain(self, self.encoder_, parts, seeds.pretraining, store, before)
 
                 # Fine-tune. The card is written first, so that it is complete after Ctrl-C.
                 self.encoder_card_ = replace(
@@ -346,7 +437,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
                         self.encoder_card_.finetune_subjects, windows.labeled.groups
                     ),
                 )
-                fine_tune(self.net_, train, valid)
+                fine_tune(self.net_, train, valid, recenter=self.recenter)
         return self
 
     def _store_pretraining(
@@ -366,11 +457,12 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         pretrained: Pretrained | None,
         patch_size: int,
         seeds: Seeds,
+        electrode_position: bool,
     ) -> FineTuningNet:
         if pretrained is not None:
             sizes = {**pretrained.encoder.config, "patch_size": patch_size}
         else:
-            names = ("embed_dim", "num_layers", "num_heads", "mlp_dim")
+            names = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
             sizes = {"patch_size": patch_size, **{name: getattr(self, name) for name in names}}
         return fine_tuning_net(
             self,
@@ -384,7 +476,10 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             n_times=self.n_times_,
             sfreq=self.sfreq_,
             channel_drop_prob=self.channel_drop_prob,
-            electrode_position=self.electrode_position,
+            electrode_position=electrode_position,
+            amplitude=self.amplitude,
+            head=self.head,
+            recenter=self.recenter,
             **sizes,
         )
 
@@ -407,7 +502,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             {"pretraining": self.pretraining_history_, "fine-tuning": self.net_.history}
         )
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any, *, groups: Any = None) -> np.ndarray:
         """Return the probability of each class.
 
         Parameters
@@ -416,8 +511,13 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             Windows of any type that :meth:`fit` accepts, and of any length of at least one patch.
             Channels are matched by name: those of ``fit`` are used, in the order of ``fit``. When
             some are missing, the others are used; when all are missing, all EEG channels. Both
-            give a warning. With ``electrode_position``, windows without channel names are assumed
-            to have the channels of ``fit``.
+            give a warning. A model with electrode positions uses those of the windows at hand, and
+            warns when none of their channels is a known electrode; windows without channel names
+            are assumed to have the channels of ``fit``. With ``recenter="subject"``, all channels
+            of ``fit`` must be there, and the windows should be all windows of their subjects.
+        groups : array-like, shape (n_windows,) | None
+            Subject of each window, for ``recenter="subject"``; ignored otherwise. None uses the
+            subjects of the windows.
 
         Returns
         -------
@@ -428,28 +528,33 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         ------
         ValueError
             When there are no windows, when their sampling rate differs from that of the model,
-            when a window is shorter than a patch, or when windows contain NaN.
+            when a window is shorter than a patch, or when windows contain NaN. With
+            ``recenter="subject"``, when the subject of a window is unknown or has fewer than ten
+            windows.
         """
-        return super().predict_proba(X)
+        return super().predict_proba(X, groups=groups)
 
-    def _logits(self, X: Any) -> Tensor:
+    def _logits(self, X: Any, groups: Any) -> Tensor:
         check_is_fitted(self)
-        windows = read_to_predict(X, self.sfreq_, self.chs_info_, any_montage=True)
         module = self.net_.module_.eval()
-        device = module.query_token.device
+        if module.recenter is not None:
+            windows = read_to_predict(X, self.sfreq_, self.chs_info_, groups=groups)
+            with torch.inference_mode():
+                return check_finite(recentred_logits(module, windows))
+        windows = read_to_predict(X, self.sfreq_, self.chs_info_, any_montage=True)
+        device = module.final_layer.weight.device
+        if module.positions is not None:
+            warn_of_unknown_electrodes(windows, self.n_chans_)
         logits, n_done = [], 0
         with torch.inference_mode():
             for batch in batches(windows, module.encoder.patch_size, device):
-                pos = self._positions(windows.montage_of(n_done).chs_info)
-                logits.append(module(batch, pos=pos).cpu())
+                # Windows of other channels have other positions.
+                chs_info = windows.montage_of(n_done).chs_info
+                logits.append(
+                    module(batch, **positions_for(module, chs_info, batch.shape[1])).cpu()
+                )
                 n_done += len(batch)
         return check_finite(torch.cat(logits))
-
-    def _positions(self, chs_info: list[dict] | None) -> Tensor | None:
-        """Return positions of the channels; with None, the module uses those of the training."""
-        if not self.electrode_position or chs_info is None:
-            return None
-        return torch.from_numpy(electrode_positions(chs_info))
 
     def save(self, folder: str | Path) -> Path:
         """Write the fitted model into a folder, without pickle.
@@ -545,7 +650,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         """
         folder = model_folder(folder)
         model = read_model(folder, CLASSIFIER)
-        module = network_from_file(model, folder, strict=strict)
+        module = network_from_file(PARSNet, model, folder, strict=strict)
         # Any wrong entry ends in one error that names the folder.
         try:
             described = model.description["classifier"]

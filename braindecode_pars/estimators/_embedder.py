@@ -17,6 +17,7 @@ from torch import Tensor
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators._parameters import POOLINGS, check_parameters
 from braindecode_pars.estimators._pretraining import (
+    check_continued,
     encoder_for,
     make_checkpoint_dir,
     needs_pretraining,
@@ -82,9 +83,9 @@ class PARSEmbedder(TransformerMixin, WindowsEstimator):
     layer : int
         Layer of the encoder whose features are used: 0 for the tokens with their positions, k for
         the output of block k, and -1 for the last block with the final norm, as in fine-tuning.
-    pretext, pretext_params, encoder, sfreq, channels, patch_seconds, embed_dim, num_layers, \
-num_heads, mlp_dim, pretrain_epochs, pretrain_batch_size, pretrain_lr, weight_decay, precision, \
-compile, device, random_state, verbose, checkpoint_dir
+    pretext, pretext_params, encoder, continue_pretraining, sfreq, channels, patch_seconds, \
+embed_dim, num_layers, num_heads, mlp_dim, tokenizer, pretrain_epochs, pretrain_batch_size, \
+pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         As in :class:`PARSClassifier`. With ``pretext=None``, the encoder keeps its random initial
         weights, which is a baseline.
 
@@ -124,6 +125,7 @@ compile, device, random_state, verbose, checkpoint_dir
         *,
         pretext_params: dict[str, Any] | None = None,
         encoder: Any = None,
+        continue_pretraining: bool = False,
         sfreq: float | None = None,
         channels: list[str] | None = None,
         patch_seconds: float = 1.0,
@@ -131,6 +133,7 @@ compile, device, random_state, verbose, checkpoint_dir
         num_layers: int = 2,
         num_heads: int = 4,
         mlp_dim: int = 128,
+        tokenizer: str = "spectral",
         pretrain_epochs: int = EPOCHS,
         pretrain_batch_size: int = BATCH_SIZE,
         pretrain_lr: float = LEARNING_RATE,
@@ -147,6 +150,7 @@ compile, device, random_state, verbose, checkpoint_dir
         self.pretext = pretext
         self.pretext_params = pretext_params
         self.encoder = encoder
+        self.continue_pretraining = continue_pretraining
         self.sfreq = sfreq
         self.channels = channels
         self.patch_seconds = patch_seconds
@@ -154,6 +158,7 @@ compile, device, random_state, verbose, checkpoint_dir
         self.num_layers = num_layers
         self.num_heads = num_heads
         self.mlp_dim = mlp_dim
+        self.tokenizer = tokenizer
         self.pretrain_epochs = pretrain_epochs
         self.pretrain_batch_size = pretrain_batch_size
         self.pretrain_lr = pretrain_lr
@@ -196,6 +201,7 @@ compile, device, random_state, verbose, checkpoint_dir
             errors about labels. Also a ValueError when the encoder has no such ``layer``.
         """
         check_parameters(self)
+        check_continued(self)
         make_checkpoint_dir(self.checkpoint_dir)
         owner, device = type(self).__name__, find_device(self.device)
         with fresh_fit(self):
@@ -235,16 +241,16 @@ compile, device, random_state, verbose, checkpoint_dir
                 try:
                     if needs_pretraining(self):
                         store, seed = self._store_pretraining, seeds.pretraining
-                        pretrain(self, self.encoder_, [windows, extra], seed, store)
+                        before = None if pretrained is None else pretrained.card
+                        pretrain(self, self.encoder_, [windows, extra], seed, store, before)
                 finally:
                     self.encoder_.cpu()  # a pickle must load on a machine without a GPU
         return self
 
     def _build_encoder(self, pretrained: Pretrained | None, patch_size: int) -> PatchEncoder:
         if pretrained is None:
-            return PatchEncoder(
-                patch_size, self.embed_dim, self.num_layers, self.num_heads, self.mlp_dim
-            )
+            names = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
+            return PatchEncoder(patch_size, **{name: getattr(self, name) for name in names})
         encoder = PatchEncoder(**pretrained.encoder.config)
         encoder.load_state_dict(pretrained.encoder.state_dict())
         return encoder

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,14 +12,18 @@ import torch
 from braindecode.augmentation import AugmentedDataLoader
 from sklearn.base import BaseEstimator
 from skorch import NeuralNetClassifier
-from skorch.callbacks import EarlyStopping, Freezer
+from skorch.callbacks import Callback, EarlyStopping, GradientNormClipping
 from skorch.helper import predefined_split
 from skorch.utils import noop
 from torch import Tensor, nn
 
-from braindecode_pars.training import NO_DECAY, NoSilentFailure, Precision
+from braindecode_pars.estimators._encoder_training import encoder_callbacks, param_groups
+from braindecode_pars.estimators._recentring import recentred_iterators
+from braindecode_pars.training import NoSilentFailure, Precision
+from braindecode_pars.training._cross_entropy import CrossEntropy, EpochLoss
 from braindecode_pars.training._device import find_device
 from braindecode_pars.training._progress import ProgressLine
+from braindecode_pars.training._schedule import WarmupCosine
 from braindecode_pars.training._seeding import OwnDraws
 from braindecode_pars.windows._window_set import WindowSet
 
@@ -29,6 +35,7 @@ _ARGUMENTS = dict(
     finetune_lr="lr",
     finetune_batch_size="batch_size",
     weight_decay="optimizer__weight_decay",
+    label_smoothing="criterion__label_smoothing",
     precision="precision",
     compile="compile",
 )
@@ -72,7 +79,9 @@ def fine_tuning_net(
     # Translate the estimator's parameters into skorch's arguments.
     params = vars(estimator)
     arguments = {argument: params[name] for name, argument in _ARGUMENTS.items() if name in params}
-    arguments["batch_size"] = int(arguments["batch_size"])  # torch refuses NumPy's integers
+    # torch refuses numbers of NumPy.
+    arguments["batch_size"] = int(arguments["batch_size"])
+    arguments["criterion__label_smoothing"] = float(arguments["criterion__label_smoothing"])
     arguments |= {f"module__{name}": value for name, value in module_arguments.items()}
     if params["augmentation"] is not None:
         arguments["iterator_train"] = AugmentedDataLoader
@@ -81,40 +90,82 @@ def fine_tuning_net(
         )
     return FineTuningNet(
         module,
-        criterion=nn.CrossEntropyLoss,
+        criterion=CrossEntropy,
         criterion__weight=class_weights,
         optimizer=torch.optim.AdamW,
-        optimizer__param_groups=NO_DECAY,
+        optimizer__param_groups=param_groups(params),
         iterator_train__shuffle=True,
         train_split=None,
         classes=np.arange(len(estimator.classes_)),
         callbacks=_callbacks(params, restore_best=restore_best),
+        callbacks__train_loss=EpochLoss("train_loss", on_train=True),
+        callbacks__valid_loss=EpochLoss("valid_loss"),
         callbacks__print_log=None,
         device=find_device(params["device"]),
         **arguments,
     ).initialize()
 
 
-def fine_tune(net: FineTuningNet, train: WindowSet, valid: WindowSet | None) -> None:
-    """Train a net on labelled windows, in place. ``valid`` is None without validation."""
-    net.train_split = None if valid is None else predefined_split(valid)
-    try:
+def fine_tune(
+    net: FineTuningNet, train: WindowSet, valid: WindowSet | None, *, recenter: str | None = None
+) -> None:
+    """Train a net on labelled windows, in place.
+
+    Parameters
+    ----------
+    net : FineTuningNet
+        Initialised net.
+    train, valid : WindowSet, WindowSet | None
+        Labelled windows; ``valid`` is None without validation.
+    recenter : "subject" | None
+        Whether the module recentres by subject. Each batch then has several windows of each of a
+        few subjects.
+
+    Raises
+    ------
+    ValueError
+        When the module recentres and subjects are unknown, or have too few windows.
+    """
+    iterators: dict[str, Any] = {}
+    if recenter is not None:
+        train, valid, iterators = recentred_iterators(train, valid, net.batch_size)
+    with _changed(net, train_split=None if valid is None else predefined_split(valid), **iterators):
         net.partial_fit(train, None)  # fit would initialise the net again
+
+
+@contextmanager
+def _changed(net: FineTuningNet, **parameters: Any) -> Iterator[None]:
+    """Change parameters of a net while it trains; a pickle would contain the validation windows."""
+    before = {name: vars(net)[name] for name in parameters if name in vars(net)}
+    vars(net).update(parameters)
+    try:
+        yield
     finally:
-        net.train_split = None  # otherwise a pickle would contain the validation windows
+        for name in parameters:
+            del vars(net)[name]
+        vars(net).update(before)
 
 
 def _callbacks(params: dict[str, Any], *, restore_best: bool) -> list:
-    callbacks = list(params["callbacks"] or [])
+    callbacks: list = [*encoder_callbacks(params), *_step_callbacks(params)]
     if restore_best:
         # EarlyStopping can restore the best state. With this patience it never stops early.
         patience = params["finetune_epochs"] + 1
         best = EarlyStopping(patience=patience, threshold=0.0, load_best=True, sink=noop)
-        callbacks.insert(0, ("restore_best", best))
-    if params.get("freeze_encoder"):
-        callbacks.insert(0, ("freeze_encoder", Freezer("encoder.*")))
+        callbacks.append(("restore_best", best))
+    callbacks += params["callbacks"] or []
     if params["verbose"]:
         callbacks.append(("progress", ProgressLine("fine-tuning")))
+    return callbacks
+
+
+def _step_callbacks(params: dict[str, Any]) -> list[tuple[str, Callback]]:
+    """Return the callbacks that change the steps of all parameters."""
+    callbacks: list[tuple[str, Callback]] = []
+    if params["finetune_warmup"] is not None:
+        callbacks.append(("finetune_warmup", WarmupCosine(float(params["finetune_warmup"]))))
+    if params["gradient_clip"] is not None:
+        callbacks.append(("gradient_clip", GradientNormClipping(params["gradient_clip"])))
     return callbacks
 
 

@@ -24,15 +24,15 @@ class LogitClassifier(ClassifierMixin):
     """
 
     @abstractmethod
-    def _logits(self, X: Any) -> Tensor:
+    def _logits(self, X: Any, groups: Any) -> Tensor:
         """Return finite logits on the CPU, shape (n_windows, n_classes)."""
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any, *, groups: Any = None) -> np.ndarray:
         """Return the logit of each class.
 
         Parameters
         ----------
-        X : windows
+        X, groups
             As in ``predict_proba``.
 
         Returns
@@ -41,10 +41,10 @@ class LogitClassifier(ClassifierMixin):
             Logits. With two classes, the second logit minus the first: the value is positive when
             the second label in ``classes_`` is more probable.
         """
-        logits = self._logits(X).numpy()
+        logits = self._logits(X, groups).numpy()
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any, *, groups: Any = None) -> np.ndarray:
         """Return the probability of each class.
 
         Parameters
@@ -52,20 +52,23 @@ class LogitClassifier(ClassifierMixin):
         X : windows
             Windows of any type that ``fit`` accepts, with the channels and length of those of
             ``fit``.
+        groups : array-like, shape (n_windows,) | None
+            Subject of each window, for a classifier that recentres by subject; ignored otherwise.
+            None uses the subjects of the windows.
 
         Returns
         -------
         ndarray of float32, shape (n_windows, n_classes)
             Probabilities; the columns are in the order of ``classes_``.
         """
-        return self._logits(X).softmax(dim=1).numpy()
+        return self._logits(X, groups).softmax(dim=1).numpy()
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
         """Return the most probable label of each window.
 
         Parameters
         ----------
-        X : windows
+        X, groups
             As in ``predict_proba``.
 
         Returns
@@ -73,10 +76,12 @@ class LogitClassifier(ClassifierMixin):
         ndarray, shape (n_windows,)
             Predicted labels, in the form passed to ``fit``.
         """
-        codes = self._logits(X).argmax(dim=1).numpy()
+        codes = self._logits(X, groups).argmax(dim=1).numpy()
         return self.classes_[codes]
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
+    ) -> float:
         """Return the accuracy on the labelled windows.
 
         Parameters
@@ -89,6 +94,8 @@ class LogitClassifier(ClassifierMixin):
             warning names the label.
         sample_weight : array-like, shape (n_windows,) | None
             Weight of each window.
+        groups : array-like, shape (n_windows,) | None
+            As in ``predict_proba``.
 
         Returns
         -------
@@ -96,7 +103,7 @@ class LogitClassifier(ClassifierMixin):
             Accuracy between 0 and 1.
         """
         check_is_fitted(self)
-        given = as_window_set(X, y)
+        given = as_window_set(X, y, groups)
         windows, _ = split_unlabeled(given, self.unlabeled_label)
         unseen = sorted(set(windows.y.tolist()) - set(self.classes_.tolist()), key=str)
         if unseen:

@@ -51,7 +51,8 @@ class NetworkClassifier(LogitClassifier, WindowsEstimator):
     channels : list of str | None
         As in :class:`~braindecode_pars.PARSClassifier`. Recordings with different channels are
         fitted on their common channels, and a warning lists the others.
-    finetune_epochs, finetune_batch_size, finetune_lr, weight_decay
+    finetune_epochs, finetune_batch_size, finetune_lr, finetune_warmup, gradient_clip, \
+label_smoothing, weight_decay
         Settings of training, named as in :class:`~braindecode_pars.PARSClassifier`.
     augmentation, class_weight, validation, unlabeled_label, callbacks, device, random_state, \
 verbose
@@ -88,6 +89,9 @@ verbose
         finetune_epochs: int = 30,
         finetune_batch_size: int = 32,
         finetune_lr: float = 1e-3,
+        finetune_warmup: float | None = None,
+        gradient_clip: float | None = None,
+        label_smoothing: float = 0.0,
         weight_decay: float = WEIGHT_DECAY,
         augmentation: Any = None,
         class_weight: str | dict | None = "balanced",
@@ -105,6 +109,9 @@ verbose
         self.finetune_epochs = finetune_epochs
         self.finetune_batch_size = finetune_batch_size
         self.finetune_lr = finetune_lr
+        self.finetune_warmup = finetune_warmup
+        self.gradient_clip = gradient_clip
+        self.label_smoothing = label_smoothing
         self.weight_decay = weight_decay
         self.augmentation = augmentation
         self.class_weight = class_weight
@@ -202,7 +209,7 @@ verbose
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "net_") and len(self.net_.history) > 0
 
-    def _logits(self, X: Any) -> Tensor:
+    def _logits(self, X: Any, groups: Any = None) -> Tensor:
         check_is_fitted(self)
         windows = read_to_predict(X, self.sfreq_, self.chs_info_)
         module = self.net_.module_.eval()

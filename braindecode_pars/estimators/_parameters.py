@@ -24,6 +24,8 @@ from braindecode_pars._parameters import (
     positive,
     share,
 )
+from braindecode_pars.encoder import TOKENIZERS
+from braindecode_pars.models._parsnet import HEADS
 from braindecode_pars.pretext.base import PretextTask
 
 __all__ = ["POOLINGS", "check_parameters"]
@@ -50,6 +52,7 @@ RULES = dict(
         FunctionType,
         NoneType,
     ),
+    continue_pretraining=boolean(),
     freeze_encoder=boolean(),
     sfreq=optional(positive()),
     channels=instance("a list of channel names, or None", list, tuple, NoneType),
@@ -58,14 +61,28 @@ RULES = dict(
     num_layers=integer(1),
     num_heads=integer(1),
     mlp_dim=integer(1),
+    tokenizer=choice(*TOKENIZERS),
     channel_drop_prob=share(),
-    electrode_position=boolean(),
+    electrode_position=_parameters.Rule(
+        "'auto', True or False",
+        (str, bool),
+        lambda value: not isinstance(value, str) or value == "auto",
+    ),
+    amplitude=boolean(),
+    head=choice(*HEADS),
+    recenter=optional(choice("subject")),
     pretrain_epochs=integer(0),
     pretrain_batch_size=integer(1),
     pretrain_lr=positive(),
     finetune_epochs=integer(1),
     finetune_batch_size=integer(1),
     finetune_lr=positive(),
+    finetune_warmup=optional(share()),
+    head_epochs=integer(0),
+    encoder_lr_factor=number("of 0 or more", lambda value: value >= 0),
+    gradient_clip=optional(positive()),
+    label_smoothing=share(),
+    drop_prob=share(),
     weight_decay=number("of 0 or more", lambda value: value >= 0),
     augmentation=instance(
         "a braindecode transform, a list of transforms, or None", Transform, list, NoneType

@@ -28,6 +28,7 @@ from braindecode_pars.storage._model_folder import ENCODER, check_may_save
 from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = [
+    "check_continued",
     "encoder_for",
     "make_checkpoint_dir",
     "needs_pretraining",
@@ -132,20 +133,45 @@ def set_load_report(estimator: BaseEstimator, report: LoadReport | None) -> None
         estimator.load_report_ = report
 
 
+def check_continued(estimator: BaseEstimator) -> None:
+    """Check that there is something to continue, and a task to continue with.
+
+    Raises
+    ------
+    ValueError
+        When ``continue_pretraining`` is set without an encoder or without a pretext task.
+    """
+    if not estimator.continue_pretraining:
+        return
+    if estimator.encoder is None:
+        raise ValueError(
+            "continue_pretraining=True needs encoder=, the encoder to continue with; without one, "
+            "fit pretrains a new encoder."
+        )
+    if estimator.pretext is None:
+        raise ValueError(
+            "continue_pretraining=True needs a pretext task, such as pretext='pars'; got None."
+        )
+
+
 def warn_if_unlabeled_unused(estimator: BaseEstimator, unlabeled: WindowSet | None) -> None:
     """Warn when the further windows are not used because ``fit`` does not pretrain."""
-    if unlabeled is not None and (estimator.encoder is not None or estimator.pretext is None):
-        reason = "an encoder was given" if estimator.encoder is not None else "pretext is None"
-        warn_user(f"The windows in unlabeled are not used: fit does not pretrain because {reason}.")
+    if unlabeled is None or _pretrains(estimator):
+        return
+    reason = "pretext is None"
+    if estimator.encoder is not None:
+        reason = "an encoder was given; continue_pretraining=True continues with it"
+    warn_user(f"The windows in unlabeled are not used: fit does not pretrain because {reason}.")
 
 
 def needs_pretraining(estimator: BaseEstimator) -> bool:
-    """Return whether ``fit`` pretrains. It does not when the estimator has an encoder."""
-    return (
-        estimator.encoder is None
-        and estimator.pretext is not None
-        and estimator.pretrain_epochs > 0
-    )
+    """Return whether ``fit`` pretrains: a new encoder, or one that it continues with."""
+    return _pretrains(estimator) and estimator.pretrain_epochs > 0
+
+
+def _pretrains(estimator: BaseEstimator) -> bool:
+    is_new = estimator.encoder is None
+    return (is_new or estimator.continue_pretraining) and estimator.pretext is not None
 
 
 def pretrain(
@@ -154,6 +180,7 @@ def pretrain(
     parts: list[WindowSet | None],
     seed: int,
     store: Callable[[PretextTask, list[dict[str, Any]], EncoderCard], None],
+    before: EncoderCard | None = None,
 ) -> None:
     """Pretrain an encoder in place with the parameters of an estimator.
 
@@ -171,6 +198,8 @@ def pretrain(
         Seed of all random draws.
     store : callable
         Function that receives the trained task, its history and the card of the encoder.
+    before : EncoderCard | None
+        Card of an encoder that was pretrained before; None for a new one.
     """
     _, *extra = parts = [part for part in parts if part is not None]
 
@@ -187,6 +216,8 @@ def pretrain(
             epochs=len(history),
             loss_relative=history[-1][RELATIVE] if history else None,
         )
+        if before is not None:
+            card = card.continues(before)
         store(net.task_, history, card)
         if estimator.checkpoint_dir is not None:
             save_encoder(encoder, card, estimator.checkpoint_dir)

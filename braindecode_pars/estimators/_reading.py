@@ -11,8 +11,6 @@ import torch
 from torch import Tensor
 
 from braindecode_pars._sampling_rate import check_same_rate
-from braindecode_pars._warnings import warn_user
-from braindecode_pars.electrodes import electrode_positions
 from braindecode_pars.windows._amplitudes import warn_of_amplitudes
 from braindecode_pars.windows._labels import check_class_labels, split_unlabeled
 from braindecode_pars.windows._picking import pick_as_fitted, pick_eeg, pick_for_fit
@@ -21,7 +19,6 @@ from braindecode_pars.windows._window_set import WindowSet, as_window_set
 __all__ = [
     "LabeledWindows",
     "batches",
-    "check_electrodes",
     "check_finite",
     "read_labeled",
     "read_to_predict",
@@ -112,9 +109,10 @@ def read_to_predict(
     chs_info: list[dict] | None = None,
     *,
     any_montage: bool = False,
+    groups: Any = None,
 ) -> WindowSet:
     """Return windows for a fitted model as a WindowSet, after checks and with its channels."""
-    windows = as_window_set(X)
+    windows = as_window_set(X, groups=groups)
     windows.check_not_empty()
     check_same_rate(windows.sfreq, sfreq, "These windows are", "the model")
     windows = pick_as_fitted(windows, chs_info, any_montage=any_montage)
@@ -136,33 +134,6 @@ def batches(
                 f"{patch_size} samples."
             )
         yield torch.from_numpy(batch).to(device)
-
-
-def check_electrodes(chs_info: list[dict] | None) -> None:
-    """Check that the channels have electrode positions.
-
-    Raises
-    ------
-    ValueError
-        When channels have no names, or recordings have different montages.
-
-    Warns
-    -----
-    UserWarning
-        When no channel is a known electrode.
-    """
-    if not chs_info:
-        raise ValueError(
-            "electrode_position=True needs channel names, with the same names and order in every "
-            "recording; these windows have "
-            + ("no channel names." if chs_info is None else "different montages.")
-        )
-    if np.isnan(electrode_positions(chs_info)).all():
-        warn_user(
-            f"electrode_position=True has no effect: none of the channels "
-            f"({chs_info[0]['ch_name']}, ...) is an electrode of the 10-05 system or "
-            "has a location; rename them, or set a montage."
-        )
 
 
 def check_finite(output: Tensor) -> Tensor:

@@ -25,6 +25,21 @@ __all__ = [
 #: or downloads an encoder, and where it writes one.
 _FOLDERS = ("encoder", "checkpoint_dir")
 
+#: Parameters that were added later, with the values that earlier versions had: a refit of a model
+#: that they saved must not depend on the defaults of today.
+_EARLIER: dict[str, Any] = dict(
+    tokenizer="linear",
+    electrode_position=False,
+    amplitude=False,
+    head="attention",
+    finetune_warmup=None,
+    head_epochs=0,
+    encoder_lr_factor=1.0,
+    gradient_clip=None,
+    label_smoothing=0.0,
+    drop_prob=0.0,
+)
+
 #: Errors that a JSON file with missing entries or entries of the wrong type can cause.
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RuntimeError)
 
@@ -80,7 +95,9 @@ def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) ->
             f"again: {names}. They only matter if you fit this estimator again."
         )
     pairs = {name: dict(items) for name, items in described["pairs"].items()}
-    return cls(**kept, **pairs)
+    known = cls().get_params()
+    earlier = {name: value for name, value in _EARLIER.items() if name in known}
+    return cls(**{**earlier, **kept, **pairs})
 
 
 def rows_from_json(rows: Any) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from braindecode_pars.plotting.ablation_grid import ablation_grid
 from braindecode_pars.plotting.embedding import embedding
 from braindecode_pars.plotting.hypnogram import hypnogram
 from braindecode_pars.plotting.label_efficiency import label_efficiency
+from braindecode_pars.plotting.lag_losses import lag_losses
 from braindecode_pars.plotting.night import night
 from braindecode_pars.plotting.paired_bars import paired_bars
 from braindecode_pars.plotting.shift_matrices import shift_matrices
@@ -22,6 +23,7 @@ __all__ = [
     "embedding",
     "hypnogram",
     "label_efficiency",
+    "lag_losses",
     "night",
     "paired_bars",
     "shift_matrices",

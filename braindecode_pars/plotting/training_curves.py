@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from braindecode_pars._columns import RELATIVE, part_of
+from braindecode_pars._columns import RELATIVE, lags_of, part_of
 from braindecode_pars.plotting._style import LINES, axes_for, remove_frame, series_style
 
 __all__ = ["training_curves"]
@@ -23,9 +23,9 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | None = None) -
     """Draw the losses of each training phase in a panel of its own.
 
     A phase with losses relative to chance, such as pretraining, is drawn with a line at 1 for the
-    chance level. The losses of the parts of its task are thinner lines. Any other phase is drawn
-    with its training and validation loss, and a marker at the lowest validation loss. Each run has
-    a line of its own.
+    chance level. The losses of the parts of its task are thinner lines, without those by lag, which
+    :func:`~braindecode_pars.plotting.lag_losses` draws. Any other phase is drawn with its training
+    and validation loss, and a marker at the lowest validation loss. Each run has a line of its own.
 
     Parameters
     ----------
@@ -147,7 +147,9 @@ def _check(history: pd.DataFrame) -> None:
 def _relative_lines(of_phase: pd.DataFrame) -> dict[str, tuple[str, dict[str, Any]]]:
     """Columns to draw with label and line style: the loss of the whole task and of its parts."""
     parts = [
-        name for name in of_phase if part_of(str(name)) is not None and of_phase[name].notna().any()
+        name
+        for name in of_phase
+        if part_of(str(name)) and not lags_of(str(name)) and of_phase[name].notna().any()
     ]
     whole = {RELATIVE: ("whole task", dict(linestyle="-", lw=1.6))}
     return whole | {

@@ -6,6 +6,7 @@ from braindecode_pars.pretext.joint import Joint
 from braindecode_pars.pretext.mae import MAE
 from braindecode_pars.pretext.mp3 import MP3
 from braindecode_pars.pretext.pars import PARS
+from braindecode_pars.pretext.spectral import SpectralMAE
 
 __all__ = [
     "MAE",
@@ -15,5 +16,6 @@ __all__ = [
     "DropPos",
     "Joint",
     "PretextTask",
+    "SpectralMAE",
     "make_task",
 ]

@@ -233,7 +233,8 @@ class PretextTask(nn.Module):
         Returns
         -------
         dict of str to Tensor
-            Scalar losses by the name of the part. The default is an empty dict.
+            Scalar losses by the name of the part; NaN for a part that is not in this batch. The
+            default is an empty dict.
         """
         return {}
 

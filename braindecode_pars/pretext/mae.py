@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from braindecode_pars._parameters import choice
-from braindecode_pars.encoder import PatchEncoder, TransformerBlock
+from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import register
-from braindecode_pars.pretext.grid import GridTask, number_of, take
+from braindecode_pars.pretext.grid import take
+from braindecode_pars.pretext.masked import MaskedGridTask
 
 __all__ = ["MAE"]
 
 
 @register("mae")
-class MAE(GridTask):
+class MAE(MaskedGridTask):
     """Masked autoencoder on one channel (appendix A.2; He et al. 2022).
 
     The task removes a random share of the patches and encodes the others. Mask tokens then take
@@ -77,53 +77,16 @@ class MAE(GridTask):
         loss_on: str = "all",
         **encoder_arguments: Any,
     ):
-        super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
         choice("all", "masked").check("loss_on", loss_on, type(self).__name__)
-        self.n_masked = number_of(
-            mask_ratio,
-            self.n_patches,
-            "mask_ratio",
-            least=1,
-            most=self.n_patches - 1,
-            does="removes",
+        super().__init__(
+            n_times,
+            patch_size,
+            encoder=encoder,
+            mask_ratio=mask_ratio,
+            n_outputs=patch_size,
+            **encoder_arguments,
         )
-        self.mask_ratio = mask_ratio
         self.loss_on = loss_on
-
-        # The decoder is one block of the encoder's sizes.
-        sizes = self.encoder.config
-        self.mask_token = nn.Parameter(torch.empty(self.encoder.embed_dim).normal_(std=0.02))
-        self.decoder = TransformerBlock(
-            *(sizes[name] for name in ("embed_dim", "num_heads", "mlp_dim", "drop_prob")),
-            sizes["activation"],
-        )
-        self.head = nn.Linear(self.encoder.embed_dim, patch_size)
-
-    def reconstruct(self, patches: Tensor, order: Tensor) -> Tensor:
-        """Return all patches, reconstructed from the visible ones.
-
-        Parameters
-        ----------
-        patches : Tensor, shape (batch, n_patches, patch_size)
-            Normalised patches in chronological order.
-        order : Tensor of int64, shape (batch, n_patches)
-            Places in the grid; the first ``n_masked`` of each row are removed.
-
-        Returns
-        -------
-        Tensor, shape (batch, n_patches, patch_size)
-            Reconstructed patches in chronological order.
-        """
-        # Encode the visible patches.
-        visible = order[:, self.n_masked :]
-        tokens = self.encoder.tokenize(take(patches, visible))
-        positions = self.positions(tokens)  # (n_patches, embed_dim)
-        features = self.encoder(tokens + positions[visible])  # (batch, n_visible, embed_dim)
-
-        # Add mask tokens and restore the chronological order: (batch, n_patches, embed_dim).
-        masked = self.mask_token.to(features.dtype).expand(len(patches), self.n_masked, -1)
-        in_time_order = take(torch.cat([masked, features], dim=1), order.argsort(dim=1))
-        return self.head(self.decoder(in_time_order + positions))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return the reconstructed and the true patches.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,25 +17,27 @@ from braindecode_pars._parameters import (
     optional,
 )
 from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.pretext._placement import SAMPLINGS, Placement, default_n_patches
 from braindecode_pars.pretext.base import PretextTask, register
+from braindecode_pars.pretext.distance import DistanceLoss
+from braindecode_pars.pretext.lags import lag_bins, losses_by_lag
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
-from braindecode_pars.tokens import (
-    extract_patches,
-    nonoverlapping_starts,
-    random_starts,
-    shuffled,
-    sinusoidal_positions,
-)
+from braindecode_pars.tokens import detrended, extract_patches, sinusoidal_positions
 
 __all__ = ["PARS", "relative_shifts"]
 
+#: Number of patches in each simulated example; the shifts of all pairs have the same distribution.
+_N_SIMULATED = 8
 
 _RULES = dict(
     n_patches=optional(integer(1)),
     position_mask_ratio=number("in (0, 1]", lambda value: 0 < value <= 1),
-    sampling=choice("random", "grid"),
+    sampling=choice(*SAMPLINGS),
     overlap=boolean(),
     min_gap=integer(0),
+    detrend=boolean(),
+    target=choice("shift", "distance"),
+    n_bins=integer(2),
     decoder=choice("cross_attention", "mlp"),
 )
 
@@ -88,17 +91,33 @@ class PARS(PretextTask):
     n_patches : int | None
         Number of patches per signal. None means 4/3 of ``n_times / patch_size``, which gives the
         paper's 40 patches for 30 s. With ``overlap=False`` None means 2/3 of it, so that there is
-        space between the patches. Grid sampling always has ``n_times // patch_size`` patches.
+        space between the patches, or as many as fit with their gaps. With
+        ``sampling="log_lags"`` it is at most as many as for thirty patches, since the window may
+        have minutes. Grid sampling always has all patches of the grid.
     position_mask_ratio : float
         Share of the patches that lose their position, in (0, 1].
-    sampling : "random" | "grid"
-        Independent random starts, or adjacent patches (the ablation of appendix A.4).
+    sampling : "random" | "grid" | "log_lags"
+        Independent random starts; adjacent patches (the ablation of appendix A.4), or patches
+        ``min_gap`` apart; or starts whose pairwise lags are spread over all time scales, from a
+        patch to the window (:func:`~braindecode_pars.tokens.log_lag_starts`).
     overlap : bool
         Whether random patches may share samples. The paper cuts forty one-second patches from
         thirty seconds, so its patches overlap. A model can then find shifts from the samples that
         two patches share.
     min_gap : int
-        Smallest number of samples between neighbouring patches; needs ``overlap=False``.
+        Smallest number of samples between neighbouring patches; needs ``overlap=False`` or
+        ``sampling="grid"``. Without a gap, a model may match the ends of adjacent patches.
+    detrend : bool
+        Whether patches lose their mean and linear trend, so that a model cannot read their place
+        from a slow drift. Fine-tuning keeps both.
+    target : "shift" | "distance"
+        What is predicted for a pair. ``"shift"`` is the signed shift (equation 1). ``"distance"``
+        is a distribution over binned distances and, apart from it, which patch is the later one:
+        see :class:`~braindecode_pars.pretext.distance.DistanceLoss`. A model can then be sure of a
+        distance and not know the order.
+    n_bins : int
+        Number of bins with ``target="distance"``, equally wide on a logarithmic scale from a
+        patch to the longest lag; the first one also has all shorter lags.
     decoder : "cross_attention" | "mlp"
         :class:`~braindecode_pars.pretext.pairwise.CrossAttentionDecoder`, or
         :class:`~braindecode_pars.pretext.pairwise.PairwiseMLPDecoder` (the ablation of appendix
@@ -118,8 +137,16 @@ class PARS(PretextTask):
     TypeError
         When an argument has the wrong type.
     ValueError
-        When an argument is out of range, the patches do not fit into the signal, or fewer than two
-        patches are masked. The message states what is accepted.
+        When an argument is out of range, the patches do not fit into the signal, fewer than two
+        patches are masked, or the signal is too short for bins of distances. The message states
+        what is accepted.
+
+    Notes
+    -----
+    The log has the loss by lag, as ``train_loss_relative_lag_1_2`` for lags of 1 to 2 patches,
+    relative to the loss of a constant guess on the same pairs. Below one patch, patches share
+    samples. A model that matches shared samples or adjacent ends is good at the shortest lags only;
+    one that reads a drift, or order, at the longest, too.
 
     References
     ----------
@@ -136,8 +163,6 @@ class PARS(PretextTask):
     (torch.Size([2, 32, 32]), torch.Size([2, 32, 32]))
     """
 
-    criterion = nn.MSELoss
-
     def __init__(
         self,
         n_times: int,
@@ -149,6 +174,9 @@ class PARS(PretextTask):
         sampling: str = "random",
         overlap: bool = True,
         min_gap: int = 0,
+        detrend: bool = False,
+        target: str = "shift",
+        n_bins: int = 8,
         decoder: str = "cross_attention",
         **encoder_arguments: Any,
     ):
@@ -159,19 +187,28 @@ class PARS(PretextTask):
             sampling=sampling,
             overlap=overlap,
             min_gap=min_gap,
+            detrend=detrend,
+            target=target,
+            n_bins=n_bins,
             decoder=decoder,
         )
         check_parameters(given, _RULES, type(self).__name__)
-        _check_sampling(self.n_times, self.patch_size, n_patches, sampling, overlap, min_gap)
-        self.position_mask_ratio = position_mask_ratio
-        self.sampling = sampling
-        self.overlap = overlap
-        self.min_gap = min_gap
-
-        # Number of patches, and number of patches that lose their position.
         if n_patches is None:
-            n_patches = _default_n_patches(n_times, patch_size, sampling, overlap)
+            n_patches = default_n_patches(n_times, patch_size, sampling, overlap, min_gap)
         n_patches = int(n_patches)
+        sizes = self.n_times, self.patch_size, n_patches
+        self.placement = Placement(*sizes, sampling, bool(overlap), int(min_gap))
+        self.position_mask_ratio = position_mask_ratio
+        self.detrend = detrend
+        self.target = target
+        self.n_bins = int(n_bins)
+        if target == "distance" and self.n_times <= 2 * self.patch_size:
+            raise ValueError(
+                f"target='distance' needs windows of more than two patches, {2 * self.patch_size} "
+                f"samples; got {n_times}. Use longer windows or a shorter patch."
+            )
+
+        # Number of patches that lose their position
         n_masked = round(float(position_mask_ratio) * n_patches)
         if n_masked < 2:
             raise ValueError(
@@ -184,15 +221,34 @@ class PARS(PretextTask):
 
         # Layers besides the encoder.
         embed_dim = self.encoder.embed_dim
+        n_outputs = 1 if target == "shift" else n_bins + 1
         self.mask_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
         if decoder == "cross_attention":
             num_heads = self.encoder.config["num_heads"]
-            self.decoder: nn.Module = CrossAttentionDecoder(embed_dim, num_heads)
+            self.decoder: nn.Module = CrossAttentionDecoder(
+                embed_dim, num_heads, n_outputs=n_outputs
+            )
         else:
-            self.decoder = PairwiseMLPDecoder(embed_dim)
+            self.decoder = PairwiseMLPDecoder(embed_dim, n_outputs=n_outputs)
 
         # One draw raises the error for patches that do not fit, before training begins.
         self.sample_starts(1)
+
+        # References of the losses: a guess without the signal, and bins of lags.
+        guess = torch.zeros(())
+        if target == "distance":
+            guess = self.criterion().best_guess(self._simulated_shifts(_N_SIMULATED))
+        self.register_buffer("constant_guess", guess, persistent=False)
+        lags = self.placement.shortest_lag, self.placement.longest_lag
+        self.lag_bins = lag_bins(*(lag / self.patch_size for lag in lags))
+
+    @property
+    def criterion(self) -> type[nn.Module] | partial[DistanceLoss]:
+        """Class of the loss, or constructor of a :class:`~.distance.DistanceLoss`."""
+        if self.target == "shift":
+            return nn.MSELoss
+        longest = self.placement.longest_lag / self.n_times
+        return partial(DistanceLoss, self.n_bins, self.patch_size / self.n_times, longest)
 
     def sample_starts(
         self,
@@ -216,14 +272,7 @@ class PARS(PretextTask):
             First sample of each patch, in random order. The first ``n_masked`` patches lose their
             position; because of the random order they are a random choice.
         """
-        size = (batch_size, self.n_patches, self.n_times, self.patch_size)
-        options = dict(device=device, generator=generator)
-        if self.sampling == "grid":
-            grid = torch.arange(self.n_patches, device=device) * self.patch_size
-            return shuffled(grid.expand(batch_size, -1), generator=generator)
-        if self.overlap:
-            return random_starts(*size, **options)
-        return nonoverlapping_starts(*size, min_gap=self.min_gap, **options)
+        return self.placement.draw(batch_size, device=device, generator=generator)
 
     def predict_shifts(self, x: Tensor, starts: Tensor) -> Tensor:
         """Return the predicted shifts between the first ``n_masked`` patches.
@@ -239,9 +288,12 @@ class PARS(PretextTask):
         -------
         Tensor, shape (batch, n_masked, n_masked)
             Shifts as a share of the signal's length. Entry ``[:, j, k]`` is the shift from patch
-            ``k`` to patch ``j``.
+            ``k`` to patch ``j``. With ``target="distance"`` the logits of the bins and of the
+            order instead, shape (batch, n_masked, n_masked, n_bins + 1).
         """
         patches = extract_patches(self.normalized(x), starts, self.patch_size)
+        if self.detrend:
+            patches = detrended(patches)
         tokens = self.encoder.tokenize(patches)  # (batch, n_patches, embed_dim)
 
         # The mask token or the position, in units of patches, for each token.
@@ -261,7 +313,9 @@ class PARS(PretextTask):
 
         Returns
         -------
-        prediction, target : Tensor, shape (batch, n_masked, n_masked)
+        prediction : Tensor
+            Output of :meth:`predict_shifts`.
+        target : Tensor, shape (batch, n_masked, n_masked)
             Shifts between the masked patches, as a share of the signal's length.
         """
         starts = self.sample_starts(len(x), device=x.device)
@@ -269,45 +323,58 @@ class PARS(PretextTask):
         return prediction, relative_shifts(starts[:, : self.n_masked], self.n_times)
 
     def chance_loss(self) -> float:
-        r"""Return the mean squared shift: the loss of predicting zero, the best constant.
+        r"""Return the loss of the best constant guess.
 
-        For random overlapping starts it is :math:`(L^2 - 1) / (6 T^2) \cdot (N_m - 1) / N_m` with
+        The best constant shift is zero, and its loss the mean squared shift. For random starts
+        that may overlap this is :math:`(L^2 - 1) / (6 T^2) \cdot (N_m - 1) / N_m` with
         :math:`L = T - M + 1`. For the other kinds of sampling it is simulated with a fixed seed.
+
+        With ``target="distance"`` the best guess is the share of the pairs in each bin, and 1/2
+        for the order. Its loss is the entropy of the bins plus log 2, simulated in the same way.
         """
-        if self.sampling == "random" and self.overlap:
+        if self.target == "distance":
+            shifts, criterion = self._simulated_shifts(_N_SIMULATED), self.criterion()
+            guess = criterion.best_guess(shifts).expand(*shifts.shape, -1)
+            return criterion(guess, shifts).item()
+        if self.placement.sampling == "random" and self.placement.overlap:
             n_starts = self.n_times - self.patch_size + 1
             off_diagonal = (self.n_masked - 1) / self.n_masked
             return (n_starts**2 - 1) / (6 * self.n_times**2) * off_diagonal
+        return self._simulated_shifts(self.n_masked).square().mean().item()
+
+    def part_losses(self, prediction: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """Return the loss by lag, relative to that of the best constant guess on the same pairs.
+
+        Parameters
+        ----------
+        prediction, target
+            Output of :meth:`forward`.
+
+        Returns
+        -------
+        dict of str to Tensor
+            Scalar losses such as ``"lag_1_2"``, of the pairs that are 1 to 2 patches apart; NaN
+            when there is no such pair. With ``target="distance"`` also the ``"distance"`` and the
+            ``"order"`` of all pairs.
+        """
+        terms = self._terms(prediction, target)
+        guess = self.constant_guess.expand(*target.shape, *self.constant_guess.shape)
+        guessed = self._terms(guess, target)
+        parts = {}
+        if len(terms) > 1:
+            parts = {name: loss.sum() / guessed[name].sum() for name, loss in terms.items()}
+        lags = (target.abs() * self.n_times).round() / self.patch_size
+        sums = sum(terms.values()), sum(guessed.values())
+        return parts | losses_by_lag(*sums, lags, self.lag_bins)
+
+    def _terms(self, prediction: Tensor, shifts: Tensor) -> dict[str, Tensor]:
+        """Return the losses of each pair by name, each of shape (batch, n_masked, n_masked)."""
+        if self.target == "shift":
+            return {"shift": (prediction - shifts).square()}
+        distance, order = self.criterion().terms(prediction, shifts)
+        return {"distance": distance, "order": order}
+
+    def _simulated_shifts(self, n_masked: int) -> Tensor:
+        """Return the shifts of 4096 examples, always the same."""
         starts = self.sample_starts(4096, generator=torch.Generator().manual_seed(0))
-        return relative_shifts(starts[:, : self.n_masked], self.n_times).square().mean().item()
-
-
-def _check_sampling(
-    n_times: int,
-    patch_size: int,
-    n_patches: int | None,
-    sampling: str,
-    overlap: bool,
-    min_gap: int,
-) -> None:
-    """Check that the arguments of the patches fit together."""
-    if min_gap and overlap:
-        raise ValueError(f"min_gap={min_gap} needs overlap=False; got overlap={overlap}.")
-    if n_times == patch_size:
-        raise ValueError(
-            f"A window of {n_times} samples has only one patch, so all shifts are zero; use "
-            "longer windows or a shorter patch."
-        )
-    n_grid = n_times // patch_size
-    if sampling == "grid" and n_patches not in (None, n_grid):
-        raise ValueError(
-            f"Grid sampling of {n_times} samples gives {n_grid} patches of {patch_size}; "
-            f"n_patches={n_patches} needs sampling='random'."
-        )
-
-
-def _default_n_patches(n_times: int, patch_size: int, sampling: str, overlap: bool) -> int:
-    if sampling == "grid":
-        return n_times // patch_size
-    # The paper's 40 patches for 30 s; without overlap fewer, so that there is space between them.
-    return round((4 / 3 if overlap else 2 / 3) * n_times / patch_size)
+        return relative_shifts(starts[:, :n_masked], self.n_times)

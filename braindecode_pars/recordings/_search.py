@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-__all__ = ["find_files", "list_files", "why_unreadable"]
+__all__ = ["find_files", "find_named", "list_files", "why_unreadable"]
 
 
 def find_files(root: Path, wanted: Callable[[str], bool]) -> dict[Path, str | None]:
@@ -75,6 +76,49 @@ def list_files(root: Path, wanted: Callable[[str], bool]) -> list[Path]:
         if reason is not None and path.is_dir() and not wanted(path.name):
             raise ValueError(f"{path} cannot be searched: {reason}")
     return list(found)
+
+
+def find_named(path: str | Path, pattern: re.Pattern) -> list[tuple[Path, re.Match]]:
+    """Find recordings whose names tell what they are, in whichever folders they are.
+
+    Parameters
+    ----------
+    path : path
+        Folder to search, at any depth.
+    pattern : re.Pattern
+        Regular expression of a whole name, such as ``S(\\d{3})R(\\d{2})\\.edf``.
+
+    Returns
+    -------
+    list of (Path, re.Match)
+        Files and the matches of their names, in the order of the names.
+
+    Raises
+    ------
+    ValueError
+        When two files have the same name, or when files may be missing, see :func:`list_files`.
+
+    Examples
+    --------
+    >>> import re, tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars.recordings._search import find_named
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "S007R04.edf").touch()
+    ...     [(file, match)] = find_named(folder, re.compile(r"S(\\d{3})R(\\d{2})\\.edf"))
+    >>> file.name, match.groups()
+    ('S007R04.edf', ('007', '04'))
+    """
+    by_name: dict[str, Path] = {}
+    for file in list_files(Path(path).expanduser(), lambda name: bool(pattern.fullmatch(name))):
+        first = by_name.setdefault(file.name, file)
+        if first != file:
+            raise ValueError(
+                f"{path} has two recordings with the name {file.name}: {first} and {file}. Pass a "
+                "folder that has one of them."
+            )
+    matches = ((by_name[name], pattern.fullmatch(name)) for name in sorted(by_name))
+    return [(file, match) for file, match in matches if match]
 
 
 def why_unreadable(file: Path) -> str | None:

@@ -7,7 +7,16 @@ from collections.abc import Callable, Sequence
 import mne
 import numpy as np
 
-__all__ = ["COMMON_CHANNELS", "SFREQ", "SLEEP_STAGES", "filter_and_resample", "pick_electrodes"]
+from braindecode_pars._parameters import check_positive
+
+__all__ = [
+    "COMMON_CHANNELS",
+    "SFREQ",
+    "SLEEP_STAGES",
+    "check_filters",
+    "filter_and_resample",
+    "pick_electrodes",
+]
 
 #: Channels that all corpora of Temple University have.
 COMMON_CHANNELS = (
@@ -75,6 +84,43 @@ def pick_electrodes(
     raw.rename_channels(chosen, verbose="error")
     raw.set_channel_types(dict.fromkeys(wanted, "eeg"), verbose="error")
     return raw
+
+
+def check_filters(
+    *,
+    sfreq: float | None = None,
+    low: float | None = None,
+    high: float | None = None,
+    mains: float | None = None,
+) -> None:
+    """Check the arguments of :func:`filter_and_resample` before a recording is opened.
+
+    Parameters
+    ----------
+    sfreq : float | None
+        New sampling rate in Hz; None keeps the rate of the recording.
+    low, high, mains : float | None
+        Edges of the band-pass and frequency of the notch filter in Hz; None for none.
+
+    Raises
+    ------
+    TypeError
+        When an argument is not a number.
+    ValueError
+        When a frequency is not positive, or ``low`` is not less than ``high``: MNE would apply a
+        band-stop filter instead.
+
+    Examples
+    --------
+    >>> from braindecode_pars.recordings.preparation import check_filters
+    >>> check_filters(sfreq=128, low=0.5, high=45)
+    """
+    given = dict(sfreq=sfreq, low=low, high=high, mains=mains)
+    check_positive(**{name: value for name, value in given.items() if value is not None})
+    if low is not None and high is not None and low >= high:
+        raise ValueError(
+            f"low={low:g} Hz must be less than high={high:g} Hz, the upper edge of the band-pass."
+        )
 
 
 def filter_and_resample(

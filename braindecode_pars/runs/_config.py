@@ -26,6 +26,7 @@ __all__ = ["RunConfig"]
 _SHARE = share()
 _RULES = dict(
     task_params=instance("a dict of arguments", Mapping),
+    encoder=optional(instance("a folder or the id of a model", str)),
     window_seconds=positive(1e12),
     patch_seconds=positive(1e12),
     embed_dim=integer(1),
@@ -33,6 +34,7 @@ _RULES = dict(
     num_heads=integer(1),
     mlp_dim=integer(1),
     drop_prob=_SHARE,
+    tokenizer=choice("linear", "spectral"),  # encoder.TOKENIZERS; importing it takes seconds
     epochs=integer(1),
     steps_per_epoch=optional(integer(1)),
     batch_size=integer(1),
@@ -61,9 +63,13 @@ class RunConfig:
         Pretext task, a name in ``PRETEXT_TASKS``.
     task_params : dict
         Further arguments of the task.
+    encoder : str | None
+        Encoder to continue with: a folder or a model id, as in
+        :func:`~braindecode_pars.pretrained.load_encoder`. Its sizes replace ``patch_seconds`` and
+        the arguments of the encoder below. None means a new encoder.
     window_seconds, patch_seconds : float
         Length of the random crops and of a patch, in seconds.
-    embed_dim, num_layers, num_heads, mlp_dim, drop_prob
+    embed_dim, num_layers, num_heads, mlp_dim, drop_prob, tokenizer
         Arguments of :class:`~braindecode_pars.PatchEncoder`.
     epochs : int
         Length of the run, and of the learning-rate schedule: linear warm-up, then a cosine to
@@ -111,6 +117,7 @@ class RunConfig:
 
     task: str = "pars"
     task_params: Mapping[str, Any] = field(default_factory=dict)
+    encoder: str | None = None
     window_seconds: float = 30.0
     patch_seconds: float = 1.0
     embed_dim: int = ENCODER["embed_dim"]
@@ -118,6 +125,7 @@ class RunConfig:
     num_heads: int = ENCODER["num_heads"]
     mlp_dim: int = ENCODER["mlp_dim"]
     drop_prob: float = 0.0
+    tokenizer: str = ENCODER["tokenizer"]
     epochs: int = PRETRAINING["max_epochs"]
     steps_per_epoch: int | None = None
     batch_size: int = PRETRAINING["batch_size"]

@@ -23,6 +23,9 @@ __all__ = ["RunFolder"]
 #: Settings that may differ when a run is resumed.
 _MAY_DIFFER = ("device", "num_workers")
 
+#: Settings that version 0.1.0 did not have, with the values that its runs had.
+_SINCE_0_1_0 = {"tokenizer": "linear", "encoder": None}
+
 
 @dataclass(frozen=True)
 class RunFolder:
@@ -154,7 +157,8 @@ class RunFolder:
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Describe the differences between two runs, one clause each."""
-    found = differences(before["configuration"], now["configuration"], ignore=_MAY_DIFFER)
+    configuration = {**_SINCE_0_1_0, **before["configuration"]}
+    found = differences(configuration, now["configuration"], ignore=_MAY_DIFFER)
     old, new = before["store"]["checksum"], now["store"]["checksum"]
     if old != new:
         found.append(f"the store has other recordings: its checksum is {new}, was {old}")

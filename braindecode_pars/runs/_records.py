@@ -64,7 +64,9 @@ class MetricsFile(Callback):
 def _as_csv(rows: Iterable[Mapping[str, float]]) -> str:
     rows = list(rows)
     text = io.StringIO()
-    table = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    # A run that was begun with an older version may lack columns in its first epochs.
+    columns = dict.fromkeys(name for row in rows for name in row)
+    table = csv.DictWriter(text, fieldnames=list(columns), lineterminator="\n")
     table.writeheader()
     table.writerows(rows)
     return text.getvalue()

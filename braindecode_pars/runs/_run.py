@@ -18,9 +18,16 @@ import torch
 from accelerate import Accelerator
 
 from braindecode_pars._columns import RELATIVE
+from braindecode_pars._sampling_rate import check_same_rate
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask, make_task
-from braindecode_pars.pretrained import EncoderCard, unique_subjects, write_encoder
+from braindecode_pars.pretrained import (
+    EncoderCard,
+    Pretrained,
+    load_encoder,
+    unique_subjects,
+    write_encoder,
+)
 from braindecode_pars.pretraining import pretrain_encoder
 from braindecode_pars.runs._checkpoint import Checkpoint
 from braindecode_pars.runs._config import RunConfig
@@ -40,6 +47,9 @@ from braindecode_pars.training._seeding import globally_seeded, seeded
 __all__ = ["pretrain"]
 
 log = logging.getLogger(__name__)
+
+#: Settings that are arguments of the encoder.
+_ENCODER_ARGUMENTS = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "drop_prob", "tokenizer")
 
 _PACKAGES = ("braindecode_pars", "braindecode", "torch", "skorch", "accelerate", "numpy")
 
@@ -129,8 +139,10 @@ def pretrain(
     # Build everything that can raise an error before anything is written.
     accelerator = _accelerator(config.device)
     store = _open_store(store, accelerator, verbose).select(exclude=config.exclude_subjects)
-    config, steps = _plan(config, store, accelerator)
-    task = _build_task(config, store.sfreq)
+    pretrained = None if config.encoder is None else _load_encoder(config.encoder, store.sfreq)
+    config, steps = _plan(_with_sizes(config, pretrained, store.sfreq), store, accelerator)
+    task = _build_task(config, store.sfreq, pretrained)
+    before = None if pretrained is None else pretrained.card
 
     # Check the folder.
     folder = RunFolder(Path(out).expanduser())
@@ -150,13 +162,14 @@ def pretrain(
     with folder.exclusive() if accelerator.is_main_process else nullcontext():
         if accelerator.is_main_process:
             folder.check(described, resume=resume)  # another run may have used it until now
-        _train(steps, task, config, accelerator, folder, described, resume, verbose)
+        _train(steps, task, before, config, accelerator, folder, described, resume, verbose)
     return folder.path
 
 
 def _train(
     steps: Steps,
     task: PretextTask,
+    before: EncoderCard | None,
     config: RunConfig,
     accelerator: Accelerator,
     folder: RunFolder,
@@ -210,7 +223,9 @@ def _train(
 
     # Save the encoder.
     if accelerator.is_main_process:
-        write_encoder(task.encoder, _card(config, steps, net), folder.path)
+        card = _card(config, steps, net)
+        card = card if before is None else card.continues(before)
+        write_encoder(task.encoder, card, folder.path)
     accelerator.end_training()
     if verbose and accelerator.is_main_process:
         log.info(_outcome(net, folder))
@@ -276,16 +291,34 @@ def _plan(
     return replace(config, **sizes), steps
 
 
-def _build_task(config: RunConfig, sfreq: float) -> PretextTask:
+def _load_encoder(source: str, sfreq: float) -> Pretrained:
+    """Load the encoder to continue with, and check its sampling rate."""
+    pretrained = load_encoder(source)
+    check_same_rate(
+        sfreq, pretrained.card.sfreq, "The store is sampled", f"the encoder {source} was pretrained"
+    )
+    return pretrained
+
+
+def _with_sizes(config: RunConfig, pretrained: Pretrained | None, sfreq: float) -> RunConfig:
+    """Return the configuration with the sizes of the encoder to continue with, if there is one."""
+    if pretrained is None:
+        return config
+    sizes = pretrained.encoder.config
+    taken = {name: sizes[name] for name in _ENCODER_ARGUMENTS}
+    return replace(config, patch_seconds=sizes["patch_size"] / sfreq, **taken)
+
+
+def _build_task(
+    config: RunConfig, sfreq: float, pretrained: Pretrained | None = None
+) -> PretextTask:
     with seeded(config.seed):
         encoder = PatchEncoder(
             round(config.patch_seconds * sfreq),
-            embed_dim=config.embed_dim,
-            num_layers=config.num_layers,
-            num_heads=config.num_heads,
-            mlp_dim=config.mlp_dim,
-            drop_prob=config.drop_prob,
+            **{name: getattr(config, name) for name in _ENCODER_ARGUMENTS},
         )
+        if pretrained is not None:
+            encoder.load_state_dict(pretrained.encoder.state_dict())
         return make_task(
             config.task,
             n_times=round(config.window_seconds * sfreq),

@@ -15,10 +15,10 @@ from braindecode.datasets import EEGWindowsDataset, RawDataset, WindowsDataset
 from torch.utils.data import ConcatDataset
 
 from braindecode_pars._channel_names import is_eeg, match_channels
-from braindecode_pars._parameters import check_positive
+from braindecode_pars._parameters import check_parameters, choice
 from braindecode_pars._subjects import normalized, subject_of_path
 from braindecode_pars.recordings._search import find_files
-from braindecode_pars.recordings.preparation import filter_and_resample
+from braindecode_pars.recordings.preparation import check_filters, filter_and_resample
 from braindecode_pars.recordings.readers import read_recording
 from braindecode_pars.storage._json import plain
 
@@ -47,6 +47,8 @@ class Preparation:
     channels : list of str | None
         EEG channels to keep, as far as a recording has them; None keeps all. They are matched by
         their electrodes, as in the estimators: ``C3`` is also ``EEG C3-REF``.
+    reference : "average" | None
+        New reference: the average of the channels that are stored. None keeps the reference.
     """
 
     sfreq: float | None = None
@@ -54,15 +56,12 @@ class Preparation:
     high: float | None = None
     mains: float | None = None
     channels: list[str] | None = None
+    reference: str | None = None
 
     def __post_init__(self) -> None:
-        rates = dict(sfreq=self.sfreq, low=self.low, high=self.high, mains=self.mains)
-        check_positive(**{name: rate for name, rate in rates.items() if rate is not None})
-        if self.low is not None and self.high is not None and self.low >= self.high:
-            raise ValueError(
-                f"low={self.low:g} Hz must be less than high={self.high:g} Hz, the upper edge of "
-                "the band-pass."
-            )
+        check_filters(sfreq=self.sfreq, low=self.low, high=self.high, mains=self.mains)
+        rules = dict(reference=choice("average", None))
+        check_parameters(dict(reference=self.reference), rules)
 
     def missing(self, ch_names: Sequence[str]) -> tuple[str, ...]:
         """Return the channels to keep that a prepared recording lacks."""
@@ -93,7 +92,8 @@ class Preparation:
         Raises
         ------
         ValueError
-            When the recording has none of the channels, or no samples.
+            When the recording has none of the channels, or no samples, or only one channel and the
+            average of its channels as reference.
         """
         # Pick EEG channels.
         eeg = [ch["ch_name"] for ch in raw.info["chs"] if is_eeg(ch)]
@@ -105,6 +105,11 @@ class Preparation:
             wanted = "" if self.channels is None else f" among {', '.join(self.channels)}"
             shown = ", ".join(raw.ch_names[:10]) + (", ..." if len(raw.ch_names) > 10 else "")
             raise ValueError(f"it has no EEG channel{wanted}, only {shown}.")
+        if self.reference == "average" and len(names) == 1:
+            raise ValueError(
+                f"it has one EEG channel to store, {names[0]}, which would be zero against the "
+                "average of the channels."
+            )
         signals = raw.get_data(names, verbose="error")
         sfreq = float(raw.info["sfreq"])
         # Filter and resample a copy. Signals that are not finite are rejected later by encode.
@@ -115,6 +120,8 @@ class Preparation:
             sfreq = self.sfreq or sfreq
             filter_and_resample(raw, sfreq=sfreq, low=self.low, high=self.high, mains=self.mains)
             signals = raw.get_data()
+        if self.reference == "average" and np.isfinite(signals).all():
+            signals = signals - signals.mean(axis=0)
         if signals.shape[1] == 0:
             raise ValueError("it has no samples.")
         return signals, names, sfreq

@@ -113,6 +113,7 @@ class SignalStore:
         high: float | None = None,
         mains: float | None = None,
         channels: Iterable[str] | None = None,
+        reference: str | None = None,
         subject: Callable[[Path], Any] | None = None,
         n_jobs: int = 1,
         on_error: str = "raise",
@@ -152,6 +153,9 @@ class SignalStore:
             are recognised by their MNE type and by their name: EDF, BDF and WFDB files do not store
             channel types, so ``EOG1`` or ``SpO2`` may have the type "eeg". A channel whose name
             does not show another kind is kept. Channels that are left out are logged.
+        reference : "average" | None
+            New reference of a recording: the average of those of its channels that are stored. None
+            keeps the recording's own reference.
         subject : callable | None
             Function that returns the subject of a file from its path relative to the folder. None
             takes the BIDS label (``sub-``) if there is one, otherwise the name of the first folder,
@@ -176,7 +180,8 @@ class SignalStore:
             When ``recordings`` has another type, or ``channels`` is a string.
         ValueError
             When the folder is not empty and not an unfinished store, when a recording cannot be
-            stored, or when sampling rates differ. The message names the recording.
+            stored, or when sampling rates differ. The message names the recording. Also when an
+            argument is not one of the accepted values.
         OSError
             When the folder cannot be written, for example on a full disk.
 
@@ -194,7 +199,7 @@ class SignalStore:
             raise TypeError(f"channels is the string {channels!r}; give a list of names.")
         channels = None if channels is None else list(channels)
         path = Path(path).expanduser()
-        preparation = Preparation(sfreq, low, high, mains, channels)
+        preparation = Preparation(sfreq, low, high, mains, channels, reference)
         reading = _reading_options(n_jobs, on_error, verbose)
         create(path, recordings, subject, preparation, dtype, **reading)
         return cls.open(path)

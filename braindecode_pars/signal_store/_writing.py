@@ -78,7 +78,7 @@ def create(
     _check_contents(folder)
     with _open_locked(folder) as file:
         # A new index, or that of an unfinished store.
-        settings = {"dtype": dtype, **asdict(preparation)}
+        settings = _settings(dtype, preparation)
         index = Index.read(folder) if (folder / INDEX).exists() else Index(settings)
         if index.complete:
             raise ValueError(
@@ -86,7 +86,8 @@ def create(
                 "with SignalStore.open, and add recordings with its method append."
             )
         if index.recordings:
-            _check_settings(folder, index.settings, settings)
+            before = _settings(index.settings["dtype"], _preparation_of(index))
+            _check_settings(folder, before, settings)
         else:  # nothing is stored yet, so the settings may change
             index = Index(settings)
         # Only recordings that are not stored yet.
@@ -127,8 +128,7 @@ def append(
         index = Index.read(folder)
         check_finished(folder, index)
         check_same_rate(sfreq, index.sfreq, "The recordings would be", f"the store {folder}")
-        settings = {name: value for name, value in index.settings.items() if name != "dtype"}
-        preparation = Preparation(**settings)
+        preparation = _preparation_of(index)
         if sfreq is not None:
             preparation = replace(preparation, sfreq=index.sfreq)
         # New recordings of a dataset continue the numbers of stored and skipped recordings.
@@ -146,6 +146,16 @@ def append(
             file.truncate(kept.n_bytes)
             os.utime(folder / SAMPLES, ns=(time.time_ns(), kept.mtime_ns))
             raise
+
+
+def _settings(dtype: str, preparation: Preparation) -> dict[str, Any]:
+    return {"dtype": dtype, **asdict(preparation)}
+
+
+def _preparation_of(index: Index) -> Preparation:
+    """Preparation of the recordings of a store; settings that are newer than it are not set."""
+    settings = {name: value for name, value in index.settings.items() if name != "dtype"}
+    return Preparation(**settings)
 
 
 def check_finished(folder: Path, index: Index) -> None:

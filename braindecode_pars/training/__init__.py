@@ -5,6 +5,7 @@
 - ``_precision``: bfloat16, compilation and TF32.
 - ``_schedule``: learning rate of each step.
 - ``_weight_decay``: weights that decay.
+- ``_cross_entropy``: class weights in the loss of a batch and of an epoch.
 - ``_failures``: errors after Ctrl-C or a NaN loss.
 - ``_progress`` and ``_history``: progress bar and table of losses.
 """

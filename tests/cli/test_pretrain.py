@@ -9,6 +9,7 @@ import sys
 from dataclasses import fields
 
 import pytest
+import torch
 from support.small_runs import make_store
 from typer.testing import CliRunner
 
@@ -61,17 +62,30 @@ def test_every_setting_has_an_option(store, tmp_path):
     given = {
         **dict(task="mae", task_params={"mask_ratio": 0.6}, window_seconds=2.0, patch_seconds=0.5),
         **dict(embed_dim=8, num_layers=2, num_heads=1, mlp_dim=12, drop_prob=0.1, epochs=1),
+        **dict(tokenizer="spectral"),
         **dict(steps_per_epoch=1, batch_size=4, micro_batch_size=2, lr=0.002, weight_decay=0.1),
         **dict(warmup=0.2, exclude_subjects=["subject-2"], precision="bfloat16", compile=False),
         **dict(seed=3, device="cpu", num_workers=1),
     }
-    assert set(given) == {field.name for field in fields(RunConfig)}
+    given_elsewhere = {"encoder"}  # its sizes replace others
+    assert set(given) | given_elsewhere == {field.name for field in fields(RunConfig)}
     options = ["--set", "mask_ratio=0.6", "--exclude-subject", "subject-2", "--no-compile"]
     for name, value in given.items():
         if name not in ("task_params", "exclude_subjects", "compile"):
             options += [f"--{name.replace('_', '-')}", value]
     pretrain(store, "--out", tmp_path / "run", *options)
-    assert configuration(tmp_path / "run") == given
+    assert configuration(tmp_path / "run") == {**given, "encoder": None}
+    # A second run continues with the encoder of the first.
+    first = tmp_path / "run"
+    again = ["--window-seconds", 2, "--task", "pars", "--lr", "1e-30", "--epochs", 1]
+    pretrain(store, "--out", tmp_path / "next", "--encoder", first, *again, "--steps-per-epoch", 1)
+    names = ("patch_seconds", "embed_dim", "num_layers", "mlp_dim", "drop_prob", "tokenizer")
+    found = configuration(tmp_path / "next")
+    assert {name: found[name] for name in names} == {name: given[name] for name in names}
+    start, end = load_encoder(first), load_encoder(tmp_path / "next")
+    assert end.card.continued_from["task"] == "mae"
+    for name, weight in end.encoder.state_dict().items():
+        assert torch.equal(weight, start.encoder.state_dict()[name])
 
 
 def test_ctrl_c_prints_advice_and_resume_continues(store, tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ def tree(tmp_path):
     ("arguments", "message"),
     [
         (["--dtype", "int8"], "dtype must be one of int16"),
+        (["--reference", "mastoids"], "reference must be one of 'average', None"),
         (["--jobs", 0], "n_jobs must be a number of processes"),
         (["--append"], "is not a SignalStore"),
     ],

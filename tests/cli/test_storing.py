@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from support.store_command import invoke, make_tree, write
 
@@ -55,6 +56,20 @@ def test_append(tree, tmp_path):
     code, output = invoke(tree, path, "--append", "--high", 30)
     assert code == 2
     assert "--append uses the store's own settings; omit --high" in output
+
+
+def test_the_average_of_the_channels_is_the_reference(tree, tmp_path):
+    code, output = invoke(tree, tmp_path / "store", "--reference", "average", "--dtype", "float32")
+    assert code == 0, output
+    store = SignalStore.open(tmp_path / "store")
+    for row in store.recordings.itertuples():
+        signals = row.first_signal + np.arange(len(row.ch_names))
+        values = store.crops(signals, np.zeros_like(signals), row.n_times)
+        assert values.std() > 1e-6
+        assert np.abs(values.mean(axis=0)).max() < 1e-10
+    code, output = invoke(tree, tmp_path / "store", "--append", "--reference", "average")
+    assert code == 2
+    assert "--append uses the store's own settings; omit --reference" in output
 
 
 def test_a_pattern_finds_the_subjects(tmp_path):

@@ -6,6 +6,7 @@ import mne
 import numpy as np
 import pytest
 from scipy.signal import welch
+from support.edf_files import write_edf_records
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import eegmat
@@ -52,11 +53,58 @@ def test_a_missing_channel_is_named_with_the_file(eeg_folder, tmp_path):
         eegmat.load(tmp_path, verbose=0)
 
 
-def test_invalid_arguments_raise(tmp_path):
+def write(file, sfreq, extra=()):
+    """Write twelve seconds of noise in the channels of the corpus, and in further ones."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    labels = [*(f"EEG {name}" for name in reversed(COMMON_CHANNELS)), *extra]
+    noise = np.random.default_rng(sfreq).normal(0, 20, (len(labels), 12 * sfreq))
+    return write_edf_records(file, noise, range(12), sfreq=sfreq, labels=labels, kind="EDF+C")
+
+
+def test_files_in_several_folders_and_at_several_rates_are_one_dataset(tmp_path):
+    """Such as the published files, and copies at 128 Hz without the ear and the heart."""
+    published = write(tmp_path / "eegmat/Subject00_1.edf", 500, ["EEG A2-A1", "ECG ECG"])
+    reduced = write(tmp_path / "reduced/Subject08_2.edf", 128)
+    windows = eegmat.load(
+        tmp_path, sfreq=128, low=0.5, high=45, mains=None, reference="average", verbose=0
+    )
+    assert windows.description["subject"].tolist() == ["Subject00", "Subject08"]
+    assert [y for _, y, _ in windows] == [0, 1]
+    for file, (x, _, _) in zip((published, reduced), windows, strict=True):
+        raw = mne.io.read_raw_edf(file, preload=True, verbose="error")
+        raw.pick([f"EEG {name}" for name in COMMON_CHANNELS]).resample(128)
+        plain = raw.filter(0.5, 45, verbose="error").get_data()[:, :1280]
+        np.testing.assert_allclose(x, plain - plain.mean(axis=0), atol=1e-10)
+
+
+def test_a_recording_in_two_folders_raises(tmp_path):
+    for folder in "ab":
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "Subject00_1.edf").touch()
+    with pytest.raises(ValueError, match=r"two recordings with the name Subject00_1\.edf"):
+        eegmat.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(sfreq=0), "sfreq must be a positive number, got 0"),
+        (dict(window_seconds=0), "window_seconds must be a positive number, got 0"),
+        (dict(mains=0), "mains must be a positive number, got 0"),
+        (dict(low=50, high=45), "low=50 Hz must be less than high=45 Hz"),
+        (dict(reference="picks"), "reference must be one of 'average', None, got 'picks'"),
+    ],
+)
+def test_invalid_arguments_raise(tmp_path, arguments, message):
     (tmp_path / "Subject00_1.edf").touch()
-    for name in ("sfreq", "window_seconds"):
-        with pytest.raises(ValueError, match=f"{name} must be a positive number, got 0"):
-            eegmat.load(tmp_path, **{name: 0})
+    with pytest.raises(ValueError, match=message):
+        eegmat.load(tmp_path, **arguments)
+
+
+def test_all_folders_of_real_recordings_are_read(eeg_folder):
+    windows = eegmat.load(eeg_folder, ["Subject07", "Subject08"], sfreq=128, verbose=0)
+    assert {x.shape for x, _, _ in windows} == {(19, 1280)}
+    assert windows.description["subject"].value_counts().to_dict() == dict(Subject07=2, Subject08=2)
 
 
 def test_missing_recordings_and_subjects_raise(tmp_path):

@@ -7,10 +7,12 @@ import socket
 import mne
 import numpy as np
 import pytest
+from support.edf_files import write_edf_records
 
 from braindecode_pars import PARSClassifier, as_sklearn
 from braindecode_pars.datasets import physionet_mi
 from braindecode_pars.evaluation import leave_one_subject_out
+from braindecode_pars.signal_store import SignalStore
 
 
 @pytest.fixture
@@ -161,5 +163,137 @@ def test_wrong_folders_and_arguments_raise(tmp_path):
         physionet_mi.load(tmp_path, runs=[5])
     with pytest.raises(TypeError, match="runs is the number 4; pass a list"):
         physionet_mi.load(tmp_path, runs=4)
-    with pytest.raises(ValueError, match="part must be 'trials' or 'pretraining', got 'all'"):
-        physionet_mi.load(tmp_path, part="all")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(part="all"), "part must be one of 'trials', 'pretraining', got 'all'"),
+        (dict(contrast="fists"), "contrast must be one of 'movements', 'rest', got 'fists'"),
+        (dict(reference="Cz"), "reference must be one of 'average', 'picks', None, got 'Cz'"),
+        (dict(picks="all"), "list of channels or one of 'motor', 'motor and 10-20', got 'all'"),
+        (dict(tmin=-1), "tmin must be a number of at least 0, got -1"),
+        (dict(tmin=4), "tmin=4 s must be less than tmax=4 s"),
+        (dict(low=8, high=8), "low=8 Hz must be less than high=8 Hz"),
+        (dict(stride_seconds=0), "stride_seconds must be a positive number, got 0"),
+    ],
+)
+def test_wrong_values_raise(tmp_path, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        physionet_mi.load(tmp_path, **arguments)
+
+
+#: Onset and duration in seconds of the events that the tests write. One rest is short, one trial is
+#: long enough for two windows, and the last one ends with the recording.
+EVENTS = {
+    **{1: ("T0", 4.1), 6: ("T1", 4.1), 12: ("T2", 4.0)},
+    **{17: ("T0", 1.4), 20: ("T1", 8.5), 29: ("T2", 0.9)},
+}
+NAMES = ["FC5", "C4", "Cz", "C3"]
+
+
+def write(file, sfreq, labels):
+    """Write half a minute of noise with events."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    noise = np.random.default_rng(sfreq).normal(0, 20, (len(labels), 30 * sfreq))
+    texts = {start: f"+{start}\x15{length}\x14{name}" for start, (name, length) in EVENTS.items()}
+    return write_edf_records(
+        file, noise, range(30), sfreq=sfreq, labels=labels, texts=texts, kind="EDF+C"
+    )
+
+
+@pytest.fixture
+def two_trees(tmp_path):
+    """A file as it is published, and one with fewer channels, another rate and standard names."""
+    published = ["Fc5.", "C3..", "Fpz.", "Cz..", "C4..", "Iz.."]
+    write(tmp_path / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001/S001R04.edf", 160, published)
+    write(tmp_path / "reduced/S002R04.edf", 128, ["FC5", "C3", "Cz", "C4"])
+    return tmp_path
+
+
+PREPARED = dict(
+    picks=NAMES, reference="picks", sfreq=128, low=0.5, high=45, mains=None, runs=[4], verbose=0
+)
+
+
+def plainly_prepared(root, subject):
+    """The four channels with MNE alone, in volts."""
+    (file,) = root.rglob(f"S00{subject}R04.edf")
+    raw = mne.io.read_raw_edf(file, preload=True, verbose="error").resample(128)
+    raw.rename_channels(lambda name: name.rstrip(".").upper())
+    signals = raw.filter(0.5, 45, verbose="error").get_data([name.upper() for name in NAMES])
+    return signals - signals.mean(axis=0)
+
+
+def test_trees_with_other_channels_and_rates_are_one_dataset(two_trees):
+    trials = physionet_mi.load(two_trees, tmin=1, tmax=4, **PREPARED)
+    assert trials.description["subject"].tolist() == [1, 2]
+    for subject, recording in zip((1, 2), trials.datasets, strict=True):
+        assert recording.raw.ch_names == NAMES
+        plain = plainly_prepared(two_trees, subject)
+        assert len(recording) == 3  # one window each, also of the long trial
+        for (x, y, _), cue, target in zip(recording, (6, 12, 20), (0, 1, 0), strict=True):
+            assert y == target
+            expected = plain[:, (cue + 1) * 128 : (cue + 4) * 128]
+            np.testing.assert_allclose(x, expected, atol=1e-10)
+
+
+def test_a_store_of_the_recipe_has_the_signals_of_its_trials(two_trees, tmp_path):
+    trials = physionet_mi.load(two_trees, **PREPARED)
+    whole = physionet_mi.load(two_trees, part="pretraining", **PREPARED)
+    store = SignalStore.create(tmp_path / "store", whole, dtype="float32", verbose=0)
+    assert store.subjects == [1, 2]
+    start = trials.datasets[1].metadata["i_start_in_trial"][2]
+    crops = store.crops(range(4, 8), [start] * 4, 512)
+    np.testing.assert_allclose(crops, trials.datasets[1][2][0], atol=1e-10)
+
+
+def test_rest_and_imagery(two_trees):
+    trials = physionet_mi.load(two_trees, contrast="rest", tmin=1, tmax=4, **PREPARED)
+    for recording in trials.datasets:
+        assert recording.metadata["target"].tolist() == [0, 1, 1, 1]  # no window in the short rest
+        starts = recording.metadata["i_start_in_trial"]
+        assert starts.tolist() == [(cue + 1) * 128 for cue in (1, 6, 12, 20)]
+
+
+def test_lengths_that_are_no_whole_samples(two_trees):
+    """0.29 s at 100 Hz are 28.999999999999996 samples in floating point."""
+    trials = physionet_mi.load(two_trees, tmax=0.29, **{**PREPARED, "sfreq": 100})
+    assert {x.shape for x, _, _ in trials} == {(4, 29)}
+    assert len(trials) == 8
+
+
+def test_the_reference_may_stay(two_trees):
+    kept, average = (
+        physionet_mi.load(two_trees, [1], **{**PREPARED, "reference": reference})[0][0]
+        for reference in (None, "average")
+    )
+    assert np.abs(kept.mean(axis=0)).max() > 1e-6
+    # The average of all six channels, not only of the four.
+    (file,) = two_trees.rglob("S001R04.edf")
+    raw = mne.io.read_raw_edf(file, preload=True, verbose="error").resample(128)
+    mean = raw.filter(0.5, 45, verbose="error").get_data().mean(axis=0)
+    np.testing.assert_allclose(average, kept - mean[6 * 128 : 10 * 128], atol=1e-10)
+
+
+def test_channels_that_a_file_lacks_are_named(two_trees):
+    with pytest.raises(ValueError, match=r"S001R04\.edf cannot be used: channels .*FC3.* missing"):
+        physionet_mi.load(two_trees, **{**PREPARED, "picks": "motor"})
+
+
+def test_montages_have_names(eeg_folder):
+    """The 37 channels of the reduced files in their order, and the 21 of them over the cortex."""
+    assert len(set(physionet_mi.MONTAGES["motor"])) == 21
+    recordings = physionet_mi.recordings(eeg_folder, runs=[4])
+    (file,) = [recording.file for recording in recordings if recording.subject == 17]
+    names = mne.io.read_raw_edf(file, verbose="error").ch_names
+    assert names == list(physionet_mi.MONTAGES["motor and 10-20"])
+    both = physionet_mi.load(eeg_folder, [16, 17], **{**PREPARED, "picks": "motor and 10-20"})
+    assert {x.shape for x, _, _ in both} == {(37, 512)}
+
+
+def test_a_run_in_two_folders_raises(two_trees):
+    (two_trees / "copy").mkdir()
+    (two_trees / "copy/S002R04.edf").touch()
+    with pytest.raises(ValueError, match=r"two recordings with the name S002R04\.edf: .*Pass a"):
+        physionet_mi.load(two_trees)

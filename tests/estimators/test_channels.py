@@ -39,8 +39,11 @@ def probe(**arguments):
 #: Name -> function that makes the estimator.
 METHODS = {
     "PARSClassifier": lambda **a: classifier(pretext=None, validation=0, **a),
-    "PARSClassifier with positions": lambda **a: classifier(
-        pretext=None, validation=0, electrode_position=True, **a
+    "PARSClassifier without positions": lambda **a: classifier(
+        pretext=None, validation=0, electrode_position=False, **a
+    ),
+    "PARSClassifier with filters": lambda **a: classifier(
+        pretext=None, validation=0, head="both", amplitude=True, **a
     ),
     "PARSEmbedder": probe,
     "PARSEmbedder, pooled": lambda **a: probe(pooling="mean_std", **a),
@@ -139,7 +142,7 @@ def test_a_missing_channel(fitted, method, reason):
     np.testing.assert_array_equal(predicted, expected)
 
 
-@pytest.mark.parametrize("method", ["PARSClassifier", "PARSClassifier with positions"])
+@pytest.mark.parametrize("method", [method for method in METHODS if "PARSC" in method])
 def test_a_recording_is_predicted_alike_beside_others(fitted, method):
     """A channel that is missing in another recording changes nothing."""
     whole, y = recording(3)

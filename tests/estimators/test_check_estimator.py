@@ -52,8 +52,8 @@ class FlatClassifier(FlatData, PARSClassifier):
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _logits(self, X):
-        return super()._logits(self.one_channel(X))
+    def _logits(self, X, groups):
+        return super()._logits(self.one_channel(X), groups)
 
     def score(self, X, y, sample_weight=None):
         return super().score(validate_data(self, X, reset=False)[:, None], y, sample_weight)

@@ -94,7 +94,9 @@ def test_the_same_signals_in_an_array_give_the_same_model(fitted, nights):
     array = np.stack([nights[i][0] for i in range(96)])
     _, y, groups = as_sklearn(nights)
     from_array = classifier(sfreq=100).fit(array, y, groups=groups)
-    assert same_weights(from_array.net_.module_, fitted.net_.module_)
+    # Arrays have no channel names.
+    from_dataset = classifier(electrode_position=False).fit(nights)
+    assert same_weights(from_array.net_.module_, from_dataset.net_.module_)
 
 
 def test_microvolts_and_volts_give_the_same_probabilities(fitted, nights):
@@ -306,9 +308,10 @@ def test_windows_of_another_sampling_rate_raise_at_predict(fitted):
 def test_other_channels_and_lengths_at_predict(fitted):
     rng = np.random.default_rng(0)
     for n_chans, n_times in ((1, 3000), (9, 1000), (2, 100)):
-        assert fitted.predict(rng.normal(size=(3, n_chans, n_times))).shape == (3,)
+        with pytest.warns(UserWarning, match=f"{n_chans} channels without names, and the model"):
+            assert fitted.predict(rng.normal(size=(3, n_chans, n_times))).shape == (3,)
     with pytest.raises(ValueError, match="99 samples is shorter than the model's patch of 100"):
-        fitted.predict(rng.normal(size=(3, 2, 99)))
+        fitted.predict(rng.normal(size=(3, 3, 99)))
 
 
 def test_a_flat_channel_and_fewer_windows_than_a_batch(nights):

@@ -2,27 +2,88 @@
 
 from __future__ import annotations
 
+import copy
+import math
+
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from braindecode.augmentation import GaussianNoise
+from skorch.callbacks import Callback
 from support.small_estimators import classifier, same_weights
 from torch import nn
+from torch.utils.data import TensorDataset
 
 from braindecode_pars import PARSClassifier
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.estimators._fine_tuning import fine_tuning_net
+from braindecode_pars.estimators._fine_tuning import fine_tune, fine_tuning_net
 
+KINDS = [PARSClassifier, NetworkClassifier]
 TRAINING = dict(finetune_epochs=7, finetune_lr=0.02, finetune_batch_size=5, weight_decay=0.3)
+TRAINING["label_smoothing"] = 0.1
 
 
-def net_of(estimator, **arguments):
+WEIGHTS = torch.tensor([1.0, 2.0, 3.0])
+
+
+class Model(nn.Module):
+    """The smallest model with an encoder."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Linear(4, 5)
+        self.final_layer = nn.Linear(5, 3)
+
+    def forward(self, x):
+        return self.final_layer(self.encoder(x).tanh())
+
+
+def net_of(estimator, *, class_weights=WEIGHTS, **arguments):
     estimator.classes_ = np.arange(3)
-    weights = torch.tensor([1.0, 2.0, 3.0])
-    return fine_tuning_net(estimator, nn.Linear(4, 3), class_weights=weights, **arguments)
+    torch.manual_seed(0)
+    return fine_tuning_net(estimator, Model(), class_weights=class_weights, **arguments)
 
 
-@pytest.mark.parametrize("kind", [PARSClassifier, NetworkClassifier])
+def windows(labels, seed):
+    noise = torch.randn(len(labels), 4, generator=torch.Generator().manual_seed(seed))
+    return TensorDataset(noise + 0.5 * torch.as_tensor(labels)[:, None], torch.as_tensor(labels))
+
+
+TRAIN = windows(np.repeat([0, 1, 2], [20, 8, 3]), seed=8)
+#: Ordered, so that the rare last class is in the last batch.
+VALID = windows(np.repeat([0, 1, 2], [37, 12, 2]), seed=108)
+
+
+class EachStep(Callback):
+    """Keep the learning rates and the norm of the gradient of each step."""
+
+    def on_train_begin(self, net, **kwargs):
+        self.rates, self.norms = [], []
+
+    def on_grad_computed(self, net, named_parameters, **kwargs):
+        squares = [(p.grad**2).sum() for _, p in named_parameters if p.grad is not None]
+        self.norms.append(torch.stack(squares).sum().sqrt().item())
+        names = {id(p): name for name, p in net.module_.named_parameters()}
+        self.rates.append(
+            {
+                names[id(p)]: group["lr"]
+                for group in net.optimizer_.param_groups
+                for p in group["params"]
+            }
+        )
+
+
+def steps(kind, **arguments):
+    """Fine-tune for four epochs of four batches."""
+    each = EachStep()
+    sizes = dict(finetune_epochs=4, finetune_batch_size=8, finetune_lr=0.02, verbose=0)
+    fine_tune(net_of(kind(**sizes, callbacks=[each], **arguments)), TRAIN, None)
+    assert len(each.norms) == 16
+    return each
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_parameters_of_the_estimator_reach_the_net(kind):
     net = net_of(kind(**TRAINING, augmentation=[GaussianNoise(0.5)]), restore_best=True)
     assert (net.max_epochs, net.lr, net.batch_size) == (7, 0.02, 5)
@@ -30,9 +91,89 @@ def test_the_parameters_of_the_estimator_reach_the_net(kind):
     assert sorted(set(decays)) == [0.0, 0.3]
     assert type(net.optimizer_) is torch.optim.AdamW
     assert net.criterion_.weight.tolist() == [1.0, 2.0, 3.0]
+    assert net.criterion_.label_smoothing == 0.1
     best = dict(net.callbacks_)["restore_best"]
     assert best.load_best
     assert best.patience > 7
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_rate_is_constant_by_default(kind):
+    assert {rate for rates in steps(kind).rates for rate in rates.values()} == {0.02}
+
+
+@pytest.mark.parametrize("warmup", [0.0, 0.3])
+def test_warmup_and_cosine_over_all_steps_for_encoder_and_head(warmup):
+    """The steps in which only the head is trained count too."""
+    arguments = dict(finetune_warmup=warmup, encoder_lr_factor=0.1, head_epochs=2)
+    for step, rates in enumerate(steps(PARSClassifier, **arguments).rates):
+        progress = step / 16
+        if progress < warmup:
+            expected = 0.02 * (0.1 + 0.9 * progress / warmup)
+        else:
+            cosine = math.cos(math.pi * (progress - warmup) / (1 - warmup))
+            expected = 0.02 * 0.5 * (1 + cosine)
+        for name, rate in rates.items():
+            factor = 0.1 if name.startswith("encoder.") else 1.0
+            assert rate == pytest.approx(expected * factor), (step, name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_gradient_is_no_longer_than_its_bound(kind):
+    free = steps(kind).norms
+    bound = float(np.median(free))
+    clipped = steps(kind, gradient_clip=bound).norms
+    assert max(free) > 1.01 * bound
+    assert max(clipped) <= bound * (1 + 1e-5)
+    # A shorter gradient is left as it is, up to the first that is shortened.
+    first = next(step for step, norm in enumerate(free) if norm > bound)
+    assert clipped[:first] == free[:first]
+    assert clipped[first] == pytest.approx(bound, rel=1e-5)
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+def test_label_smoothing_against_distributions_as_labels(weights):
+    """Each label gives a part of its probability to all classes in equal shares."""
+    clf = PARSClassifier(label_smoothing=0.3, finetune_batch_size=31, finetune_epochs=1, verbose=0)
+    net = net_of(clf, class_weights=weights)
+    with torch.no_grad():
+        log_p = net.module_(TRAIN[:][0]).log_softmax(dim=1)
+    fine_tune(net, TRAIN, None)
+    weights = torch.ones(3) if weights is None else weights
+    labels = TRAIN[:][1]
+    targets = 0.7 * torch.eye(3)[labels] + 0.3 / 3
+    expected = -(weights * targets * log_p).sum() / weights[labels].sum()
+    assert net.history[0, "train_loss"] == pytest.approx(expected.item(), rel=1e-5)
+
+
+class States(Callback):
+    """Keep the weights after each epoch."""
+
+    def on_train_begin(self, net, **kwargs):
+        self.states = []
+
+    def on_epoch_end(self, net, **kwargs):
+        self.states.append(copy.deepcopy(net.module_))
+
+
+def test_the_restored_state_has_the_lowest_loss_over_all_validation_windows():
+    states, weights = States(), torch.tensor([0.4, 1.5, 20.0])
+    sizes = dict(finetune_epochs=12, finetune_lr=0.02, finetune_batch_size=16, verbose=0)
+    clf = NetworkClassifier(**sizes, callbacks=[states])
+    net = net_of(clf, class_weights=weights, restore_best=True)
+    fine_tune(net, TRAIN, VALID)
+    with torch.no_grad():
+        x, y = VALID[:]
+        losses = [F.cross_entropy(state(x), y, weights).item() for state in states.states]
+    assert net.history[:, "valid_loss"] == pytest.approx(losses, rel=1e-5)
+    assert same_weights(net.module_, states.states[np.argmin(losses)])
+    # The mean of the batches by their sizes has its minimum in another epoch.
+    batches = net.history[:, "batches", :, ["valid_loss", "valid_batch_size"]]
+    by_size = [
+        np.average(values, weights=sizes)
+        for values, sizes in (zip(*of_epoch, strict=True) for of_epoch in batches)
+    ]
+    assert np.argmin(by_size) != np.argmin(losses)
 
 
 def test_without_validation_nothing_is_restored():
@@ -46,9 +187,12 @@ def test_the_augmentation_of_the_caller_is_not_seeded():
     assert noise.rng is before
 
 
-def test_sizes_may_be_integers_of_numpy(nights):
+@pytest.mark.parametrize(("plain", "of_numpy"), [(int, np.int64), (float, np.float16)])
+def test_numbers_may_be_those_of_numpy(nights, plain, of_numpy):
     sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, finetune_batch_size=8)
-    sizes |= dict(pretrain_batch_size=8, pretrain_epochs=1, finetune_epochs=1)
-    same = {name: np.int64(size) for name, size in sizes.items()}
-    one, other = (classifier(**given).fit(nights) for given in (sizes, same))
+    sizes |= dict(pretrain_batch_size=8, pretrain_epochs=1, finetune_epochs=2, head_epochs=1)
+    sizes |= dict(finetune_warmup=0.5, encoder_lr_factor=0.5, gradient_clip=0.5)
+    sizes |= dict(label_smoothing=0.125, drop_prob=0.125)
+    same = {name: of_numpy(size) for name, size in sizes.items() if type(size) is plain}
+    one, other = (classifier(**given).fit(nights) for given in (sizes, {**sizes, **same}))
     assert same_weights(one.net_.module_, other.net_.module_)

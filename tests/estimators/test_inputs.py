@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import mne
@@ -14,17 +15,24 @@ from braindecode.augmentation import ChannelsDropout, GaussianNoise
 from braindecode.datasets import BaseConcatDataset, WindowsDataset
 from skorch.callbacks import Callback, EpochScoring
 from skorch.helper import SliceDataset
-from support.small_estimators import FAST, classifier, embedder, same_weights
+from support import small_estimators
+from support.small_estimators import FAST, embedder, same_weights
 from torch import nn
 from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset
 
 from braindecode_pars import PARSNet, PatchEncoder, as_sklearn, datasets
 from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.pretext import PARS
+from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.pretraining import PretrainingNet
 from braindecode_pars.windows import SingleChannelWindows
 
 N = 48
+
+
+def classifier(**arguments):
+    """Arrays have no channel names, so the same model has no electrode positions."""
+    return small_estimators.classifier(electrode_position=False, **arguments)
 
 
 @pytest.fixture(scope="module")
@@ -207,9 +215,8 @@ def test_labels_missing_in_some_recordings_raise(two_nights):
 def owners(two_nights, tmp_path, tiny) -> dict:
     """Return every type of object or folder that can contain the encoder ``emb.encoder_``."""
     emb = embedder().fit(two_nights)
-    net = PARSNet(
-        2, 3, n_times=3000, sfreq=100, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32
-    )
+    sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, tokenizer="spectral")
+    net = PARSNet(2, 3, n_times=3000, sfreq=100, **sizes)
     net.encoder.load_state_dict(emb.encoder_.state_dict())
     skorch_net = EEGClassifier(net, max_epochs=1, train_split=None, callbacks__print_log=None)
     task = PARS(3000, 100, encoder=emb.encoder_)
@@ -280,6 +287,61 @@ def test_both_estimators_pretrain_the_same_encoder(two_nights, labels):
     for y in (labels, np.arange(N) % 3):
         clf = classifier(validation=0, finetune_lr=1e-30).fit(two_nights, y)
         assert same_weights(clf.encoder_, emb.encoder_)
+
+
+# ---------------------------------------------------------------- continued pretraining
+
+
+def test_continued_pretraining_starts_from_the_encoder(two_nights, labels, tmp_path):
+    emb = embedder().fit(two_nights)
+    continued = embedder(encoder=emb, continue_pretraining=True)
+    # Without epochs, the encoder stays; with a tiny rate, it nearly stays.
+    unchanged = continued.set_params(pretrain_epochs=0).fit(two_nights)
+    assert same_weights(unchanged.encoder_, emb.encoder_)
+    nearly = continued.set_params(pretrain_epochs=1, pretrain_lr=1e-9).fit(two_nights)
+    for name, weight in nearly.encoder_.state_dict().items():
+        torch.testing.assert_close(weight, emb.encoder_.state_dict()[name], rtol=0, atol=1e-6)
+    changed = continued.set_params(pretrain_lr=1e-3).fit(two_nights)
+    assert not same_weights(changed.encoder_, emb.encoder_)
+    # The classifier continues in the same way, and the encoder that was passed is unchanged.
+    before = copy.deepcopy(emb.encoder_)
+    clf = classifier(encoder=emb, continue_pretraining=True, validation=0, finetune_lr=1e-30)
+    clf.set_params(pretrain_epochs=1, pretrain_lr=1e-3).fit(two_nights, labels)
+    assert same_weights(clf.encoder_, changed.encoder_)
+    assert same_weights(emb.encoder_, before)
+
+
+def test_the_card_of_continued_pretraining_names_all_subjects(nights, tmp_path):
+    first, second = nights.split([[0], [1, 2]]).values()
+    emb = embedder().fit(first)
+    folder = emb.save(tmp_path / "first")
+    continued = embedder(encoder=folder, continue_pretraining=True).fit(second, unlabeled=second)
+    card = continued.encoder_card_
+    assert card.subjects == [1, 2, 3]
+    assert card.continued_from["subjects"] == [1]
+    assert card.n_windows == 2 * len(second)
+    loaded = load_encoder(continued.save(tmp_path / "second")).card
+    assert loaded == card
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(), "continue_pretraining=True needs encoder="),
+        (dict(encoder="here", pretext=None), "continue_pretraining=True needs a pretext task"),
+    ],
+)
+@pytest.mark.parametrize("make", [classifier, embedder])
+def test_continued_pretraining_needs_an_encoder_and_a_task(nights, make, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        make(continue_pretraining=True, **arguments).fit(nights)
+
+
+def test_continued_pretraining_at_another_sampling_rate_raises(nights):
+    emb = embedder().fit(nights)
+    faster = np.random.default_rng(0).normal(size=(8, 2, 6000))
+    with pytest.raises(ValueError, match=r"200 Hz.*100 Hz.*esample"):
+        embedder(encoder=emb, continue_pretraining=True, sfreq=200).fit(faster)
 
 
 # ---------------------------------------------------------------- augmentation and callbacks

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.pipeline import make_pipeline
 from support.small_estimators import classifier
 
+from braindecode_pars import PatchEncoder
 from braindecode_pars.estimators import PARSClassifier
+from braindecode_pars.pretrained import EncoderCard, save_encoder
 
 # MOABB uses a montage name that MNE deprecates, and creates h5py datasets without a dtype.
 pytestmark = pytest.mark.filterwarnings(
@@ -20,8 +23,8 @@ class StoreSubjects(PARSClassifier):
 
     subjects: list = []  # noqa: RUF012  shared by all clones on purpose
 
-    def fit(self, X, y=None, **arguments):
-        super().fit(X, y, **arguments)
+    def fit(self, X, y=None, *, groups=None, unlabeled=None):
+        super().fit(X, y, groups=groups, unlabeled=unlabeled)
         self.subjects.append(self.encoder_card_.subjects)
         return self
 
@@ -73,3 +76,25 @@ def test_epochs_provide_sampling_rate_electrodes_and_subjects(evaluation):
     assert np.isfinite(results["score"]).all()
     # One of the two training subjects is held out for validation, so one is left to pretrain on.
     assert [len(subjects) for subjects in StoreSubjects.subjects] == [1, 1, 1]
+
+
+def test_unlabelled_windows_of_the_target_subject(evaluation, tmp_path):
+    """Transductive: MOABB hands out the test subject's windows, to continue pretraining."""
+    from moabb.evaluations.protocols import CrossSubjectMode
+
+    StoreSubjects.subjects.clear()
+    card = EncoderCard(sfreq=100.0, subjects=["someone"])
+    encoder = save_encoder(PatchEncoder(100, 16, 1, 2, 32), card, tmp_path / "encoder")
+    changed = dict(encoder=encoder, continue_pretraining=True, validation=0)
+    with config_context(enable_metadata_routing=True):
+        adapted = StoreSubjects(**{**classifier().get_params(), **changed})
+        adapted.set_fit_request(unlabeled="X_target_unlabeled")
+    results = evaluation(
+        make_pipeline(adapted),
+        return_epochs=True,
+        cs_mode=CrossSubjectMode.TRAIN_AND_TARGET_UNLABELED_FULL,
+    )
+    assert np.isfinite(results["score"]).all()
+    assert [set(map(str, subjects)) for subjects in StoreSubjects.subjects] == [
+        {"1", "2", "3", "someone"}
+    ] * 3

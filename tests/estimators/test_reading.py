@@ -9,7 +9,6 @@ import torch
 
 from braindecode_pars.estimators._reading import (
     batches,
-    check_electrodes,
     check_finite,
     read_labeled,
     read_to_predict,
@@ -78,16 +77,6 @@ def test_batches_are_tensors_in_order():
     np.testing.assert_array_equal(torch.cat(read), ARRAY)
     with pytest.raises(ValueError, match="shorter than"):
         next(batches(as_window_set(ARRAY), 51, torch.device("cpu")))
-
-
-def test_electrodes_need_names():
-    with pytest.raises(ValueError, match="channel names"):
-        check_electrodes(None)
-    with pytest.raises(ValueError, match="different montages"):
-        check_electrodes([])
-    with pytest.warns(UserWarning, match="no effect"):
-        check_electrodes([{"ch_name": "X1", "loc": np.full(12, np.nan)}])
-    check_electrodes([{"ch_name": "C3", "loc": np.full(12, np.nan)}])
 
 
 def test_an_output_that_is_not_finite_is_refused():

@@ -69,6 +69,13 @@ def test_parts_of_a_task_are_lines_of_their_own():
     assert legend(pretraining) == ["whole task", "mae"]
 
 
+def test_losses_by_lag_are_another_figure():
+    pars = history()
+    pars["train_loss_relative_lag_1_2"] = pars["train_loss_relative"] / 2
+    pretraining, _ = plotting.training_curves(pars)
+    np.testing.assert_allclose(curves(pretraining), [[1.0, 0.7, 0.4]])
+
+
 def test_methods_and_seeds_are_lines_and_the_legend_has_each_method_once():
     runs = [
         history(0.1 * m + 0.01 * seed, method=method, seed=seed)

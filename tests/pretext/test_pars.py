@@ -8,11 +8,15 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import torch
+from scipy import signal
 from support.pretext_contract import SIZES, PretextContract
 
+from braindecode_pars import PatchEncoder
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
 from braindecode_pars.pretext.pars import relative_shifts
+from braindecode_pars.pretraining import pretrain_encoder
+from braindecode_pars.tokens import extract_patches
 
 
 class TestPARS(PretextContract):
@@ -22,6 +26,65 @@ class TestPARS(PretextContract):
     def ignore_signal(self, task):
         size = task.n_masked
         task.predict_shifts = lambda x, starts: torch.zeros(len(x), size, size)
+
+
+class TestPARSOnDistances(PretextContract):
+    """The other target, without drift and overlap, on all time scales."""
+
+    task = PARS
+    noise_arguments: ClassVar[dict] = dict(overlap=False, min_gap=5)
+    overfit_steps = 300
+
+    def make(self, *args, **arguments):
+        given = dict(target="distance", n_bins=4, detrend=True, sampling="log_lags", **arguments)
+        return super().make(*args, **given)
+
+    def ignore_signal(self, task):
+        shape = task.n_masked, task.n_masked, task.n_bins + 1
+        task.predict_shifts = lambda x, starts: task.constant_guess.expand(len(x), *shape)
+
+    @pytest.mark.slow
+    def test_it_overfits_one_fixed_batch(self):
+        super().test_it_overfits_one_fixed_batch()
+
+    test_it_is_registered_and_usable_by_name_class_and_instance = None
+    # A night has little order; the positive control below is quicker.
+    test_it_beats_chance_on_held_out_simulated_eeg = None
+
+
+def chirps(n: int) -> torch.Tensor:
+    """Ten seconds at 100 Hz whose frequency rises from 3 to 15 Hz, with noise.
+
+    Every patch tells its time, and no two patches fit together.
+    """
+    times = torch.arange(1000) / 100
+    phases = 2 * math.pi * torch.rand(n, 1)
+    return (2 * math.pi * (3 * times + 0.6 * times**2) + phases).sin() + 0.5 * torch.randn(n, 1000)
+
+
+@pytest.mark.parametrize("target", ["shift", "distance"])
+def test_order_is_learned_where_there_is_order(target):
+    """The positive control: without overlap, ends that touch or drift, the order of chirps."""
+    task = PARS(
+        1000,
+        100,
+        overlap=False,
+        min_gap=10,
+        detrend=True,
+        target=target,
+        n_bins=4,
+        tokenizer="spectral",
+        **SIZES,
+    )
+    PretextContract().train(task, chirps(3000), steps=100, batch_size=32)
+    with torch.no_grad():
+        prediction, shifts = task(chirps(500))
+        loss = task.criterion()(prediction, shifts).item() / task.chance_loss()
+    parts = task.part_losses(prediction, shifts)
+    assert loss < (0.3 if target == "shift" else 0.8)
+    assert parts["lag_4_9"] < (0.2 if target == "shift" else 0.8)
+    if target == "distance":
+        assert parts["order"] < 0.4
 
 
 def test_published_sizes():
@@ -140,6 +203,100 @@ def test_chance_loss_is_the_mean_squared_shift(arguments):
     assert task.chance_loss() == pytest.approx(expected, rel=0.02)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        dict(sampling="log_lags", n_times=18_000),
+        dict(sampling="log_lags", overlap=False, min_gap=20),
+        dict(sampling="grid", min_gap=20),
+        dict(sampling="grid", n_times=400, n_bins=12),
+    ],
+)
+def test_chance_loss_of_distances_is_entropy_of_bins_and_order(arguments):
+    """Counted over many draws: the share of each bin, and of pairs that have an order."""
+    given = {"n_times": 3000, "n_bins": 6, **arguments}
+    task = PARS(patch_size=100, target="distance", **SIZES, **given)
+    starts = task.sample_starts(20_000)[:, : min(task.n_masked, 3)]
+    lags = (starts[:, 0] - starts[:, 1]).abs().numpy()
+    edges = np.geomspace(100, task.n_times - 100, task.n_bins + 1)[1:-1]
+    counts = np.bincount(np.digitize(lags, edges * (1 - 1e-6)), minlength=task.n_bins)
+    shares = counts[counts > 0] / counts.sum()
+    expected = -(shares * np.log(shares)).sum() + np.mean(lags > 0) * math.log(2)
+    assert task.chance_loss() == pytest.approx(expected, rel=0.02)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("target", ["shift", "distance"])
+def test_losses_by_lag_against_loops(target):
+    task = PARS(1000, 100, n_patches=12, target=target, n_bins=3, **SIZES)
+    starts = task.sample_starts(6)
+    shifts = relative_shifts(starts[:, : task.n_masked], 1000)
+    prediction = task.predict_shifts(torch.randn(6, 1000), starts)
+    losses: dict[str, list[float]] = {}
+    chances: dict[str, list[float]] = {}
+    criterion = task.criterion()
+    for b, j, k in np.ndindex(*shifts.shape):
+        if j == k:
+            continue
+        lag = abs(starts[b, j] - starts[b, k]).item()
+        name = ("lag_0_1", "lag_1_2", "lag_2_4", "lag_4_9")[np.digitize(lag, [100, 200, 400])]
+        # The criterion of a matrix with this pair only.
+        pair, shift = prediction[b, j, k], shifts[b, j, k]
+        if target == "shift":
+            losses.setdefault(name, []).append((pair - shift).item() ** 2)
+            chances.setdefault(name, []).append(shift.item() ** 2)
+        else:
+            for found, guess in ((losses, pair), (chances, task.constant_guess)):
+                matrix = torch.stack([torch.stack([guess, guess])] * 2)[None]
+                alone = torch.tensor([[[0.0, shift], [shift, 0.0]]])
+                found.setdefault(name, []).append(criterion(matrix, alone).item())
+    parts = task.part_losses(prediction, shifts)
+    for name, values in losses.items():
+        assert parts[name].item() == pytest.approx(sum(values) / sum(chances[name]), rel=1e-4)
+    assert set(losses) <= set(parts)
+    assert ("order" in parts) == (target == "distance")
+
+
+@torch.no_grad()
+def test_a_model_that_only_stitches_is_seen():
+    """It knows the shifts of patches with common samples, and nothing of the others."""
+    task = PARS(3000, 100, **SIZES)
+    shifts = relative_shifts(task.sample_starts(200)[:, : task.n_masked], 3000)
+    stitched = torch.where((shifts * 3000).round().abs() < 100, shifts, 0.0)
+    parts = {name: part.item() for name, part in task.part_losses(stitched, shifts).items()}
+    assert parts.pop("lag_0_1") == 0
+    assert parts == dict.fromkeys(["lag_1_2", "lag_2_4", "lag_4_8", "lag_8_16", "lag_16_29"], 1.0)
+
+
+def test_detrended_patches_reach_the_tokenizer():
+    task = PARS(1000, 100, detrend=True, **SIZES)
+    seen = []
+    task.encoder.tokenizer.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
+    x, starts = torch.randn(2, 1000) + torch.linspace(-5, 5, 1000), task.sample_starts(2)
+    task.predict_shifts(x, starts)
+    expected = signal.detrend(extract_patches(task.normalized(x), starts, 100).numpy(), axis=-1)
+    np.testing.assert_allclose(seen[0].numpy(), expected, atol=1e-5)
+
+
+def test_windows_of_minutes():
+    """Three minutes at 128 Hz, with pairs seconds to minutes apart."""
+    options = dict(sampling="log_lags", overlap=False, min_gap=16)
+    windows = [(np.random.default_rng(0).normal(size=(2, 25_000)), 0, 0)] * 3
+    encoder = PatchEncoder(128, **SIZES)
+    settings = dict(n_times=180 * 128, task_params=options, epochs=1, batch_size=2, verbose=0)
+    net = pretrain_encoder(encoder, windows, "pars", **settings)
+    assert net.task_.n_patches == 20
+    lags = {"lag_1_2", "lag_2_4", "lag_4_8", "lag_8_16", "lag_16_32", "lag_32_64", "lag_64_179"}
+    assert {f"train_loss_relative_{lag}" for lag in lags} <= set(net.history[-1])
+
+
+def test_a_seed_gives_the_places_of_version_0_1():
+    torch.manual_seed(3)
+    task = PARS(1000, 100, embed_dim=4, num_layers=1, num_heads=1, mlp_dim=4)
+    assert task.sample_starts(1)[0, :6].tolist() == [83, 642, 577, 158, 330, 66]
+
+
 def _noise_loss(**arguments) -> float:
     """Held-out loss relative to chance after training on independent noise."""
     task = PARS(24, 8, **SIZES, **arguments)
@@ -191,11 +348,17 @@ def test_decoders_by_name():
         (dict(position_mask_ratio=0.02), "masks 1; use more patches"),
         (dict(n_patches=1), "masks 1; use more patches"),
         (dict(n_times=200, n_patches=8), "has only one patch"),
-        (dict(sampling="uniform"), "'random', 'grid', got 'uniform'"),
+        (dict(sampling="uniform"), "'random', 'grid', 'log_lags', got 'uniform'"),
         (dict(sampling="grid", n_patches=40), "gives 30 patches of 200"),
         (dict(overlap=False, n_patches=40), "at most 30 do"),
         (dict(overlap=False, n_patches=25, min_gap=100), "at most 20 do"),
         (dict(min_gap=10), "needs overlap=False"),
+        (dict(sampling="grid", min_gap=10, n_patches=30), "gives 28 patches of 200 with gaps of"),
+        (dict(sampling="grid", min_gap=6000), "masks 1; use more patches"),
+        (dict(sampling="log_lags", overlap=False, n_patches=31), "at most 30 do"),
+        (dict(target="lag"), "'shift', 'distance', got 'lag'"),
+        (dict(target="distance", n_bins=1), "n_bins must be an integer of at least 2, got 1"),
+        (dict(target="distance", n_times=400), "windows of more than two patches, 400 samples"),
         (dict(overlap=False, min_gap=-1), "min_gap must be an integer of at least 0"),
         (dict(decoder="gru"), "'cross_attention', 'mlp', got 'gru'"),
     ],

@@ -8,6 +8,7 @@ import pytest
 
 from braindecode_pars.recordings.preparation import (
     COMMON_CHANNELS,
+    check_filters,
     filter_and_resample,
     pick_electrodes,
 )
@@ -71,3 +72,23 @@ def test_missing_and_duplicate_channels_are_named():
 
 def test_there_are_nineteen_common_channels():
     assert len(set(COMMON_CHANNELS)) == 19
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (dict(sfreq=0), ValueError, "sfreq must be a positive number, got 0"),
+        (dict(low=-1.0), ValueError, "low must be a positive number, got -1"),
+        (dict(high="45"), TypeError, "high must be a positive number, got '45'"),
+        (dict(mains=True), TypeError, "mains must be a positive number, got True"),
+        (dict(low=45, high=45), ValueError, "low=45 Hz must be less than high=45 Hz"),
+    ],
+)
+def test_wrong_filters_raise(arguments, error, message):
+    with pytest.raises(error, match=message):
+        check_filters(**arguments)
+
+
+def test_filters_may_be_left_out():
+    check_filters()
+    check_filters(sfreq=128, low=None, high=45, mains=None)

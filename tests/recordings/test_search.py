@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from braindecode_pars.recordings._search import find_files, list_files, why_unreadable
+from braindecode_pars.recordings._search import (
+    find_files,
+    find_named,
+    list_files,
+    why_unreadable,
+)
 
 
 def is_edf(name: str) -> bool:
@@ -88,3 +94,19 @@ def test_folders_that_cannot_be_listed(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["absent.edf", "."])
 def test_other_paths_are_unreadable(tmp_path, name):
     assert why_unreadable(tmp_path / name) in ("it does not exist.", "it is not a file.")
+
+
+def test_named_recordings_are_found_in_all_folders_in_the_order_of_their_names(tmp_path):
+    for name in ("b/P1.edf", "P2.edf", "a/P10.edf", "a/P3.edf.bak", "xP4.edf"):
+        touch(tmp_path / name)
+    found = find_named(tmp_path, re.compile(r"P(\d+)\.edf"))
+    assert [file.relative_to(tmp_path).as_posix() for file, _ in found] == [
+        "b/P1.edf",
+        "a/P10.edf",
+        "P2.edf",
+    ]
+    assert [match[1] for _, match in found] == ["1", "10", "2"]
+    assert find_named(tmp_path / "nowhere", re.compile(r"P(\d+)\.edf")) == []
+    touch(tmp_path / "copy/P2.edf")
+    with pytest.raises(ValueError, match=r"two recordings with the name P2\.edf: .* and .*Pass a"):
+        find_named(tmp_path, re.compile(r"P(\d+)\.edf"))

@@ -54,7 +54,7 @@ def test_a_checkpoint_has_weights_moments_and_random_states(store, tmp_path, mon
         assert f"optimizer.{moment}.decoder.head.weight" in names
 
 
-@pytest.mark.parametrize("task", ["mae", "mp3", "droppos", "joint"])
+@pytest.mark.parametrize("task", ["mae", "spectral", "mp3", "droppos", "joint"])
 def test_a_resumed_run_of_every_task_is_bit_identical(task, store, tmp_path, monkeypatch):
     interrupted_run(store, tmp_path / "run", monkeypatch, task=task, epochs=1)
     found = last_checkpoint(run(store, tmp_path / "run", resume=True, task=task))
@@ -233,6 +233,8 @@ def test_a_run_of_version_0_1_0_resumes_with_a_warning(store, tmp_path, monkeypa
     with pytest.raises(ValueError, match="belongs to another run"):
         run(store, out, resume=True)
     del described["run_id"]
+    for name in ("tokenizer", "encoder"):  # settings of later versions
+        del described["configuration"][name]
     (out / "run.json").write_text(json.dumps(described))
     with pytest.warns(
         UserWarning, match=r"step-00000006.* has no checksum, because version 0\.1\.0"

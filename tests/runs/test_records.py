@@ -6,7 +6,7 @@ import pytest
 from support.small_runs import make_store, small_config
 
 from braindecode_pars.runs import pretrain
-from braindecode_pars.runs._records import TensorBoardCurves
+from braindecode_pars.runs._records import TensorBoardCurves, _as_csv
 
 
 def test_curves_of_a_resumed_run_have_each_step_once(tmp_path, monkeypatch):
@@ -23,7 +23,8 @@ def test_curves_of_a_resumed_run_have_each_step_once(tmp_path, monkeypatch):
     pretrain(store, out, small_config(), resume=True, verbose=0)
     events = accumulator.EventAccumulator(str(out / "tensorboard")).Reload()
     assert set(events.Tags()["scalars"]) == {
-        *("train_loss", "train_loss_relative", "lr", "seconds", "windows_per_second")
+        *("train_loss", "train_loss_relative", "lr", "seconds", "windows_per_second"),
+        *(f"train_loss_relative_{part}" for part in ("lag_0_1", "lag_1_2", "lag_2_5")),
     }
     assert [event.step for event in events.Scalars("train_loss")] == [3, 6, 9, 12, 15]
 
@@ -33,3 +34,8 @@ def test_without_tensorboard_there_are_no_curves(tmp_path, monkeypatch):
     out = pretrain(make_store(tmp_path / "store"), tmp_path / "run", small_config(), verbose=0)
     assert not (out / "tensorboard").exists()
     assert (out / "metrics.csv").exists()
+
+
+def test_columns_that_an_older_version_did_not_have():
+    text = _as_csv([{"epoch": 1, "lr": 0.1}, {"epoch": 2, "train_loss_relative_a": 0.9, "lr": 0.1}])
+    assert text == "epoch,lr,train_loss_relative_a\n1,0.1,\n2,0.1,0.9\n"

@@ -214,3 +214,29 @@ def test_the_lower_edge_is_below_the_upper_edge():
     """MNE would apply a band-stop filter instead."""
     with pytest.raises(ValueError, match=r"low=20 Hz must be less than high=5 Hz"):
         Preparation(low=20, high=5)
+
+
+def test_the_reference_is_the_average_of_the_stored_channels(make_raw):
+    raw = make_raw(0, 4, names=["C3", "ECG", "C4", "Pz"], kinds=["eeg", "ecg", "eeg", "eeg"])
+    before = raw.get_data()
+    signals, ch_names, _ = Preparation(channels=["C3", "C4"], reference="average").apply(raw)
+    assert ch_names == ["C3", "C4"]
+    expected = before[[0, 2]] - (before[0] + before[2]) / 2
+    np.testing.assert_allclose(signals, expected, atol=1e-12)
+    np.testing.assert_array_equal(raw.get_data(), before)  # the given recording is unchanged
+    # The order of filter and reference does not matter: both are linear.
+    filtered, _, _ = Preparation(low=1, high=20, reference="average").apply(raw)
+    plain = raw.copy().pick("eeg").filter(1, 20, verbose="error").get_data()
+    np.testing.assert_allclose(filtered, plain - plain.mean(axis=0), atol=1e-12)
+
+
+def test_one_channel_has_no_average_reference(make_raw):
+    """It would be zero everywhere."""
+    with pytest.raises(ValueError, match="one EEG channel to store, C3, which would be zero"):
+        Preparation(channels=["C3"], reference="average").apply(make_raw(0, 2, names=["C3", "C4"]))
+
+
+@pytest.mark.parametrize("wrong", ["mastoids", "Average", 1, True])
+def test_other_references_raise(wrong):
+    with pytest.raises(ValueError, match="reference must be one of 'average', None, got"):
+        Preparation(reference=wrong)

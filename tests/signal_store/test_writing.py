@@ -20,6 +20,7 @@ from braindecode.datasets import BaseConcatDataset, RawDataset
 from support.edf_files import write_edf_records
 
 from braindecode_pars.signal_store import SignalStore, _writing
+from braindecode_pars.signal_store._index import Index
 from braindecode_pars.signal_store._sources import Source
 
 
@@ -57,6 +58,21 @@ def test_a_folder_of_files_is_stored(written, tmp_path):
         np.testing.assert_allclose(values, expected[row.name], atol=4e-8)
     files = {file.name for file in (tmp_path / "store").iterdir()}
     assert files == {".lock", "samples.bin", "store.json"}
+
+
+def test_a_store_that_was_begun_before_a_setting_existed_resumes(own_tree, tmp_path):
+    """Version 0.1.0 knew no reference."""
+    complete = SignalStore.create(tmp_path / "complete", own_tree, verbose=0)
+    (own_tree / "z.edf").write_bytes(b"0")
+    with pytest.raises(ValueError, match=r"z\.edf cannot be used"):
+        SignalStore.create(tmp_path / "store", own_tree, verbose=0)
+    index = Index.read(tmp_path / "store")
+    del index.settings["reference"]
+    index.write(tmp_path / "store")
+    (own_tree / "z.edf").unlink()
+    with pytest.raises(ValueError, match="with other settings: reference is 'average', was"):
+        SignalStore.create(tmp_path / "store", own_tree, reference="average", verbose=0)
+    assert SignalStore.create(tmp_path / "store", own_tree, verbose=0).checksum == complete.checksum
 
 
 def test_parallel_reading_stores_the_same_samples(tree, recordings, tmp_path):

@@ -41,6 +41,8 @@ class PretextContract:
     #: Loss relative to chance to reach by overfitting one fixed batch, and the number of steps.
     overfit_goal = 0.1
     overfit_steps = 600
+    #: Number of steps before the test on held-out subjects.
+    held_out_steps = 300
 
     def make(self, n_times: int = 1000, patch_size: int = 100, **arguments) -> PretextTask:
         return self.task(n_times, patch_size, **{**SIZES, **arguments})
@@ -111,7 +113,7 @@ class PretextContract:
     def test_it_beats_chance_on_held_out_simulated_eeg(self):
         signals = self.eeg()
         task = self.make(3000)
-        self.train(task, signals[:480], steps=300, batch_size=32)
+        self.train(task, signals[:480], self.held_out_steps, batch_size=32)
         with torch.no_grad():  # the fifth subject
             held_out = np.mean([self.loss(task, signals[480:]).item() for _ in range(5)])
         assert held_out < 0.95 * task.chance_loss()

@@ -47,7 +47,7 @@ def test_bfloat16_is_used_in_the_encoder_and_weights_stay_float32(tiny, signals)
     assert output_types(full, "encoder.blocks.0.attention.query", signals) == {torch.float32}
 
 
-@pytest.mark.parametrize("task", ["pars", "mae", "mp3", "droppos", "joint"])
+@pytest.mark.parametrize("task", ["pars", "mae", "spectral", "mp3", "droppos", "joint"])
 def test_bfloat16_gives_nearly_the_losses_of_float32(task, tiny, signals):
     """bfloat16 has three significant digits instead of seven; losses agree within 2 %."""
     results = {}

@@ -1,0 +1,173 @@
+"""Recentring by subject in fine-tuning and in predictions: batches, and the logits of subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from braindecode.augmentation import AugmentedDataLoader
+from torch import Tensor
+from torch.utils.data import Dataset, Sampler, default_collate
+
+from braindecode_pars.estimators._by_subject import subject_numbers
+from braindecode_pars.estimators._reading import batches
+from braindecode_pars.models import PARSNet
+from braindecode_pars.windows._window_set import WindowSet
+
+__all__ = ["MIN_WINDOWS", "recentred_iterators", "recentred_logits"]
+
+#: Smallest number of windows of a subject. The mean of n windows adds 1/n of the variance within a
+#: subject to each feature.
+MIN_WINDOWS = 10
+
+#: Number of windows of a subject in a training batch.
+_PER_BATCH = 8
+
+#: Largest number of windows of a validation batch, which has windows of one subject.
+_VALIDATION_BATCH = 64
+
+
+class WithSubjects(Dataset):
+    """Windows as ``({"x": window, "subjects": number}, label)``."""
+
+    def __init__(self, windows: WindowSet, subjects: np.ndarray):
+        self.windows = windows
+        self.subjects = subjects
+
+    def __len__(self) -> int:
+        return len(self.windows)
+
+    def __getitem__(self, i: int) -> tuple[dict[str, Any], Any]:
+        x, y = self.windows[i]
+        return {"x": x, "subjects": self.subjects[i]}, y
+
+
+class SubjectLoader(AugmentedDataLoader):
+    """Batches of :class:`WithSubjects`; transforms change the windows and keep the subjects."""
+
+    def __init__(self, dataset: WithSubjects, **arguments: Any):
+        super().__init__(dataset, **arguments)
+        augmented = self.collate_fn
+
+        def collate(batch: list) -> tuple[dict[str, Tensor], Tensor]:
+            x, y = augmented([(inputs["x"], label) for inputs, label in batch])
+            subjects = default_collate([inputs["subjects"] for inputs, _ in batch])
+            return {"x": x, "subjects": subjects}, y
+
+        self.collate_fn = collate
+
+
+class SubjectBatches(Sampler[list[int]]):
+    """Batches of several windows of each of a few subjects.
+
+    The windows of a subject are divided into groups of ``n_windows``, in random order; the last
+    group is filled up with windows of the same subject. A batch has ``n_groups`` groups.
+
+    Parameters
+    ----------
+    subjects : ndarray of int, shape (n_windows,)
+        Subject of each window.
+    n_windows, n_groups : int
+        Windows in a group, and groups in a batch.
+    shuffle : bool
+        Whether windows and groups are drawn at random in every epoch. Otherwise they are in order,
+        and no group is filled up.
+    """
+
+    def __init__(self, subjects: np.ndarray, n_windows: int, n_groups: int, *, shuffle: bool):
+        self.members = [np.flatnonzero(subjects == s) for s in np.unique(subjects)]
+        self.n_windows = n_windows
+        self.n_groups = n_groups
+        self.shuffle = shuffle
+
+    def __len__(self) -> int:
+        n_groups = sum(-(-len(windows) // self.n_windows) for windows in self.members)
+        return -(-n_groups // self.n_groups)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        groups = [group for windows in self.members for group in self._groups(windows)]
+        order = torch.randperm(len(groups)).tolist() if self.shuffle else range(len(groups))
+        for i in range(0, len(groups), self.n_groups):
+            yield [window for j in order[i : i + self.n_groups] for window in groups[j]]
+
+    def _groups(self, windows: np.ndarray) -> list[list[int]]:
+        if self.shuffle:
+            windows = windows[torch.randperm(len(windows)).numpy()]
+            # The first windows once more, in groups as large as the others.
+            windows = np.resize(windows, -(-len(windows) // self.n_windows) * self.n_windows)
+        starts = range(0, len(windows), self.n_windows)
+        return [windows[i : i + self.n_windows].tolist() for i in starts]
+
+
+def recentred_iterators(
+    train: WindowSet, valid: WindowSet | None, batch_size: int
+) -> tuple[WithSubjects, WithSubjects | None, dict[str, Any]]:
+    """Return the training and validation data of a recentring model, and arguments of its net.
+
+    A training batch has windows of a few subjects, eight of each. A validation batch has up to 64
+    windows of one subject.
+
+    Raises
+    ------
+    ValueError
+        When the subject of a window is unknown, or a subject has too few windows.
+    """
+    train = _with_subjects(train)
+    n_subjects = max(1, batch_size // _PER_BATCH)
+    of_some = SubjectBatches(train.subjects, _PER_BATCH, n_subjects, shuffle=True)
+    arguments = _sampled("train", of_some)
+    if valid is not None:
+        valid = _with_subjects(valid)
+        of_one = SubjectBatches(valid.subjects, _VALIDATION_BATCH, 1, shuffle=False)
+        arguments |= _sampled("valid", of_one)
+    return train, valid, arguments
+
+
+def _with_subjects(windows: WindowSet) -> WithSubjects:
+    return WithSubjects(windows, subject_numbers(windows, MIN_WINDOWS, "recenter='subject'"))
+
+
+def _sampled(part: str, sampler: SubjectBatches) -> dict[str, Any]:
+    # torch's DataLoader wants a batch size of 1 and no shuffling beside a sampler of batches.
+    return {
+        f"iterator_{part}": SubjectLoader,
+        f"iterator_{part}__batch_sampler": sampler,
+        f"iterator_{part}__batch_size": 1,
+        f"iterator_{part}__shuffle": False,
+    }
+
+
+def recentred_logits(module: PARSNet, windows: WindowSet) -> Tensor:
+    """Return the logits of windows, with the means over all windows of each subject.
+
+    Parameters
+    ----------
+    module : PARSNet
+        Model with ``recenter="subject"``, in evaluation mode.
+    windows : WindowSet
+        Windows of one montage, with all windows of each subject.
+
+    Returns
+    -------
+    Tensor, shape (n_windows, n_outputs)
+        Logits, on the CPU.
+
+    Raises
+    ------
+    ValueError
+        When the subject of a window is unknown, or a subject has too few windows.
+    """
+    device = module.final_layer.weight.device
+    subjects = torch.from_numpy(subject_numbers(windows, MIN_WINDOWS, "recenter='subject'"))
+    encoded = [
+        module.encode_channels(batch)
+        for batch in batches(windows, module.encoder.patch_size, device)
+    ]
+    tokens = torch.cat([channels.tokens for channels in encoded])
+    amplitudes = None
+    if encoded[0].amplitudes is not None:
+        amplitudes = torch.cat([channels.amplitudes for channels in encoded])
+    channels = encoded[0]._replace(tokens=tokens, amplitudes=amplitudes)
+    return module.pool_channels(channels.recentred(subjects.to(device))).cpu()

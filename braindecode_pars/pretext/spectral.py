@@ -1,0 +1,205 @@
+"""SpectralMAE: predict the power spectra of removed patches from the visible patches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from braindecode_pars._parameters import integer
+from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.pretext.base import register
+from braindecode_pars.pretext.grid import take
+from braindecode_pars.pretext.masked import MaskedGridTask
+from braindecode_pars.tokens import LogPowerSpectrum
+
+__all__ = ["SpectralMAE", "frequency_bands"]
+
+#: First frequency of each band, in cycles per patch: delta, theta, alpha, beta and gamma of patches
+#: of one second.
+_BAND_STARTS = (1, 4, 8, 16, 32)
+
+
+def frequency_bands(patch_size: int) -> list[tuple[int, int]]:
+    """Return the bands of frequencies that have equal weights in the loss.
+
+    Parameters
+    ----------
+    patch_size : int
+        Number of samples in a patch.
+
+    Returns
+    -------
+    list of (int, int)
+        First and last frequency of each band, in cycles per patch. With patches of one second these
+        are delta, theta, alpha, beta and gamma.
+
+    Examples
+    --------
+    >>> from braindecode_pars.pretext.spectral import frequency_bands
+    >>> frequency_bands(128)
+    [(1, 3), (4, 7), (8, 15), (16, 31), (32, 64)]
+    >>> frequency_bands(20)
+    [(1, 3), (4, 7), (8, 10)]
+    """
+    highest = patch_size // 2
+    starts = [start for start in _BAND_STARTS if start <= highest]
+    ends = [*(start - 1 for start in starts[1:]), highest]
+    return list(zip(starts, ends, strict=True))
+
+
+@register("spectral")
+class SpectralMAE(MaskedGridTask):
+    r"""Masked prediction of power spectra on one channel.
+
+    The task is that of :class:`~braindecode_pars.pretext.MAE`, but it predicts the log power
+    spectrum of the removed patches instead of their samples. It asks for rhythms and their change;
+    the phase of a rhythm cannot be inferred from other patches, and most of a waveform's error is
+    in its largest, slow components. It is not in the paper.
+
+    The target is the :class:`~braindecode_pars.tokens.LogPowerSpectrum` of a patch. Each frequency
+    is standardised with its mean and standard deviation over all patches of the batch, so that a
+    guess that does not use the signal costs 1. The spectrum that all signals have in common is
+    then no part of the task; what a channel, a person and a state have of their own is.
+
+    The loss is the mean squared error of each band, averaged over the bands
+    (:func:`~braindecode_pars.pretext.spectral.frequency_bands`): with one-second patches, delta
+    (three frequencies) counts as much as gamma (more than thirty). The log has the loss of each
+    band.
+
+    Parameters
+    ----------
+    n_times : int
+        Number of samples in a signal; at least two patches.
+    patch_size : int
+        Number of samples in a patch; at least two.
+    encoder : PatchEncoder | None
+        Encoder to train in place. None builds one.
+    mask_ratio : float
+        Share of the patches that is removed. At least one patch is removed, and at least one is
+        visible.
+    **encoder_arguments
+        Arguments of :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
+
+    Attributes
+    ----------
+    n_patches, n_masked : int
+        Number of patches in the grid, and number of removed patches.
+    bands : list of (int, int)
+        First and last frequency of each band, in cycles per patch.
+
+    Raises
+    ------
+    ValueError
+        When an argument is out of range, or there are too few patches for it.
+
+    Notes
+    -----
+    The weight of a frequency, :math:`w_k^2 = K / (B\, n_k)` with :math:`K` frequencies, :math:`B`
+    bands and :math:`n_k` frequencies in the band of :math:`k`, is part of prediction and target:
+    both are multiplied by :math:`w_k`.
+
+    References
+    ----------
+    He et al. 2022, Masked autoencoders are scalable vision learners, arXiv:2111.06377.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.pretext import SpectralMAE
+    >>> task = SpectralMAE(n_times=3000, patch_size=100, embed_dim=32, num_layers=1)
+    >>> prediction, target = task(torch.randn(2, 3000))
+    >>> prediction.shape, target.shape
+    (torch.Size([2, 15, 50]), torch.Size([2, 15, 50]))
+    """
+
+    criterion = nn.MSELoss
+
+    def __init__(
+        self,
+        n_times: int,
+        patch_size: int = 200,
+        *,
+        encoder: PatchEncoder | None = None,
+        mask_ratio: float = 0.5,
+        **encoder_arguments: Any,
+    ):
+        integer(2).check("patch_size", patch_size, type(self).__name__)
+        super().__init__(
+            n_times,
+            patch_size,
+            encoder=encoder,
+            mask_ratio=mask_ratio,
+            n_outputs=patch_size // 2,
+            **encoder_arguments,
+        )
+        self.spectrum = LogPowerSpectrum(patch_size)
+        self.bands = frequency_bands(patch_size)
+
+        # Roots of the weights, so that every band has the same share of the mean squared error.
+        n_in_band = [1 + last - first for first, last in self.bands for _ in range(first, last + 1)]
+        weights = (patch_size // 2) / (len(self.bands) * torch.tensor(n_in_band))
+        self.register_buffer("scale", weights.sqrt(), persistent=False)
+
+    def spectra(self, patches: Tensor) -> Tensor:
+        """Return the log power spectra of patches, standardised over the batch.
+
+        Parameters
+        ----------
+        patches : Tensor, shape (batch, n_patches, patch_size)
+            Normalised patches.
+
+        Returns
+        -------
+        Tensor, shape (batch, n_patches, patch_size // 2)
+            For each frequency, mean 0 and variance 1 over batch and patches. A frequency with the
+            same power in all patches is zero.
+        """
+        spectra = self.spectrum(patches)
+        variance, mean = torch.var_mean(spectra, dim=(0, 1), correction=0)
+        return (spectra - mean) * torch.rsqrt(variance + 1e-6)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the predicted and the true spectra of the removed patches.
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n_times)
+            Signals in any unit.
+
+        Returns
+        -------
+        prediction, target : Tensor, shape (batch, n_masked, patch_size // 2)
+            Output of :meth:`spectra` for the removed patches, times the root of each frequency's
+            weight.
+        """
+        patches = self.patches(x)
+        order = self.random_order(x)
+        removed = order[:, : self.n_masked]
+        prediction = take(self.reconstruct(patches, order), removed)
+        target = take(self.spectra(patches), removed)
+        return prediction * self.scale, target * self.scale
+
+    def chance_loss(self) -> float:
+        """Return 1, the variance of a standardised spectrum: the loss of predicting its mean."""
+        return 1.0
+
+    def part_losses(self, prediction: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """Return the loss of each band, relative to chance.
+
+        Parameters
+        ----------
+        prediction, target
+            Output of :meth:`forward`.
+
+        Returns
+        -------
+        dict of str to Tensor
+            Scalar losses by name; ``"band_8_15"`` has the frequencies 8 to 15.
+        """
+        errors = ((prediction - target) / self.scale).square()
+        return {
+            f"band_{first}_{last}": errors[..., first - 1 : last].mean()
+            for first, last in self.bands
+        }

@@ -1,0 +1,174 @@
+"""Electrode positions: on where they are known, and those of the windows at hand."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from braindecode.datasets import BaseConcatDataset
+from support.model_files import change_description
+from support.montages import NAMES, concatenated, recording, windows_of
+from support.small_estimators import classifier
+
+from braindecode_pars import PARSClassifier, paper
+from braindecode_pars.electrodes import electrode_positions
+from braindecode_pars.estimators._electrodes import (
+    has_electrode_code,
+    needs_one_montage,
+    positions_for,
+    warn_of_unknown_electrodes,
+)
+from braindecode_pars.windows._window_set import as_window_set
+
+
+def chs_info(*names: str) -> list[dict]:
+    return [{"ch_name": name, "loc": np.full(12, np.nan)} for name in names]
+
+
+def renamed(seed: int, *names: str):
+    """Windows of a recording under other names, and their labels."""
+    raw, y = recording(seed)
+    raw.rename_channels(dict(zip(NAMES, names, strict=True)))
+    return windows_of(raw, y), y
+
+
+def scratch(**arguments) -> PARSClassifier:
+    return classifier(**{"pretext": None, "validation": 0, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("channels", "on", "line"),
+    [
+        (chs_info("C3", "X1"), True, "is on: 1 of 2 channels are known electrodes."),
+        (chs_info("X1", "X2"), False, "is off: no channel (X1, ...) is a known electrode."),
+        (None, False, "is off: the windows have no channel names."),
+        ([], False, "is off: the windows have different montages."),
+    ],
+)
+def test_auto_is_on_where_an_electrode_is_known_and_the_log_says_so(channels, on, line, caplog):
+    caplog.set_level("INFO")
+    assert has_electrode_code(PARSClassifier(verbose=0), channels) is on
+    assert caplog.text == ""
+    assert has_electrode_code(PARSClassifier(), channels) is on
+    assert len(caplog.records) == 1
+    assert caplog.records[0].levelno == logging.INFO
+    assert line in caplog.text
+
+
+def test_positions_on_demand_need_names():
+    wanted = PARSClassifier(electrode_position=np.True_)
+    with pytest.raises(ValueError, match=r"needs channel names.* have no channel names"):
+        has_electrode_code(wanted, None)
+    with pytest.raises(ValueError, match=r"needs channel names.* have different montages"):
+        has_electrode_code(wanted, [])
+    assert has_electrode_code(wanted, chs_info("X1")) is True
+    assert has_electrode_code(PARSClassifier(electrode_position=False), chs_info("C3")) is False
+
+
+def test_what_needs_one_montage():
+    assert not needs_one_montage(PARSClassifier())
+    assert not needs_one_montage(PARSClassifier(electrode_position=np.False_))
+    assert needs_one_montage(PARSClassifier(electrode_position=np.True_))
+    assert needs_one_montage(PARSClassifier(head="both"))
+    assert not needs_one_montage(PARSClassifier(**paper.CLASSIFIER))
+
+
+def test_the_published_classifier_has_no_positions():
+    small = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16, verbose=0)
+    short = dict(pretrain_epochs=0, finetune_epochs=1, validation=0)
+    clf = PARSClassifier(**{**paper.CLASSIFIER, **small, **short}).fit(concatenated(1))
+    module = clf.net_.module_
+    assert (module.electrode_position, module.amplitude, module.head) == (False, False, "attention")
+    assert module.positions is None
+
+
+def test_recordings_of_different_channels_are_accepted_as_they_are():
+    raw, y = recording(2)
+    other = raw.copy().rename_channels({"C3": "F3", "Pz": "Oz"})
+    both = BaseConcatDataset([windows_of(recording(1)[0], y, 1), windows_of(other, y, 2)])
+    clf = scratch().fit(both)
+    assert clf.n_chans_ == 4
+    assert not clf.net_.module_.electrode_position
+    # Positions are asked for: only the common channels are used.
+    with pytest.warns(UserWarning, match=r"Only the 2 common ones are used \(Cz, C4\)"):
+        filters = scratch(head="spatial_filter").fit(both)
+    assert filters.n_chans_ == 2
+    assert filters.net_.module_.positions is not None
+
+
+@pytest.mark.parametrize("head", ["attention", "spatial_filter", "both"])
+def test_windows_of_another_montage_have_their_own_positions(head, tmp_path):
+    clf = scratch(head=head, amplitude=True).fit(concatenated(1, 2))
+    windows, _ = renamed(3, "F3", "Fz", "F4", "Oz")
+    same, _ = renamed(3, *NAMES)
+    with pytest.warns(UserWarning, match="C3, Cz, C4, Pz are missing") as caught:
+        found = clf.decision_function(BaseConcatDataset([windows, same]))
+    assert len(caught) == 1
+    x = torch.stack([torch.from_numpy(windows[i][0]) for i in range(len(windows))])
+    pos = torch.from_numpy(electrode_positions(chs_info("F3", "Fz", "F4", "Oz")))
+    with torch.inference_mode():
+        logits = clf.net_.module_(x, pos=pos)
+    n = len(x)
+    np.testing.assert_allclose(found[:n], (logits[:, 1] - logits[:, 0]).numpy(), atol=1e-5)
+    assert np.abs(found[:n] - found[n:]).max() > 1e-3  # the same signals at other places
+    np.testing.assert_array_equal(found[n:], clf.decision_function(same))
+    loaded = PARSClassifier.load(clf.save(tmp_path))
+    assert loaded.get_params() == clf.get_params()
+    np.testing.assert_array_equal(loaded.decision_function(same), found[n:])
+
+
+def test_unknown_electrodes_warn_at_predict_too():
+    clf = scratch(head="spatial_filter").fit(concatenated(1))
+    unknown, _ = renamed(3, "E1", "E2", "E3", "E4")
+    same, _ = renamed(3, *NAMES)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        clf.predict(BaseConcatDataset([unknown, same]))
+    missing, positions = (str(warning.message) for warning in caught)
+    assert "C3, Cz, C4, Pz are missing" in missing
+    assert "is known in 40 of 80 windows: none of their channels (E1, ...) is an elec" in positions
+    assert caught[1].filename == __file__
+
+
+def test_arrays_have_the_channels_of_the_fit_if_they_have_as_many():
+    windows = as_window_set(np.zeros((3, 4, 50), dtype=np.float32))
+    warn_of_unknown_electrodes(windows, 4)
+    with pytest.warns(UserWarning, match="3 of 3 windows: they have 4 channels without names, and"):
+        warn_of_unknown_electrodes(windows, 5)
+    module = scratch().fit(concatenated(1)).net_.module_
+    assert positions_for(module, None, 4) == {}
+    assert positions_for(module, None, 5)["pos"].isnan().all()
+    other = chs_info("F3")
+    assert positions_for(module, other, 1) == {"chs_info": other}
+
+
+def test_a_filter_that_was_fitted_without_positions_never_gets_any():
+    """The gains of known positions are then untrained."""
+    train = concatenated(1)
+    x = np.stack([train[i][0] for i in range(len(train))])
+    _, y = recording(1)
+    with pytest.warns(UserWarning, match="same gains for all channels"):
+        clf = scratch(head="spatial_filter", sfreq=100).fit(x, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(clf.predict_proba(train), clf.predict_proba(x))
+
+
+def test_a_classifier_that_was_saved_before_there_were_heads(tmp_path):
+    clf = scratch(electrode_position=False, tokenizer="linear").fit(concatenated(1))
+    names = ("electrode_position", "amplitude", "head", "tokenizer")
+
+    def edit(description):
+        for name in names:
+            description["classifier"]["parameters"]["kept"].pop(name)
+        for name in names[1:]:
+            description["network"].pop(name)
+
+    change_description(clf.save(tmp_path), edit)
+    loaded = PARSClassifier.load(tmp_path)
+    assert loaded.get_params() == clf.get_params()
+    test = concatenated(3)
+    np.testing.assert_array_equal(loaded.predict_proba(test), clf.predict_proba(test))

@@ -1,0 +1,181 @@
+"""The encoder in fine-tuning: parameter groups, frozen, joining later, dropout."""
+
+from __future__ import annotations
+
+import mne
+import numpy as np
+import pytest
+import torch
+from skorch.callbacks import Callback
+from support.interrupts import InterruptAt
+from support.small_estimators import classifier
+from torch.utils.data import TensorDataset
+
+from braindecode_pars import PARSClassifier, PARSNet, PatchEncoder
+from braindecode_pars.estimators import NetworkClassifier
+from braindecode_pars.estimators._encoder_training import encoder_callbacks
+from braindecode_pars.estimators._fine_tuning import FineTuningNet, fine_tune, fine_tuning_net
+
+TINY = dict(embed_dim=16, num_layers=2, num_heads=2, mlp_dim=16)
+#: A few windows of two channels, and a schedule with the same steps for all tests.
+X = np.random.default_rng(0).normal(size=(10, 2, 300)).astype("float32")
+Y = np.arange(10) % 2
+WINDOWS = TensorDataset(torch.from_numpy(X), torch.from_numpy(Y))
+TRAINING = dict(finetune_epochs=4, finetune_batch_size=4, finetune_lr=0.01, weight_decay=0.3)
+
+
+class States(Callback):
+    """Keep the weights before training and after each epoch."""
+
+    def on_train_begin(self, net, **kwargs):
+        self.states = []
+        self.on_epoch_end(net)
+
+    def on_epoch_end(self, net, **kwargs):
+        weights = net.module_.state_dict().items()
+        self.states.append({name: value.clone() for name, value in weights})
+
+
+def make_net(**arguments) -> FineTuningNet:
+    estimator = classifier(**{**TRAINING, **arguments})
+    estimator.classes_ = np.arange(2)
+    torch.manual_seed(0)
+    chs_info = mne.create_info(["C3", "C4"], 100.0, "eeg")["chs"]
+    module = PARSNet(
+        2, chs_info=chs_info, n_times=300, sfreq=100.0, electrode_position=True, **TINY
+    )
+    return fine_tuning_net(estimator, module, class_weights=None)
+
+
+def fit(**arguments) -> PARSClassifier:
+    scratch = dict(pretext=None, sfreq=100, validation=0)
+    return classifier(**{**scratch, **TRAINING, **arguments}).fit(X, Y)
+
+
+def states_of(**arguments) -> list[dict[str, torch.Tensor]]:
+    states = States()
+    fit(callbacks=[states], **arguments)
+    return states.states
+
+
+def equal(one: dict, other: dict, prefix: str) -> bool:
+    names = [name for name in one if name.startswith(prefix)]
+    assert names
+    return all(torch.equal(one[name], other[name]) for name in names)
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.25])
+def test_every_parameter_is_in_one_group_with_its_rate_and_decay(factor):
+    net = make_net(encoder_lr_factor=factor)
+    name_of = {id(parameter): name for name, parameter in net.module_.named_parameters()}
+    found = [
+        (name_of[id(parameter)], group["lr"], group["weight_decay"])
+        for group in net.optimizer_.param_groups
+        for parameter in group["params"]
+    ]
+    assert sorted(name for name, _, _ in found) == sorted(name_of.values())
+    for name, rate, decay in found:
+        in_encoder = name.startswith("encoder.")
+        decays = name.endswith("weight") and "norm" not in name
+        assert rate == (0.01 * factor if in_encoder else 0.01), name
+        assert decay == (0.3 if decays else 0.0), name
+    assert {"query_token", "encoder.norm.bias", "encoder.tokenizer.weight"} <= {
+        n for n, *_ in found
+    }
+
+
+def test_a_lower_rate_of_the_encoder_moves_it_less():
+    """In the first step, AdamW moves every weight by about its learning rate."""
+    single = dict(finetune_epochs=1, finetune_batch_size=10, weight_decay=0)
+    for factor in (1.0, 0.1):
+        start, moved = states_of(encoder_lr_factor=factor, **single)
+        for name, rate in (
+            ("encoder.tokenizer.weight", 0.01 * factor),
+            ("final_layer.weight", 0.01),
+        ):
+            step = (moved[name] - start[name]).abs().max()
+            assert step.item() == pytest.approx(rate, rel=0.01), name
+
+
+def test_a_factor_of_zero_is_freeze_encoder():
+    """The encoder has no gradient then, and clipping does not count one."""
+    training = dict(gradient_clip=0.1)
+    *_, frozen = states_of(freeze_encoder=True, **training)
+    start, *_, zero = states_of(encoder_lr_factor=0, **training)
+    assert equal(zero, frozen, "")
+    assert equal(zero, start, "encoder.")
+    # The other arguments have no effect then.
+    training |= dict(head_epochs=1, encoder_lr_factor=0.5)
+    *_, others = states_of(freeze_encoder=True, **training)
+    assert equal(others, frozen, "")
+
+
+def test_the_encoder_joins_after_the_epochs_of_the_head():
+    start, first, second, third, fourth = states_of(head_epochs=2)
+    assert equal(first, start, "encoder.")
+    assert equal(second, start, "encoder.")
+    assert not equal(third, second, "encoder.")
+    assert not equal(fourth, third, "encoder.")
+    for before, after in ((start, first), (first, second), (second, third)):
+        assert not equal(before, after, "final_layer.")
+    # Before it joins, training is that with a frozen encoder.
+    frozen = states_of(freeze_encoder=True)
+    assert equal(second, frozen[2], "")
+    assert not equal(third, frozen[3], "final_layer.")
+
+
+def test_epochs_of_the_head_only():
+    assert equal(states_of(head_epochs=4)[-1], states_of(freeze_encoder=True)[-1], "")
+
+
+class Dropouts(Callback):
+    """Keep the probability and the mode of the dropout of the encoder in each batch."""
+
+    def on_train_begin(self, net, **kwargs):
+        self.seen = set()
+
+    def on_batch_end(self, net, training=False, **kwargs):
+        layer = net.module_.encoder.blocks[0].dropout
+        self.seen.add((training, layer.p, layer.training))
+
+
+def test_dropout_is_active_in_training_only():
+    dropouts = Dropouts()
+    net = make_net(drop_prob=0.4, channel_drop_prob=0, callbacks=[dropouts])
+    fine_tune(net, WINDOWS, WINDOWS)
+    assert dropouts.seen == {(True, 0.4, True), (False, 0.4, False)}
+    module, x = net.module_, WINDOWS[:][0]
+    assert module.encoder.config["drop_prob"] == module.encoder.blocks[1].dropout.p == 0
+    # The validation losses are without dropout, and the training losses with it.
+    module.eval()
+    loss = torch.nn.functional.cross_entropy(module(x), WINDOWS[:][1])
+    assert net.history[-1, "valid_loss"] == pytest.approx(loss.item(), rel=1e-5)
+
+
+def test_dropout_changes_training_and_not_pretraining():
+    plain, dropped = states_of(pretext="pars"), states_of(pretext="pars", drop_prob=0.5)
+    assert equal(plain[0], dropped[0], "encoder.")
+    assert not equal(plain[1], dropped[1], "encoder.")
+
+
+def test_dropout_replaces_that_of_a_given_encoder_and_leaves_it_its_own():
+    torch.manual_seed(0)
+    given = PatchEncoder(100, 16, 1, 2, 16, drop_prob=0.3)
+    dropouts = Dropouts()
+    clf = fit(encoder=given, drop_prob=0.1, callbacks=[dropouts])
+    assert dropouts.seen == {(True, 0.1, True)}
+    assert clf.encoder_.config == given.config
+    assert clf.encoder_.blocks[0].dropout.p == 0.3
+
+
+def test_ctrl_c_while_the_encoder_is_frozen_and_with_dropout():
+    clf = classifier(pretext=None, sfreq=100, validation=0, finetune_epochs=4)
+    clf.set_params(head_epochs=3, drop_prob=0.3, callbacks=[InterruptAt(3)])
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, Y)
+    assert clf.encoder_.blocks[0].dropout.p == 0
+    assert clf.predict(X).shape == (10,)
+
+
+def test_a_network_without_an_encoder_has_none_of_these():
+    assert encoder_callbacks(NetworkClassifier().get_params()) == []

@@ -1,0 +1,132 @@
+"""PARSClassifier(recenter="subject"): batches by subject, exact means at predict, errors."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from braindecode.augmentation import GaussianNoise
+from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
+from support.small_estimators import classifier
+
+from braindecode_pars import PARSClassifier, PARSNet, as_sklearn
+from braindecode_pars.estimators._recentring import SubjectBatches
+
+
+def test_training_batches_have_groups_of_windows_of_each_subject():
+    subjects = np.repeat([3, 1, 7], [20, 9, 16])
+    batches = SubjectBatches(subjects, 8, 2, shuffle=True)
+    torch.manual_seed(0)
+    epochs = [list(batches) for _ in range(2)]
+    for epoch in epochs:
+        assert len(epoch) == len(batches) == 4  # three, two and two groups
+        assert set(np.concatenate(epoch)) == set(range(45))  # every window
+        for batch in epoch:
+            for group in np.reshape(batch, (-1, 8)):
+                assert len(set(subjects[group])) == 1
+                assert len(set(group.tolist())) == 8
+    assert epochs[0] != epochs[1]
+    assert max(map(len, epochs[0])) == 16
+
+
+def test_validation_batches_have_each_window_of_one_subject_once():
+    subjects = np.tile([0, 1, 2], 50)
+    epoch = list(SubjectBatches(subjects, 30, 1, shuffle=False))
+    assert sorted(np.concatenate(epoch)) == list(range(150))
+    assert all(len(set(subjects[batch])) == 1 for batch in epoch)
+
+
+@pytest.fixture(scope="module")
+def windows(nights):
+    X, y, groups = as_sklearn(nights)
+    return X, y == 0, groups
+
+
+@pytest.fixture(scope="module")
+def fitted(windows):
+    X, y, _ = windows
+    return classifier(pretext=None, recenter="subject", amplitude=True).fit(X, y)
+
+
+@torch.no_grad()
+def test_predictions_use_the_means_over_all_windows_of_a_subject(fitted, windows):
+    X, _, groups = windows
+    logits = fitted.decision_function(X)
+    module = fitted.net_.module_.eval()
+    for subject in np.unique(groups):
+        x = np.stack([X[i] for i in np.flatnonzero(groups == subject)])
+        out = module(torch.from_numpy(x), subjects=torch.zeros(len(x), dtype=torch.int64))
+        expected = (out[:, 1] - out[:, 0]).numpy()
+        np.testing.assert_allclose(logits[groups == subject], expected, rtol=1e-3, atol=1e-5)
+
+
+def test_predictions_do_not_depend_on_the_order_or_on_other_subjects(fitted, windows):
+    X, _, groups = windows
+    whole = fitted.predict_proba(X)
+    order = np.random.default_rng(0).permutation(len(groups))
+    np.testing.assert_allclose(fitted.predict_proba(X[order]), whole[order], rtol=1e-3, atol=1e-6)
+    one = np.flatnonzero(groups == 2)
+    np.testing.assert_allclose(fitted.predict_proba(X[one]), whole[one], rtol=1e-3, atol=1e-6)
+
+
+def test_arrays_need_groups(fitted, windows):
+    X, y, groups = windows
+    array = np.stack([X[i] for i in range(len(groups))])
+    with pytest.raises(ValueError, match="recenter='subject' needs the subject of every window"):
+        fitted.predict(array)
+    expected = fitted.predict(X)
+    assert (fitted.predict(array, groups=groups) == expected).all()
+    assert fitted.score(array, y, groups=groups) == np.mean(expected == y)
+    with pytest.raises(ValueError, match="needs the subject of every window"):
+        classifier(pretext=None, recenter="subject", sfreq=100, validation=0).fit(array, y)
+
+
+def test_too_few_windows_of_a_subject_raise(fitted, windows):
+    X, _, _ = windows
+    with pytest.raises(ValueError, match=r"Subject 1 has 3 windows, fewer than .*10"):
+        fitted.predict(X[[0, 1, 2]])
+
+
+def test_cross_validation_and_copies(fitted, windows, tmp_path):
+    X, y, groups = windows
+    clf = classifier(pretext=None, recenter="subject", augmentation=GaussianNoise(1.0, std=1e-4))
+    logo = dict(groups=groups, cv=LeaveOneGroupOut(), error_score="raise")
+    assert np.isfinite(cross_val_score(clf, X, y, **logo)).all()
+    expected = fitted.predict_proba(X)
+    assert np.array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(X), expected)
+    folder = fitted.save(tmp_path / "model")
+    assert np.array_equal(PARSClassifier.load(folder).predict_proba(X), expected)
+    # The network of the folder knows that it needs subjects.
+    with pytest.raises(ValueError, match="pass subjects to forward"):
+        PARSNet.from_pretrained(folder)(torch.from_numpy(X[0])[None])
+
+
+def test_the_net_keeps_no_data_after_training(fitted):
+    assert len(pickle.dumps(fitted.net_)) < 1_000_000
+    assert not any("batch_sampler" in name for name in vars(fitted.net_))
+
+
+def test_recentring_removes_what_a_subject_has_in_all_windows():
+    """Each subject has a ratio of two rhythms; in one class the faster rhythm is stronger."""
+    rng = np.random.default_rng(0)
+    n, times = 24, np.arange(300) / 100
+    subjects = np.repeat(np.arange(10), n)
+    y = np.tile([0, 1], len(subjects) // 2)
+    ratio = np.exp(np.repeat(rng.permutation(np.linspace(-2, 2, 10)), n) + np.where(y, 0.4, -0.4))
+    slow, fast = (
+        np.sin(2 * np.pi * frequency * times + rng.uniform(0, 6, len(y))[:, None])
+        for frequency in (8, 20)
+    )
+    X = slow + ratio[:, None] * fast + 0.1 * rng.normal(size=slow.shape)
+    X = 1e-5 * X[:, None].astype("float32")
+    train = subjects < 7
+    accuracies = {}
+    for recenter in (None, "subject"):
+        clf = classifier(pretext=None, recenter=recenter, sfreq=100, validation=0, random_state=0)
+        clf.set_params(finetune_epochs=25, finetune_lr=3e-3, channel_drop_prob=0)
+        clf.fit(X[train], y[train], groups=subjects[train])
+        accuracies[recenter] = clf.score(X[~train], y[~train], groups=subjects[~train])
+    assert accuracies["subject"] > 0.9
+    assert accuracies[None] < 0.75

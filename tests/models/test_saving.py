@@ -1,0 +1,186 @@
+"""PARSNet in a folder: saved, loaded, and built again from its configuration."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import braindecode.models
+import mne
+import pytest
+import torch
+from safetensors.torch import load_file
+from support.model_files import change_description
+from support.small_estimators import same_weights
+from torch import nn
+
+from braindecode_pars import PARSNet
+from braindecode_pars.electrodes import template_montage
+
+WB = ("weight", "bias")
+SIZES = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=24)
+INFO = mne.create_info(["C3", "C4", "Cz"], 100.0, "eeg")
+CHS_INFO = INFO.set_montage(template_montage())["chs"]
+
+
+def make(**arguments) -> PARSNet:
+    signal = dict(n_outputs=3, n_chans=3, n_times=600, sfreq=100.0)
+    return PARSNet(**{**signal, **SIZES, **arguments})
+
+
+CONFIGS = {
+    "plain": {},
+    "another activation": dict(activation=nn.ELU),
+    "electrodes": dict(chs_info=CHS_INFO, n_chans=None, electrode_position=True),
+    "a spatial filter": dict(chs_info=CHS_INFO, n_chans=None, head="both", amplitude=True),
+    "seconds": dict(n_times=None, input_window_seconds=6.0),
+    "rate from the length": dict(sfreq=None, n_times=900, input_window_seconds=9.0),
+    "rate only": dict(n_times=None, sfreq=250.0),
+    "samples": dict(patch_size=60, sfreq=None),
+    "half a second": dict(patch_seconds=0.5, channel_drop_prob=0.1, drop_prob=0.2),
+}
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_configuration_round_trip(config):
+    net = make(**CONFIGS[config])
+    again = PARSNet.from_config(json.loads(json.dumps(net.get_config())))
+    assert again.encoder.config == net.encoder.config
+    assert again.channel_drop_prob == net.channel_drop_prob
+    again.load_state_dict(net.state_dict())
+    x = torch.randn(2, 3, 600)
+    assert torch.equal(again.eval()(x), net.eval()(x))
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_save_and_load(config, tmp_path):
+    net = make(**CONFIGS[config])
+    net.save_pretrained(tmp_path)
+    again = PARSNet.from_pretrained(tmp_path)
+    assert not again.training
+    assert again.load_report.complete
+    assert again.encoder.config == net.encoder.config
+    x = torch.randn(2, 3, 600)
+    assert torch.equal(again(x), net.eval()(x))
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config["braindecode_version"] == braindecode.__version__
+    # braindecode's own save_pretrained also writes a pickle.
+    assert not list(tmp_path.glob("*.bin"))
+    assert load_file(tmp_path / "model.safetensors").keys() == net.state_dict().keys()
+
+
+def test_load_for_another_montage_length_and_task(tmp_path):
+    net = make(chs_info=CHS_INFO, electrode_position=True).eval()
+    net.save_pretrained(str(tmp_path))
+    four = mne.create_info(["C3", "C4", "Cz", "Pz"], 100.0, "eeg")["chs"]
+    other = PARSNet.from_pretrained(tmp_path, n_outputs=5, chs_info=four, n_times=1200)
+    assert (other.n_outputs, other.n_chans, other.n_times) == (5, 4, 1200)
+    assert other(torch.randn(2, 4, 1200)).shape == (2, 5)
+    assert same_weights(other.encoder, net.encoder)
+    assert torch.equal(other.query_token, net.query_token)
+    with pytest.raises(ValueError, match=r"at 200 Hz, the model in .* at 100 Hz; resample"):
+        PARSNet.from_pretrained(tmp_path, sfreq=200.0)
+    with pytest.raises(TypeError, match="got an unexpected argument 'n_filters'"):
+        PARSNet.from_pretrained(tmp_path, n_filters=3)
+    with pytest.raises(TypeError, match="got an unexpected argument 'nonsense'"):
+        net.save_pretrained(tmp_path, nonsense=3)
+    assert PARSNet.from_pretrained(tmp_path, map_location="cpu").load_report.complete
+
+
+WITHOUT_HUB = """
+import sys
+sys.modules["huggingface_hub"] = None
+import warnings; warnings.simplefilter("ignore")
+import torch
+from braindecode.models.base import HAS_HF_HUB
+from braindecode_pars import PARSNet
+assert not HAS_HF_HUB
+torch.manual_seed(0)
+net = PARSNet(3, 3, n_times=600, sfreq=100.0, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=24)
+net.eval().save_pretrained(sys.argv[1])
+x = torch.randn(2, 3, 600)
+again = PARSNet.from_config(net.get_config())
+again.load_state_dict(net.state_dict())
+for loaded in (again.eval(), PARSNet.from_pretrained(sys.argv[1])):
+    assert torch.equal(loaded(x), net(x)), "another model"
+assert PARSNet.from_pretrained(sys.argv[1], n_outputs=5)(x).shape == (2, 5)
+for attempt in (
+    lambda: PARSNet.from_pretrained("hf://owner/name"),
+    lambda: net.save_pretrained(sys.argv[1], push_to_hub=True),
+):
+    try:
+        attempt()
+    except ImportError as error:
+        print(error)
+"""
+
+
+def test_without_huggingface_hub(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_HUB, str(tmp_path)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("pip install huggingface_hub") == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
+    # The folder also loads in this process, with huggingface_hub.
+    assert PARSNet.from_pretrained(tmp_path).load_report.complete
+
+
+def test_a_failed_save_keeps_the_old_files(tmp_path):
+    make().save_pretrained(tmp_path)
+    invalid = make()
+    nn.init.constant_(invalid.final_layer.bias, float("nan"))
+    with pytest.raises(ValueError, match=r"final_layer.bias contains NaN or infinite values"):
+        invalid.save_pretrained(tmp_path)
+    assert PARSNet.from_pretrained(tmp_path).load_report.complete
+
+
+def test_unknown_locations_are_not_nan_in_json(tmp_path):
+    # E1 has no position, C3 a standard position and E3 a digitised one.
+    info = mne.create_info(["E1", "C3", "E3"], 100.0, "eeg")
+    digitised = mne.channels.make_dig_montage({"E3": (0.01, 0.02, 0.09)}, coord_frame="head")
+    info.set_montage(digitised, on_missing="ignore")
+    net = make(chs_info=info["chs"], electrode_position=True).eval()
+    assert net.positions.isfinite().all(dim=1).tolist() == [False, True, True]
+    net.save_pretrained(tmp_path)
+    assert "NaN" not in (tmp_path / "config.json").read_text()
+    again = PARSNet.from_pretrained(tmp_path)
+    torch.testing.assert_close(again.positions, net.positions, equal_nan=True)
+    x = torch.randn(2, 3, 600)
+    assert torch.equal(again(x), net(x))
+
+
+def test_a_custom_activation_cannot_be_saved(tmp_path):
+    class Odd(nn.GELU):
+        pass
+
+    with pytest.raises(ValueError, match=r"is not one of torch\.nn"):
+        make(activation=Odd).save_pretrained(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_loading_a_folder_imports_no_other_module(tmp_path):
+    make().save_pretrained(tmp_path)
+    for name in ("antigravity.fly", "os.system", "torch.nn.functional.gelu", "torch.hub.load"):
+        change_description(tmp_path, lambda d, name=name: d["network"].update(activation=name))
+        with pytest.raises(ValueError, match="does not describe a model: activation"):
+            PARSNet.from_pretrained(tmp_path)
+    assert "antigravity" not in sys.modules
+
+
+def test_a_model_that_was_saved_before_there_were_heads(tmp_path):
+    """The tensors of the paper's head have the names that they always had."""
+    net = make().eval()
+    net.save_pretrained(tmp_path)
+    attention = [f"{name}.{kind}" for name in ("query", "key", "value", "output") for kind in WB]
+    assert {name for name in net.state_dict() if not name.startswith("encoder.")} == {
+        "query_token",
+        *(f"spatial_attention.{name}" for name in attention),
+        *(f"final_layer.{kind}" for kind in WB),
+    }
+    change_description(
+        tmp_path, lambda d: [d["network"].pop(name) for name in ("head", "amplitude", "tokenizer")]
+    )
+    x = torch.randn(2, 3, 600)
+    assert torch.equal(PARSNet.from_pretrained(tmp_path)(x), net(x))

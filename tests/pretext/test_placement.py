@@ -1,0 +1,69 @@
+"""Places of patches: adjacent or apart, at random, or at lags of all time scales."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from braindecode_pars.pretext._placement import Placement, default_n_patches, most_patches
+
+
+@pytest.mark.parametrize(("n_times", "gap"), [(2560, 16), (2560, 0), (1000, 128), (300, 30)])
+def test_a_grid_with_gaps_has_all_patches_that_fit(n_times, gap):
+    expected = list(range(0, n_times - 128 + 1, 128 + gap))
+    placement = Placement(n_times, 128, len(expected), sampling="grid", min_gap=gap)
+    for starts in placement.draw(20):
+        assert starts.sort().values.tolist() == expected
+    assert most_patches(n_times, 128, gap) == len(expected)
+    assert default_n_patches(n_times, 128, "grid", True, gap) == len(expected)
+    assert (placement.shortest_lag, placement.longest_lag) == (128 + gap, n_times - 128)
+
+
+def test_the_default_number_of_patches():
+    def default(n_times, sampling="random", overlap=True, gap=0):
+        return default_n_patches(n_times, 128, sampling, overlap, gap)
+
+    assert (default(30 * 128), default(30 * 128, overlap=False)) == (40, 20)
+    # With wide gaps, as many as fit.
+    assert default(20 * 128, overlap=False, gap=16) == 13
+    assert default(20 * 128, overlap=False, gap=128) == 10
+    # Minutes need no more patches than thirty of them, where lags are spread over all scales.
+    assert default(180 * 128) == 240
+    assert (default(180 * 128, "log_lags"), default(180 * 128, "log_lags", False)) == (40, 20)
+    assert default(6 * 128, "log_lags") == 8
+
+
+def test_only_overlapping_patches_have_lags_below_a_patch():
+    assert Placement(1000, 100, 8).shortest_lag == 0
+    assert Placement(1000, 100, 8, sampling="log_lags").shortest_lag == 0
+    assert Placement(1000, 100, 8, overlap=False, min_gap=5).shortest_lag == 105
+
+
+def test_patches_that_do_not_fit():
+    for sampling in ("random", "log_lags"):
+        placement = Placement(1000, 100, 10, sampling, overlap=False, min_gap=20)
+        with pytest.raises(ValueError, match=r"10 patches of 100 samples.*at most 8 do"):
+            placement.draw(1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(min_gap=5), r"needs overlap=False or sampling='grid'; got overlap=True and .*random"),
+        (dict(min_gap=5, sampling="log_lags"), "needs overlap=False or sampling='grid'"),
+        (dict(min_gap=20, sampling="grid"), "gives 8 patches of 100 with gaps of 20; n_patches=10"),
+    ],
+)
+def test_contradictions_are_explained(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Placement(1000, 100, 10, **arguments)
+
+
+def test_draws_follow_the_generator():
+    for sampling in ("random", "grid", "log_lags"):
+        placement = Placement(1000, 100, 10, sampling)
+        first, second = (
+            placement.draw(3, generator=torch.Generator().manual_seed(1)) for _ in range(2)
+        )
+        assert torch.equal(first, second)
+        assert first.shape == (3, 10)

@@ -1,0 +1,122 @@
+"""SpectralMAE equals a slow recomputation, and asks for rhythms in all bands alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from support.pretext_contract import SIZES, PretextContract
+
+from braindecode_pars import PARSClassifier
+from braindecode_pars.pretext import Joint, SpectralMAE
+from braindecode_pars.pretext.spectral import frequency_bands
+from braindecode_pars.pretraining import PretrainingNet
+
+
+class TestSpectralMAE(PretextContract):
+    task = SpectralMAE
+    overfit_steps = 200
+    held_out_steps = 100
+
+    def ignore_signal(self, task):
+        task.reconstruct = lambda patches, order: torch.zeros(*patches.shape[:2], 50)
+
+
+def test_the_bands_of_one_second_are_those_of_eeg():
+    expected = dict(delta=(1, 3), theta=(4, 7), alpha=(8, 15), beta=(16, 31))
+    assert frequency_bands(128) == [*expected.values(), (32, 64)]
+    assert frequency_bands(200) == [*expected.values(), (32, 100)]
+    assert frequency_bands(2) == [(1, 1)]
+    for patch_size in range(2, 200):
+        covered = [f for low, high in frequency_bands(patch_size) for f in range(low, high + 1)]
+        assert covered == list(range(1, patch_size // 2 + 1))
+
+
+@torch.no_grad()
+def test_loss_and_target_against_a_slow_plain_recomputation():
+    """One patch and one band at a time, with NumPy's Fourier transform."""
+    task = SpectralMAE(480, 40, mask_ratio=0.25, **SIZES).double()
+    x = torch.randn(3, 480, dtype=torch.float64).cumsum(dim=1)
+    torch.manual_seed(2)
+    loss = task.criterion()(*task(x)).item()
+    parts = task.part_losses(*_repeat(task, x))
+    torch.manual_seed(2)
+    patches, order = task.patches(x), task.random_order(x)
+    predictions = task.reconstruct(patches, order).numpy()
+
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(40) / 40)
+    spectra = np.empty((3, 12, 20))
+    for b, n in np.ndindex(3, 12):
+        patch = patches[b, n].numpy()
+        power = np.abs(np.fft.rfft(window * (patch - patch.mean()))[1:]) ** 2
+        spectra[b, n] = np.log(power / (window**2).sum() + 1e-4)
+    targets = (spectra - spectra.mean(axis=(0, 1))) / spectra.std(axis=(0, 1))
+
+    bands = {(1, 3): [], (4, 7): [], (8, 15): [], (16, 20): []}
+    for (first, last), errors in bands.items():
+        for b in range(3):
+            for n in order[b, :3]:
+                for frequency in range(first, last + 1):
+                    at = b, n, frequency - 1
+                    errors.append((predictions[at] - targets[at]) ** 2)
+    by_band = {band: np.mean(errors) for band, errors in bands.items()}
+    assert loss == pytest.approx(np.mean(list(by_band.values())), rel=1e-5)
+    for (first, last), expected in by_band.items():
+        assert parts[f"band_{first}_{last}"].item() == pytest.approx(expected, rel=1e-5)
+
+
+def _repeat(task, x):
+    torch.manual_seed(2)
+    return task(x)
+
+
+def test_every_band_has_the_same_weight():
+    task = SpectralMAE(1280, 128, **SIZES)
+    for first, last in task.bands:
+        error = torch.zeros(1, 5, 64)
+        error[..., first - 1 : last] = 1.0
+        loss = task.criterion()(error * task.scale, torch.zeros(1, 5, 64))
+        assert loss.item() == pytest.approx(1 / 5)
+
+
+@torch.no_grad()
+def test_the_target_does_not_depend_on_phase():
+    """The phase of a rhythm in another patch cannot be known; its power can."""
+    task = SpectralMAE(1000, 100, **SIZES)
+    times = torch.arange(1000) / 100
+    rhythms = [(6.283185 * (10 * times + phase)).sin() * (1 + times) for phase in (0.0, 0.3)]
+    first, second = (task.spectra(task.patches(x[None]))[0, :, 9] for x in rhythms)
+    torch.testing.assert_close(first, second, atol=0.05, rtol=0.05)
+    assert (first.diff() > 0).all()  # it follows the amplitude
+
+
+@torch.no_grad()
+def test_a_spectrum_that_all_patches_share_is_no_part_of_the_task():
+    task = SpectralMAE(400, 100, **SIZES)
+    same = torch.randn(1, 1, 100).expand(3, 4, 100)
+    torch.testing.assert_close(task.spectra(same), torch.zeros(3, 4, 50), atol=1e-2, rtol=0)
+
+
+def test_the_log_has_every_band_and_the_sum_with_pars():
+    task = Joint(1000, 100, tasks={"pars": 1.0, "spectral": 2.0}, **SIZES)
+    net = PretrainingNet(task, max_epochs=1, batch_size=4, verbose=0)
+    row = net.fit(torch.randn(8, 1000).numpy()).history[-1]
+    parts = [row[f"train_loss_relative_{name}"] for name in ("pars", "spectral")]
+    assert row["train_loss_relative"] == pytest.approx((parts[0] + 2 * parts[1]) / 3, rel=1e-5)
+    bands = [row[f"train_loss_relative_spectral_band_{low}_{high}"] for low, high in _BANDS]
+    assert np.mean(bands) == pytest.approx(parts[1], rel=1e-5)
+
+
+_BANDS = ((1, 3), (4, 7), (8, 15), (16, 31), (32, 50))
+
+
+def test_in_the_estimator_with_spectral_tokens(nights, tiny):
+    clf = PARSClassifier("spectral", **tiny, pretrain_epochs=1, finetune_epochs=1, verbose=0)
+    clf.fit(nights)
+    assert clf.encoder_card_.task == "spectral"
+    assert clf.history_["train_loss_relative_band_8_15"].notna().any()
+
+
+def test_a_patch_of_one_sample_has_no_spectrum():
+    with pytest.raises(ValueError, match="patch_size must be an integer of at least 2, got 1"):
+        SpectralMAE(100, 1, **SIZES)
