@@ -38,7 +38,7 @@ CENTRED = ", subject-centred (transductive)"
 
 
 def make_methods(
-    names: Iterable[str] = ("pars", "mae", "mp3", "droppos", "scratch", "eegnet", "band-power"),
+    names: Iterable[str] = ("pars", "mae", "scratch", "band-power", "tangent-space"),
     *,
     encoder: str | Path | None = None,
     subject_centering: bool = False,

@@ -47,7 +47,7 @@ def corrected_t_test(differences: np.ndarray, n_train: int) -> float:
     >>> import numpy as np
     >>> from braindecode_pars.evaluation._corrected_t import corrected_t_test
     >>> round(corrected_t_test(np.array([0.1, 0.2, 0.3, 0.2]), n_train=3), 3)
-    0.076
+    0.049
     """
     n = len(differences)
     if n < 2:

@@ -78,7 +78,7 @@ def test_the_corrected_t_test_follows_its_formula():
     assert row["p_corrected"] == pytest.approx(2 * stats.t(11).sf(abs(mean) / error))
     quantiles = stats.t(11).ppf(0.975) + stats.t(11).ppf(0.8)
     assert row["detectable"] == pytest.approx(quantiles * error)
-    # It is stricter than the plain paired t-test, and equals it without training subjects in common.
+    # It is stricter than the paired t-test, and approaches it with many training subjects.
     assert row["p_corrected"] > stats.ttest_rel(a, b).pvalue
     many = paired_tests(table(A=a, B=b).assign(n_train_subjects=10**9))
     assert many["p_corrected"].item() == pytest.approx(stats.ttest_rel(a, b).pvalue)
