@@ -12,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from braindecode_pars.callbacks import WarmupCosine
 from braindecode_pars.estimators import (
     EuclideanAlignment,
     NetworkClassifier,
@@ -214,8 +213,8 @@ def _shallow() -> dict[str, Any]:
         finetune_epochs=500,
         finetune_batch_size=64,
         finetune_lr=0.0625 * 0.01,
+        finetune_warmup=0.0,  # along a cosine
         weight_decay=0.0,
-        callbacks=[WarmupCosine(warmup=0.0)],
     )
 
 
