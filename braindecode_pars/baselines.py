@@ -221,8 +221,8 @@ def _shallow() -> dict[str, Any]:
         finetune_epochs=500,
         finetune_batch_size=64,
         finetune_lr=0.0625 * 0.01,
+        finetune_warmup=0.0,  # along a cosine
         weight_decay=0.0,
-        finetune_warmup=0.0,  # the cosine alone
     )
 
 

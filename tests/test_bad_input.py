@@ -593,7 +593,7 @@ FEATURES = {
     "centring of two windows": (
         lambda: SubjectCentering(LogBandPower(sfreq=100)).fit(ARRAY, groups=[1] * 6 + [2] * 2),
         ValueError,
-        "Subject 1 has 6 windows, fewer than min_windows=10.*Pass all windows of a subject",
+        "Subject 1 has 6 windows; SubjectCentering needs at least 10.*or lower min_windows",
     ),
     "centring of nothing": (
         lambda: SubjectCentering(None).fit(ARRAY, groups=LABELS),

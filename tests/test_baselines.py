@@ -49,6 +49,8 @@ def test_networks_have_their_published_training():
     assert (eegnet(160)["kernel_length"], eegnet(160)["pool1_kernel_size"]) == (80, 5)
     assert list(shallow(250).values()) == [25, 75, 15]
     assert list(shallow(100).values()) == [10, 30, 6]
+    (shallow,) = make_methods(["shallow"], finetune_warmup=0.5).values()
+    assert (shallow.finetune_warmup, shallow.callbacks) == (0.5, None)  # one schedule
 
 
 def test_the_published_networks_are_built_and_trained(nights):

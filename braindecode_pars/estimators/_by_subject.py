@@ -10,7 +10,9 @@ from braindecode_pars.windows._window_set import WindowSet
 __all__ = ["subject_numbers"]
 
 
-def subject_numbers(windows: WindowSet, min_windows: int, owner: str) -> np.ndarray:
+def subject_numbers(
+    windows: WindowSet, min_windows: int, owner: str, remedy: str = "lower min_windows"
+) -> np.ndarray:
     """Return the number of each window's subject, counted from 0.
 
     Parameters
@@ -20,7 +22,9 @@ def subject_numbers(windows: WindowSet, min_windows: int, owner: str) -> np.ndar
     min_windows : int
         Smallest number of windows of a subject.
     owner : str
-        Name of the class that needs the subjects, for the error message.
+        Name of the class or parameter that needs the subjects, for the error message.
+    remedy : str
+        What else to do when a subject has too few windows, for the error message.
 
     Returns
     -------
@@ -46,8 +50,8 @@ def subject_numbers(windows: WindowSet, min_windows: int, owner: str) -> np.ndar
     few = np.flatnonzero(counts < min_windows)
     if len(few):
         raise ValueError(
-            f"Subject {names[few[0]]} has {counts[few[0]]} windows, fewer than "
-            f"min_windows={min_windows}, too few for a mean of its own. Pass all windows of a "
-            "subject together, or lower min_windows."
+            f"Subject {names[few[0]]} has {counts[few[0]]} windows; {owner} needs at least "
+            f"{min_windows} of each subject, for a mean of its own. Pass all windows of a subject "
+            f"together, or {remedy}."
         )
     return numbers

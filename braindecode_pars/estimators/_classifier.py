@@ -135,7 +135,8 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
     recenter : "subject" | None
         With ``"subject"``, the mean over the windows of each subject is subtracted from the
         features and amplitudes of each channel, so that the model sees how a window differs from
-        the subject's others. **This is transductive**: a prediction uses the other windows of the
+        the subject's others. A label that all windows of a subject share, such as a diagnosis, is
+        removed with the mean. **This is transductive**: a prediction uses the other windows of the
         test subject, without their labels. Give the same to every method that you compare
         (:class:`~braindecode_pars.SubjectCentering` for features). In fine-tuning, a batch has
         eight windows of each of a few subjects, and the means are those of the batch. Predictions
@@ -537,14 +538,20 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
     def _logits(self, X: Any, groups: Any) -> Tensor:
         check_is_fitted(self)
         module = self.net_.module_.eval()
-        if module.recenter is not None:
-            windows = read_to_predict(X, self.sfreq_, self.chs_info_, groups=groups)
-            with torch.inference_mode():
-                return check_finite(recentred_logits(module, windows))
-        windows = read_to_predict(X, self.sfreq_, self.chs_info_, any_montage=True)
-        device = module.final_layer.weight.device
+        recentres = module.recenter is not None
+        windows = read_to_predict(
+            X,
+            self.sfreq_,
+            self.chs_info_,
+            any_montage=not recentres,
+            groups=groups if recentres else None,
+        )
         if module.positions is not None:
             warn_of_unknown_electrodes(windows, self.n_chans_)
+        if recentres:
+            with torch.inference_mode():
+                return check_finite(recentred_logits(module, windows))
+        device = module.final_layer.weight.device
         logits, n_done = [], 0
         with torch.inference_mode():
             for batch in batches(windows, module.encoder.patch_size, device):

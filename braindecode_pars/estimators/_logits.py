@@ -114,7 +114,9 @@ class LogitClassifier(ClassifierMixin):
             )
         if sample_weight is not None:  # without the weights of unlabelled windows
             sample_weight = _weights(sample_weight, len(given))[windows.indices]
-        return float(np.average(self.predict(windows) == windows.y, weights=sample_weight))
+        # All windows are predicted: recentring by subject uses the unlabelled ones too.
+        predicted = self.predict(given)[windows.indices]
+        return float(np.average(predicted == windows.y, weights=sample_weight))
 
 
 def _weights(sample_weight: Any, n_windows: int) -> np.ndarray:

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, Sampler, default_collate
 
 from braindecode_pars.estimators._by_subject import subject_numbers
+from braindecode_pars.estimators._electrodes import positions_for
 from braindecode_pars.estimators._reading import batches
 from braindecode_pars.models import PARSNet
 from braindecode_pars.windows._window_set import WindowSet
@@ -72,8 +73,9 @@ class SubjectBatches(Sampler[list[int]]):
     n_windows, n_groups : int
         Windows in a group, and groups in a batch.
     shuffle : bool
-        Whether windows and groups are drawn at random in every epoch. Otherwise they are in order,
-        and no group is filled up.
+        Whether windows and groups are drawn at random in every epoch. Otherwise every window occurs
+        once, and the groups of a subject have nearly equal sizes and are each spread over all its
+        windows: windows in a row often have one label, which their mean would remove.
     """
 
     def __init__(self, subjects: np.ndarray, n_windows: int, n_groups: int, *, shuffle: bool):
@@ -93,12 +95,12 @@ class SubjectBatches(Sampler[list[int]]):
             yield [window for j in order[i : i + self.n_groups] for window in groups[j]]
 
     def _groups(self, windows: np.ndarray) -> list[list[int]]:
-        if self.shuffle:
-            windows = windows[torch.randperm(len(windows)).numpy()]
-            # The first windows once more, in groups as large as the others.
-            windows = np.resize(windows, -(-len(windows) // self.n_windows) * self.n_windows)
-        starts = range(0, len(windows), self.n_windows)
-        return [windows[i : i + self.n_windows].tolist() for i in starts]
+        n_groups = -(-len(windows) // self.n_windows)
+        if not self.shuffle:
+            return [windows[i::n_groups].tolist() for i in range(n_groups)]
+        drawn = windows[torch.randperm(len(windows)).numpy()]
+        # The first windows once more, in groups as large as the others.
+        return np.resize(drawn, (n_groups, self.n_windows)).tolist()
 
 
 def recentred_iterators(
@@ -126,7 +128,11 @@ def recentred_iterators(
 
 
 def _with_subjects(windows: WindowSet) -> WithSubjects:
-    return WithSubjects(windows, subject_numbers(windows, MIN_WINDOWS, "recenter='subject'"))
+    return WithSubjects(windows, _subjects(windows))
+
+
+def _subjects(windows: WindowSet) -> np.ndarray:
+    return subject_numbers(windows, MIN_WINDOWS, "recenter='subject'", "leave this one out")
 
 
 def _sampled(part: str, sampler: SubjectBatches) -> dict[str, Any]:
@@ -160,9 +166,9 @@ def recentred_logits(module: PARSNet, windows: WindowSet) -> Tensor:
         When the subject of a window is unknown, or a subject has too few windows.
     """
     device = module.final_layer.weight.device
-    subjects = torch.from_numpy(subject_numbers(windows, MIN_WINDOWS, "recenter='subject'"))
+    subjects = torch.from_numpy(_subjects(windows))
     encoded = [
-        module.encode_channels(batch)
+        module.encode_channels(batch, **positions_for(module, windows.chs_info, batch.shape[1]))
         for batch in batches(windows, module.encoder.patch_size, device)
     ]
     tokens = torch.cat([channels.tokens for channels in encoded])
@@ -170,4 +176,6 @@ def recentred_logits(module: PARSNet, windows: WindowSet) -> Tensor:
     if encoded[0].amplitudes is not None:
         amplitudes = torch.cat([channels.amplitudes for channels in encoded])
     channels = encoded[0]._replace(tokens=tokens, amplitudes=amplitudes)
-    return module.pool_channels(channels.recentred(subjects.to(device))).cpu()
+    channels = channels.recentred(subjects.to(device))
+    # The spatial filters need several times the memory of the tokens.
+    return torch.cat([module.pool_channels(batch).cpu() for batch in channels.split(64)])

@@ -47,9 +47,11 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
 
         Raises
         ------
-        ValueError
-            When there is no EEG channel, or a channel in ``channels`` is missing.
+        TypeError, ValueError
+            When a parameter has the wrong type or is out of range, there is no EEG channel, or a
+            channel in ``channels`` is missing.
         """
+        check_parameters(vars(self), self._rules, type(self).__name__)
         self._remember(as_window_set(X, sfreq=self.sfreq))
         return self
 

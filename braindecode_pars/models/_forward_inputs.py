@@ -106,6 +106,8 @@ def subjects_of(x: Tensor, subjects: Any) -> Tensor:
 
     Raises
     ------
+    TypeError
+        When they are not numbers.
     ValueError
         When they are missing, or not one for each window.
     """
@@ -114,7 +116,13 @@ def subjects_of(x: Tensor, subjects: Any) -> Tensor:
             "This PARSNet has recenter='subject': pass subjects to forward, one integer for each "
             "window, with many windows of each subject in a batch."
         )
-    subjects = torch.as_tensor(subjects, device=x.device)
+    try:
+        subjects = torch.as_tensor(subjects, device=x.device)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(
+            "subjects must be one integer for each window; number the names of subjects first, "
+            "for example with numpy.unique(names, return_inverse=True)."
+        ) from error
     if subjects.shape != x.shape[:1]:
         raise ValueError(
             f"subjects has shape {tuple(subjects.shape)}; these windows need shape ({len(x)},)."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import braindecode_pars._hosts  # noqa: F401  before braindecode
 
 # isort: split
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -94,6 +94,16 @@ class Channels(NamedTuple):
         if amplitudes is not None:
             amplitudes = recentred(amplitudes, subjects, self.keep)
         return self._replace(tokens=tokens, amplitudes=amplitudes)
+
+    def split(self, n_windows: int) -> Iterator[Channels]:
+        """Yield the channels of at most ``n_windows`` windows at a time.
+
+        All windows must have the same positions, of shape (n_chans, 3), and all channels.
+        """
+        for start in range(0, len(self.tokens), n_windows):
+            rows = slice(start, start + n_windows)
+            amplitudes = None if self.amplitudes is None else self.amplitudes[rows]
+            yield self._replace(tokens=self.tokens[rows], amplitudes=amplitudes)
 
 
 class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
@@ -381,7 +391,8 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         Raises
         ------
         TypeError
-            When ``x`` is not a tensor, or ``chs_info`` is not a list of channels.
+            When ``x`` is not a tensor, ``chs_info`` is not a list of channels, or ``subjects`` are
+            not numbers.
         ValueError
             When shapes do not match, a window is shorter than a patch, every channel of a window
             is missing, ``pos`` and ``chs_info`` are both given, or electrode positions or subjects

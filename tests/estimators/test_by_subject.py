@@ -19,7 +19,7 @@ def test_subjects_are_counted_in_their_order():
 
 def test_the_first_subject_with_too_few_windows_is_named():
     windows = as_window_set(WINDOWS, groups=[7, 7, 7, 8, 9, 7])
-    with pytest.raises(ValueError, match="Subject 8 has 1 windows, fewer than min_windows=2"):
+    with pytest.raises(ValueError, match="Subject 8 has 1 windows; A test needs at least 2"):
         subject_numbers(windows, 2, "A test")
     with pytest.raises(ValueError, match="A test needs the subject of every window, but that of 6"):
         subject_numbers(as_window_set(WINDOWS), 2, "A test")

@@ -25,7 +25,7 @@ class Fixed(LogitClassifier, BaseEstimator):
     def __sklearn_is_fitted__(self):
         return True
 
-    def _logits(self, X):
+    def _logits(self, X, groups=None):
         windows = as_window_set(X)
         return torch.tensor(
             np.stack([windows[i][0][0, : len(self.classes_)] for i in range(len(windows))])

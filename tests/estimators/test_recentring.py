@@ -38,6 +38,14 @@ def test_validation_batches_have_each_window_of_one_subject_once():
     assert all(len(set(subjects[batch])) == 1 for batch in epoch)
 
 
+def test_validation_batches_are_spread_over_the_recording():
+    """Windows in a row have one label, and their mean would remove it."""
+    y = np.repeat([0, 1], [35, 30])  # rest, then a task
+    epoch = list(SubjectBatches(np.zeros(65, dtype=int), 64, 1, shuffle=False))
+    assert [len(batch) for batch in epoch] == [33, 32]  # none of one window
+    assert all(0.4 < y[batch].mean() < 0.5 for batch in epoch)
+
+
 @pytest.fixture(scope="module")
 def windows(nights):
     X, y, groups = as_sklearn(nights)
@@ -83,10 +91,28 @@ def test_arrays_need_groups(fitted, windows):
         classifier(pretext=None, recenter="subject", sfreq=100, validation=0).fit(array, y)
 
 
+def test_the_score_uses_the_means_of_predict(fitted, windows):
+    X, y, _ = windows
+    some = np.arange(len(y)) % 20 == 3  # fewer labelled windows of a subject than a mean needs
+    marked = np.where(some, y, -1)
+    with pytest.warns(UserWarning, match="taken as unlabelled"):
+        score = fitted.score(X, marked)
+    assert score == np.mean(fitted.predict(X)[some] == y[some])
+
+
+def test_windows_of_another_number_of_channels_get_a_warning(windows):
+    X, y, groups = windows
+    clf = classifier(pretext=None, recenter="subject", head="both").fit(X, y)
+    array = np.stack([X[i] for i in range(len(groups))])[:, :1]
+    with pytest.warns(UserWarning, match="1 channels without names, and the model was fitted on"):
+        assert len(clf.predict(array, groups=groups)) == len(groups)
+
+
 def test_too_few_windows_of_a_subject_raise(fitted, windows):
     X, _, _ = windows
-    with pytest.raises(ValueError, match=r"Subject 1 has 3 windows, fewer than .*10"):
+    with pytest.raises(ValueError, match=r"Subject 1 has 3 windows; .*10") as caught:
         fitted.predict(X[[0, 1, 2]])
+    assert "min_windows" not in str(caught.value)  # no parameter of the classifier
 
 
 def test_cross_validation_and_copies(fitted, windows, tmp_path):

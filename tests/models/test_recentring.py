@@ -85,6 +85,20 @@ def test_attention_of_a_recentring_model_uses_the_subjects():
     assert not torch.allclose(first, second, atol=1e-6)
 
 
+def test_channels_are_pooled_in_parts_as_at_once():
+    net = make()
+    channels = net.encode_channels(torch.randn(7, 3, 300))
+    parts = list(channels.split(3))
+    assert [len(part.tokens) for part in parts] == [3, 3, 1]
+    whole = net.pool_channels(channels)
+    assert torch.allclose(torch.cat([net.pool_channels(part) for part in parts]), whole, atol=1e-6)
+
+
+def test_names_of_subjects_raise():
+    with pytest.raises(TypeError, match="subjects must be one integer for each window; number the"):
+        make()(torch.randn(2, 3, 300), subjects=["anna", "ben"])
+
+
 @pytest.mark.parametrize(
     ("subjects", "message"),
     [
