@@ -12,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from braindecode_pars.callbacks import WarmupCosine
 from braindecode_pars.estimators import (
     EuclideanAlignment,
     NetworkClassifier,
@@ -39,7 +38,7 @@ CENTRED = ", subject-centred (transductive)"
 
 
 def make_methods(
-    names: Iterable[str] = ("pars", "mae", "mp3", "droppos", "scratch", "eegnet", "band-power"),
+    names: Iterable[str] = ("pars", "mae", "scratch", "band-power", "tangent-space"),
     *,
     encoder: str | Path | None = None,
     subject_centering: bool = False,
@@ -67,10 +66,11 @@ def make_methods(
     encoder : path | str | None
         Pretrained encoder. It adds a method ``"pretrained"``, which fine-tunes it.
     subject_centering : bool
-        Whether the probes and the classical methods subtract the mean of each subject from their
-        features (:class:`~braindecode_pars.SubjectCentering`), and the networks get aligned signals
-        (:class:`~braindecode_pars.estimators.EuclideanAlignment`). The names then end with
-        :data:`CENTRED`. Methods of :class:`~braindecode_pars.PARSClassifier` stay as they are.
+        Whether every method is given the windows of a subject to subtract the subject's mean: from
+        the features of probes and classical methods (:class:`~braindecode_pars.SubjectCentering`),
+        inside PARSClassifier (``recenter="subject"``), and from the covariance of the signals of
+        networks (:class:`~braindecode_pars.estimators.EuclideanAlignment`). The names then end with
+        :data:`CENTRED`.
     **settings
         Arguments of :class:`~braindecode_pars.PARSClassifier`. Those that
         another method also has (``finetune_epochs``, ``validation``, ``channels``, ...) apply to it
@@ -127,10 +127,12 @@ def make_methods(
             f"{', '.join(accepted)}."
         )
     settings = {"verbose": 0, **settings}
-    methods = dict(_method(name, encoder, subject_centering, settings) for name in names)
+    if subject_centering:
+        settings["recenter"] = "subject"
+    methods = [_method(name, encoder, subject_centering, settings) for name in names]
     if encoder is not None:
-        methods["pretrained"] = PARSClassifier(encoder=encoder, **settings)
-    return methods
+        methods.append(_fine_tuned("pretrained", settings, encoder=encoder))
+    return dict(methods)
 
 
 def _method(
@@ -138,15 +140,20 @@ def _method(
 ) -> tuple[str, BaseEstimator]:
     """Return the shown name and the classifier of a method."""
     if name == "scratch":
-        return name, PARSClassifier(None, **settings)
+        return _fine_tuned(name, settings, pretext=None)
     if name in PRETEXT_TASKS:
-        return PRETEXT_TASKS[name].__name__, PARSClassifier(name, **settings)
+        return _fine_tuned(PRETEXT_TASKS[name].__name__, settings, pretext=name)
     if name in _NETWORKS:
         return _network(name, centred, settings)
     shown, features, *scaling = _features(name, encoder, settings)
     if centred:
         shown, features = shown + CENTRED, SubjectCentering(features)
     return shown, make_pipeline(features, *scaling, LogisticRegression(max_iter=1000))
+
+
+def _fine_tuned(shown: str, settings: dict[str, Any], **start: Any) -> tuple[str, PARSClassifier]:
+    is_centred = settings.get("recenter") is not None
+    return shown + CENTRED * is_centred, PARSClassifier(**start, **settings)
 
 
 def _network(name: str, centred: bool, settings: dict[str, Any]) -> tuple[str, BaseEstimator]:
@@ -215,7 +222,7 @@ def _shallow() -> dict[str, Any]:
         finetune_batch_size=64,
         finetune_lr=0.0625 * 0.01,
         weight_decay=0.0,
-        callbacks=[WarmupCosine(warmup=0.0)],
+        finetune_warmup=0.0,  # the cosine alone
     )
 
 

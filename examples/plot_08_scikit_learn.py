@@ -93,7 +93,7 @@ pipeline = make_pipeline(
 )
 search = GridSearchCV(
     pipeline,
-    {"parsembedder__pooling": ["mean", "mean_std"], "logisticregression__C": [0.01, 1.0]},
+    {"parsembedder__pooling": ["channels", "mean_std"], "logisticregression__C": [0.01, 1.0]},
     cv=GroupKFold(n_splits=3),
     scoring=kappa,
 )

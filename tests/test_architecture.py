@@ -57,7 +57,7 @@ MAY_IMPORT = {
         *("_warnings", "models", "pretext", "pretrained", "pretraining", "storage", "training"),
         "windows",
     },
-    "baselines": {"callbacks", "estimators", "evaluation", "pretext"},
+    "baselines": {"estimators", "evaluation", "pretext"},
 }
 #: At the top: they may import anything below.
 TOP = {"__main__", "benchmarks", "cli"}

@@ -79,22 +79,22 @@ def test_methods_fit_and_predict(nights, tiny):
         assert set(clf.fit(nights, y).predict(nights)) <= set(y)
 
 
-def test_centred_methods_say_so():
-    plain = make_methods(METHODS)
-    methods = make_methods(METHODS, subject_centering=True)
-    for (name, clf), centred in zip(plain.items(), methods, strict=True):
-        if name in ("PARS probe", "random probe", "band power", "tangent space"):
-            assert centred == f"{name}, subject-centred (transductive)"
-            first = methods[centred][0]
-            assert isinstance(first, SubjectCentering)
-            assert repr(first.transformer) == repr(clf[0])
-        elif name in ("EEGNet", "ShallowFBCSPNet"):
-            assert centred == f"{name}, subject-centred (transductive)"
-            assert isinstance(methods[centred][0], EuclideanAlignment)
-            assert methods[centred][1].network_params is clf.network_params
+def test_every_method_is_centred_and_says_so():
+    plain = make_methods(METHODS, encoder="run1")
+    methods = make_methods(METHODS, encoder="run1", subject_centering=True)
+    assert list(methods) == [f"{name}, subject-centred (transductive)" for name in plain]
+    for clf, centred in zip(plain.values(), methods.values(), strict=True):
+        if isinstance(clf, PARSClassifier):
+            assert (clf.recenter, centred.recenter) == (None, "subject")
+        elif isinstance(clf, NetworkClassifier):
+            assert isinstance(centred[0], EuclideanAlignment)
+            assert repr(centred[1]) == repr(clf)
         else:
-            assert centred == name
-            assert type(methods[name]) is type(clf)
+            assert isinstance(centred[0], SubjectCentering)
+            inner = centred[0].transformer
+            assert repr(getattr(inner, "steps", inner)) == repr(getattr(clf[0], "steps", clf[0]))
+    (named,) = make_methods(["scratch"], recenter="subject")
+    assert named == "scratch, subject-centred (transductive)"
 
 
 def test_an_encoder_adds_a_method():

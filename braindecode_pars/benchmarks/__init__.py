@@ -8,7 +8,12 @@ from braindecode_pars.benchmarks._channel_drop import channel_drop
 from braindecode_pars.benchmarks._inference import inference
 from braindecode_pars.benchmarks._measuring import Row
 from braindecode_pars.benchmarks._pair_decoder import decoder_memory, decoder_time
-from braindecode_pars.benchmarks._pretext_steps import long_sequence, pars_step, task_steps
+from braindecode_pars.benchmarks._pretext_steps import (
+    long_sequence,
+    pars_step,
+    task_steps,
+    tokenizers,
+)
 from braindecode_pars.benchmarks._reading import reading
 from braindecode_pars.benchmarks._training_loop import cuda_loop, training_loop
 
@@ -18,6 +23,7 @@ __all__ = ["BENCHMARKS", "Row"]
 BENCHMARKS: dict[str, Callable[[], Iterator[Row]]] = {
     "pars-step": pars_step,
     "task-steps": task_steps,
+    "tokenizers": tokenizers,
     "decoder-time": decoder_time,
     "decoder-memory": decoder_memory,
     "long-sequence": long_sequence,

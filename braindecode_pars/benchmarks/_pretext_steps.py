@@ -11,7 +11,7 @@ from braindecode_pars.benchmarks._measuring import Row, ratio
 from braindecode_pars.pretext import MAE, MP3, PARS, DropPos
 from braindecode_pars.tokens import extract_patches, instance_norm
 
-__all__ = ["long_sequence", "pars_step", "task_steps"]
+__all__ = ["long_sequence", "pars_step", "task_steps", "tokenizers"]
 
 
 def step_of(task: nn.Module, x: torch.Tensor) -> Callable[[], None]:
@@ -84,3 +84,23 @@ def long_sequence() -> Iterator[Row]:
     task, x = PARS(36_000, n_patches=240), torch.randn(8, 36_000)
     value = ratio(step_of(task, x), encoder_of(task, x), 7)
     yield Row("PARS step / bare encoder, 240 patches, batch 8", value, aim=1.35, over=1.35)
+
+
+def tokenizers() -> Iterator[Row]:
+    """Time steps of PARS with spectral and with linear tokens, at both sizes, with 30-s windows.
+
+    The small size is that of the estimators. The batch has 64 windows at 100 Hz, or 16 at 200 Hz.
+    """
+    sizes = {
+        "small": (3000, 100, 64, dict(embed_dim=64, num_layers=2, num_heads=4, mlp_dim=128)),
+        "the paper's": (6000, 200, 16, {}),
+    }
+    for name, (n_times, patch_size, batch_size, size) in sizes.items():
+        torch.manual_seed(0)
+        x = torch.randn(batch_size, n_times)
+        spectral, linear = (
+            step_of(PARS(n_times, patch_size, tokenizer=tokenizer, **size), x)
+            for tokenizer in ("spectral", "linear")
+        )
+        what = f"PARS step, spectral / linear tokens, {name} size"
+        yield Row(what, ratio(spectral, linear, 9), aim=1.1, over=1.25)

@@ -12,6 +12,7 @@ GRIDS = ("masking", "sampling", "decoder", "overlap", "joint")
 BENCHMARKS = (
     "pars-step",
     "task-steps",
+    "tokenizers",
     "decoder-time",
     "decoder-memory",
     "long-sequence",

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import wilcoxon
 
+from braindecode_pars.evaluation._corrected_t import corrected_t_test, detectable_difference
 from braindecode_pars.evaluation.summary import by_subject
 
 __all__ = ["describe_differences", "paired_tests"]
@@ -40,13 +41,15 @@ def holm(p_values: Sequence[float]) -> np.ndarray:
 
 
 def paired_tests(scores: pd.DataFrame, metric: str = "kappa") -> pd.DataFrame:
-    """Test every pair of methods with Wilcoxon's signed-rank test over subjects.
+    """Test every pair of methods over subjects, with Wilcoxon's test and a corrected t-test.
 
-    The p-values are corrected with Holm's method. The scores of a subject are first averaged over
-    seeds, because seeds are not independent subjects. Subjects without a defined score for one of
-    the two methods are dropped and counted. Differences of zero are ignored. The p-values are
-    exact for up to 50 other differences without ties, and for up to 13 with ties. Otherwise they
-    are a normal approximation, see ``scipy.stats.wilcoxon``.
+    The p-values are corrected with Holm's method. The folds of a cross-validation train on many
+    subjects in common. Wilcoxon's signed-rank test does not allow for it; the corrected resampled
+    t-test (Nadeau and Bengio 2003) does, and is usually the stricter one. The scores of a subject
+    are first averaged over seeds, because seeds are not independent subjects. Subjects without a
+    defined score for one of the two methods are dropped and counted. Differences of zero are
+    ignored. The p-values are exact for up to 50 other differences without ties, and for up to 13
+    with ties. Otherwise they are a normal approximation, see ``scipy.stats.wilcoxon``.
 
     Parameters
     ----------
@@ -61,7 +64,10 @@ def paired_tests(scores: pd.DataFrame, metric: str = "kappa") -> pd.DataFrame:
     pandas.DataFrame
         One row for each pair: ``method_a``, ``method_b``, ``n_subjects``, ``mean_difference`` (a
         minus b), ``sd_difference``, ``wins`` (number of subjects with a higher score of a), ``p``
-        (1 when all differences are zero, NaN without subjects), ``p_holm`` and ``n_dropped``. The
+        of Wilcoxon's test (1 when all differences are zero, NaN without subjects), ``p_holm``,
+        ``p_corrected`` of the corrected t-test (NaN for fewer than two subjects),
+        ``p_corrected_holm``, ``detectable`` (the mean difference that the corrected t-test would
+        find with a probability of 80 %, at the level of 5 % for one test) and ``n_dropped``. The
         metric is in ``attrs["metric"]``.
 
     Raises
@@ -72,12 +78,14 @@ def paired_tests(scores: pd.DataFrame, metric: str = "kappa") -> pd.DataFrame:
 
     Notes
     -----
-    The folds of leave-one-subject-out share most of their training subjects. A p-value is therefore
-    an indication and not an exact error rate.
+    The statistic of the corrected t-test is the mean difference divided by its standard deviation
+    times the root of ``1 / n_subjects + 1 / n_train_subjects``. Where numbers of training subjects
+    differ, the smallest one counts. Both p-values are approximate error rates.
 
     References
     ----------
-    Wilcoxon 1945, Biometrics Bulletin 1(6); Holm 1979, Scandinavian Journal of Statistics 6(2).
+    Wilcoxon 1945, Biometrics Bulletin 1(6); Holm 1979, Scandinavian Journal of Statistics 6(2);
+    Nadeau and Bengio 2003, Machine Learning 52.
 
     Examples
     --------
@@ -115,13 +123,15 @@ def paired_tests(scores: pd.DataFrame, metric: str = "kappa") -> pd.DataFrame:
         )
     # Test all pairs: rows are subjects, columns are methods.
     by_method = means.set_index(["dataset", "subject", "method"])["value"].unstack("method")
-    tests = pd.DataFrame([_test(by_method, a, b) for a, b in combinations(methods, 2)])
-    tests.insert(tests.columns.get_loc("p") + 1, "p_holm", holm(tests["p"]))
+    n_train = int(means["n_train_subjects"].min())
+    tests = pd.DataFrame([_test(by_method, a, b, n_train) for a, b in combinations(methods, 2)])
+    for name in ("p", "p_corrected"):
+        tests.insert(tests.columns.get_loc(name) + 1, f"{name}_holm", holm(tests[name]))
     tests.attrs["metric"] = metric
     return tests
 
 
-def _test(by_method: pd.DataFrame, a: str, b: str) -> dict[str, str | float]:
+def _test(by_method: pd.DataFrame, a: str, b: str, n_train: int) -> dict[str, str | float]:
     differences = (by_method[a] - by_method[b]).to_numpy()
     known = differences[np.isfinite(differences)]
     return dict(
@@ -132,6 +142,8 @@ def _test(by_method: pd.DataFrame, a: str, b: str) -> dict[str, str | float]:
         sd_difference=known.std(ddof=1) if len(known) > 1 else np.nan,
         wins=int((known > 0).sum()),
         p=_signed_rank(known),
+        p_corrected=corrected_t_test(known, n_train),
+        detectable=detectable_difference(known, n_train),
         n_dropped=len(differences) - len(known),
     )
 
@@ -147,6 +159,8 @@ def _signed_rank(differences: np.ndarray) -> float:
 
 def describe_differences(tests: pd.DataFrame, level: float = 0.05) -> str:
     """Describe which differences between methods are significant, in plain sentences.
+
+    A difference is significant when both tests say so, after Holm's correction.
 
     Parameters
     ----------
@@ -174,21 +188,26 @@ def describe_differences(tests: pd.DataFrame, level: float = 0.05) -> str:
     >>> tests = pd.DataFrame([
     ...     dict(method_a="PARS", method_b="scratch", n_subjects=8, wins=8,
     ...          mean_difference=0.12, sd_difference=0.05, p=0.008, p_holm=0.008,
-    ...          n_dropped=0),
+    ...          p_corrected=0.01, p_corrected_holm=0.01, detectable=0.09, n_dropped=0),
     ... ])
     >>> print(describe_differences(tests))
-    PARS is better than scratch by 0.120 ± 0.050 (PARS ahead in 8 of 8 subjects, p = 0.008).
+    PARS is better than scratch by 0.120 ± 0.050 (PARS ahead in 8 of 8 subjects, p = 0.008 of \
+Wilcoxon's and 0.01 of the corrected t-test).
     """
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, got {level}.")
     # Significant differences first, then the others
     in_metric = f" in {tests.attrs['metric'].replace('_', ' ')}" if "metric" in tests.attrs else ""
     # A NaN compares as not significant.
-    significant = tests["p_holm"] < level
+    significant = (tests["p_holm"] < level) & (tests["p_corrected_holm"] < level)
     sentences = [_difference(pair, in_metric) for _, pair in tests[significant].iterrows()]
     if not significant.all():
         pairs = [_not_significant(pair) for _, pair in tests[~significant].iterrows()]
-        sentences.append(f"No significant difference{in_metric}: {'; '.join(pairs)}.")
+        sentences.append(
+            f"No significant difference{in_metric}: {'; '.join(pairs)}. (In brackets: difference, "
+            "both p-values, and the difference that would have been found with a probability of "
+            "80 %.)"
+        )
     # Limits of the tests
     sentences += _power(tests, level)
     if len(tests) > 1:
@@ -208,13 +227,19 @@ def _difference(pair: pd.Series, in_metric: str) -> str:
     return (
         f"{better} is better than {worse}{in_metric} by {abs(pair['mean_difference']):.3f} ± "
         f"{pair['sd_difference']:.3f} ({pair['method_a']} ahead in {pair['wins']} of "
-        f"{pair['n_subjects']} subjects, p = {pair['p_holm']:.2g})."
+        f"{pair['n_subjects']} subjects, p = {pair['p_holm']:.2g} of Wilcoxon's and "
+        f"{pair['p_corrected_holm']:.2g} of the corrected t-test)."
     )
 
 
 def _not_significant(pair: pd.Series) -> str:
-    p = "no p" if np.isnan(pair["p_holm"]) else f"p = {pair['p_holm']:.2g}"
-    return f"{pair['method_a']} and {pair['method_b']} ({pair['mean_difference']:+.3f}, {p})"
+    if np.isnan(pair["p_corrected_holm"]):
+        numbers = "no p"
+    else:
+        numbers = (
+            f"p = {pair['p_holm']:.2g} and {pair['p_corrected_holm']:.2g}, {pair['detectable']:.3f}"
+        )
+    return f"{pair['method_a']} and {pair['method_b']} ({pair['mean_difference']:+.3f}, {numbers})"
 
 
 def _power(tests: pd.DataFrame, level: float) -> list[str]:

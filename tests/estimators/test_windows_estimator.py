@@ -120,4 +120,4 @@ def test_a_callback_may_wait_for_a_fit_in_another_thread(tiny, nights):
     clf = PARSClassifier(None, finetune_epochs=1, callbacks=[probe], verbose=0, **tiny)
     clf.fit(nights)
     fitted = next(callback for _, callback in clf.net_.callbacks_ if isinstance(callback, Probe))
-    assert fitted.fitted_.transform(nights).shape == (len(nights), 32)
+    assert fitted.fitted_.transform(nights).shape == (len(nights), 3 * 16)

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from scipy.stats import rankdata
 
 from braindecode_pars.evaluation import describe_differences, paired_tests
@@ -67,6 +68,63 @@ def test_wilcoxon_is_exact(n, decimals):
         assert row["sd_difference"] == pytest.approx(differences.std(ddof=1))
 
 
+def test_the_corrected_t_test_follows_its_formula():
+    a, b = RNG.normal(0.4, 0.1, 12), RNG.normal(0.3, 0.1, 12)
+    (row,) = paired_tests(table(A=a, B=b)).to_dict("records")  # five training subjects
+    differences = a - b
+    mean = sum(differences) / 12
+    variance = sum((d - mean) ** 2 for d in differences) / 11
+    error = np.sqrt((1 / 12 + 1 / 5) * variance)
+    assert row["p_corrected"] == pytest.approx(2 * stats.t(11).sf(abs(mean) / error))
+    quantiles = stats.t(11).ppf(0.975) + stats.t(11).ppf(0.8)
+    assert row["detectable"] == pytest.approx(quantiles * error)
+    # It is stricter than the paired t-test, and approaches it with many training subjects.
+    assert row["p_corrected"] > stats.ttest_rel(a, b).pvalue
+    many = paired_tests(table(A=a, B=b).assign(n_train_subjects=10**9))
+    assert many["p_corrected"].item() == pytest.approx(stats.ttest_rel(a, b).pvalue)
+
+
+def test_the_corrected_t_test_keeps_its_level_where_folds_share_training_subjects():
+    """Scores of methods that are equally good, with an error that all folds have in common."""
+    rng = np.random.default_rng(0)
+    n = 10
+    found = {"p": 0, "p_corrected": 0}
+    for _ in range(400):
+        # The variance that a shared training set adds is 1 / n_train of that of a subject.
+        common = rng.normal(0, np.sqrt(1 / (n - 1)))
+        scores = table(A=rng.normal(0, 1, n) + common, B=np.zeros(n))
+        tests = paired_tests(scores.assign(n_train_subjects=n - 1))
+        for name in found:
+            found[name] += tests[name].item() < 0.05
+    assert found["p_corrected"] / 400 < 0.08
+    assert found["p"] / 400 > 0.1
+
+
+def test_a_difference_of_the_detectable_size_is_found_in_four_of_five_cases():
+    rng = np.random.default_rng(0)
+    n, n_train = 12, 11
+    error = np.sqrt(1 / n + 1 / n_train)
+    size = (stats.t(n - 1).ppf(0.975) + stats.t(n - 1).ppf(0.8)) * error
+    found = 0
+    for _ in range(400):
+        shared = rng.normal(0, np.sqrt(1 / n_train))
+        differences = size + rng.normal(0, 1, n) + shared
+        scores = table(A=differences, B=np.zeros(n)).assign(n_train_subjects=n_train)
+        found += paired_tests(scores)["p_corrected"].item() < 0.05
+    assert 0.72 < found / 400 < 0.88
+
+
+def test_both_tests_must_be_significant():
+    """Ten small differences of one sign: significant for Wilcoxon's test alone."""
+    differences = np.array([0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.007, 0.008, 0.3, 0.4])
+    tests = paired_tests(table(A=differences, B=np.zeros(10)))
+    assert tests["p"].item() < 0.01
+    assert tests["p_corrected"].item() > 0.05
+    assert "No significant difference in kappa: A and B (+0.074, p = " in describe_differences(
+        tests
+    )
+
+
 @pytest.mark.parametrize("m", [1, 2, 5, 10])
 def test_holm_matches_its_definition(m):
     p_values = RNG.random(m) ** 3
@@ -94,6 +152,9 @@ def test_all_pairs_are_tested_and_corrected_together():
         "wins",
         "p",
         "p_holm",
+        "p_corrected",
+        "p_corrected_holm",
+        "detectable",
         "n_dropped",
     ]
 
@@ -136,7 +197,7 @@ def test_significant_and_other_differences_are_described():
     tests = paired_tests(table(weak=base, twin=base + jitter, strong=base + 0.2))
     description = describe_differences(tests)
     assert "strong is better than weak in kappa by 0.200 ± 0.000 " in description
-    assert "(weak ahead in 0 of 10 subjects, p = 0.0059)" in description
+    assert "(weak ahead in 0 of 10 subjects, p = 0.0059 of Wilcoxon's and 0 of " in description
     assert "No significant difference in kappa: weak and twin (" in description
     assert "p-values after Holm's correction for 3 pairs." in description
     assert "could have been significant" not in description
