@@ -80,7 +80,7 @@ plt.show()
 #
 # ``compare`` holds out one labelled subject at a time. Two methods are the same network with the
 # same fine-tuning: "PARS" starts from the encoder above, "scratch" from random weights. The third
-# method is a baseline: logistic regression on the power in five frequency bands. The held-out
+# method is a baseline: logistic regression on the power in seven frequency bands. The held-out
 # subject is in neither the pretraining nor the fine-tuning data.
 
 training = dict(finetune_epochs=6, finetune_batch_size=16, validation=0, verbose=0)
@@ -106,10 +106,11 @@ print(*describe_differences(paired_tests(scores)).split(". "), sep=".\n")
 # %%
 # The difference between PARS and scratch is smaller than the spread over subjects. With the loss at
 # chance level, a difference of this size says nothing about pretraining unless other seeds show the
-# same. Band power is ahead of both in all six subjects, because the simulated stages are made of
-# frequency bands. No difference is significant: with six subjects and three pairs, the correction
-# makes significance impossible, as the printed text states. All scores are from one seed, and the
-# scores of both networks change with the seed.
+# same. Band power is ahead of both in five of six subjects, because the simulated stages are made
+# of frequency bands. The tokens of both networks contain the power spectrum as well, but they have
+# only six epochs to learn how to use it. No difference is significant: with six subjects and three
+# pairs, the correction makes significance impossible, as the printed text states. All scores are
+# from one seed, and the scores of both networks change with the seed.
 
 # %%
 # One more night

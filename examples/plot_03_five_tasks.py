@@ -5,8 +5,9 @@ Five pretraining tasks side by side
 What does each pretraining task predict, and which task gives the best frozen encoder? This page
 compares PARS, MAE, MP3, DropPos, and the sum of PARS and MAE, all with the same encoder, windows,
 number of steps and seeds. A linear probe on held-out subjects does not separate the tasks: their
-scores overlap, and band power is far ahead of all. The nights are simulated and the training takes
-seconds. This is enough to show a fair comparison and far too little to rank the tasks.
+scores overlap, none is better than an untrained encoder, and band power is far ahead of all. The
+nights are simulated and the training takes seconds. This is enough to show a fair comparison and
+far too little to rank the tasks.
 """
 
 # %%
@@ -89,6 +90,9 @@ plt.show()
 #   of most of the others. Chance is log 26: 30 positions without the 4 that are shown.
 # * :class:`~braindecode_pars.pretext.Joint` is PARS plus MAE here, each relative to its chance.
 #   Chance is two.
+#
+# :class:`~braindecode_pars.pretext.SpectralMAE`, which is not on this page, is MAE with the log
+# power spectrum of the removed patches as its target.
 
 print({name: round(task.chance_loss(), 3) for name, task in tasks.items()})
 
@@ -118,10 +122,10 @@ plotting.training_curves(history[[*columns, "method", "seed"]])
 plt.show()
 
 # %%
-# Only the losses of MAE and of the sum of PARS and MAE fall clearly. However, the dashed line, the
-# loss of MAE on removed patches, stays near chance. So far MAE only copies the patches it gets.
-# PARS and MP3 are close to chance. DropPos is near 1.04, which is log 30 / log 26. This is the loss
-# of a uniform guess over all 30 positions, including the four that are shown.
+# Only the losses of MAE and of the sum of PARS and MAE fall clearly below chance. However, the
+# dashed line, the loss of MAE on removed patches, stays near chance. So far MAE only copies the
+# patches it gets. PARS and MP3 are close to chance. DropPos is near 1.04, which is log 30 / log 26.
+# This is the loss of a uniform guess over all 30 positions, including the four that are shown.
 #
 # A linear probe on held-out subjects
 # -----------------------------------
@@ -153,10 +157,11 @@ plotting.transfer(scores, "kappa", "Cohen's kappa")
 plt.show()
 
 # %%
-# This page cannot name a best task. On average the pretrained encoders are a little above the
-# untrained one. However, the ranges of the tasks overlap, and the spread is over three seeds on the
-# same six subjects. The loss does not rank the tasks either: a task can lower it by copying. Band
-# power is far ahead of all, because the stages are simulated as frequency bands. The encoders were
-# trained too briefly to represent them.
+# This page cannot name a best task. On average no pretrained encoder is above the untrained one. By
+# default, a token contains the power spectrum of its patch, so that a random encoder already tells
+# much about the stages; seconds of pretraining do not add to this. The ranges of the tasks overlap,
+# and the spread is over three seeds on the same six subjects. The loss does not rank the tasks
+# either: MAE has the lowest loss, by copying, and the lowest kappa. Band power is far ahead of all,
+# because the stages are simulated as frequency bands.
 #
 # :doc:`/results` has the same comparison with more subjects, longer training and fine-tuning.

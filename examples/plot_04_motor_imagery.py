@@ -90,7 +90,8 @@ plt.show()
 # The encoder is pretrained on 30-second windows of subjects 5 and 6. The methods are fine-tuned and
 # scored on subjects 1 to 4, one held out at a time. Left and right differ in the *location* of the
 # effect. The model of the paper is invariant to the order of its channels and cannot distinguish C3
-# from C4. Therefore ``electrode_position=True`` adds the electrode positions.
+# from C4. Therefore ``electrode_position=True`` adds the electrode positions, as the default
+# ``"auto"`` does for channels with known names.
 
 motor = [f"{row}{column}" for row in ("FC", "C", "CP") for column in ("3", "1", "z", "2", "4")]
 unlabelled = datasets.physionet_mi.load(
@@ -116,8 +117,9 @@ print(summarize(scores)[["method", "mean", "sd", "n"]].round(2).to_string(index=
 #
 # Scores of longer runs are stored with this page: 150 epochs of pretraining on nine subjects, 20
 # epochs of fine-tuning, eight other subjects held out one at a time, three seeds. Each file states
-# its command, date and machine. The code prints those of the last file. EEGNet is the model of
-# braindecode with the same fine-tuning.
+# its command, date and machine. The code prints those of the last file. The scores are of earlier
+# defaults: linear tokens without the power spectrum, relative band power in five bands up to 30 Hz,
+# and EEGNet with braindecode's settings and the same fine-tuning, not with its published training.
 
 files = sorted(Path("../docs/measured/motor_imagery").glob("*.csv"))
 print("".join(line for line in files[-1].open() if line.startswith("#")))

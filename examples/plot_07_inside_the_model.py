@@ -2,9 +2,9 @@
 Inside the model: what does a loss below chance show?
 =====================================================
 
-What has an encoder learned when its loss is below chance? On these simulated nights it learned the
-slow drift of the signal and hardly anything about sleep stages. On white noise, overlapping patches
-alone bring the loss below chance. All signals are simulated, so their content is known.
+What has an encoder learned when its loss is below chance? On these simulated nights it learned
+mostly the slow drift of the signal and nothing more about sleep stages. On white noise, overlapping
+patches alone bring the loss below chance. All signals are simulated, so their content is known.
 """
 
 # %%
@@ -74,7 +74,7 @@ for name, band in {"all": (None, None), "without drift": (0.3, None), "drift": (
     print(f"{name}: {predict(task, signals(held_out, *band))[2].mean():.2f} of chance")
 
 # %%
-# With only drift, the error is as low as with the full signal; without drift it is near chance. So
+# With only drift, more than half of the gain over chance remains; without drift, little. So
 # filter before pretraining, as the corpus loaders and ``braindecode-pars store --low 0.3`` do.
 #
 # The overlap shortcut
@@ -139,8 +139,8 @@ for name, encoder in encoders.items():
     print(f"{name}: balanced accuracy {scores.mean():.2f} ± {scores.std():.2f}")
 
 # %%
-# There are no clusters. The pretrained encoder is close to chance (0.20) and to the untrained one,
-# while band power is far above. The encoder learned the drift, which is hardly related to stages.
+# There are no clusters. The pretrained encoder is well above chance (0.20), but so is the untrained
+# one, whose tokens have the power spectrum too. Drift, which was learned, hardly relates to stages.
 #
 # Attention on the scalp
 # ----------------------

@@ -45,7 +45,7 @@ clf = PARSClassifier(pretrain_epochs=3, finetune_epochs=3, random_state=0, verbo
 print("kappa of each held-out subject:", *cross_val_score(clf, X, y, **by_subject).round(2))
 
 # %%
-# The scores are near zero, which is chance level: three epochs are too few.
+# The scores are at or little above zero, which is chance level: three epochs are too few.
 #
 # Pipelines and linear probes
 # ---------------------------
@@ -75,8 +75,9 @@ ax.set_yticks(range(3), probe_scores)
 plt.show()
 
 # %%
-# With four subjects and one seed, the pretrained encoder is a little above the untrained one. Both
-# are far below band power, because the simulated stages are made of frequency bands.
+# With four subjects and one seed, the pretrained encoder is no better than the untrained one: the
+# tokens of both contain the power spectrum, and the simulated stages are made of frequency bands.
+# Band power is ahead on average, and far behind in one subject.
 #
 # Grid search
 # -----------

@@ -15,6 +15,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from braindecode_pars import PARSClassifier, paper
+
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 PAGES = [
@@ -23,6 +25,10 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
     ROOT / "README.md",
 ]
+
+
+#: PARS has these values by default, so the classifier passes none.
+PUBLISHED_BY_DEFAULT = {"position_mask_ratio": 0.8}
 
 
 def named_tests(page: Path) -> list[str]:
@@ -53,6 +59,22 @@ def test_named_tests_exist(page):
 
 def test_the_page_about_the_paper_names_tests():
     assert len(set(named_tests(ROOT / "docs" / "paper.rst"))) > 80
+
+
+def test_the_table_of_defaults_has_all_differences_to_the_paper():
+    page = (ROOT / "docs" / "paper.rst").read_text(encoding="utf-8")
+    row = r"   \* - ``(\w+)``\n     - `{0,2}([^`\s]+).*\n     - `{0,2}([^`\s]+)"
+    listed = {
+        name: (ast.literal_eval(published), ast.literal_eval(default))
+        for name, published, default in re.findall(row, page)
+    }
+    defaults = PARSClassifier().get_params() | {"pretext_params": PUBLISHED_BY_DEFAULT}
+    differences = {
+        name: (published, defaults[name])
+        for name, published in paper.CLASSIFIER.items()
+        if published != defaults[name]
+    }
+    assert listed == differences
 
 
 def test_the_citation_has_the_current_version():
@@ -122,6 +144,13 @@ def run_page(name: str) -> dict:
 def test_the_code_about_baselines_runs(capsys):
     assert len(run_page("baselines.rst")["methods"]) == 4
     assert "band power, subject-centred (transductive)" in capsys.readouterr().out
+
+
+def test_the_code_about_choices_runs():
+    names = run_page("choices.rst")
+    assert names["side_by_side"].shape == (24, 8 * 64)
+    assert names["pooled"].shape == (24, 2 * 64)
+    assert len(names["predicted"]) == 24
 
 
 @pytest.mark.slow
