@@ -600,6 +600,11 @@ FEATURES = {
         TypeError,
         "transformer is a NoneType; pass a transformer of windows",
     ),
+    "power of another kind": (
+        lambda: LogBandPower(sfreq=100, power="decibel").fit(ARRAY),
+        ValueError,
+        "LogBandPower: power must be one of 'both', 'absolute', 'relative', got 'decibel'",
+    ),
     "alignment without subjects": (
         lambda: EuclideanAlignment().fit_transform(ARRAY),
         ValueError,
