@@ -23,6 +23,12 @@ class LogitClassifier(ClassifierMixin):
     A subclass has the parameter ``unlabeled_label`` and defines ``_logits``.
     """
 
+    # With scikit-learn's metadata routing, groups that are passed reach the predictions.
+    __metadata_request__score = {"groups": True}  # noqa: RUF012
+    __metadata_request__predict = {"groups": True}  # noqa: RUF012
+    __metadata_request__predict_proba = {"groups": True}  # noqa: RUF012
+    __metadata_request__decision_function = {"groups": True}  # noqa: RUF012
+
     @abstractmethod
     def _logits(self, X: Any, groups: Any) -> Tensor:
         """Return finite logits on the CPU, shape (n_windows, n_classes)."""

@@ -89,10 +89,10 @@ def test_demo_of_all_tasks_side_by_side(small, tmp_path, monkeypatch):
     result = runner.invoke(app, ["demo", "--all", "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
     scores = pd.read_csv(tmp_path / "scores.csv")
-    methods = ["PARS", "MAE", "MP3", "DropPos", "scratch", "band power"]
+    methods = ["PARS", "MAE", "SpectralMAE", "MP3", "DropPos", "scratch", "band power"]
     assert list(dict.fromkeys(scores["method"])) == methods
     assert {p.name for p in tmp_path.iterdir() if p.is_dir()} == {
-        f"encoder-{name}" for name in ("pars", "mae", "mp3", "droppos")
+        f"encoder-{name}" for name in ("pars", "mae", "spectral", "mp3", "droppos")
     }
     # Only the task differs.
     parameters = [{**emb.get_params(), "pretext": None} for emb in fitted]

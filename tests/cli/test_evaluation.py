@@ -40,6 +40,7 @@ def one_line(output: str) -> str:
     return " ".join(output.replace("│", " ").split())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Validation windows cannot", "ignore:kappa is not defined")
 def test_compare_on_real_recordings_resumes_after_an_interruption(
     eeg_folder, tmp_path, monkeypatch

@@ -104,6 +104,7 @@ def test_channels_are_occasionally_flat(long_nights):
     assert 0 < len(flat) < 0.05 * len(long_nights)
 
 
+@pytest.mark.slow
 def test_simulated_stages_are_learnable_but_not_easy(long_nights):
     """Logistic regression on band power has a kappa far from 0 and below 1 on held-out subjects."""
     pipeline = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(max_iter=1000))

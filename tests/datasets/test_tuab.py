@@ -158,6 +158,7 @@ def test_missing_folders_and_subjects_raise(tmp_path, tree):
         tuab.load(tree, ["zzzzzzzz"])
 
 
+@pytest.mark.slow
 def test_cache_and_n_jobs_do_not_change_the_windows(tree, tmp_path_factory):
     plain = tuab.load(tree, verbose=0)
     cache = tmp_path_factory.mktemp("cache")

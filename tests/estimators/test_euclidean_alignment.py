@@ -102,7 +102,10 @@ def test_what_is_refused(nights, array):
         EuclideanAlignment().transform(X)
     with pytest.raises(ValueError, match="EuclideanAlignment needs the subject of every window"):
         EuclideanAlignment().fit_transform(array)
-    with pytest.raises(ValueError, match="Subject 1 has 9 windows, fewer than min_windows=10"):
+    with pytest.raises(
+        ValueError,
+        match="Subject 1 has 9 windows; EuclideanAlignment needs at least 10",
+    ):
         EuclideanAlignment().fit_transform(X[:9])
     with pytest.raises(ValueError, match="EuclideanAlignment: min_windows must be an integer"):
         EuclideanAlignment(min_windows=0).fit(X)

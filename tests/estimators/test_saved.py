@@ -33,6 +33,7 @@ def folder(fitted, tmp_path):
     return fitted.save(tmp_path / "model")
 
 
+@pytest.mark.slow
 def test_round_trip_in_another_process(fitted, folder, nights, tmp_path):
     array = np.stack([nights[i][0] for i in range(12)])
     np.save(tmp_path / "windows.npy", array)

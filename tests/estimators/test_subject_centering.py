@@ -150,7 +150,7 @@ def test_each_subject_needs_windows_of_its_own(nights, data, array):
     with pytest.raises(NotFittedError):
         features.transform(X)
     features.fit(X)
-    few = r"Subject 2 has 3 windows, fewer than min_windows=10, .* Pass all windows of a subject"
+    few = r"Subject 2 has 3 windows; SubjectCentering needs at least 10 .* Pass all windows"
     with pytest.raises(ValueError, match=few):
         features.transform(X[np.r_[:24, 24:27]])
     with pytest.raises(ValueError, match=few):

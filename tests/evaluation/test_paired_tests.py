@@ -8,7 +8,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 from scipy.stats import rankdata
 
 from braindecode_pars.evaluation import describe_differences, paired_tests
@@ -66,52 +65,6 @@ def test_wilcoxon_is_exact(n, decimals):
     assert row["n_subjects"] == n
     if n > 1:
         assert row["sd_difference"] == pytest.approx(differences.std(ddof=1))
-
-
-def test_the_corrected_t_test_follows_its_formula():
-    a, b = RNG.normal(0.4, 0.1, 12), RNG.normal(0.3, 0.1, 12)
-    (row,) = paired_tests(table(A=a, B=b)).to_dict("records")  # five training subjects
-    differences = a - b
-    mean = sum(differences) / 12
-    variance = sum((d - mean) ** 2 for d in differences) / 11
-    error = np.sqrt((1 / 12 + 1 / 5) * variance)
-    assert row["p_corrected"] == pytest.approx(2 * stats.t(11).sf(abs(mean) / error))
-    quantiles = stats.t(11).ppf(0.975) + stats.t(11).ppf(0.8)
-    assert row["detectable"] == pytest.approx(quantiles * error)
-    # It is stricter than the paired t-test, and approaches it with many training subjects.
-    assert row["p_corrected"] > stats.ttest_rel(a, b).pvalue
-    many = paired_tests(table(A=a, B=b).assign(n_train_subjects=10**9))
-    assert many["p_corrected"].item() == pytest.approx(stats.ttest_rel(a, b).pvalue)
-
-
-def test_the_corrected_t_test_keeps_its_level_where_folds_share_training_subjects():
-    """Scores of methods that are equally good, with an error that all folds have in common."""
-    rng = np.random.default_rng(0)
-    n = 10
-    found = {"p": 0, "p_corrected": 0}
-    for _ in range(400):
-        # The variance that a shared training set adds is 1 / n_train of that of a subject.
-        common = rng.normal(0, np.sqrt(1 / (n - 1)))
-        scores = table(A=rng.normal(0, 1, n) + common, B=np.zeros(n))
-        tests = paired_tests(scores.assign(n_train_subjects=n - 1))
-        for name in found:
-            found[name] += tests[name].item() < 0.05
-    assert found["p_corrected"] / 400 < 0.08
-    assert found["p"] / 400 > 0.1
-
-
-def test_a_difference_of_the_detectable_size_is_found_in_four_of_five_cases():
-    rng = np.random.default_rng(0)
-    n, n_train = 12, 11
-    error = np.sqrt(1 / n + 1 / n_train)
-    size = (stats.t(n - 1).ppf(0.975) + stats.t(n - 1).ppf(0.8)) * error
-    found = 0
-    for _ in range(400):
-        shared = rng.normal(0, np.sqrt(1 / n_train))
-        differences = size + rng.normal(0, 1, n) + shared
-        scores = table(A=differences, B=np.zeros(n)).assign(n_train_subjects=n_train)
-        found += paired_tests(scores)["p_corrected"].item() < 0.05
-    assert 0.72 < found / 400 < 0.88
 
 
 def test_both_tests_must_be_significant():

@@ -116,6 +116,7 @@ for attempt in (
 """
 
 
+@pytest.mark.slow
 def test_without_huggingface_hub(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_HUB, str(tmp_path)], capture_output=True, text=True

@@ -315,10 +315,12 @@ def _noise_loss(**arguments) -> float:
     return (prediction - target).square().mean().item() / task.chance_loss()
 
 
+@pytest.mark.slow
 def test_on_noise_without_overlap_the_loss_stays_at_chance():
     assert _noise_loss(overlap=False, n_patches=2) >= 0.98
 
 
+@pytest.mark.slow
 def test_on_noise_with_overlap_the_loss_is_below_chance(record_property, capsys):
     """A model can find shifts from samples that two patches share. The test prints the loss."""
     relative = _noise_loss(n_patches=12)

@@ -65,6 +65,7 @@ def test_two_processes_equal_one_with_the_doubled_batch(store, tmp_path):
     assert recorded["configuration"]["micro_batch_size"] == 4
 
 
+@pytest.mark.slow
 def test_draws_depend_on_micro_batches_and_not_on_processes(store, tmp_path):
     two = run_on_two(store, tmp_path / "two", task="joint", micro_batch_size=2)
     one = run(store, tmp_path / "one", task="joint", micro_batch_size=2)
@@ -78,6 +79,7 @@ def test_micro_batches_add_up_to_the_batch(store, tmp_path):
     assert_same_run(run(store, tmp_path / "parts", task="smallest", micro_batch_size=2), whole)
 
 
+@pytest.mark.slow
 def test_when_a_process_is_killed_the_other_ends_with_an_error(store, tmp_path):
     out = tmp_path / "run"
     survivor, killed = start_processes(store, out, small_config(epochs=100_000), 2)

@@ -110,6 +110,7 @@ class PretextContract:
             guessed = self.loss(task, torch.randn(3000, 1000)).item()
         assert guessed == pytest.approx(task.chance_loss(), rel=0.02)
 
+    @pytest.mark.slow
     def test_it_beats_chance_on_held_out_simulated_eeg(self):
         signals = self.eeg()
         task = self.make(3000)
