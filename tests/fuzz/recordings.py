@@ -65,6 +65,9 @@ def roads(draw):
     def fitted(X):
         windows = small.dataset()
         model = small.make(name, random_state=seed, sfreq=small.SFREQ)
+        if "electrode_position" in model.get_params():
+            # "auto" uses the names of channels, which only some of the roads know.
+            model.set_params(electrode_position=False)
         return model.fit(X, small.targets_of(windows))
 
     def act(folder):
