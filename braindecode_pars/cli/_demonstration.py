@@ -13,18 +13,16 @@ import pandas as pd
 import torch
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from rich.console import Console
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
 from braindecode_pars import plotting
 from braindecode_pars._columns import RELATIVE, part_of
+from braindecode_pars.baselines import make_methods
 from braindecode_pars.cli._console import make_console
 from braindecode_pars.cli._scores import save_figure, show_scores
 from braindecode_pars.datasets import physionet_mi, simulated
 from braindecode_pars.estimators import PARSClassifier, PARSEmbedder
-from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
+from braindecode_pars.evaluation import leave_one_subject_out
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretext.pars import relative_shifts
 from braindecode_pars.storage._atomic import replace_file
@@ -36,11 +34,6 @@ from braindecode_pars.windows import SingleChannelWindows
 __all__ = ["run_demo"]
 
 COMMAND = "braindecode-pars demo"
-
-#: Channels over the motor cortex, for motor imagery.
-MOTOR_CHANNELS = [
-    f"{row}{column}" for row in ("FC", "C", "CP") for column in ("5", "3", "1", "z", "2", "4", "6")
-]
 
 
 @dataclass
@@ -92,7 +85,7 @@ def motor_imagery(folder: Path) -> Scenario:
             chosen,
             part=part,
             runs=runs,
-            picks=MOTOR_CHANNELS,
+            picks="motor",
             sfreq=160.0,
             stride_seconds=15.0,
             verbose=0,
@@ -169,9 +162,7 @@ def run_demo(
             method: PARSClassifier(encoder=folder, **training) for method, folder in folders.items()
         },
         "scratch": PARSClassifier(pretext=None, **training),
-        "band power": make_pipeline(
-            LogBandPower(), StandardScaler(), LogisticRegression(max_iter=1000)
-        ),
+        **make_methods(["band-power"]),
     }
     scores = leave_one_subject_out(
         estimators, scenario.labeled, seeds=[seed], dataset=scenario.name

@@ -7,7 +7,11 @@ import pandas as pd
 
 from braindecode_pars.windows._window_set import WindowSet
 
-__all__ = ["subject_numbers"]
+__all__ = ["MIN_WINDOWS", "subject_numbers"]
+
+#: Smallest number of windows of a subject by default. The mean of n windows adds 1/n of the
+#: variance within a subject to each feature.
+MIN_WINDOWS = 10
 
 
 def subject_numbers(

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from braindecode_pars.estimators._by_subject import subject_numbers
+from braindecode_pars.estimators._by_subject import MIN_WINDOWS, subject_numbers
 from braindecode_pars.estimators._parameters import check_parameters
 from braindecode_pars.estimators._windows_estimator import WindowsEstimator
 from braindecode_pars.windows._channels import Channels
@@ -69,7 +69,7 @@ class EuclideanAlignment(TransformerMixin, WindowsEstimator):
     (72,)
     """
 
-    def __init__(self, *, channels: list[str] | None = None, min_windows: int = 10):
+    def __init__(self, *, channels: list[str] | None = None, min_windows: int = MIN_WINDOWS):
         self.channels = channels
         self.min_windows = min_windows
 

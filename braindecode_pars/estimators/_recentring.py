@@ -11,17 +11,13 @@ from braindecode.augmentation import AugmentedDataLoader
 from torch import Tensor
 from torch.utils.data import Dataset, Sampler, default_collate
 
-from braindecode_pars.estimators._by_subject import subject_numbers
+from braindecode_pars.estimators._by_subject import MIN_WINDOWS, subject_numbers
 from braindecode_pars.estimators._electrodes import positions_for
 from braindecode_pars.estimators._reading import batches
 from braindecode_pars.models import PARSNet
 from braindecode_pars.windows._window_set import WindowSet
 
-__all__ = ["MIN_WINDOWS", "recentred_iterators", "recentred_logits"]
-
-#: Smallest number of windows of a subject. The mean of n windows adds 1/n of the variance within a
-#: subject to each feature.
-MIN_WINDOWS = 10
+__all__ = ["recentred_iterators", "recentred_logits"]
 
 #: Number of windows of a subject in a training batch.
 _PER_BATCH = 8

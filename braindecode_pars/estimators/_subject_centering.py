@@ -9,7 +9,7 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from braindecode_pars.estimators._by_subject import subject_numbers
+from braindecode_pars.estimators._by_subject import MIN_WINDOWS, subject_numbers
 from braindecode_pars.estimators._parameters import check_parameters
 from braindecode_pars.estimators._windows_estimator import WindowsEstimator, fresh_fit
 from braindecode_pars.windows._window_set import as_window_set
@@ -75,7 +75,7 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
     (3,)
     """
 
-    def __init__(self, transformer: Any, *, min_windows: int = 10):
+    def __init__(self, transformer: Any, *, min_windows: int = MIN_WINDOWS):
         self.transformer = transformer
         self.min_windows = min_windows
 

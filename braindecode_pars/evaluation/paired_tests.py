@@ -204,9 +204,9 @@ Wilcoxon's and 0.01 of the corrected t-test).
     if not significant.all():
         pairs = [_not_significant(pair) for _, pair in tests[~significant].iterrows()]
         sentences.append(
-            f"No significant difference{in_metric}: {'; '.join(pairs)}. (In brackets: difference, "
-            "both p-values, and the difference that would have been found with a probability of "
-            "80 %.)"
+            f"No significant difference{in_metric}: {'; '.join(pairs)}. The numbers are the "
+            "difference, the two p-values, and the difference that would have been found with a "
+            "probability of 80 %."
         )
     # Limits of the tests
     sentences += _power(tests, level)

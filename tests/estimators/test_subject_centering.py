@@ -1,4 +1,4 @@
-"""SubjectCentering: the mean of each subject's own windows is subtracted, and of nobody else's."""
+"""SubjectCentering: each subject's mean is subtracted from its own windows only."""
 
 from __future__ import annotations
 

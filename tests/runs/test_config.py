@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from braindecode_pars import paper
+from braindecode_pars.encoder import TOKENIZERS
 from braindecode_pars.runs import RunConfig
 
 
@@ -18,6 +19,14 @@ def test_defaults_are_the_settings_of_the_paper():
     assert config.epochs == paper.PRETRAINING["max_epochs"]
     assert (config.lr, config.batch_size, config.weight_decay) == (1e-4, 512, 1e-4)
     assert (config.window_seconds, config.patch_seconds, config.task) == (30, 1, "pars")
+
+
+def test_a_run_has_the_tokenizers_of_the_encoder():
+    for name in TOKENIZERS:
+        assert RunConfig(tokenizer=name).tokenizer == name
+    with pytest.raises(ValueError, match="tokenizer") as error:
+        RunConfig(tokenizer="wavelet")
+    assert ", ".join(map(repr, TOKENIZERS)) in str(error.value)
 
 
 @pytest.mark.parametrize("suffix", ["toml", "json"])
