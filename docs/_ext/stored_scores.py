@@ -13,7 +13,7 @@ import pandas as pd
 from braindecode_pars.evaluation import paired_tests, score_table
 from braindecode_pars.evaluation.paired_tests import holm
 
-__all__ = ["against", "provenance", "read_scores", "table"]
+__all__ = ["against", "differences", "provenance", "read_scores", "table"]
 
 
 def read_scores(files: list[Path], own_subjects: bool = False) -> pd.DataFrame:
@@ -42,12 +42,12 @@ def provenance(files: list[Path]) -> list[str]:
 def table(scores: pd.DataFrame, over: str) -> pd.DataFrame:
     """Return one row per method, and one column per metric or number of training subjects.
 
-    Over subjects the columns are metrics. Over seeds they are numbers of training subjects, for the
-    first metric.
+    Over subjects the columns are metrics. Over seeds, and where there are several numbers of
+    training subjects, they are these numbers, for the first metric.
     """
     wide = score_table(scores, over)
     first = scores["metric"].iloc[0]
-    if over == "seeds":
+    if over == "seeds" or scores["n_train_subjects"].nunique() > 1:
         wide = wide.droplevel("dataset")[first].unstack("n_train_subjects", sort=False)
         wide.columns = [f"{n} subjects" for n in wide.columns]
         return wide
@@ -85,9 +85,52 @@ def against(scores: pd.DataFrame, other: str) -> pd.Series:
     )
 
 
-def _difference(test: pd.Series, sign: int, p: float) -> str:
-    wins = test["wins"] if sign == 1 else test["n_subjects"] - test["wins"]
-    return (
-        f"{sign * test['mean_difference']:+.3f} ± {test['sd_difference']:.3f}, ahead in {wins} of "
-        f"{test['n_subjects']}, p = {p:.2g}"
+def differences(scores: pd.DataFrame, other: str) -> pd.DataFrame:
+    """Compare each method with another one in the first metric, at each number of subjects.
+
+    Returns
+    -------
+    pandas.DataFrame of str
+        One row for each method and number of training subjects. Both p-values are corrected with
+        Holm's method over all rows. ``detectable`` is the difference that the corrected t-test
+        would find with a probability of 80 %.
+    """
+    metric = scores["metric"].iloc[0]
+    rows = []
+    for method in dict.fromkeys(scores["method"]):
+        for n, part in scores[scores["method"].isin([method, other])].groupby("n_train_subjects"):
+            if method != other and part["method"].nunique() == 2:
+                seeds = part.groupby("method")["seed"].agg(set)
+                both = part[part["seed"].isin(set.intersection(*seeds))]
+                test = paired_tests(both, metric).iloc[0]
+                sign = 1 if test["method_a"] == method else -1
+                rows.append((method, n, sign, test))
+    wilcoxon = holm([test["p"] for *_, test in rows])
+    corrected = holm([test["p_corrected"] for *_, test in rows])
+    return pd.DataFrame(
+        [
+            {
+                "method": method,
+                "labelled subjects": str(n),
+                "difference": _mean_difference(test, sign),
+                "ahead in": _ahead(test, sign),
+                "p, Wilcoxon": f"{p:.2g}",
+                "p, corrected t-test": f"{t:.2g}",
+                "detectable": f"{test['detectable']:.3f}",
+            }
+            for (method, n, sign, test), p, t in zip(rows, wilcoxon, corrected, strict=True)
+        ]
     )
+
+
+def _mean_difference(test: pd.Series, sign: int) -> str:
+    return f"{sign * test['mean_difference']:+.3f} ± {test['sd_difference']:.3f}"
+
+
+def _ahead(test: pd.Series, sign: int) -> str:
+    wins = test["wins"] if sign == 1 else test["n_subjects"] - test["wins"]
+    return f"{wins} of {test['n_subjects']}"
+
+
+def _difference(test: pd.Series, sign: int, p: float) -> str:
+    return f"{_mean_difference(test, sign)}, ahead in {_ahead(test, sign)}, p = {p:.2g}"
