@@ -25,10 +25,11 @@ from braindecode_pars.storage._model_folder import (
     read_model,
     write_model,
 )
+from braindecode_pars.storage._packaged import packaged_folder, packaged_names
 from braindecode_pars.storage._tensors import build_and_load
 from braindecode_pars.training._seeding import seeded
 
-__all__ = ["EncoderCard", "Pretrained", "load_encoder", "save_encoder"]
+__all__ = ["EncoderCard", "Pretrained", "load_encoder", "packaged_encoders", "save_encoder"]
 
 
 @dataclass
@@ -57,8 +58,27 @@ class EncoderCard:
     continued_from : dict | None
         Card of the encoder that this pretraining continued with, as a dict; None for a new
         encoder. ``subjects`` also contains the subjects of that card.
+    about : dict of str to Any
+        Facts that training does not know, for those who use the encoder; empty by default. The
+        encoders in the package have the entries below.
     versions : dict of str to str
         Versions of the packages that trained the encoder.
+
+    Notes
+    -----
+    Entries of ``about`` in the encoders of the package, all in the types of JSON:
+
+    - ``name``, ``description``: its name, and a sentence.
+    - ``licence``, ``attribution``: licence, and a list of what to cite.
+    - ``corpora``, ``people``: lists of the corpora and of a text on the people of each.
+    - ``band``, ``reference``, ``channels``: lower and upper edge of the band-pass in Hz, the
+      reference, and a list of the channels.
+    - ``held_out``: ``loss_relative`` on ``people`` whom the encoder has never seen, and ``parts``,
+      ``n_crops`` and ``seed`` of :func:`~braindecode_pars.runs.held_out_loss`.
+    - ``date``, ``command``, ``machine``: when, how and where it was trained.
+
+    An encoder that continues has an ``about`` of its own; the earlier one is in
+    ``continued_from``.
 
     Examples
     --------
@@ -77,6 +97,7 @@ class EncoderCard:
     epochs: int = 0
     loss_relative: float | None = None
     continued_from: dict[str, Any] | None = None
+    about: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(
         default_factory=lambda: {
             name: version(name) for name in ("braindecode_pars", "braindecode", "torch")
@@ -216,6 +237,8 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
 
         - A folder written by :func:`save_encoder`, ``PARSEmbedder.save``, ``PARSClassifier.save``,
           ``PARSNet.save_pretrained`` or :func:`runs.pretrain <braindecode_pars.runs.pretrain>`.
+        - The name of an encoder in the package, such as ``"small"``; a folder of this name wins.
+          :func:`packaged_encoders` has the names.
         - Such a folder on the Hugging Face Hub: ``"hf://owner/name"`` downloads it,
           ``"owner/name"`` uses an earlier download.
         - A PatchEncoder.
@@ -237,7 +260,8 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
     Raises
     ------
     FileNotFoundError
-        When the folder or its model file does not exist.
+        When the folder or its model file does not exist. For an unknown name, the message lists
+        those of the encoders in the package.
     ValueError
         When a file is damaged, or when its tensors do not match the encoder it describes. The
         message contains the number of matching tensors.
@@ -261,7 +285,7 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
     >>> card.subjects, str(report)
     ([1, 2], '20 of 20 tensors loaded')
     """
-    # A folder of an encoder, an embedder, a classifier or a PARSNet.
+    # A folder or name of an encoder, an embedder, a classifier or a PARSNet.
     if isinstance(source, (str, Path)):
         folder = model_folder(source)
         return encoder_from_file(read_model(folder, *FILES), folder, strict=strict)
@@ -281,6 +305,30 @@ def load_encoder(source: Any, *, strict: bool = True) -> Pretrained:
         + (" (is it fitted?)" if maybe_unfitted else "")
         + "; pass a folder, a PatchEncoder, or a fitted estimator, net or model that has one."
     )
+
+
+def packaged_encoders() -> dict[str, EncoderCard]:
+    """Return the cards of the encoders in the package.
+
+    Returns
+    -------
+    dict of str to EncoderCard
+        Card by name. The name says pretext task and corpus; ``encoder=`` of the estimators and
+        :func:`load_encoder` accept it.
+
+    Raises
+    ------
+    ValueError
+        When a file of the package is damaged.
+
+    Examples
+    --------
+    >>> from braindecode_pars.pretrained import packaged_encoders
+    >>> cards = packaged_encoders()
+    >>> all(card.about["licence"] for card in cards.values())
+    True
+    """
+    return {name: load_encoder(packaged_folder(name)).card for name in packaged_names()}
 
 
 def encoder_from_file(model: ModelFile, source: Path, *, strict: bool = True) -> Pretrained:
@@ -338,6 +386,8 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
         raise TypeError(f"sfreq is {card.sfreq!r}, not a positive number of Hz")
     if not isinstance(card.continued_from, (dict, type(None))):
         raise TypeError(f"continued_from is {card.continued_from!r}, not a card")
+    if not isinstance(card.about, dict):
+        raise TypeError(f"about is {card.about!r}, not a dict of facts")
     for name in ("subjects", "finetune_subjects"):
         subjects = getattr(card, name)
         if not isinstance(subjects, (list, type(None))):

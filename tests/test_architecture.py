@@ -50,8 +50,10 @@ MAY_IMPORT = {
     "callbacks": {"_parameters", "encoder", "pretext", "pretraining", "training"},
     "runs": {
         *("_columns", "_parameters", "encoder", "paper", "pretext", "pretrained"),
-        *("_sampling_rate", "_warnings", "pretraining", "signal_store", "storage", "training"),
+        *("_sampling_rate", "_subjects", "_warnings", "pretraining", "signal_store", "storage"),
+        "training",
     },
+    "encoders": {"pretrained", "runs", "signal_store", "storage"},
     "estimators": {
         *("_columns", "_hosts", "_parameters", "_sampling_rate", "electrodes", "encoder"),
         *("_warnings", "models", "pretext", "pretrained", "pretraining", "storage", "training"),

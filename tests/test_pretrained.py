@@ -104,6 +104,7 @@ def test_the_error_for_a_foreign_file_counts_matching_tensors(folder):
         ("encoder", 3),
         ("pretraining", {"sfreq": "fast"}),
         ("pretraining", {"subjects": "all"}),
+        ("pretraining", {"about": ["licence"]}),
         ("pretraining", None),
     ],
 )
@@ -148,6 +149,23 @@ def test_a_custom_activation_cannot_be_saved(tiny, tmp_path):
 
     with pytest.raises(ValueError, match=r"is not one of torch\.nn"):
         save_encoder(PatchEncoder(50, **tiny, activation=Odd), EncoderCard(), tmp_path / "x")
+
+
+def test_facts_are_saved_and_stay_with_the_encoder_that_they_describe(encoder, tmp_path):
+    facts = {"licence": "ODC-BY 1.0", "band": [0.5, 45], "held_out": {"loss_relative": 0.8}}
+    save_encoder(encoder, EncoderCard(subjects=[1], about=facts), tmp_path / "one")
+    before = load_encoder(tmp_path / "one").card
+    assert before.about == facts
+    after = EncoderCard(subjects=[2]).continues(before)
+    assert after.about == {}
+    assert after.continued_from["about"] == facts
+
+
+def test_a_card_without_facts_loads(folder):
+    """Files from before the entry do not have it."""
+    change_description(folder, lambda description: description["pretraining"].pop("about"))
+    (folder / "encoder.json").unlink()
+    assert load_encoder(folder).card.about == {}
 
 
 def test_subjects_of_several_sets():

@@ -8,6 +8,7 @@ import typer
 
 from braindecode_pars.cli._benchmark import benchmark
 from braindecode_pars.cli._demo import demo
+from braindecode_pars.cli._encoders import encoders
 from braindecode_pars.cli._evaluate import evaluate
 from braindecode_pars.cli._pretrain import pretrain
 from braindecode_pars.cli._store import store
@@ -19,6 +20,7 @@ app.command()(demo)
 app.command()(store)
 app.command()(pretrain)
 app.add_typer(evaluate, name="evaluate")
+app.command()(encoders)
 app.command()(benchmark)
 
 

@@ -50,7 +50,8 @@ def pretrain(
     encoder: Annotated[
         str | None,
         typer.Option(
-            help="Encoder to continue with: a folder or a model id. Its sizes replace those below.",
+            help="Encoder to continue with: a folder, a name in the package such as small, or a "
+            "model id. Its sizes replace those below.",
             metavar="FOLDER",
         ),
     ] = None,

@@ -87,7 +87,13 @@ def encoder_for(source: Any, sfreq: float | None, n_times: int, verbose: int) ->
     pretrained = load_encoder(source)
     if pretrained.report is not None and verbose:
         log.info("Encoder from %s: %s.", source, pretrained.report)
-    check_same_rate(sfreq, pretrained.card.sfreq, "The windows are", "the encoder was pretrained")
+    check_same_rate(
+        sfreq,
+        pretrained.card.sfreq,
+        "The windows are",
+        "the encoder was pretrained",
+        "resample the recordings to {expected:g} Hz, for example with raw.resample({expected:g})",
+    )
     if n_times < pretrained.encoder.patch_size:
         raise ValueError(
             f"A window of {n_times} samples is shorter than the encoder's patch of "

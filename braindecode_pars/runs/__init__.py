@@ -7,10 +7,16 @@
 - ``_checkpoint``: the state that it resumes from.
 - ``_folder``: its folder.
 - ``_records``: the files that it writes after each epoch.
+- ``_held_out``: its loss on people whom it has never seen.
 """
 
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__, submod_attrs={"_config": ["RunConfig"], "_run": ["pretrain"]}
+    __name__,
+    submod_attrs={
+        "_config": ["RunConfig"],
+        "_held_out": ["HeldOutLoss", "held_out_loss"],
+        "_run": ["pretrain"],
+    },
 )

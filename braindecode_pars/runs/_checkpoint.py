@@ -162,13 +162,7 @@ class Checkpoint:
 
     def restore(self, net: NeuralNet) -> None:
         """Set an initialised net, which it belongs to, and all random generators to this state."""
-        # Weights; a tensor with several names was stored under the first one.
-        weights = self._of("module")
-        for name, first in _first_names(net.task_).items():
-            weights[name] = weights[first]
-        load_tensors(net.task_, weights, self.source)
-
-        # Optimizer and history.
+        self.restore_weights(net.task_)
         self._restore_optimizer(net)
         net.history_.extend(dict(row) for row in self.history)
 
@@ -179,6 +173,14 @@ class Checkpoint:
         version, words, gauss = self.random["python"]
         random.setstate((version, tuple(words), gauss))
         _set_numpy_state(self.random["numpy"])
+
+    def restore_weights(self, task: nn.Module) -> None:
+        """Set the weights of a task, which the checkpoint belongs to."""
+        # A tensor with several names was stored under the first one.
+        weights = self._of("module")
+        for name, first in _first_names(task).items():
+            weights[name] = weights[first]
+        load_tensors(task, weights, self.source)
 
     def _restore_optimizer(self, net: NeuralNet) -> None:
         """Restore the moments of each parameter.

@@ -12,6 +12,7 @@ from uuid import uuid4
 from torch import nn
 
 from braindecode_pars.runs._checkpoint import Checkpoint, newest_checkpoint
+from braindecode_pars.runs._config import RunConfig
 from braindecode_pars.storage._atomic import locked, remove_leftovers, replace_file
 from braindecode_pars.storage._folder import check_may_write
 from braindecode_pars.storage._json import read_json, to_json
@@ -61,6 +62,27 @@ class RunFolder:
     def run_id(self) -> str | None:
         """Identity of the run in the folder; None if version 0.1.0 started it."""
         return self._described().get("run_id")
+
+    def finished_configuration(self) -> RunConfig:
+        """Return the configuration of the finished run in the folder.
+
+        Raises
+        ------
+        FileNotFoundError
+            When the folder has no run.
+        ValueError
+            When the run is not finished, or ``run.json`` is damaged.
+        """
+        if not self.description.is_file():
+            raise FileNotFoundError(
+                f"{self.path} is not the folder of a run: it has no {self.description.name}."
+            )
+        if not self.is_finished:
+            raise ValueError(f"The run in {self.path} is not finished; resume it first.")
+        try:
+            return RunConfig(**{**_SINCE_0_1_0, **self._described()["configuration"]})
+        except TypeError as error:  # a setting of a newer version, or of another type
+            raise ValueError(f"{self.description} does not describe a run: {error}") from error
 
     def check(self, described: Mapping[str, Any], *, resume: bool) -> None:
         """Check that a run can start or resume in the folder.

@@ -141,7 +141,7 @@ def pretrain(
     store = _open_store(store, accelerator, verbose).select(exclude=config.exclude_subjects)
     pretrained = None if config.encoder is None else _load_encoder(config.encoder, store.sfreq)
     config, steps = _plan(_with_sizes(config, pretrained, store.sfreq), store, accelerator)
-    task = _build_task(config, store.sfreq, pretrained)
+    task = build_task(config, store.sfreq, pretrained)
     before = None if pretrained is None else pretrained.card
 
     # Check the folder.
@@ -295,7 +295,11 @@ def _load_encoder(source: str, sfreq: float) -> Pretrained:
     """Load the encoder to continue with, and check its sampling rate."""
     pretrained = load_encoder(source)
     check_same_rate(
-        sfreq, pretrained.card.sfreq, "The store is sampled", f"the encoder {source} was pretrained"
+        sfreq,
+        pretrained.card.sfreq,
+        "The store is",
+        f"the encoder {source} was pretrained",
+        "make the store with sfreq={expected:g}",
     )
     return pretrained
 
@@ -309,7 +313,7 @@ def _with_sizes(config: RunConfig, pretrained: Pretrained | None, sfreq: float) 
     return replace(config, patch_seconds=sizes["patch_size"] / sfreq, **taken)
 
 
-def _build_task(
+def build_task(
     config: RunConfig, sfreq: float, pretrained: Pretrained | None = None
 ) -> PretextTask:
     with seeded(config.seed):

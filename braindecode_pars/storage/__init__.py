@@ -4,7 +4,8 @@
 files are. ``_json`` converts values to JSON and back, ``_settings`` compares settings, and
 ``_checksum`` and ``_checked_json`` detect changes. ``_model_file`` is a model in one file,
 ``_model_folder`` the folder of a model, ``_tensors`` loads weights and reports which were loaded,
-and ``_hub`` finds the folder of a pretrained model.
+``_packaged`` knows the encoders in the package, and ``_hub`` finds the folder of
+a pretrained model.
 """
 
 from braindecode_pars.storage._tensors import LoadReport

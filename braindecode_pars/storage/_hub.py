@@ -1,10 +1,12 @@
-"""Folder of a pretrained model, local or downloaded from the Hugging Face Hub."""
+"""Folder of a pretrained model: local, in the package, or downloaded from the Hub."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 from typing import Any
+
+from braindecode_pars.storage._packaged import ALIASES, packaged_folder, packaged_names
 
 __all__ = ["model_folder"]
 
@@ -18,9 +20,10 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     Parameters
     ----------
     source : str | Path
-        Path of a folder, or name of a model on the Hugging Face Hub. ``"hf://owner/name"`` and
-        ``"hf://owner/name@revision"`` are downloaded unless they are in the local cache of the
-        Hub. ``"owner/name"`` is searched for in this cache only.
+        Path of a folder, name of an encoder in the package, or name of a model on the Hugging Face
+        Hub. An existing folder wins. ``"hf://owner/name"`` and ``"hf://owner/name@revision"`` are
+        downloaded unless they are in the local cache of the Hub. ``"owner/name"`` is searched for
+        in this cache only.
     download : bool
         Whether ``"owner/name"`` is downloaded too.
     **options
@@ -34,7 +37,8 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     Raises
     ------
     FileNotFoundError
-        When the folder or model does not exist, or cannot be downloaded.
+        When the folder or model does not exist, or cannot be downloaded. For a name that may be
+        one of the package, the message lists those.
     ImportError
         When a download is requested and ``huggingface_hub`` is not installed.
 
@@ -50,6 +54,10 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     folder = Path(source).expanduser()
     if folder.is_dir():
         return folder
+    # Only a string is a name; a Path is the user's own.
+    packaged = packaged_folder(source) if isinstance(source, str) else None
+    if packaged is not None:
+        return packaged
     if folder.exists():
         raise FileNotFoundError(f"{source} is a file; pass the folder that contains it.")
     # Anything else may be the name of a model on the Hub.
@@ -59,6 +67,7 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     if not re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", repo_id):
         raise FileNotFoundError(
             f"{source} is not the folder of a pretrained encoder: the folder does not exist."
+            + (f" {_known_names()}" if folder.name == str(source) else "")
         )
     options = {"local_files_only": not download, **options}
     if revision:
@@ -83,3 +92,12 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
             f"of the Hugging Face Hub; to download it, pass {PREFIX}{source}."
         ) from error
     return Path(found)
+
+
+def _known_names() -> str:
+    """List the encoders in the package, with their aliases."""
+    known = packaged_names()
+    if not known:
+        return "This installation has no encoders of the package."
+    known = sorted({*known, *(alias for alias, name in ALIASES.items() if name in known)})
+    return f"The encoders in the package are {', '.join(map(repr, known))}."

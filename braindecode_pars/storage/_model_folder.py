@@ -45,6 +45,9 @@ _NETWORK_ENTRIES = {"channel_drop_prob", "electrode_position", "embed_dim", "num
 #: Further file of an estimator in a folder of version 0.1.0, and its entry in a description.
 _EARLIER = {EMBEDDER: ("embedder.json", "embedder"), CLASSIFIER: ("classifier.json", "classifier")}
 
+#: What to do with the folder of an encoder that was taken for that of another model.
+_ONLY_AN_ENCODER = "; it is an encoder, which load_encoder and encoder= of the estimators take"
+
 
 def check_may_save(folder: Path, kind: str) -> None:
     """Check that a model can be saved in a folder.
@@ -150,9 +153,10 @@ def read_model(folder: Path, *kinds: str) -> ModelFile:
             "into another folder."
         )
     if not found or found[0].name not in names:
+        is_encoder = any(file.name == FILES[ENCODER][0] for file in found)
         raise FileNotFoundError(
             f"{folder} does not contain a saved {' or '.join(kinds)}: it has no "
-            f"{' or '.join(names)}."
+            f"{' or '.join(names)}" + (f"{_ONLY_AN_ENCODER}." if is_encoder else ".")
         )
     (file,) = found
     model = unpack(file.read_bytes(), file)
@@ -164,7 +168,10 @@ def read_model(folder: Path, *kinds: str) -> ModelFile:
             "has written it. Load it and save it again in a new folder."
         )
     if model.kind not in kinds:
-        raise ValueError(f"{folder} contains a saved {model.kind}, not a {' or '.join(kinds)}.")
+        advice = _ONLY_AN_ENCODER if model.kind == ENCODER else ""
+        raise ValueError(
+            f"{folder} contains a saved {model.kind}, not a {' or '.join(kinds)}{advice}."
+        )
     if has_checksum:  # otherwise, what is beside the file is its description
         _warn_if_copy_differs(file, model)
     return model

@@ -17,7 +17,7 @@ from support.small_runs import last_checkpoint, make_store, run, small_config
 
 from braindecode_pars.runs._checkpoint import Checkpoint, newest_checkpoint
 from braindecode_pars.runs._net import RunNet
-from braindecode_pars.runs._run import _build_task
+from braindecode_pars.runs._run import build_task
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +214,7 @@ def test_the_checkpoints_of_another_run_are_not_used(store, tmp_path, monkeypatc
     [({"embed_dim": 32}, r"decoder\.head\.weight"), ({"task": "mae"}, r"decoder\.head")],
 )
 def test_a_checkpoint_of_another_task_or_size_is_not_used(checkpoint, changes, names):
-    task = _build_task(small_config(**changes), 100.0)
+    task = build_task(small_config(**changes), 100.0)
     message = rf"step-00000003.* another task or size\. These tensors differ: .*{names}"
     with pytest.raises(ValueError, match=message):
         newest_checkpoint(checkpoint.parent, task, Checkpoint.read(checkpoint).run_id)

@@ -1,0 +1,73 @@
+"""The encoders that are in the package. Without any, these tests are skipped."""
+
+from __future__ import annotations
+
+import configparser
+import re
+from fnmatch import fnmatch
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.stand_in import ABOUT
+
+from braindecode_pars import PARSEmbedder, datasets
+from braindecode_pars.encoders._make import LARGEST
+from braindecode_pars.pretrained import load_encoder, packaged_encoders
+from braindecode_pars.storage._packaged import ALIASES, FOLDER, packaged_folder, packaged_names
+
+NAMES = packaged_names()
+FILES = ["README.md", "encoder.json", "encoder.safetensors"]
+
+
+def test_files_are_declared_as_package_data():
+    setup = configparser.ConfigParser()
+    setup.read(Path(__file__).parents[2] / "setup.cfg")
+    patterns = setup["options.package_data"]["braindecode_pars.encoders"].split(",")
+    for file in FILES:
+        assert any(fnmatch(f"any-name/{file}", pattern.strip()) for pattern in patterns)
+
+
+@pytest.mark.skipif(not NAMES, reason="encoders in the package: there are none")
+def test_aliases_name_encoders_in_the_package():
+    assert "small" in ALIASES
+    assert set(ALIASES.values()) <= set(NAMES)
+    assert packaged_folder("small") == FOLDER / ALIASES["small"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_small_and_has_a_complete_card(name):
+    folder = FOLDER / name
+    assert sorted(file.name for file in folder.iterdir()) == FILES
+    assert sum(file.stat().st_size for file in folder.iterdir()) <= LARGEST
+    loaded, card, report = load_encoder(name)
+    assert report.complete
+    assert card.sfreq * loaded.patch_size > 0
+    assert set(card.about) == set(ABOUT)
+    assert all(card.about.values())
+    assert card.about["name"] == name
+    assert name.startswith(card.task)
+    assert card.subjects
+    assert 0 < card.about["held_out"]["loss_relative"] < 1
+    assert set(card.about["held_out"]) == set(ABOUT["held_out"])
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", card.about["date"])
+    assert packaged_encoders()[name] == card
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_readme_has_licence_and_attribution(name):
+    text = (FOLDER / name / "README.md").read_text(encoding="utf-8")
+    about = load_encoder(name).card.about
+    assert "opendatacommons.org/licenses/by/1-0" in text
+    for piece in (*about["attribution"], about["command"], about["date"]):
+        assert piece in text
+    assert not re.search(r"/(work|home|tmp|root)/", text + str(about))
+
+
+@pytest.mark.skipif(not NAMES, reason="encoders in the package: there are none")
+def test_small_embeds_the_sample_of_recordings():
+    windows = datasets.mental_arithmetic(["Subject00"])
+    features = PARSEmbedder(encoder="small", verbose=0).fit_transform(windows)
+    assert len(features) == 12
+    assert np.isfinite(features).all()
+    assert features.std(axis=0).min() > 0
