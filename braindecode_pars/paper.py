@@ -59,4 +59,5 @@ CLASSIFIER: dict[str, Any] = dict(
     drop_prob=0.0,
     weight_decay=1e-4,
     class_weight="balanced",
+    validation=0.2,
 )

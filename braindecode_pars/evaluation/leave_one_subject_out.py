@@ -33,9 +33,9 @@ def leave_one_subject_out(
     The paper uses this protocol for EESM17 (section 3, table 1 and figure 8). It reports mean and
     standard deviation over subjects, see :func:`~braindecode_pars.evaluation.summarize`.
 
-    An estimator splits its validation data off the training subjects of the fold. PARSClassifier
-    holds out a fifth of these subjects by default, neither pretrains nor trains on them, and
-    restores the weights with the lowest validation loss.
+    An estimator splits its validation data off the training subjects of the fold.
+    ``PARSClassifier(validation=0.2)`` holds out a fifth of these subjects, neither pretrains nor
+    trains on them, and restores the weights with the lowest validation loss.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ def test_every_parameter_is_in_one_group_with_its_rate_and_decay(factor):
 
 def test_a_lower_rate_of_the_encoder_moves_it_less():
     """In the first step, AdamW moves every weight by about its learning rate."""
-    single = dict(finetune_epochs=1, finetune_batch_size=10, weight_decay=0)
+    single = dict(finetune_epochs=1, finetune_batch_size=10, weight_decay=0, finetune_warmup=None)
     for factor in (1.0, 0.1):
         start, moved = states_of(encoder_lr_factor=factor, **single)
         for name, rate in (

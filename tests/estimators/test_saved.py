@@ -137,10 +137,14 @@ def test_settings_of_fine_tuning_are_saved_and_may_be_missing(nights, tmp_path):
 
     change_description(tmp_path, delete)
     older = PARSClassifier.load(tmp_path)
-    default = PARSClassifier().get_params()
-    assert {name: older.get_params()[name] for name in settings} == {
-        name: default[name] for name in settings
-    }
+    assert {name: older.get_params()[name] for name in settings} == dict(
+        finetune_warmup=None,
+        head_epochs=0,
+        encoder_lr_factor=1.0,
+        gradient_clip=None,
+        label_smoothing=0.0,
+        drop_prob=0.0,
+    )
     np.testing.assert_array_equal(older.predict_proba(nights), clf.predict_proba(nights))
 
 

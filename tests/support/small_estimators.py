@@ -14,6 +14,7 @@ FAST = dict(
     mlp_dim=32,
     pretrain_epochs=1,
     finetune_epochs=1,
+    validation=0.2,
     random_state=0,
     verbose=0,
 )
@@ -24,7 +25,7 @@ def classifier(**arguments) -> PARSClassifier:
 
 
 def embedder(**arguments) -> PARSEmbedder:
-    sizes = {name: value for name, value in FAST.items() if name != "finetune_epochs"}
+    sizes = {name: value for name, value in FAST.items() if name not in ("finetune_epochs", "validation")}
     return PARSEmbedder(**{**sizes, **arguments})
 
 
