@@ -2,111 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import pandas as pd
-import torch
-from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from rich.console import Console
-from torch import Tensor
 
 from braindecode_pars import plotting
-from braindecode_pars._columns import RELATIVE, part_of
-from braindecode_pars.baselines import make_methods
+from braindecode_pars.cli import _demo_scenarios as scenarios
 from braindecode_pars.cli._console import make_console
+from braindecode_pars.cli._demo_losses import describe_losses, draw_losses, draw_shifts
+from braindecode_pars.cli._demo_methods import classifiers, embedders
 from braindecode_pars.cli._scores import save_figure, show_scores
-from braindecode_pars.datasets import physionet_mi, simulated
-from braindecode_pars.estimators import PARSClassifier, PARSEmbedder
-from braindecode_pars.evaluation import leave_one_subject_out
-from braindecode_pars.pretext import PARS, PRETEXT_TASKS
-from braindecode_pars.pretext.pars import relative_shifts
+from braindecode_pars.estimators import PARSEmbedder
+from braindecode_pars.pretext import PARS
 from braindecode_pars.storage._atomic import replace_file
 from braindecode_pars.storage._folder import check_may_write
 from braindecode_pars.storage._json import read_json, to_json
-from braindecode_pars.training._seeding import seeded
-from braindecode_pars.windows import SingleChannelWindows
 
 __all__ = ["run_demo"]
 
 COMMAND = "braindecode-pars demo"
 
 
-@dataclass
-class Scenario:
-    """Data and training settings of the demo.
-
-    ``unlabeled`` are the windows for pretraining, ``labeled`` those for fine-tuning and scores.
-    ``held_out`` are windows of the subjects in ``labeled``, with the length of the unlabelled
-    windows.
-    """
-
-    name: str
-    unlabeled: BaseConcatDataset
-    labeled: BaseConcatDataset
-    held_out: BaseConcatDataset
-    pretrain_epochs: int
-    finetune: dict[str, Any]
-
-
-def simulated_nights(seed: int) -> Scenario:
-    """Simulate eight subjects for pretraining and six others with a quarter of windows labelled."""
-    nights = simulated.sleep(n_subjects=14, hours=2, n_chans=3, sfreq=100, random_state=seed)
-    labeled = BaseConcatDataset([_every_fourth(night) for night in nights.datasets[8:]])
-    return Scenario(
-        "simulated sleep",
-        unlabeled=BaseConcatDataset(nights.datasets[:8]),
-        labeled=labeled,
-        held_out=labeled,
-        pretrain_epochs=25,
-        finetune=dict(finetune_epochs=15),
-    )
-
-
-def motor_imagery(folder: Path) -> Scenario:
-    """Read 30-second windows of some subjects for pretraining, and trials of the others."""
-    runs = (4, 8, 12)  # left or right fist
-    subjects = sorted({r.subject for r in physionet_mi.recordings(folder, runs=runs)})
-    if len(subjects) < 4:
-        raise ValueError(
-            f"{folder} has {len(subjects)} subjects; the demo needs at least four, two for "
-            "pretraining and two for scores."
-        )
-    # At most eight subjects have labels, so that cross-validation takes minutes.
-    n_labeled = min(len(subjects) // 2, 8)
-
-    def read(chosen: list[int], part: str) -> BaseConcatDataset:
-        return physionet_mi.load(
-            folder,
-            chosen,
-            part=part,
-            runs=runs,
-            picks="motor",
-            sfreq=160.0,
-            stride_seconds=15.0,
-            verbose=0,
-        )
-
-    return Scenario(
-        physionet_mi.CARD["name"],
-        unlabeled=read(subjects[n_labeled:], "pretraining"),
-        labeled=read(subjects[:n_labeled], "trials"),
-        held_out=read(subjects[:n_labeled], "pretraining"),
-        pretrain_epochs=150,
-        # Left and right hand differ in topography, so the model needs the electrode positions.
-        finetune=dict(finetune_epochs=20, electrode_position=True),
-    )
-
-
 def run_demo(
     data: Path | None = None,
     out: Path = Path("braindecode-pars-demo"),
     *,
-    pretext: str | Sequence[str] = "pars",
+    simulated: bool = False,
+    pretext: str | Sequence[str] | None = None,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Pretrain without labels, fine-tune with few labels, and score on held-out subjects.
@@ -114,13 +41,17 @@ def run_demo(
     Parameters
     ----------
     data : Path | None
-        Folder in MNE's eegbci layout. None simulates nights of sleep.
+        Folder in MNE's eegbci layout. None means the recordings in the package.
     out : Path
         Folder for the encoder, the figures and the scores.
-    pretext : str | sequence of str
-        Pretext tasks by name. All get the same encoder size, windows, number of steps and seeds.
+    simulated : bool
+        Whether to simulate nights of sleep instead. ``data`` is then None.
+    pretext : str | sequence of str | None
+        Pretext tasks of new encoders by name. All get the same size, windows, number of steps and
+        seeds. None means PARS; on the recordings in the package, the encoder in the package is
+        continued with its own task.
     seed : int
-        Seed of the simulation and of all training.
+        Seed of the simulation, of the draws of labelled subjects and of all training.
 
     Returns
     -------
@@ -133,58 +64,61 @@ def run_demo(
 
     # The headings below are the comments of the stages.
     console.rule("1  data")
-    scenario = simulated_nights(seed) if data is None else motor_imagery(data)
-    replace_file(settings, to_json(_settings(data, pretext, seed)))
-    console.print(scenario.name)
+    scenario = _scenario(data, simulated, seed)
+    if pretext is not None:
+        scenario = replace(scenario, encoder=None)
+    to_pretrain = embedders(scenario, _names(pretext), seed)
+    replace_file(settings, to_json(_settings(scenario, data, pretext, seed)))
     _describe(console, scenario)
 
     console.rule("2  pretraining without labels")
-    names = [pretext] if isinstance(pretext, str) else list(pretext)
     folders = {
-        PRETEXT_TASKS[name].__name__: out / ("encoder" if len(names) == 1 else f"encoder-{name}")
-        for name in names
+        method: out / ("encoder" if len(to_pretrain) == 1 else f"encoder-{embedder.pretext}")
+        for method, embedder in to_pretrain.items()
     }
-    written = [*(f"{folder.name}/" for folder in folders.values()), "kappa.png", "scores.csv"]
-    for name, folder in zip(names, folders.values(), strict=True):
-        embedder = PARSEmbedder(
-            name, pretrain_epochs=scenario.pretrain_epochs, random_state=seed, verbose=1
-        ).fit(scenario.unlabeled)
-        embedder.save(folder)
-        _report_losses(console, embedder)
-        if isinstance(embedder.task_, PARS):
-            _draw_shifts(console, embedder.task_, scenario.held_out, out / "shifts.png", seed)
-            written.append("shifts.png")
+    figures = _pretrain(console, scenario, to_pretrain, folders, seed)
 
-    console.rule("3  fine-tuning, one subject held out at a time")
-    training = dict(verbose=0, **scenario.finetune)
-    estimators = {
-        **{
-            method: PARSClassifier(encoder=folder, **training) for method, folder in folders.items()
-        },
-        "scratch": PARSClassifier(pretext=None, **training),
-        **make_methods(["band-power"]),
-    }
-    scores = leave_one_subject_out(
-        estimators, scenario.labeled, seeds=[seed], dataset=scenario.name
-    )
+    console.rule(f"3  fine-tuning, {scenario.design}")
+    scores = scenario.protocol(
+        classifiers(scenario, folders), scenario.labeled, seeds=[seed], dataset=scenario.name
+    ).sort_values("subject", kind="stable", ignore_index=True)  # not in the order of the folds
     scores.to_csv(out / "scores.csv", index=False)
 
     console.rule("4  scores on held-out subjects")
     show_scores(console, scores, over="subjects")
-    save_figure(scores, out, plotting.paired_bars)
+    figures.append(save_figure(scores, out, plotting.paired_bars))
+    written = [*(f"{folder.name}/" for folder in folders.values()), *(f.name for f in figures)]
     console.print(
-        f"Written to {out}: {', '.join(written)}.\n"
+        f"Written to {out}: {', '.join(written)}, scores.csv.\n"
         f'Fine-tune an encoder with PARSClassifier(encoder="{next(iter(folders.values()))}").'
     )
     return scores
 
 
-def _settings(data: Path | None, pretext: str | Sequence[str], seed: int) -> dict[str, Any]:
+def _names(pretext: str | Sequence[str] | None) -> list[str]:
+    if pretext is None:
+        return ["pars"]
+    return [pretext] if isinstance(pretext, str) else list(pretext)
+
+
+def _scenario(data: Path | None, simulated: bool, seed: int) -> scenarios.Scenario:
+    if simulated:
+        return scenarios.simulated_nights(seed)
+    return scenarios.mental_arithmetic() if data is None else scenarios.motor_imagery(data)
+
+
+def _settings(
+    scenario: scenarios.Scenario,
+    data: Path | None,
+    pretext: str | Sequence[str] | None,
+    seed: int,
+) -> dict[str, Any]:
     """Return the content of ``demo.json``, which also marks the folder as that of a demo."""
     return {
         "command": COMMAND,
         "version": version("braindecode_pars"),
-        "data": "simulated sleep" if data is None else str(data),
+        "data": scenario.name if data is None else str(data),
+        "encoder": scenario.encoder,
         "pretext": pretext,
         "seed": seed,
     }
@@ -197,15 +131,10 @@ def _is_demo(file: Path) -> bool:
         return False
 
 
-def _report_losses(console: Console, embedder: PARSEmbedder) -> None:
-    """Print the last training loss relative to chance, for the task and for each of its parts."""
-    last = embedder.pretraining_history_[-1]
-    parts = [f"{part} {last[name]:.2f}" for name in last if (part := part_of(name)) is not None]
-    details = f" ({', '.join(parts)})" if parts else ""
-    console.print(f"Training loss relative to chance: {last[RELATIVE]:.2f}{details}")
-
-
-def _describe(console: Console, scenario: Scenario) -> None:
+def _describe(console: Console, scenario: scenarios.Scenario) -> None:
+    console.print(scenario.name)
+    if scenario.notice:
+        console.print(scenario.notice)
     for what, windows in (("without", scenario.unlabeled), ("with", scenario.labeled)):
         n_subjects = windows.description["subject"].nunique()
         n_chans, n_times = windows[0][0].shape
@@ -216,34 +145,26 @@ def _describe(console: Console, scenario: Scenario) -> None:
         )
 
 
-def _every_fourth(night: EEGWindowsDataset) -> EEGWindowsDataset:
-    return EEGWindowsDataset(night.raw, night.metadata.iloc[::4], dict(night.description))
-
-
-def _draw_shifts(
-    console: Console, task: PARS, windows: BaseConcatDataset, file: Path, seed: int
-) -> None:
-    """Report the loss over all held-out windows, and draw the window with the median error."""
-    # Predict all held-out windows.
-    with seeded(seed), torch.inference_mode():
-        single = SingleChannelWindows(windows, task.n_times)
-        x = torch.stack([single[i][0] for i in range(len(single))])  # (n_windows, n_times)
-        prediction, target = _shifts_by_time(task.eval(), x)  # (n_windows, n_masked, n_masked)
-    errors = (prediction - target).square().mean(dim=(1, 2))
-    relative = errors.mean().item() / task.chance_loss()
-    console.print(f"Loss relative to chance on held-out subjects: {relative:.2f}")
-
-    # Draw the window with the median error.
-    median = errors.argsort()[len(errors) // 2]
-    axes = plotting.shift_matrices(prediction[median].numpy(), target[median].numpy())
-    axes[0].figure.suptitle("window with the median error, from a held-out subject")
-    axes[0].figure.savefig(file, dpi=150)
-    plt.close(axes[0].figure)
-
-
-def _shifts_by_time(task: PARS, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return predicted and true shifts with the masked patches in chronological order."""
-    starts = task.sample_starts(len(x))
-    masked = starts[:, : task.n_masked].sort(dim=1).values
-    starts = torch.cat([masked, starts[:, task.n_masked :]], dim=1)
-    return task.predict_shifts(x, starts), relative_shifts(masked, task.n_times)
+def _pretrain(
+    console: Console,
+    scenario: scenarios.Scenario,
+    to_pretrain: Mapping[str, PARSEmbedder],
+    folders: Mapping[str, Path],
+    seed: int,
+) -> list[Path]:
+    """Pretrain and save every encoder, and return the figures of the losses."""
+    out = next(iter(folders.values())).parent
+    figures = [out / "pretraining.png"]
+    for method, embedder in to_pretrain.items():
+        if embedder.encoder is not None:
+            console.print(
+                f"The encoder {embedder.encoder!r} continues with its task {embedder.pretext!r}. "
+                "The decoder is new, so that the loss starts near 1, the chance level."
+            )
+        embedder.fit(scenario.unlabeled).save(folders[method])
+        console.print(describe_losses(embedder, scenario.held_out, seed))
+        if isinstance(embedder.task_, PARS):
+            figures.append(out / "shifts.png")
+            draw_shifts(embedder.task_, scenario.held_out, figures[-1], seed)
+    draw_losses(to_pretrain, figures[0])
+    return figures

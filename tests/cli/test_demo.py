@@ -16,6 +16,7 @@ runner = CliRunner()
         (["--pretext", "parts"], "Unknown pretext task 'parts'; known are"),
         (["--data", "nowhere"], "nowhere contains none of the runs"),
         (["--all", "--pretext", "mae"], "--all compares all tasks; omit --pretext"),
+        (["--simulated", "--data", "x"], "--simulated simulates recordings; omit --data"),
     ],
 )
 def test_user_errors_end_without_a_traceback(arguments, message, tmp_path):

@@ -153,6 +153,7 @@ REFUSED = [
     ["demo", "--data", "EMPTY", "--out", "OUT"],
     ["demo", "--pretext", "nothing", "--out", "OUT"],
     ["demo", "--all", "--pretext", "mae", "--out", "OUT"],
+    ["demo", "--simulated", "--data", "EMPTY", "--out", "OUT"],
     ["demo", "--seed", "x", "--out", "OUT"],
     ["benchmark", "--only", "nothing"],
     ["benchmark", "--only", ""],
