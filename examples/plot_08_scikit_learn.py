@@ -105,7 +105,7 @@ print("best of the grid:", search.best_params_)
 # -------------------
 #
 # Fine-tuning uses a skorch net, which accepts the callbacks of skorch. This one stops the training
-# when the validation loss has not fallen for two epochs. ``fit`` holds out the validation subjects.
+# when the validation loss has not fallen for two epochs. ``validation=0.2`` holds out subjects for it.
 # ``history_`` has one row for each epoch of pretraining and fine-tuning.
 
 from skorch.callbacks import EarlyStopping
@@ -113,6 +113,8 @@ from skorch.callbacks import EarlyStopping
 stopped = PARSClassifier(
     encoder=encoder,
     finetune_epochs=30,
+    finetune_warmup=None,  # a constant rate: the number of epochs is not known in advance
+    validation=0.2,
     callbacks=[EarlyStopping(patience=2)],
     random_state=0,
     verbose=0,

@@ -59,15 +59,14 @@ def classifiers(scenario: Scenario, encoders: Mapping[str, Path]) -> dict[str, B
         Folders of the encoders that the demo has pretrained, by method name.
     """
     training = dict(verbose=0, **scenario.finetune)
-    pretrained = {**training, **scenario.finetune_pretrained}
     fine_tuned = {
-        method: PARSClassifier(encoder=folder, **pretrained) for method, folder in encoders.items()
+        method: PARSClassifier(encoder=folder, **training) for method, folder in encoders.items()
     }
     classical = make_methods(["band-power"])
     if scenario.encoder is None:
         return {**fine_tuned, "scratch": PARSClassifier(pretext=None, **training), **classical}
     # The encoder in the package, fine-tuned and frozen, and one of its size from scratch.
-    shipped = make_methods(["probe"], encoder=scenario.encoder, **pretrained)
+    shipped = make_methods(["probe"], encoder=scenario.encoder, **training)
     return {
         "pretrained": shipped["pretrained"],
         **fine_tuned,

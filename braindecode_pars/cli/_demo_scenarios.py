@@ -23,13 +23,8 @@ ENCODER = "small"
 #: Continued pretraining of that encoder. An epoch has one channel of each window.
 CONTINUED = dict(pretrain_epochs=50, pretrain_lr=1e-3)
 
-#: Fine-tuning on the sample of real EEG. Without validation: four subjects are too few to hold one
-#: out, so the last state is used.
-FINETUNE = dict(
-    finetune_epochs=30, finetune_warmup=0.1, gradient_clip=1.0, validation=0, amplitude=True
-)
-#: Further settings of encoders that were pretrained.
-FINETUNE_PRETRAINED = dict(encoder_lr_factor=0.1)
+#: Fine-tuning on the sample of real EEG.
+FINETUNE = dict(finetune_epochs=30)
 
 #: Subjects of the sample without labels. They are also those on whom the package's defaults were
 #: chosen, so no score is of them.
@@ -52,8 +47,8 @@ class Scenario:
         Windows of the subjects in ``labeled``, with the length of the unlabelled windows.
     pretrain : dict
         Arguments of PARSEmbedder for a new encoder.
-    finetune, finetune_pretrained : dict
-        Arguments of PARSClassifier, and further ones for an encoder that was pretrained.
+    finetune : dict
+        Arguments of PARSClassifier.
     notice : str
         Licence and references of the data.
     encoder : str | None
@@ -72,7 +67,6 @@ class Scenario:
     held_out: BaseConcatDataset
     pretrain: Mapping[str, Any]
     finetune: Mapping[str, Any]
-    finetune_pretrained: Mapping[str, Any] = field(default_factory=dict)
     notice: str = ""
     encoder: str | None = None
     continued: Mapping[str, Any] = field(default_factory=dict)
@@ -91,7 +85,6 @@ def mental_arithmetic() -> Scenario:
         held_out=labeled,
         pretrain=dict(pretrain_epochs=150),
         finetune=FINETUNE,
-        finetune_pretrained=FINETUNE_PRETRAINED,
         notice=_notice(eegmat.CARD),
         encoder=ENCODER,
         continued=CONTINUED,

@@ -78,7 +78,7 @@ def imagery(eeg: Path) -> Question:
 
 def hands(eeg: Path) -> Question:
     """Imagined left against right fist, 1 to 4 s after the cue."""
-    return _motor("left or right fist", eeg, head="both")
+    return _motor("left or right fist", eeg, head="spatial_filter")
 
 
 def _motor(name: str, eeg: Path, head: str = "attention", **contrast: Any) -> Question:
@@ -86,7 +86,7 @@ def _motor(name: str, eeg: Path, head: str = "attention", **contrast: Any) -> Qu
         eeg, range(1, 71), tmin=1, tmax=4, verbose=0, **contrast, **PREPARED
     )
     split = dict(test_subjects=list(range(51, 71)), train_subjects=list(range(1, 51)))
-    return Question(name, windows, [2, 4, 8, 16], split, dict(head=head))
+    return Question(name, windows, [4, 16], split, dict(head=head, finetune_epochs=15))
 
 
 QUESTIONS = dict(arithmetic=arithmetic, imagery=imagery, hands=hands)

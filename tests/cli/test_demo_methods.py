@@ -22,7 +22,6 @@ def scenario(tmp_path) -> Scenario:
         held_out=None,
         pretrain=dict(pretrain_epochs=3),
         finetune=dict(finetune_epochs=2),
-        finetune_pretrained=dict(encoder_lr_factor=0.25),
         encoder=str(save_encoder(encoder, card, tmp_path / "shipped")),
         continued=dict(pretrain_epochs=1),
     )
@@ -50,15 +49,12 @@ def test_new_encoders_differ_in_the_task_only(scenario):
 def test_methods_beside_the_encoder_in_the_package(scenario, tmp_path):
     found = classifiers(scenario, {"continued": tmp_path / "encoder"})
     assert list(found) == ["pretrained", "continued", "scratch", "pretrained probe", "band power"]
-    # Fine-tuning is the same, but for what is said of pretrained encoders.
-    pretrained, continued, scratch = (
-        found[name].get_params() for name in ("pretrained", "continued", "scratch")
-    )
+    # Fine-tuning is the same.
+    pretrained, continued = (found[name].get_params() for name in ("pretrained", "continued"))
     assert pretrained["encoder"] == found["pretrained probe"][0].encoder == scenario.encoder
     assert continued["encoder"] == tmp_path / "encoder"
     assert {**pretrained, "encoder": None} == {**continued, "encoder": None}
-    assert {scratch["finetune_epochs"], pretrained["finetune_epochs"]} == {2}
-    assert (scratch["encoder_lr_factor"], pretrained["encoder_lr_factor"]) == (1.0, 0.25)
+    assert {found["scratch"].finetune_epochs, pretrained["finetune_epochs"]} == {2}
 
 
 def test_scratch_has_the_size_of_the_encoder(scenario, nights):
