@@ -105,7 +105,7 @@ print("best of the grid:", search.best_params_)
 # -------------------
 #
 # Fine-tuning uses a skorch net, which accepts the callbacks of skorch. This one stops the training
-# when the validation loss has not fallen for two epochs. ``validation=0.2`` holds out subjects for it.
+# when the validation loss has not fallen for two epochs; ``validation=0.2`` holds out subjects.
 # ``history_`` has one row for each epoch of pretraining and fine-tuning.
 
 from skorch.callbacks import EarlyStopping

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from braindecode_pars.benchmarks._channel_drop import channel_drop
+from braindecode_pars.benchmarks._estimators import estimators
 from braindecode_pars.benchmarks._inference import inference
 from braindecode_pars.benchmarks._measuring import Row
 from braindecode_pars.benchmarks._pair_decoder import decoder_memory, decoder_time
@@ -30,6 +31,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Row]]] = {
     "channel-drop": channel_drop,
     "reading": reading,
     "training-loop": training_loop,
+    "estimators": estimators,
     "inference": inference,
     "cuda": cuda_loop,
 }

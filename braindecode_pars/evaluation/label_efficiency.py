@@ -41,9 +41,9 @@ def label_efficiency(
     Smaller training sets are therefore contained in larger ones.
 
     A fit receives no labels of other subjects. An estimator splits its validation subjects off
-    these ``n`` subjects (``PARSClassifier(validation=0.2)``: a fifth). Subjects of split ``"valid"`` are drawn like
-    those of split ``"train"``. Subjects without labels are part of every fit, for estimators that
-    pretrain.
+    these ``n`` subjects (``PARSClassifier(validation=0.2)``: a fifth). Subjects of split
+    ``"valid"`` are drawn like those of split ``"train"``. Subjects without labels are part of every
+    fit, for estimators that pretrain.
 
     Parameters
     ----------

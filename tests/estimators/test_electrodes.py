@@ -158,7 +158,8 @@ def test_a_filter_that_was_fitted_without_positions_never_gets_any():
 
 
 def test_a_classifier_that_was_saved_before_there_were_heads(tmp_path):
-    clf = scratch(electrode_position=False, amplitude=False, tokenizer="linear").fit(concatenated(1))
+    before = dict(electrode_position=False, amplitude=False, tokenizer="linear")
+    clf = scratch(**before).fit(concatenated(1))
     names = ("electrode_position", "amplitude", "head", "tokenizer")
 
     def edit(description):

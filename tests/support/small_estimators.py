@@ -25,7 +25,8 @@ def classifier(**arguments) -> PARSClassifier:
 
 
 def embedder(**arguments) -> PARSEmbedder:
-    sizes = {name: value for name, value in FAST.items() if name not in ("finetune_epochs", "validation")}
+    fine_tuning = ("finetune_epochs", "validation")
+    sizes = {name: value for name, value in FAST.items() if name not in fine_tuning}
     return PARSEmbedder(**{**sizes, **arguments})
 
 
