@@ -23,11 +23,14 @@ evaluate = typer.Typer(
 Dataset = Annotated[
     str,
     typer.Option(
-        help=f"Corpus: simulated, {', '.join(CORPORA)}.",
+        help=f"Corpus: mental_arithmetic (in the package), simulated, {', '.join(CORPORA)}.",
         metavar="NAME",
     ),
 ]
-Data = Annotated[Path | None, typer.Option(help="Folder of the corpus; simulated data need none.")]
+Data = Annotated[
+    Path | None,
+    typer.Option(help="Folder of the corpus; mental_arithmetic and simulated need none."),
+]
 Load = Annotated[
     list[str] | None,
     typer.Option(
@@ -46,8 +49,12 @@ Methods = Annotated[
     ),
 ]
 Encoder = Annotated[
-    Path | None,
-    typer.Option(help="Folder of a pretrained encoder to fine-tune as an additional method."),
+    str | None,
+    typer.Option(
+        help="Pretrained encoder to fine-tune as an additional method: a folder, a name in the "
+        "package such as small, or a model id.",
+        metavar="FOLDER",
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -175,7 +182,14 @@ def label_efficiency(
 
 @evaluate.command()
 def transfer(
-    encoder: Annotated[Path, typer.Option(help="Folder of the pretrained encoder.")],
+    encoder: Annotated[
+        str,
+        typer.Option(
+            help="Pretrained encoder: a folder, a name in the package such as small, or a model "
+            "id.",
+            metavar="FOLDER",
+        ),
+    ],
     dataset: Annotated[
         list[str],
         typer.Option(

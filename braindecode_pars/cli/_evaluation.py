@@ -16,7 +16,8 @@ from braindecode_pars import evaluation, plotting
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.cli._console import make_console
 from braindecode_pars.cli._scores import save_figure, show_differences, show_scores
-from braindecode_pars.datasets import RECIPES, simulated
+from braindecode_pars.datasets import RECIPES, mental_arithmetic, simulated
+from braindecode_pars.storage._hub import model_folder
 
 __all__ = [
     "ablation",
@@ -39,7 +40,7 @@ def title(dataset: str) -> str:
 
 
 def load(dataset: str, data: Path | None, arguments: Mapping[str, Any]) -> BaseConcatDataset:
-    """Read a corpus, or simulate nights of sleep.
+    """Read a corpus or the recordings in the package, or simulate nights of sleep.
 
     Raises
     ------
@@ -49,8 +50,10 @@ def load(dataset: str, data: Path | None, arguments: Mapping[str, Any]) -> BaseC
     if dataset == "simulated":
         defaults = dict(n_subjects=6, hours=1, random_state=0)
         return _load(simulated.sleep, dataset, **{**defaults, **arguments})
+    if dataset == "mental_arithmetic":
+        return _load(mental_arithmetic, dataset, **arguments)
     if dataset not in RECIPES:
-        known = ", ".join(["simulated", *sorted(RECIPES)])
+        known = ", ".join(["mental_arithmetic", "simulated", *sorted(RECIPES)])
         raise ValueError(f"Unknown corpus {dataset!r}; known are {known}.")
     if data is None:
         raise ValueError(f"{dataset} needs --data, the folder of its files; there is no download.")
@@ -69,11 +72,11 @@ def _load(
 
 
 def methods_of(
-    names: list[str] | None, encoder: Path | None, settings: Mapping[str, Any]
+    names: list[str] | None, encoder: str | None, settings: Mapping[str, Any]
 ) -> dict[str, BaseEstimator]:
     """Return classifiers by method name."""
-    if encoder is not None and not encoder.is_dir():
-        raise ValueError(f"--encoder {encoder} is not a folder.")
+    if encoder is not None:
+        model_folder(encoder)  # an unknown one ends the command before anything is read
     names = names or ["pars", "scratch", "band-power", "tangent-space"]
     return make_methods(names, encoder=encoder, **settings)
 

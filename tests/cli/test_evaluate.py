@@ -33,14 +33,14 @@ def one_line(output: str) -> str:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--dataset", "tuhab"], "Unknown corpus 'tuhab'; known are simulated, eegmat"),
+        (["--dataset", "tuhab"], "Unknown corpus 'tuhab'; known are mental_arithmetic, simulated"),
         (["--dataset", "tuab"], "tuab needs --data, the folder of its files"),
         (["--dataset", "tuab", "--data", "nowhere"], "nowhere"),
         ([*SMALL, "--method", "bands"], "Unknown method 'bands'; known are pars"),
         ([*SMALL, "--set", "epochs"], "--set 'epochs' is not of the form KEY=VALUE"),
         ([*SMALL, "--set", "epochs=3"], "PARSClassifier has no parameter 'epochs'"),
         ([*SMALL, "--load", "size=3"], "simulated has no argument 'size'; it has n_subjects"),
-        ([*SMALL, "--encoder", "nowhere"], "--encoder nowhere is not a folder"),
+        ([*SMALL, "--encoder", "nowhere"], "nowhere is not the folder of a pretrained encoder"),
         ([*SMALL, "--metric", "auc", "--method", "band-power"], "Unknown metric 'auc'"),
     ],
 )
