@@ -132,26 +132,38 @@ def test_differences_use_the_seeds_that_both_methods_have(monkeypatch):
     }
 
 
+def test_subjects_of_each_seed_are_their_own(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    from stored_scores import read_scores
+
+    rows = [dict(seed=seed, subject=subject) for seed in (0, 1) for subject in (7, "all")]
+    pd.DataFrame(rows).to_csv(tmp_path / "scores.csv", index=False)
+    found = read_scores([tmp_path / "scores.csv"], own_subjects=True)
+    assert found["subject"].tolist() == ["0-7", "all", "1-7", "all"]
+
+
 def test_differences_at_each_number_of_subjects(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
     from stored_scores import differences
 
     rows = [
         dict(method=method, n_train_subjects=n, subject=subject, value=gain * n + subject / 100)
-        for method, gain in [("scratch", 0.0), ("better", 0.1), ("worse", -0.1)]
+        for method, gain in [("scratch", 0.0), ("better", 0.1), ("worse", -0.1), ("same", 0.0)]
         for n in (2, 4)
         for subject in range(6)
     ]
     same = dict(protocol="p", dataset="d", seed=0, metric="kappa")
     found = differences(pd.DataFrame(rows).assign(**same), "scratch")
-    # Six subjects agree: p = 2 / 2**6 = 0.031 for each, times four rows.
     assert found[["method", "labelled subjects", "difference", "ahead in"]].to_numpy().tolist() == [
         ["better", "2", "+0.200 ± 0.000", "6 of 6"],
         ["better", "4", "+0.400 ± 0.000", "6 of 6"],
         ["worse", "2", "-0.200 ± 0.000", "0 of 6"],
         ["worse", "4", "-0.400 ± 0.000", "0 of 6"],
+        ["same", "2", "+0.000 ± 0.000", "0 of 6"],
+        ["same", "4", "+0.000 ± 0.000", "0 of 6"],
     ]
-    assert set(found["p, Wilcoxon"]) == {"0.12"}
+    # Six subjects agree: p = 2 / 2**6 = 0.031 for each, times six rows.
+    assert found["p, Wilcoxon"].tolist() == ["0.19"] * 4 + ["1", "1"]
 
 
 def run_page(name: str) -> dict:

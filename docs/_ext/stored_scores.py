@@ -23,7 +23,9 @@ def read_scores(files: list[Path], own_subjects: bool = False) -> pd.DataFrame:
         ignore_index=True,
     )
     if own_subjects:
-        scores["subject"] = scores["seed"].astype(str) + "-" + scores["subject"]
+        # Rows of "all" subjects stay: they are no subjects.
+        each = scores["subject"] != "all"
+        scores.loc[each, "subject"] = scores["seed"].astype(str) + "-" + scores["subject"]
     return scores
 
 
@@ -66,21 +68,14 @@ def against(scores: pd.DataFrame, other: str) -> pd.Series:
 
     Two methods are compared on the seeds that both have.
     """
-    metric = scores["metric"].iloc[0]
-    seeds = scores.groupby("method")["seed"].agg(set)
-    # One test for each method.
-    tests = {}
-    for method in dict.fromkeys(scores["method"]):
-        if method != other:
-            common = scores["seed"].isin(seeds[method] & seeds[other])
-            pair = scores[common & scores["method"].isin([method, other])]
-            tests[method] = paired_tests(pair, metric).iloc[0]
+    methods = [method for method in dict.fromkeys(scores["method"]) if method != other]
+    tests = [_test(scores, method, other) for method in methods]
     # All of them are corrected together.
-    corrected = holm([test["p"] for test in tests.values()])
+    corrected = holm([test["p"] for test in tests])
     return pd.Series(
         {
-            method: _difference(test, 1 if test["method_a"] == method else -1, p)
-            for (method, test), p in zip(tests.items(), corrected, strict=True)
+            method: f"{_mean_difference(test)}, ahead in {_ahead(test)}, p = {p:.2g}"
+            for method, test, p in zip(methods, tests, corrected, strict=True)
         }
     )
 
@@ -91,46 +86,48 @@ def differences(scores: pd.DataFrame, other: str) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame of str
-        One row for each method and number of training subjects. Both p-values are corrected with
-        Holm's method over all rows. ``detectable`` is the difference that the corrected t-test
-        would find with a probability of 80 %.
+        One row for each method and number of training subjects that both methods have. Both
+        p-values are corrected with Holm's method over all rows. ``detectable`` is the difference
+        that the corrected t-test would find with a probability of 80 %.
     """
-    metric = scores["metric"].iloc[0]
-    rows = []
-    for method in dict.fromkeys(scores["method"]):
-        for n, part in scores[scores["method"].isin([method, other])].groupby("n_train_subjects"):
-            if method != other and part["method"].nunique() == 2:
-                seeds = part.groupby("method")["seed"].agg(set)
-                both = part[part["seed"].isin(set.intersection(*seeds))]
-                test = paired_tests(both, metric).iloc[0]
-                sign = 1 if test["method_a"] == method else -1
-                rows.append((method, n, sign, test))
-    wilcoxon = holm([test["p"] for *_, test in rows])
-    corrected = holm([test["p_corrected"] for *_, test in rows])
+    tests = {
+        (method, n): _test(part, method, other)
+        for method in dict.fromkeys(scores["method"])
+        for n, part in scores.groupby("n_train_subjects")
+        if method != other and {method, other} <= set(part["method"])
+    }
+    wilcoxon = holm([test["p"] for test in tests.values()])
+    corrected = holm([test["p_corrected"] for test in tests.values()])
     return pd.DataFrame(
         [
             {
                 "method": method,
                 "labelled subjects": str(n),
-                "difference": _mean_difference(test, sign),
-                "ahead in": _ahead(test, sign),
+                "difference": _mean_difference(test),
+                "ahead in": _ahead(test),
                 "p, Wilcoxon": f"{p:.2g}",
                 "p, corrected t-test": f"{t:.2g}",
                 "detectable": f"{test['detectable']:.3f}",
             }
-            for (method, n, sign, test), p, t in zip(rows, wilcoxon, corrected, strict=True)
+            for ((method, n), test), p, t in zip(tests.items(), wilcoxon, corrected, strict=True)
         ]
     )
 
 
-def _mean_difference(test: pd.Series, sign: int) -> str:
-    return f"{sign * test['mean_difference']:+.3f} ± {test['sd_difference']:.3f}"
+def _test(scores: pd.DataFrame, method: str, other: str) -> pd.Series:
+    """Return the test of a method minus another one, over the seeds that both have."""
+    seeds = [set(scores.loc[scores["method"] == name, "seed"]) for name in (method, other)]
+    pair = [
+        scores[(scores["method"] == name) & scores["seed"].isin(set.intersection(*seeds))]
+        for name in (method, other)
+    ]
+    return paired_tests(pd.concat(pair), scores["metric"].iloc[0]).iloc[0]
 
 
-def _ahead(test: pd.Series, sign: int) -> str:
-    wins = test["wins"] if sign == 1 else test["n_subjects"] - test["wins"]
-    return f"{wins} of {test['n_subjects']}"
+def _mean_difference(test: pd.Series) -> str:
+    return f"{test['mean_difference']:+.3f} ± {test['sd_difference']:.3f}"
 
 
-def _difference(test: pd.Series, sign: int, p: float) -> str:
-    return f"{_mean_difference(test, sign)}, ahead in {_ahead(test, sign)}, p = {p:.2g}"
+def _ahead(test: pd.Series) -> str:
+    """Return the number of subjects with a higher score; equal scores do not count."""
+    return f"{test['wins']} of {test['n_subjects']}"
