@@ -33,6 +33,9 @@ _TASKS = ("pars", "mae", "spectral", "mp3", "droppos", "joint")
 #: Method names that :func:`make_methods` accepts.
 METHODS = (*_TASKS, "scratch", *_PROBES, *_NETWORKS, *_CLASSICAL)
 
+#: Training that both networks have in common, see the notes of :func:`make_methods`.
+_PUBLISHED = dict(gradient_clip=None, weight_decay=0.0, validation=0.2)
+
 #: What :func:`make_methods` appends to the names of methods with ``subject_centering=True``.
 CENTRED = ", subject-centred (transductive)"
 
@@ -198,7 +201,8 @@ def _eegnet() -> dict[str, Any]:
         finetune_epochs=500,
         finetune_batch_size=16,
         finetune_lr=1e-3,
-        weight_decay=0.0,
+        finetune_warmup=None,
+        **_PUBLISHED,
     )
 
 
@@ -222,7 +226,7 @@ def _shallow() -> dict[str, Any]:
         finetune_batch_size=64,
         finetune_lr=0.0625 * 0.01,
         finetune_warmup=0.0,  # along a cosine
-        weight_decay=0.0,
+        **_PUBLISHED,
     )
 
 

@@ -3,10 +3,11 @@ Can two cores learn motor imagery?
 ==================================
 
 Can PARS learn imagined left against right fist in held-out subjects, with minutes of training on
-two cores? Not here: PARSNet stays at chance level, with and without pretraining. EEGNet reaches a
-kappa of about two thirds, but much of this score may come from eye movements towards the cue. This
-page looks at real trials, trains for seconds, shows stored scores of longer runs, and examines what
-EEGNet can use.
+two cores? Not with the head of the paper: here PARSNet stays at chance level, with and without
+pretraining. With spatial filters and more subjects it is above chance, see :doc:`../results`.
+EEGNet reaches a kappa of about two thirds, but much of this score may come from eye movements
+towards the cue. This page looks at real trials, trains for seconds, shows stored scores of longer
+runs, and examines what EEGNet can use.
 
 The recordings are runs 4, 8 and 12 of six subjects of the PhysioNet EEG Motor Movement/Imagery
 Dataset (Schalk et al. 2004; Goldberger et al. 2000; ODC-BY 1.0), with 64 channels at 160 Hz. The

@@ -43,6 +43,8 @@ def test_networks_have_their_published_training():
     published = ("finetune_epochs", "finetune_batch_size", "finetune_lr", "weight_decay")
     for name, values in (("EEGNet", [500, 16, 1e-3, 0]), ("ShallowFBCSPNet", [500, 64, 625e-6, 0])):
         assert [getattr(methods[name], setting) for setting in published] == pytest.approx(values)
+        assert (methods[name].gradient_clip, methods[name].validation) == (None, 0.2)
+    assert [clf.finetune_warmup for clf in methods.values()] == [None, 0.0]
     # Lengths as published at 128 and 250 Hz, and the same times at other rates.
     eegnet, shallow = (clf.network_params for clf in methods.values())
     assert (eegnet(128)["kernel_length"], eegnet(128)["pool1_kernel_size"]) == (64, 4)

@@ -19,6 +19,7 @@ BENCHMARKS = (
     "channel-drop",
     "reading",
     "training-loop",
+    "estimators",
     "inference",
     "cuda",
 )

@@ -95,8 +95,9 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         Pretrained encoder. With an encoder, ``fit`` does not pretrain, and the sizes of the
         encoder replace ``patch_seconds``, ``embed_dim``, ``num_layers``, ``num_heads``,
         ``mlp_dim`` and ``tokenizer``. The encoder is copied and never changed. A string is a
-        folder or a model id of the Hugging Face Hub: ``"hf://owner/name"`` downloads the model,
-        ``"owner/name"`` uses an earlier download. See
+        folder, the name of an encoder in the package (``"small"``), or a model id of the Hugging
+        Face Hub: ``"hf://owner/name"`` downloads the model, ``"owner/name"`` uses an earlier
+        download. See
         :func:`~braindecode_pars.pretrained.load_encoder` for the objects that are accepted.
     continue_pretraining : bool
         Whether ``fit`` continues to pretrain ``encoder`` with the pretext task, on the training

@@ -83,8 +83,9 @@ def label_efficiency(
     values = per_seed(rows, ("method", "n_train_subjects"))
     summary = over_seeds(values, ("method", "n_train_subjects"))
     # One curve for each method
-    [ax] = axes_for(ax, 1, 1, (5.6, 4.0))
     methods = list(dict.fromkeys(rows["method"]))
+    is_crowded = len(methods) > 4  # then the legend is beside the curves
+    [ax] = axes_for(ax, 1, 1, (7.6 if is_crowded else 5.6, 4.0))
     for number, method in enumerate(methods):
         style = series_style(number)
         if method not in summary.index:  # all values are NaN; keep the legend entry
@@ -100,7 +101,8 @@ def label_efficiency(
         xlabel="training subjects",
         ylabel=f"{label or metric.replace('_', ' ')}\n({seeds_label(summary['count'])})",
     )
-    ax.legend(frameon=False, handlelength=3)
+    outside = dict(loc="center left", bbox_to_anchor=(1.02, 0.5)) if is_crowded else {}
+    ax.legend(frameon=False, handlelength=3, **outside)
     ax.grid(axis="y", color="0.92")
     ax.set_axisbelow(True)
     remove_frame(ax)

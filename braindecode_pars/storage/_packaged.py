@@ -9,7 +9,7 @@ __all__ = ["ALIASES", "FOLDER", "packaged_folder", "packaged_names"]
 #: Folder of the encoders; ``encoders/_make.py`` writes them.
 FOLDER = Path(__file__).parents[1] / "encoders"
 
-#: Further names of encoders. ``"small"`` is the one with the best scores on the development data.
+#: Further names of encoders. ``"small"`` was chosen on development subjects.
 ALIASES = {"small": "spectral-eegmmidb"}
 
 

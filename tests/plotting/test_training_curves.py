@@ -115,6 +115,7 @@ def test_one_phase_without_validation_is_one_panel():
 
 def test_the_history_of_a_classifier_is_drawn(nights, tiny):
     budget = dict(pretrain_epochs=2, finetune_epochs=2, random_state=0, verbose=0)
+    budget["validation"] = 0.2
     fitted = PARSClassifier(**tiny, **budget).fit(nights)
     axes = plotting.training_curves(fitted.history_)
     assert [ax.get_title() for ax in axes] == ["pretraining", "fine-tuning"]
