@@ -102,8 +102,8 @@ def make_methods(
       60 ms. Adam with a learning rate of 0.000625 that falls to zero along a cosine, no weight
       decay and batches of 64 are the values of braindecode's tutorials.
 
-    Class weights, the internal validation by subject and the scale of the signals are those of
-    :class:`~braindecode_pars.estimators.NetworkClassifier`.
+    Both hold out a fifth of the training subjects for validation. Class weights and the scale of
+    the signals are those of :class:`~braindecode_pars.estimators.NetworkClassifier`.
 
     References
     ----------

@@ -386,8 +386,7 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
         raise TypeError(f"sfreq is {card.sfreq!r}, not a positive number of Hz")
     if not isinstance(card.continued_from, (dict, type(None))):
         raise TypeError(f"continued_from is {card.continued_from!r}, not a card")
-    if not isinstance(card.about, dict):
-        raise TypeError(f"about is {card.about!r}, not a dict of facts")
+    _check_facts(card.about)
     for name in ("subjects", "finetune_subjects"):
         subjects = getattr(card, name)
         if not isinstance(subjects, (list, type(None))):
@@ -395,6 +394,21 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
         if subjects is not None:  # JSON stores tuples as lists
             setattr(card, name, [tuple(s) if isinstance(s, list) else s for s in subjects])
     return card
+
+
+def _check_facts(about: Any) -> None:
+    """Check the entries of ``about`` that are shown; other facts may be anything in JSON."""
+    if not isinstance(about, dict):
+        raise TypeError(f"about is {about!r}, not a dict of facts")
+    for name in ("attribution", "corpora", "people", "band", "channels"):
+        if not isinstance(about.get(name, []), list):
+            raise TypeError(f"{name} is {about[name]!r}, not a list")
+    held_out = about.get("held_out")
+    if held_out is not None:
+        known = held_out if isinstance(held_out, dict) else {}
+        is_complete = isinstance(known.get("loss_relative"), (int, float)) and "people" in known
+        if not (is_complete and isinstance(known.get("parts", {}), dict)):
+            raise TypeError(f"held_out is {held_out!r}, not a loss_relative of people")
 
 
 def unique_subjects(*groups: Sequence | None) -> list | None:

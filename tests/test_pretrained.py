@@ -105,6 +105,10 @@ def test_the_error_for_a_foreign_file_counts_matching_tensors(folder):
         ("pretraining", {"sfreq": "fast"}),
         ("pretraining", {"subjects": "all"}),
         ("pretraining", {"about": ["licence"]}),
+        ("pretraining", {"about": {"attribution": "one text"}}),
+        ("pretraining", {"about": {"band": 5}}),
+        ("pretraining", {"about": {"held_out": {"loss_relative": 0.5}}}),
+        ("pretraining", {"about": {"held_out": {"loss_relative": 0.5, "people": "", "parts": 1}}}),
         ("pretraining", None),
     ],
 )
@@ -152,7 +156,8 @@ def test_a_custom_activation_cannot_be_saved(tiny, tmp_path):
 
 
 def test_facts_are_saved_and_stay_with_the_encoder_that_they_describe(encoder, tmp_path):
-    facts = {"licence": "ODC-BY 1.0", "band": [0.5, 45], "held_out": {"loss_relative": 0.8}}
+    held_out = {"loss_relative": 0.8, "people": "others"}
+    facts = {"licence": "ODC-BY 1.0", "band": [0.5, 45], "held_out": held_out}
     save_encoder(encoder, EncoderCard(subjects=[1], about=facts), tmp_path / "one")
     before = load_encoder(tmp_path / "one").card
     assert before.about == facts

@@ -97,9 +97,14 @@ def show_card(console: Console, name: str) -> None:
         if isinstance(value, list):
             console.print(f"{label}:")
             for entry in value:
-                console.print(f"  {entry}")
+                console.print(f"  {_printable(entry)}")
         else:
-            console.print(f"{label}: {value}")
+            console.print(f"{label}: {_printable(value)}")
+
+
+def _printable(text: str) -> str:
+    """Return a text of a card without control characters, which could change the terminal."""
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def _lines(pretrained: Pretrained) -> Iterator[tuple[str, str | list[str]]]:
@@ -120,7 +125,8 @@ def _lines(pretrained: Pretrained) -> Iterator[tuple[str, str | list[str]]]:
     yield from _training(card)
     if held_out is not None:
         yield "held-out loss", _held_out(held_out)
-        yield "parts of it", [f"{part}: {_rounded(x)}" for part, x in held_out["parts"].items()]
+        parts = held_out.get("parts", {})
+        yield "parts of it", [f"{part}: {_rounded(x)}" for part, x in parts.items()]
     yield from ((key, _text(key, value)) for key, value in last.items())
 
 

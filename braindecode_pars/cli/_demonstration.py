@@ -58,6 +58,8 @@ def run_demo(
     pandas.DataFrame
         Tidy scores, also written to ``scores.csv``.
     """
+    if simulated and data is not None:
+        raise ValueError(f"Simulated nights read no folder; omit {data}, or simulated=True.")
     console = make_console()
     settings = out / "demo.json"
     check_may_write(out, "a demo", is_ours=settings.is_file() and _is_demo(settings))

@@ -47,11 +47,13 @@ def load(dataset: str, data: Path | None, arguments: Mapping[str, Any]) -> BaseC
     ValueError
         When the corpus or an argument is unknown, or the folder is missing.
     """
+    if data is not None and dataset in ("mental_arithmetic", "simulated"):
+        raise ValueError(f"{dataset} reads no folder; omit {data}.")
+    if dataset == "mental_arithmetic":
+        return _load(mental_arithmetic, dataset, **arguments)
     if dataset == "simulated":
         defaults = dict(n_subjects=6, hours=1, random_state=0)
         return _load(simulated.sleep, dataset, **{**defaults, **arguments})
-    if dataset == "mental_arithmetic":
-        return _load(mental_arithmetic, dataset, **arguments)
     if dataset not in RECIPES:
         known = ", ".join(["mental_arithmetic", "simulated", *sorted(RECIPES)])
         raise ValueError(f"Unknown corpus {dataset!r}; known are {known}.")
@@ -76,7 +78,7 @@ def methods_of(
 ) -> dict[str, BaseEstimator]:
     """Return classifiers by method name."""
     if encoder is not None:
-        model_folder(encoder)  # an unknown one ends the command before anything is read
+        model_folder(encoder)  # an unknown name ends the command before methods are built
     names = names or ["pars", "scratch", "band-power", "tangent-space"]
     return make_methods(names, encoder=encoder, **settings)
 

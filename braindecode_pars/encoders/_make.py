@@ -22,7 +22,7 @@ from braindecode_pars.runs import HeldOutLoss, RunConfig, held_out_loss
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.storage._atomic import replace_file
 from braindecode_pars.storage._json import read_json
-from braindecode_pars.storage._packaged import FOLDER
+from braindecode_pars.storage._packaged import FOLDER, packaged_folder
 
 __all__ = ["LARGEST", "command_of", "make"]
 
@@ -107,9 +107,9 @@ def make(
     Raises
     ------
     ValueError
-        When the encoder is larger than :data:`LARGEST`, when its training subjects are unknown,
-        when ``name`` has other characters than lower-case letters, digits and hyphens, or as in
-        :func:`~braindecode_pars.runs.held_out_loss`.
+        When the package has an encoder of this name, the encoder is larger than :data:`LARGEST`,
+        its training subjects are unknown, ``name`` has other characters than lower-case letters,
+        digits and hyphens, or as in :func:`~braindecode_pars.runs.held_out_loss`.
 
     Examples
     --------
@@ -118,6 +118,8 @@ def make(
     """
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise ValueError(f"The name {name!r} is not of lower-case letters, digits and hyphens.")
+    if packaged_folder(name) is not None:
+        raise ValueError(f"The package has an encoder {name!r}; remove its folder first.")
     run = Path(run)
     store = store if isinstance(store, SignalStore) else SignalStore.open(store)
     pretrained = load_encoder(run)

@@ -129,7 +129,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         positions.
     amplitude : bool
         Whether the model receives the amplitude of each channel relative to the others, see
-        :class:`~braindecode_pars.PARSNet`.
+        :class:`~braindecode_pars.PARSNet`. The paper has no amplitudes.
     head : "attention" | "spatial_filter" | "both"
         How the model pools the channels, see :class:`~braindecode_pars.PARSNet`. The spatial
         filters use electrode positions whatever ``electrode_position`` is.
@@ -152,7 +152,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
     finetune_warmup : float | None
         Share of the steps of fine-tuning in which the learning rate warms up. It then falls to zero
         on a cosine, as in :class:`~braindecode_pars.callbacks.WarmupCosine`. With None it is
-        constant.
+        constant, or that of a scheduler in ``callbacks``.
     head_epochs : int
         Number of epochs, at the beginning of fine-tuning, that train only the layers outside the
         encoder (Kumar et al. 2022). The encoder is trained from the next epoch on, if there is one.
@@ -188,7 +188,9 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         -1, as in scikit-learn, and warns when there are such windows; -1 means the same without a
         warning. With None every window is labelled, so that -1 is a class like any other.
     callbacks : list of skorch callbacks | None
-        Callbacks for fine-tuning.
+        Callbacks for fine-tuning. A learning-rate scheduler needs ``finetune_warmup=None``, and a
+        callback that monitors the validation loss needs ``validation``. Early stopping with a
+        warm-up ends before the rate has fallen to zero.
     precision : "float32" | "bfloat16"
         Floating-point precision of training. Weights and predictions are always float32.
     compile : bool
@@ -352,8 +354,8 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         y : array-like, shape (n_windows,) | None
             Labels of any type. None uses the labels of the dataset.
         groups : array-like, shape (n_windows,) | None
-            Subject of each window, for the internal validation split. None uses the subjects of
-            the dataset.
+            Subject of each window, for ``validation``, ``recenter`` and the card of the encoder.
+            None uses the subjects of the dataset.
         unlabeled : windows | SignalStore | None
             Further windows for pretraining, with any montage. A store is cut into windows of the
             same length as those of ``X``. With ``channels``, only these are used; windows that have

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from braindecode.augmentation import Mixup, Transform
 from sklearn.base import BaseEstimator
-from skorch.callbacks import Callback
+from skorch.callbacks import Callback, LRScheduler
 
 from braindecode_pars import _parameters
 from braindecode_pars._parameters import (
@@ -122,7 +122,7 @@ def check_parameters(estimator: BaseEstimator) -> None:
     values = vars(estimator)
     _parameters.check_parameters(values, RULES, type(estimator).__name__)
     _check_augmentation(values.get("augmentation"))
-    _check_callbacks(values.get("callbacks"))
+    _check_callbacks(values)
 
 
 def _check_augmentation(augmentation: Any) -> None:
@@ -141,12 +141,25 @@ def _check_augmentation(augmentation: Any) -> None:
             )
 
 
-def _check_callbacks(callbacks: list | None) -> None:
-    for entry in callbacks or ():
+def _check_callbacks(values: dict[str, Any]) -> None:
+    for entry in values.get("callbacks") or ():
         callback = entry[1] if isinstance(entry, tuple) and len(entry) == 2 else entry
         callback_class = callback if isinstance(callback, type) else type(callback)
+        name = callback_class.__name__
         if not issubclass(callback_class, Callback):
             raise TypeError(
-                f"callbacks contains an object of type {callback_class.__name__}; pass skorch "
-                "callbacks, alone or as (name, callback)."
+                f"callbacks contains an object of type {name}; pass skorch callbacks, alone or as "
+                "(name, callback)."
+            )
+        # Each step of the schedule would replace the learning rate of the callback.
+        if issubclass(callback_class, LRScheduler) and values["finetune_warmup"] is not None:
+            raise ValueError(
+                f"callbacks contains {name}, but finetune_warmup={values['finetune_warmup']} sets "
+                "the learning rate of every step; pass finetune_warmup=None."
+            )
+        monitored = getattr(callback() if callback is callback_class else callback, "monitor", None)
+        if isinstance(monitored, str) and "valid" in monitored and not values["validation"]:
+            raise ValueError(
+                f"callbacks contains {name}, which monitors {monitored}, but there are no "
+                "validation windows; pass validation=0.2, or monitor train_loss."
             )

@@ -64,7 +64,7 @@ class RunConfig:
     task_params : dict
         Further arguments of the task.
     encoder : str | None
-        Encoder to continue with: a folder or a model id, as in
+        Encoder to continue with: a folder, a name in the package or a model id, as in
         :func:`~braindecode_pars.pretrained.load_encoder`. Its sizes replace ``patch_seconds`` and
         the arguments of the encoder below. None means a new encoder.
     window_seconds, patch_seconds : float

@@ -52,10 +52,10 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     """
     # A folder is returned as it is.
     folder = Path(source).expanduser()
-    if folder.is_dir():
-        return folder
     # Only a string is a name; a Path is the user's own.
     packaged = packaged_folder(source) if isinstance(source, str) else None
+    if folder.is_dir() and (packaged is None or _has_model(folder)):
+        return folder
     if packaged is not None:
         return packaged
     if folder.exists():
@@ -67,7 +67,7 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     if not re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", repo_id):
         raise FileNotFoundError(
             f"{source} is not the folder of a pretrained encoder: the folder does not exist."
-            + (f" {_known_names()}" if folder.name == str(source) else "")
+            + (f" {_known_names()}" if folder.name == source else "")
         )
     options = {"local_files_only": not download, **options}
     if revision:
@@ -101,3 +101,8 @@ def _known_names() -> str:
         return "This installation has no encoders of the package."
     known = sorted({*known, *(alias for alias, name in ALIASES.items() if name in known)})
     return f"The encoders in the package are {', '.join(map(repr, known))}."
+
+
+def _has_model(folder: Path) -> bool:
+    """Whether a folder has a model, or will have one at the end of a run."""
+    return any(folder.glob("*.safetensors")) or (folder / "run.json").is_file()

@@ -1,8 +1,8 @@
 """Scores against the number of labelled subjects: pretrained encoders, scratch and baselines.
 
-    python docs/experiments/label_efficiency.py arithmetic ENCODERS OUT.csv
-    python docs/experiments/label_efficiency.py imagery ENCODERS OUT.csv --eeg FOLDER
-    python docs/experiments/label_efficiency.py hands ENCODERS OUT.csv --eeg FOLDER
+    python docs/experiments/real_recordings.py arithmetic ENCODERS OUT.csv
+    python docs/experiments/real_recordings.py imagery ENCODERS OUT.csv --eeg FOLDER
+    python docs/experiments/real_recordings.py hands ENCODERS OUT.csv --eeg FOLDER
 
 ENCODERS is a folder with one run of ``braindecode-pars pretrain`` for each pretrained method; the
 name of the run is the name of the method. FOLDER has PhysioNet's motor imagery recordings. An
@@ -112,6 +112,8 @@ def main() -> None:
     parser.add_argument("--n-train-subjects", nargs="*", type=int)
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
     arguments = parser.parse_args()
+    if arguments.question != "arithmetic" and arguments.eeg is None:
+        parser.error(f"{arguments.question} needs --eeg, the folder of the recordings")
     question = QUESTIONS[arguments.question](arguments.eeg)
     chosen = {
         name: method

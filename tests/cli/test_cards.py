@@ -84,6 +84,14 @@ def test_a_card_in_plain_lines(printed, monkeypatch, tmp_path):
     assert lines[-1] == f"command: {ABOUT['command']}"
 
 
+def test_a_card_cannot_change_the_terminal(printed, tiny, tmp_path):
+    facts = dict(description="a\x1b[2Jb", attribution=["c\rd"], held_out=None)
+    save_encoder(PatchEncoder(50, **tiny), EncoderCard(about=facts), tmp_path)
+    text = printed(show_card, str(tmp_path))
+    assert "description: a [2Jb\n" in text
+    assert "  c d\n" in text
+
+
 def test_the_card_of_an_encoder_without_facts(printed, tiny, tmp_path):
     card = EncoderCard(sfreq=None, subjects=None)
     save_encoder(PatchEncoder(50, **tiny), EncoderCard().continues(card), tmp_path)

@@ -36,6 +36,7 @@ def one_line(output: str) -> str:
         (["--dataset", "tuhab"], "Unknown corpus 'tuhab'; known are mental_arithmetic, simulated"),
         (["--dataset", "tuab"], "tuab needs --data, the folder of its files"),
         (["--dataset", "tuab", "--data", "nowhere"], "nowhere"),
+        ([*SMALL, "--data", "nowhere"], "simulated reads no folder; omit nowhere"),
         ([*SMALL, "--method", "bands"], "Unknown method 'bands'; known are pars"),
         ([*SMALL, "--set", "epochs"], "--set 'epochs' is not of the form KEY=VALUE"),
         ([*SMALL, "--set", "epochs=3"], "PARSClassifier has no parameter 'epochs'"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from braindecode.augmentation import GaussianNoise, Mixup
-from skorch.callbacks import EpochTimer
+from skorch.callbacks import Checkpoint, EarlyStopping, EpochTimer, LRScheduler
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
 from braindecode_pars.estimators import NetworkClassifier
@@ -41,6 +41,24 @@ def test_a_wrong_parameter_is_refused_before_the_data_are_read(estimator):
 )
 def test_what_is_accepted(parameters):
     check_parameters(PARSClassifier(**parameters))
+
+
+@pytest.mark.parametrize("kind", [PARSClassifier, NetworkClassifier])
+def test_a_scheduler_and_the_warmup_exclude_each_other(kind):
+    scheduler = LRScheduler("ExponentialLR", gamma=0.5)
+    for callback in (scheduler, ("rate", scheduler), LRScheduler):
+        with pytest.raises(ValueError, match=r"LRScheduler, but .*; pass finetune_warmup=None"):
+            check_parameters(kind(callbacks=[callback]))
+        check_parameters(kind(callbacks=[callback], finetune_warmup=None))
+
+
+@pytest.mark.parametrize("kind", [PARSClassifier, NetworkClassifier])
+def test_a_callback_on_the_validation_loss_needs_validation(kind):
+    for callback in (EarlyStopping(), ("best", Checkpoint()), EarlyStopping):
+        with pytest.raises(ValueError, match=r"monitors valid_loss.*; pass validation=0\.2"):
+            check_parameters(kind(callbacks=[callback]))
+        check_parameters(kind(callbacks=[callback], validation=0.2))
+    check_parameters(kind(callbacks=[EarlyStopping(monitor="train_loss")]))
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,15 @@ def test_a_folder_of_the_user_wins(shipped, tiny):
     assert packaged_encoders()[NAME].task == "spectral"  # still the one in the package
 
 
+def test_a_folder_without_a_model_does_not_hide_it(shipped):
+    Path("small").mkdir()
+    Path("small", "notes.txt").write_text("notes")
+    assert model_folder("small") == shipped
+    assert model_folder(Path("small")) == Path("small")
+    Path("small", "run.json").write_text("{}")  # a run of the user, which has no encoder yet
+    assert model_folder("small") == Path("small")
+
+
 def test_a_file_of_this_name_does_not_hide_it_and_a_path_is_no_name(shipped):
     Path("small").write_text("notes")
     assert model_folder("small") == shipped
