@@ -46,7 +46,9 @@ def test_grid_search_over_task_and_learning_rate(awake):
     }
     # pretext_params needs a pretext task, so that grid point is excluded.
     grids = [{**grid, "pretext": ["pars"]}, {**grid, "pretext": [None], "pretext_params": [None]}]
-    search = GridSearchCV(classifier(finetune_warmup=None), grids, cv=GroupKFold(2), error_score="raise")
+    search = GridSearchCV(
+        classifier(finetune_warmup=None), grids, cv=GroupKFold(2), error_score="raise"
+    )
     search.fit(X, y, groups=groups)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert len(search.cv_results_["mean_test_score"]) == 6
