@@ -47,7 +47,8 @@ def load(dataset: str, data: Path | None, arguments: Mapping[str, Any]) -> BaseC
     ValueError
         When the corpus or an argument is unknown, or the folder is missing.
     """
-    if data is not None and dataset in ("mental_arithmetic", "simulated"):
+    is_folder = data not in (None, Path())  # "simulated=" of transfer has an empty path
+    if is_folder and dataset in ("mental_arithmetic", "simulated"):
         raise ValueError(f"{dataset} reads no folder; omit {data}.")
     if dataset == "mental_arithmetic":
         return _load(mental_arithmetic, dataset, **arguments)

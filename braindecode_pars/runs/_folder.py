@@ -81,7 +81,7 @@ class RunFolder:
             raise ValueError(f"The run in {self.path} is not finished; resume it first.")
         try:
             return RunConfig(**{**_SINCE_0_1_0, **self._described()["configuration"]})
-        except TypeError as error:  # a setting of a newer version, or of another type
+        except (TypeError, ValueError) as error:  # a setting of a newer version, or not accepted
             raise ValueError(f"{self.description} does not describe a run: {error}") from error
 
     def check(self, described: Mapping[str, Any], *, resume: bool) -> None:
