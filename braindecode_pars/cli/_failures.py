@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ def report_failures(kept: str = "") -> Iterator[None]:
         Sentence that is printed after Ctrl-C: which results are kept, and how to resume.
     """
     try:
-        with _ctrl_c_during_imports():
+        with _ctrl_c_during_imports(kept):
             # The imports that all commands need. They take seconds.
             import braindecode_pars._hosts  # noqa: F401
         yield
@@ -43,36 +44,27 @@ def report_failures(kept: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def _ctrl_c_during_imports() -> Iterator[None]:
-    """Raise KeyboardInterrupt after Ctrl-C, whatever an imported package makes of it.
+def _ctrl_c_during_imports(kept: str) -> Iterator[None]:
+    """End the process at once after Ctrl-C, whatever an imported package would make of it.
 
-    Extension modules turn it into an ImportError, some packages catch it, and Python prints a
-    traceback where it occurs in a callback of the import system.
+    A KeyboardInterrupt in an import is no safe way to end: extension modules turn it into an
+    ImportError or abort the process, some packages catch it, and Python prints a traceback where
+    it occurs in a callback of the import system. Nothing is written yet that could be lost.
     """
     # Only the main thread may set signal handlers. A shell may have told us to ignore Ctrl-C.
     if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         yield
         return
-    interrupted = False
 
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal interrupted
-        interrupted = True
-        sys.unraisablehook = lambda ignored: None
-        raise KeyboardInterrupt
+    def leave(number: int, frame: FrameType | None) -> None:
+        os.write(sys.stderr.fileno(), f"Interrupted. {kept}".strip().encode() + b"\n")
+        os._exit(130)
 
-    hook = sys.unraisablehook
-    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGINT, leave)
     try:
         yield
-    except BaseException:  # after Ctrl-C, any error of an import is taken as its consequence
-        if not interrupted:
-            raise
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        sys.unraisablehook = hook
-    if interrupted:
-        raise KeyboardInterrupt
 
 
 def _exit_with(error: Exception) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-from contextlib import suppress
+import subprocess
+import sys
+import textwrap
 
 import pytest
 import typer
@@ -34,42 +36,38 @@ def test_other_errors_keep_their_traceback(error):
         raise error("a fault")
 
 
-def catch_it():
-    """Ctrl-C in an import that catches everything."""
-    with suppress(BaseException):
-        os.kill(os.getpid(), signal.SIGINT)
+#: Ctrl-C in an import that catches everything, in one that raises another error, and in a method
+#: where Python prints exceptions and goes on.
+IMPORTS = {
+    "caught": "with suppress(BaseException): interrupt()",
+    "another error": """
+try:
+    interrupt()
+except KeyboardInterrupt:
+    raise ImportError("numpy._core.multiarray failed to import") from None
+""",
+    "printed": "type('Interrupting', (), {'__del__': lambda self: interrupt()})()",
+}
 
 
-def turn_it_into_an_import_error():
-    try:
-        os.kill(os.getpid(), signal.SIGINT)
-    except KeyboardInterrupt:
-        raise ImportError("numpy._core.multiarray failed to import") from None
-
-
-class Interrupting:
-    """Python prints a traceback of an exception in this method, and goes on."""
-
-    def __del__(self):
-        os.kill(os.getpid(), signal.SIGINT)
-
-
-def raise_it_where_python_prints_it():
-    Interrupting()
-
-
-@pytest.mark.parametrize(
-    "imported", [catch_it, turn_it_into_an_import_error, raise_it_where_python_prints_it]
-)
-def test_ctrl_c_during_imports_is_never_lost_and_prints_nothing(imported, capsys):
-    with pytest.raises(KeyboardInterrupt), _ctrl_c_during_imports():
-        imported()
-    assert capsys.readouterr().err == ""
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+@pytest.mark.parametrize("imported", IMPORTS.values(), ids=list(IMPORTS))
+def test_ctrl_c_during_imports_ends_the_process_with_one_line(imported):
+    code = f"""
+import os, signal
+from contextlib import suppress
+from braindecode_pars.cli._failures import _ctrl_c_during_imports
+interrupt = lambda: os.kill(os.getpid(), signal.SIGINT)
+with _ctrl_c_during_imports("Folds are kept."):
+{textwrap.indent(imported, "    ")}
+print("it went on")
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.returncode == 130
+    assert (found.stdout, found.stderr) == ("", "Interrupted. Folds are kept.\n")
 
 
 def test_an_error_of_an_import_without_ctrl_c_stays():
-    with pytest.raises(ImportError, match="no such package"), _ctrl_c_during_imports():
+    with pytest.raises(ImportError, match="no such package"), _ctrl_c_during_imports(""):
         raise ImportError("no such package")
 
 
@@ -77,7 +75,7 @@ def test_ctrl_c_that_the_shell_ignores_stays_ignored():
     """As in a script's background job."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with _ctrl_c_during_imports():
+        with _ctrl_c_during_imports(""):
             os.kill(os.getpid(), signal.SIGINT)
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
