@@ -73,7 +73,7 @@ class EncoderCard:
     - ``corpora``, ``people``: lists of the corpora and of a text on the people of each.
     - ``band``, ``reference``, ``channels``: lower and upper edge of the band-pass in Hz, the
       reference, and a list of the channels.
-    - ``held_out``: ``loss_relative`` on ``people`` whom the encoder has never seen, and ``parts``,
+    - ``held_out``: ``loss_relative`` on the held-out ``people``, and ``parts``,
       ``n_crops`` and ``seed`` of :func:`~braindecode_pars.runs.held_out_loss`.
     - ``date``, ``command``, ``machine``: when, how and where it was trained.
 

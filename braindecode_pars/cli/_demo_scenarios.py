@@ -26,8 +26,8 @@ CONTINUED = dict(pretrain_epochs=50, pretrain_lr=1e-3)
 #: Fine-tuning on the sample of real EEG.
 FINETUNE = dict(finetune_epochs=30)
 
-#: Subjects of the sample without labels. They are also those on whom the package's defaults were
-#: chosen, so no score is of them.
+#: Subjects of the sample without labels. The package's defaults were chosen on them, so no score is
+#: of them.
 N_UNLABELED = 12
 #: Labelled subjects of a fit, and folds of the others.
 N_LABELED, N_FOLDS = 4, 3

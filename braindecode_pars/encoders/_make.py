@@ -68,7 +68,7 @@ were read from copies at 128 Hz. An encoder was trained on random crops of singl
 labels. Its weights are here, and no recordings.
 
 - Trained on: {people}
-- Loss relative to chance on {held_out_people}, whom it has never seen:
+- Loss relative to chance on {held_out_people}, who are held out:
   {loss:.3f} ({n_crops} random crops)
 - Date: {date}
 - Machine: {machine}

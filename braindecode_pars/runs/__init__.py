@@ -7,7 +7,7 @@
 - ``_checkpoint``: the state that it resumes from.
 - ``_folder``: its folder.
 - ``_records``: the files that it writes after each epoch.
-- ``_held_out``: its loss on people whom it has never seen.
+- ``_held_out``: its loss on held-out subjects.
 """
 
 import lazy_loader

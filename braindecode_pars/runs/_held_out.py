@@ -1,4 +1,4 @@
-"""The loss of a finished run on people whom it has never seen."""
+"""The loss of a finished run on held-out subjects."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def held_out_loss(
     seed: int = 0,
     device: str = "auto",
 ) -> HeldOutLoss:
-    """Return the loss of a finished run on people whom it has never seen.
+    """Return the loss of a finished run on held-out subjects.
 
     The whole task is used, with the decoder that ``encoder.safetensors`` lacks: it is in the last
     checkpoint of the run. It is in evaluation mode.

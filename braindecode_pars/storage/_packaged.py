@@ -19,7 +19,7 @@ def packaged_names() -> list[str]:
     Examples
     --------
     >>> from braindecode_pars.storage._packaged import packaged_names
-    >>> "nobody" in packaged_names()
+    >>> "unknown" in packaged_names()
     False
     """
     return sorted(file.parent.name for file in FOLDER.glob("*/encoder.safetensors"))
@@ -36,7 +36,7 @@ def packaged_folder(name: str) -> Path | None:
     Examples
     --------
     >>> from braindecode_pars.storage._packaged import packaged_folder
-    >>> packaged_folder("nobody") is None
+    >>> packaged_folder("unknown") is None
     True
     """
     name = ALIASES.get(name, name)

@@ -23,7 +23,7 @@ def test_without_a_name_it_lists_and_with_one_it_prints_the_card(shipped):
     for name in (NAME, "small", str(shipped)):
         card = CliRunner().invoke(app, ["encoders", name])
         assert card.exit_code == 0
-        assert "Somebody else (2000): Its archive." in card.output
+        assert "Another (2000): Its archive." in card.output
 
 
 def test_an_unknown_name_is_one_line(shipped):

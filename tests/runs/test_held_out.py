@@ -1,4 +1,4 @@
-"""The loss of a run on people whom it has never seen."""
+"""The loss of a run on held-out subjects."""
 
 from __future__ import annotations
 

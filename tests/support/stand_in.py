@@ -17,7 +17,7 @@ ABOUT = {
     "name": NAME,
     "description": "An encoder that was pretrained on noise.",
     "licence": "ODC-BY 1.0",
-    "attribution": ["Somebody (2004): A corpus [1].", "Somebody else (2000): Its archive."],
+    "attribution": ["Author (2004): A corpus [1].", "Another (2000): Its archive."],
     "corpora": ["A corpus of noise 1.0.0"],
     "band": [0.5, 45],
     "reference": "average",
