@@ -130,6 +130,7 @@ class EuclideanAlignment(TransformerMixin, WindowsEstimator):
             np.arange(n),
             windows.y,
             windows.subjects,
+            windows.corpora,
             windows.sfreq,
             None if windows.chs_info is None else Channels.of_recording(n, windows.chs_info),
             windows.shapes,
