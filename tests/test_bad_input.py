@@ -673,6 +673,11 @@ EVALUATION = {
         ValueError,
         "2 labels and 3 predictions",
     ),
+    "a score of probabilities without probabilities": (
+        lambda: score_predictions([0, 1], [0, 1], "auroc"),
+        ValueError,
+        "auroc needs the probability of each class; pass probabilities= from predict_proba",
+    ),
     "band power of nothing": (
         lambda: LogBandPower(sfreq=100, segment_seconds=0).fit(ARRAY).transform(ARRAY),
         ValueError,

@@ -335,7 +335,9 @@ def test_a_backend_that_returns_all_results_at_the_end(nights, log_folder, tmp_p
 
 def test_undefined_scores_are_nan_with_a_warning(nights, log_folder, tmp_path):
     awake = with_subject(nights, 3, target=0)
-    with pytest.warns(UserWarning, match=r"2 scores are undefined and NaN \(kappa of 3\)") as w:
+    with pytest.warns(
+        UserWarning, match=r"2 scores are undefined and NaN\. kappa of 3: all 24"
+    ) as w:
         scores = run(awake, log_folder, seeds=[0], out=tmp_path / "out")
     assert sum("undefined" in str(warning.message) for warning in w) == 1
     kappa = scores[scores["metric"] == "kappa"].set_index("subject")["value"]
