@@ -15,6 +15,7 @@ from braindecode_pars._subjects import warn_of_similar_names
 from braindecode_pars.evaluation._arguments import in_order
 from braindecode_pars.windows import as_sklearn
 from braindecode_pars.windows._labels import check_class_labels, find_unlabeled
+from braindecode_pars.windows._window_set import as_window_set
 
 __all__ = ["Corpus"]
 
@@ -35,6 +36,8 @@ class Corpus:
         Whether a window has a label.
     unlabeled_label : hashable | None
         Label of unlabelled windows; None when every window is labelled.
+    splits : ndarray, shape (n_windows,)
+        Entry ``split`` of the description of each window's recording; None where there is none.
 
     Examples
     --------
@@ -52,6 +55,7 @@ class Corpus:
     groups: np.ndarray
     labeled: np.ndarray
     unlabeled_label: Any
+    splits: np.ndarray
 
     @classmethod
     def of(cls, windows_ds: Dataset, name: str, unlabeled_label: Any) -> Corpus:
@@ -92,7 +96,10 @@ class Corpus:
         warn_of_similar_names(groups.tolist())
         check_class_labels(y)
         unlabeled, label = find_unlabeled(y, unlabeled_label)
-        return cls(name, X, y, groups, ~unlabeled, label)
+        splits = as_window_set(windows_ds).splits
+        if splits is None:
+            splits = np.full(len(y), None, object)
+        return cls(name, X, y, groups, ~unlabeled, label, splits)
 
     @property
     def subjects(self) -> list:

@@ -72,7 +72,8 @@ class Fold:
     protocol, dataset, method : str
         Values of the columns of these names.
     n_train_subjects : int
-        Number of labelled training subjects, including the estimator's validation subjects.
+        Number of labelled training subjects. It includes the validation subjects that the estimator
+        splits off them, but not those of ``valid``.
     seed : int
         Seed of every ``random_state`` and of torch's random state.
     estimator : estimator
@@ -81,6 +82,9 @@ class Fold:
         Indices of the training and test windows.
     test_subjects : list
         Subjects of the test windows, in the order of the rows.
+    valid : ndarray of int
+        Indices of the fixed validation windows, which an estimator with ``validation="split"`` is
+        given together with the training windows.
     pooled : bool
         Whether the scores get a row over all test windows together.
     varied : dict
@@ -115,6 +119,7 @@ class Fold:
     train: np.ndarray
     test: np.ndarray
     test_subjects: list
+    valid: np.ndarray = field(default_factory=lambda: np.array([], dtype=int))
     pooled: bool = False
     varied: dict[str, Any] = field(default_factory=dict)
 
@@ -327,6 +332,7 @@ def _open(
                 methods[fold.method],
                 digest_array(fold.train),
                 digest_array(fold.test),
+                *([digest_array(fold.valid)] if len(fold.valid) else []),
             ),
         )
         for fold in folds
@@ -438,7 +444,7 @@ def _fit_and_score(fold: Fold, corpus: Corpus, metrics: Sequence[str]) -> dict[s
     # Fit
     estimator = with_seed(clone(fold.estimator), fold.seed)
     _set_unlabeled_label(estimator, corpus.unlabeled_label)
-    train = fold.train
+    train = np.union1d(fold.train, fold.valid) if len(fold.valid) else fold.train
     if not _takes_unlabeled(estimator, corpus.unlabeled_label):
         train = train[corpus.labeled[train]]
     fitted = estimator.fit(corpus.X[train], corpus.y[train])
