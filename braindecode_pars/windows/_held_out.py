@@ -11,6 +11,7 @@ from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
 from braindecode_pars._subjects import SubjectKeys, warn_of_similar_names
 from braindecode_pars._warnings import warn_user
+from braindecode_pars.windows._fixed_split import SPLIT, are_validation
 from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = ["drop_held_out", "hold_out"]
@@ -19,24 +20,33 @@ __all__ = ["drop_held_out", "hold_out"]
 _DRAWS = 20
 
 
-def hold_out(windows: WindowSet, share: float, seed: int) -> tuple[WindowSet, WindowSet | None]:
+def hold_out(
+    windows: WindowSet, share: float | str, seed: int
+) -> tuple[WindowSet, WindowSet | None]:
     """Hold out internal validation windows: by subject where known, else stratified by label.
 
     Parameters
     ----------
     windows : WindowSet
         Windows with labels.
-    share : float
-        Share of the subjects, or of the windows, in [0, 1); at least one is held out.
+    share : float | "split"
+        Share of the subjects, or of the windows, in [0, 1); at least one is held out. With
+        "split", the windows with the split "valid" are held out.
     seed : int
         Seed of the split.
 
     Returns
     -------
     train : WindowSet
-        The remaining windows, with every class.
+        The remaining windows; with every class, if the split is random.
     valid : WindowSet | None
         None for a share of 0, and where there are too few windows.
+
+    Raises
+    ------
+    ValueError
+        When the share is out of range. With "split", when a window has neither the split "train"
+        nor "valid", and when a subject has windows of both.
 
     Warns
     -----
@@ -44,6 +54,9 @@ def hold_out(windows: WindowSet, share: float, seed: int) -> tuple[WindowSet, Wi
         When subjects are unknown, of all windows or of some, when there is only one, when two names
         may be one subject, and when nothing can be held out.
     """
+    if share == SPLIT:
+        is_valid = are_validation(windows.splits, windows.subjects, len(windows))
+        return windows.take(np.flatnonzero(~is_valid)), windows.take(np.flatnonzero(is_valid))
     if not 0 <= share < 1:
         raise ValueError(f"validation must be in [0, 1), got {share}.")
     if share == 0:

@@ -46,6 +46,9 @@ class WindowSet(Dataset):
     shapes : ndarray of int, shape (n_windows, 2) | None
         Number of channels and samples of each window, when all samples are known to be finite.
         None when the windows have to be read to find out.
+    splits : ndarray, shape (n_windows,) | None
+        Entry ``split`` of the description of each window's recording, such as "train"; None or NaN
+        where there is none.
     """
 
     source: Any
@@ -56,6 +59,7 @@ class WindowSet(Dataset):
     sfreq: float | None = None
     channels: Channels | None = field(default=None, repr=False)
     shapes: np.ndarray | None = field(default=None, repr=False)
+    splits: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def known(self) -> np.ndarray:
@@ -161,6 +165,7 @@ class WindowSet(Dataset):
             corpora=None if self.corpora is None else self.corpora[positions],
             channels=None if self.channels is None else self.channels.take(positions),
             shapes=None if self.shapes is None else self.shapes[positions],
+            splits=None if self.splits is None else self.splits[positions],
         )
 
     def with_montages(self, montages: Iterable[Montage]) -> WindowSet:
@@ -369,6 +374,7 @@ def _describe(X: Any) -> WindowSet:
         _one_rate(found.sfreqs),
         found.channels,
         found.shapes,
+        found.splits,
     )
 
 

@@ -110,3 +110,11 @@ def test_an_empty_name_is_no_subject():
     windows = replace(windows, subjects=np.array(["a", "n/a", "b", " "], dtype=object))
     assert windows.known.tolist() == [True, False, True, False]
     assert windows.groups is None
+
+
+def test_the_validation_windows_of_a_split_are_held_out():
+    given = windows([0, 1, 2, 0, 1], ["a", "a", "b", "c", "c"])
+    given = replace(given, splits=np.array(["train", "train", "valid", "train", "train"], object))
+    for seed in (0, 1):
+        train, valid = hold_out(given, "split", seed)
+        assert (train.indices.tolist(), valid.indices.tolist()) == ([0, 1, 3, 4], [2])

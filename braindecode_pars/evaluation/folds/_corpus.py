@@ -36,6 +36,8 @@ class Corpus:
         Whether a window has a label.
     unlabeled_label : hashable | None
         Label of unlabelled windows; None when every window is labelled.
+    splits : ndarray, shape (n_windows,)
+        Entry ``split`` of the description of each window's recording; None where there is none.
     people : dict
         Name of each subject with the corpus in front, where that is known.
 
@@ -55,6 +57,7 @@ class Corpus:
     groups: np.ndarray
     labeled: np.ndarray
     unlabeled_label: Any
+    splits: np.ndarray
     people: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -96,8 +99,12 @@ class Corpus:
         warn_of_similar_names(groups.tolist())
         check_class_labels(y)
         unlabeled, label = find_unlabeled(y, unlabeled_label)
-        people = dict(zip(groups.tolist(), as_window_set(X).people.tolist(), strict=True))
-        return cls(name, X, y, groups, ~unlabeled, label, people)
+        windows = as_window_set(X)
+        people = dict(zip(groups.tolist(), windows.people.tolist(), strict=True))
+        splits = windows.splits
+        if splits is None:
+            splits = np.full(len(y), None, object)
+        return cls(name, X, y, groups, ~unlabeled, label, splits, people)
 
     @property
     def subjects(self) -> list:
