@@ -14,6 +14,7 @@ from tqdm.auto import tqdm
 
 from braindecode_pars._warnings import warn_user
 from braindecode_pars.recordings._cache import WindowCache
+from braindecode_pars.recordings._left_out import channels_left_out, count_left_out
 from braindecode_pars.recordings._search import why_unreadable
 
 __all__ = ["Recording", "choose_subjects", "read_corpus"]
@@ -148,8 +149,8 @@ def read_corpus(
     on_error : "raise" | "warn"
         Whether a recording that cannot be read raises an error, or is skipped with a warning.
     verbose : int
-        Whether to show a progress bar and log the number of recordings that are too short (1), or
-        nothing (0).
+        Whether to show a progress bar and log how many recordings are too short and which kinds of
+        channels of the files are left out (1), or nothing (0).
 
     Returns
     -------
@@ -201,7 +202,7 @@ def read_corpus(
     jobs = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
         joblib.delayed(_read_one)(recording, read, store) for recording in recordings
     )
-    datasets, failures, too_short, refused = [], [], 0, []
+    datasets, failures, too_short, refused, left_out = [], [], 0, [], []
     bar = tqdm(
         zip(recordings, jobs, strict=True),
         total=len(recordings),
@@ -223,19 +224,28 @@ def read_corpus(
         else:
             windows.set_description(dict(recording.description), overwrite=True)
             datasets.append(windows)
+            left_out.append(channels_left_out(windows.raw))
     # Report entries of the cache that were not used, and recordings that gave no window.
     _warn_of_refused([reason for reason in refused if reason is not None])
     if failures:
         warn_user(skipped_message(failures, len(recordings)))
-    if verbose and too_short:
-        log.info(
-            "%d of %d recordings are too short for a window and were skipped.",
-            too_short,
-            len(recordings),
-        )
+    if verbose:
+        _log_counts(left_out, too_short, len(recordings))
     if not datasets:
         raise ValueError(f"None of {len(recordings)} recordings contains a window.")
     return BaseConcatDataset(datasets)
+
+
+def _log_counts(left_out: list[dict[str, str]], too_short: int, n_recordings: int) -> None:
+    """Log which channels were left out, and how many recordings gave no window."""
+    if (line := count_left_out(left_out)) is not None:
+        log.info(line)
+    if too_short:
+        log.info(
+            "%d of %d recordings are too short for a window and were skipped.",
+            too_short,
+            n_recordings,
+        )
 
 
 def _read_one(

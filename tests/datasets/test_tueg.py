@@ -96,7 +96,9 @@ def test_subjects_of_other_corpora_are_removed_and_counted(written, others, capl
     assert set(windows.description["subject"]) == {"aaaaaaab"}
     assert caplog.messages == [
         "Excluded from TUEG: 2 subjects (3 recordings) of 3 subjects (4 recordings). "
-        "Remaining: 1 subject (1 recording)."
+        "Remaining: 1 subject (1 recording).",
+        "Channels left out of 1 of 1 recordings: 1 ECG (EEG EKG1-REF), 1 EMG (EMG-REF), 1 other "
+        "(PHOTIC-REF).",
     ]
 
 
