@@ -21,7 +21,13 @@ from typing import Any
 
 from braindecode_pars._warnings import warn_user
 
-__all__ = ["normalized", "subject_key", "subject_of_path", "warn_of_similar_names"]
+__all__ = [
+    "known_subject_of_path",
+    "normalized",
+    "subject_key",
+    "subject_of_path",
+    "warn_of_similar_names",
+]
 
 #: Endings of recordings, which are not a part of a name.
 _ENDING = re.compile(r"\.(edf|bdf|hea|fif(\.gz)?)$", re.IGNORECASE)
@@ -33,6 +39,9 @@ _SUFFIX = re.compile(r"_(eeg|ieeg|meg|nirs|raw|epo|psg)(-\d+)?$", re.IGNORECASE)
 _ENTITY = re.compile(
     r"_(ses|task|acq|run|rec|dir|proc|space|split|recording|desc|ce|trc|mod|chunk)-"
 )
+
+#: Name of a recording in the corpora of Temple University.
+_TEMPLE_NAME = re.compile(r"([a-z]{8}|\d{8})_s\d{3}_t\d{3}\.edf", re.IGNORECASE)
 
 _BIDS_LABEL = re.compile(r"(?:^|_)sub-(.+)")
 
@@ -96,10 +105,8 @@ def warn_of_similar_names(subjects: Iterable) -> None:
 def subject_of_path(path: PurePath) -> str:
     """Return the subject of a recording from its path.
 
-    The subject is the BIDS label of a folder ``sub-<label>``, else that of the file's name, else
-    the name of the first folder, else the name of the file. BIDS allows only letters and digits in
-    a label. Other characters are accepted: the label ends at the next key of BIDS, such as
-    ``_ses-``.
+    The subject is that of :func:`known_subject_of_path`, else the name of the first folder, else
+    the name of the file.
 
     Parameters
     ----------
@@ -114,8 +121,7 @@ def subject_of_path(path: PurePath) -> str:
     Raises
     ------
     ValueError
-        When it is unclear where the label in the file's name ends, or when the folder and the
-        file name two subjects.
+        As in :func:`known_subject_of_path`.
 
     Examples
     --------
@@ -125,6 +131,48 @@ def subject_of_path(path: PurePath) -> str:
     'Jörg'
     >>> subject_of_path(PurePath("anna/night.edf"))
     'anna'
+    """
+    known = known_subject_of_path(path)
+    if known is not None:
+        return known
+    *folders, file = (normalized(part) for part in path.parts)
+    return folders[0] if folders else _ENDING.sub("", file)
+
+
+def known_subject_of_path(path: PurePath) -> str | None:
+    """Return the subject of a recording if its path has one of three known layouts.
+
+    - BIDS: the label of a folder ``sub-<label>``, else that of the file's name. BIDS allows only
+      letters and digits in a label. Other characters are accepted: the label ends at the next key
+      of BIDS, such as ``_ses-``.
+    - Corpora of Temple University: ``aaaaaaaa`` of ``aaaaaaaa_s001_t000.edf``, in any folder.
+    - Challenges of PhysioNet, with a folder for each record and a record for each subject:
+      ``tr03-0005`` of ``tr03-0005/tr03-0005.hea``.
+
+    Parameters
+    ----------
+    path : PurePath
+        Path of the file relative to the folder that contains all recordings.
+
+    Returns
+    -------
+    str | None
+        Subject; None for another layout.
+
+    Raises
+    ------
+    ValueError
+        When it is unclear where the label in the file's name ends, or when the folder and the
+        file name two subjects.
+
+    Examples
+    --------
+    >>> from pathlib import PurePath
+    >>> from braindecode_pars._subjects import known_subject_of_path
+    >>> known_subject_of_path(PurePath("edf/train/aaaaaaab/s001_2003/aaaaaaab_s001_t000.edf"))
+    'aaaaaaab'
+    >>> known_subject_of_path(PurePath("training/tr03-0005/tr03-0005.hea"))
+    'tr03-0005'
     """
     *folders, file = (normalized(part) for part in path.parts)
     stem = _ENDING.sub("", file)
@@ -142,7 +190,10 @@ def subject_of_path(path: PurePath) -> str:
                 "sub-<subject>."
             )
         return label
-    return folders[0] if folders else stem
+    if name := _TEMPLE_NAME.fullmatch(file):
+        return name[1]
+    is_record = path.suffix.lower() == ".hea" and folders[-1:] == [stem]
+    return stem if is_record else None
 
 
 def _label(name: str) -> str:

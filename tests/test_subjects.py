@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from braindecode_pars._subjects import (
+    known_subject_of_path,
     normalized,
     subject_key,
     subject_of_path,
@@ -77,6 +78,28 @@ def test_similar_names_are_reported():
 )
 def test_subjects_in_paths(path, subject):
     assert subject_of_path(PurePosixPath(path)) == subject
+
+
+@pytest.mark.parametrize(
+    ("path", "subject"),
+    [
+        ("edf/000/aaaaaaab/s001_2015_12_30/01_tcp_ar/aaaaaaab_s001_t000.edf", "aaaaaaab"),
+        ("edf/train/normal/01_tcp_ar/aaaaaaac_s004_t000.edf", "aaaaaaac"),
+        ("edf/dev/aaaaaaad/s001_2003/02_tcp_le/aaaaaaad_s001_t001.edf", "aaaaaaad"),
+        ("edf/01_tcp_ar/002/00000254/s005_2010_11_15/00000254_s005_t000.edf", "00000254"),
+        ("training/tr03-0005/tr03-0005.hea", "tr03-0005"),
+        ("te03-0094/te03-0094.hea", "te03-0094"),
+        ("data/sub-01/aaaaaaab_s001_t000.edf", "01"),
+    ],
+)
+def test_layouts_that_are_known(path, subject):
+    assert known_subject_of_path(PurePosixPath(path)) == subject
+    assert subject_of_path(PurePosixPath(path)) == subject
+
+
+@pytest.mark.parametrize("path", ["anna/n1/n1.edf", "anna/n1.hea", "anna_s1_t0.edf", "n1.edf"])
+def test_other_layouts(path):
+    assert known_subject_of_path(PurePosixPath(path)) is None
 
 
 def test_an_unclear_subject_is_refused():
