@@ -23,13 +23,15 @@ evaluate = typer.Typer(
 Dataset = Annotated[
     str,
     typer.Option(
-        help=f"Corpus: mental_arithmetic (in the package), simulated, {', '.join(CORPORA)}.",
+        help=f"Corpus: mental_arithmetic (in the package), simulated, {', '.join(CORPORA)}; a "
+        "folder of own annotated recordings or a BIDS data set; a Python file with a function load "
+        "that returns labelled windows.",
         metavar="NAME",
     ),
 ]
 Data = Annotated[
     Path | None,
-    typer.Option(help="Folder of the corpus; mental_arithmetic and simulated need none."),
+    typer.Option(help="Folder of a corpus with a name; mental_arithmetic and simulated need none."),
 ]
 Load = Annotated[
     list[str] | None,
@@ -105,12 +107,12 @@ def compare(
 ) -> None:
     """Compare methods with one subject held out at a time, and test the paired differences."""
     with report_failures(_what_is_kept(out)):
-        from braindecode_pars.cli import _evaluation
+        from braindecode_pars.cli import _corpus, _evaluation
 
         _evaluation.compare(
             _evaluation.methods_of(method, encoder, values(settings, "--set")),
-            _evaluation.load(dataset, data, values(load, "--load")),
-            _evaluation.title(dataset),
+            _corpus.load(dataset, data, values(load, "--load")),
+            _corpus.title(dataset),
             metrics=metric or KAPPA,
             seeds=range(seeds),
             n_jobs=n_jobs,
@@ -133,12 +135,12 @@ def leave_one_subject_out(
 ) -> None:
     """Score methods with one subject held out at a time."""
     with report_failures(_what_is_kept(out)):
-        from braindecode_pars.cli import _evaluation
+        from braindecode_pars.cli import _corpus, _evaluation
 
         _evaluation.leave_one_subject_out(
             _evaluation.methods_of(method, encoder, values(settings, "--set")),
-            _evaluation.load(dataset, data, values(load, "--load")),
-            _evaluation.title(dataset),
+            _corpus.load(dataset, data, values(load, "--load")),
+            _corpus.title(dataset),
             metrics=metric or KAPPA,
             seeds=range(seeds),
             n_jobs=n_jobs,
@@ -165,13 +167,13 @@ def label_efficiency(
 ) -> None:
     """Vary the number of training subjects, and score on fixed test subjects."""
     with report_failures(_what_is_kept(out)):
-        from braindecode_pars.cli import _evaluation
+        from braindecode_pars.cli import _corpus, _evaluation
 
-        windows = _evaluation.load(dataset, data, values(load, "--load"))
+        windows = _corpus.load(dataset, data, values(load, "--load"))
         _evaluation.label_efficiency(
             _evaluation.methods_of(method, encoder, values(settings, "--set")),
             windows,
-            _evaluation.title(dataset),
+            _corpus.title(dataset),
             n_train_subjects=n,
             test_subjects=_evaluation.subjects_of(windows, test_subject),
             metrics=metric or (*KAPPA, "f1"),
@@ -194,7 +196,8 @@ def transfer(
     dataset: Annotated[
         list[str],
         typer.Option(
-            help="Corpus and its folder, such as eegmat=data/eegmat. May be repeated.",
+            help="Corpus and its folder, such as eegmat=data/eegmat. Another name is that of a "
+            "folder of own recordings. May be repeated.",
             metavar="NAME=FOLDER",
         ),
     ],
@@ -226,7 +229,7 @@ def transfer(
 ) -> None:
     """Fine-tune pretrained encoders on several corpora, and score on fixed test subjects."""
     with report_failures(_what_is_kept(out)):
-        from braindecode_pars.cli import _evaluation
+        from braindecode_pars.cli import _corpus, _evaluation
 
         # Options by corpus.
         folders = pairs(dataset, "--dataset", "NAME=FOLDER")
@@ -239,8 +242,8 @@ def transfer(
         # Load the corpora.
         windows, test_subjects = {}, {}
         for name, folder in folders:
-            title = _evaluation.title(name)
-            windows[title] = _evaluation.load(name, Path(folder), values(arguments[name], "--load"))
+            title = _corpus.title(name)
+            windows[title] = _corpus.load(name, Path(folder), values(arguments[name], "--load"))
             if subjects[name]:
                 test_subjects[title] = _evaluation.subjects_of(windows[title], subjects[name])
 
@@ -279,13 +282,13 @@ def ablation(
     if grid not in GRIDS:
         raise typer.BadParameter(f"Unknown grid {grid!r}; known are {', '.join(GRIDS)}.")
     with report_failures(_what_is_kept(out)):
-        from braindecode_pars.cli import _evaluation
+        from braindecode_pars.cli import _corpus, _evaluation
 
-        windows = _evaluation.load(dataset, data, values(load, "--load"))
+        windows = _corpus.load(dataset, data, values(load, "--load"))
         _evaluation.ablation(
             values(settings, "--set"),
             windows,
-            _evaluation.title(dataset),
+            _corpus.title(dataset),
             grid,
             test_subjects=_evaluation.subjects_of(windows, test_subject),
             n_train_subjects=n,
