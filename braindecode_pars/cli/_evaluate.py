@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -68,6 +68,24 @@ Settings = Annotated[
         metavar="KEY=VALUE",
     ),
 ]
+Paper = Annotated[
+    bool,
+    typer.Option(
+        "--paper",
+        help="Fine-tune as published, in 200 epochs: paper.FINE_TUNING, and for eesm17 its noise. "
+        "For the paper's validation subjects add --set validation=split. Sizes and pretraining are "
+        "those of the encoder. As with --set, eegnet and shallow take the values that they share.",
+    ),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        help="TOML file with tables [set] and [load] for many arguments of --set and --load; for "
+        "transfer a table of each corpus, such as [load.eegmat]. The "
+        "options win over the file, and the file over --paper.",
+        metavar="FILE",
+    ),
+]
 Metrics = Annotated[
     list[str] | None,
     typer.Option(
@@ -100,7 +118,16 @@ def compare(
     method: Methods = None,
     encoder: Encoder = None,
     settings: Settings = None,
+    published: Paper = False,
+    config: Config = None,
     metric: Metrics = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="Method to test the others against, such as scratch. Default: all pairs.",
+            metavar="NAME",
+        ),
+    ] = None,
     seeds: Seeds = 1,
     n_jobs: Jobs = None,
     out: Out = OUT,
@@ -108,13 +135,17 @@ def compare(
     """Compare methods with one subject held out at a time, and test the paired differences."""
     with report_failures(_what_is_kept(out)):
         from braindecode_pars.cli import _corpus, _evaluation
+        from braindecode_pars.cli._config import load_arguments, settings_of
 
         _evaluation.compare(
-            _evaluation.methods_of(method, encoder, values(settings, "--set")),
-            _corpus.load(dataset, data, values(load, "--load")),
+            _evaluation.methods_of(
+                method, encoder, settings_of(settings, config, published=published, dataset=dataset)
+            ),
+            _corpus.load(dataset, data, load_arguments(load, config)),
             _corpus.title(dataset),
             metrics=metric or KAPPA,
             seeds=range(seeds),
+            against=against,
             n_jobs=n_jobs,
             out=out,
         )
@@ -128,6 +159,8 @@ def leave_one_subject_out(
     method: Methods = None,
     encoder: Encoder = None,
     settings: Settings = None,
+    published: Paper = False,
+    config: Config = None,
     metric: Metrics = None,
     seeds: Seeds = 1,
     n_jobs: Jobs = None,
@@ -136,10 +169,13 @@ def leave_one_subject_out(
     """Score methods with one subject held out at a time."""
     with report_failures(_what_is_kept(out)):
         from braindecode_pars.cli import _corpus, _evaluation
+        from braindecode_pars.cli._config import load_arguments, settings_of
 
         _evaluation.leave_one_subject_out(
-            _evaluation.methods_of(method, encoder, values(settings, "--set")),
-            _corpus.load(dataset, data, values(load, "--load")),
+            _evaluation.methods_of(
+                method, encoder, settings_of(settings, config, published=published, dataset=dataset)
+            ),
+            _corpus.load(dataset, data, load_arguments(load, config)),
             _corpus.title(dataset),
             metrics=metric or KAPPA,
             seeds=range(seeds),
@@ -159,6 +195,8 @@ def label_efficiency(
     method: Methods = None,
     encoder: Encoder = None,
     settings: Settings = None,
+    published: Paper = False,
+    config: Config = None,
     metric: Metrics = None,
     test_subject: TestSubjects = None,
     seeds: Seeds = 5,
@@ -168,10 +206,13 @@ def label_efficiency(
     """Vary the number of training subjects, and score on fixed test subjects."""
     with report_failures(_what_is_kept(out)):
         from braindecode_pars.cli import _corpus, _evaluation
+        from braindecode_pars.cli._config import load_arguments, settings_of
 
-        windows = _corpus.load(dataset, data, values(load, "--load"))
+        windows = _corpus.load(dataset, data, load_arguments(load, config))
         _evaluation.label_efficiency(
-            _evaluation.methods_of(method, encoder, values(settings, "--set")),
+            _evaluation.methods_of(
+                method, encoder, settings_of(settings, config, published=published, dataset=dataset)
+            ),
             windows,
             _corpus.title(dataset),
             n_train_subjects=n,
@@ -214,6 +255,8 @@ def transfer(
         typer.Option(help=f"{_METHOD_HELP}scratch and band-power.", metavar="NAME"),
     ] = None,
     settings: Settings = None,
+    published: Paper = False,
+    config: Config = None,
     metric: Metrics = None,
     test_subject: Annotated[
         list[str] | None,
@@ -230,27 +273,32 @@ def transfer(
     """Fine-tune pretrained encoders on several corpora, and score on fixed test subjects."""
     with report_failures(_what_is_kept(out)):
         from braindecode_pars.cli import _corpus, _evaluation
+        from braindecode_pars.cli._config import load_arguments, settings_of
 
         # Options by corpus.
         folders = pairs(dataset, "--dataset", "NAME=FOLDER")
         names = [name for name, _ in folders]
         if len(set(names)) < len(names):
             raise ValueError(f"--dataset names a corpus twice: {', '.join(names)}.")
-        arguments = _by_corpus(pairs(load, "--load", "NAME.KEY=VALUE"), names, ".")
+        by_corpus = _by_corpus(pairs(load, "--load", "NAME.KEY=VALUE"), names, ".")
+        in_file = _by_table(load_arguments(None, config), names)
         subjects = _by_corpus(pairs(test_subject, "--test-subject", "NAME=ID"), names)
 
         # Load the corpora.
         windows, test_subjects = {}, {}
         for name, folder in folders:
             title = _corpus.title(name)
-            windows[title] = _corpus.load(name, Path(folder), values(arguments[name], "--load"))
+            arguments = {**in_file[name], **values(by_corpus[name], "--load")}
+            windows[title] = _corpus.load(name, Path(folder), arguments)
             if subjects[name]:
                 test_subjects[title] = _evaluation.subjects_of(windows[title], subjects[name])
 
         # Run the protocol.
         default = ("scratch", "band-power")
         _evaluation.transfer(
-            _evaluation.methods_of(method, encoder, values(settings, "--set"), default),
+            _evaluation.methods_of(
+                method, encoder, settings_of(settings, config, published=published), default
+            ),
             windows,
             test_subjects=test_subjects or None,
             metrics=metric or KAPPA,
@@ -269,6 +317,8 @@ def ablation(
     data: Data = None,
     load: Load = None,
     settings: Settings = None,
+    published: Paper = False,
+    config: Config = None,
     metric: Metrics = None,
     test_subject: TestSubjects = None,
     n: Annotated[
@@ -283,10 +333,11 @@ def ablation(
         raise typer.BadParameter(f"Unknown grid {grid!r}; known are {', '.join(GRIDS)}.")
     with report_failures(_what_is_kept(out)):
         from braindecode_pars.cli import _corpus, _evaluation
+        from braindecode_pars.cli._config import load_arguments, settings_of
 
-        windows = _corpus.load(dataset, data, values(load, "--load"))
+        windows = _corpus.load(dataset, data, load_arguments(load, config))
         _evaluation.ablation(
-            values(settings, "--set"),
+            settings_of(settings, config, published=published, dataset=dataset),
             windows,
             _corpus.title(dataset),
             grid,
@@ -319,3 +370,14 @@ def _by_corpus(
             )
         found[name].append(f"{inner}={value}" if separator else value)
     return found
+
+
+def _by_table(arguments: dict[str, Any], names: list[str]) -> dict[str, dict[str, Any]]:
+    """Return the tables [load.NAME] of a file by corpus."""
+    for name, table in arguments.items():
+        if name not in names or not isinstance(table, dict):
+            raise ValueError(
+                f"[load] in --config has an entry {name!r}; transfer takes a table of each corpus, "
+                f"such as [load.{names[0]}]."
+            )
+    return {name: arguments.get(name, {}) for name in names}

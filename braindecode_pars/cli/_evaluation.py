@@ -90,11 +90,15 @@ def compare(
     dataset: str,
     *,
     out: Path,
+    against: str | None = None,
     **arguments: Any,
 ) -> None:
     """Run the protocol of this name, and show its scores and tests of their differences."""
+    if against is not None and against not in methods:
+        raise ValueError(f"--against {against} is no method; methods are {', '.join(methods)}.")
     scores = evaluation.compare(methods, windows, dataset=dataset, out=out, **arguments)
-    _report(scores, out, "subjects", plotting.paired_bars, tests=True)
+    _report(scores, out, "subjects", plotting.paired_bars)
+    show_differences(make_console(), scores, against)
 
 
 def leave_one_subject_out(
@@ -164,10 +168,8 @@ def ablation(
     _report(scores, out, "seeds", draw)
 
 
-def _report(scores: pd.DataFrame, out: Path, over: str, draw: Draw, *, tests: bool = False) -> None:
+def _report(scores: pd.DataFrame, out: Path, over: str, draw: Draw) -> None:
     console = make_console()
     show_scores(console, scores, over)
-    if tests:
-        show_differences(console, scores)
     figure = save_figure(scores, out, draw)
     console.print(f"Written to {out}: scores.csv, {figure.name}, folds/.")
