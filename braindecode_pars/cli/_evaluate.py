@@ -104,7 +104,9 @@ TestSubjects = Annotated[
     ),
 ]
 Seeds = Annotated[int, typer.Option(help="Number of seeds; seeds are 0, 1, ...", min=1)]
-Jobs = Annotated[int | None, typer.Option(help="Number of parallel fits. Default: 1.")]
+Jobs = Annotated[
+    int | None, typer.Option(help="Number of parallel fits, each on its own GPU. Default: 1.")
+]
 Out = Annotated[Path, typer.Option(help="Folder for the results, and to resume from.")]
 OUT = Path("braindecode-pars-evaluation")
 KAPPA = ("kappa", "balanced_accuracy")
