@@ -36,7 +36,7 @@ class Corpus:
         Whether a window has a label.
     unlabeled_label : hashable | None
         Label of unlabelled windows; None when every window is labelled.
-    splits : ndarray, shape (n_windows,)
+    splits : ndarray, shape (n_windows,) | None
         Entry ``split`` of the description of each window's recording; None where there is none.
 
     Examples
@@ -55,7 +55,7 @@ class Corpus:
     groups: np.ndarray
     labeled: np.ndarray
     unlabeled_label: Any
-    splits: np.ndarray
+    splits: np.ndarray | None = None
 
     @classmethod
     def of(cls, windows_ds: Dataset, name: str, unlabeled_label: Any) -> Corpus:
@@ -96,10 +96,7 @@ class Corpus:
         warn_of_similar_names(groups.tolist())
         check_class_labels(y)
         unlabeled, label = find_unlabeled(y, unlabeled_label)
-        splits = as_window_set(windows_ds).splits
-        if splits is None:
-            splits = np.full(len(y), None, object)
-        return cls(name, X, y, groups, ~unlabeled, label, splits)
+        return cls(name, X, y, groups, ~unlabeled, label, as_window_set(windows_ds).splits)
 
     @property
     def subjects(self) -> list:
