@@ -444,7 +444,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
                     self.encoder_card_,
                     sfreq=self.sfreq_,
                     finetune_subjects=unique_subjects(
-                        self.encoder_card_.finetune_subjects, windows.labeled.groups
+                        self.encoder_card_.finetune_subjects, windows.labeled.people
                     ),
                 )
                 fine_tune(self.net_, train, valid, recenter=self.recenter)

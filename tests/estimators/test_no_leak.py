@@ -164,5 +164,6 @@ def test_evaluation_warns_when_test_subjects_were_pretrained_on(nights, tmp_path
     leaked = [str(w.message) for w in caught if "was pretrained on" in str(w.message)]
     assert leaked == [
         "PARS was pretrained on windows of test subjects 3, 4. Its scores of these subjects are "
-        "not held-out scores, unless another dataset used the same names for different subjects."
+        "not held-out scores, unless another dataset used the same names for different subjects; "
+        "then name the corpus of the recordings with an entry 'corpus' in their descriptions."
     ]

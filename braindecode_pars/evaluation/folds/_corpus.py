@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ class Corpus:
         Label of unlabelled windows; None when every window is labelled.
     splits : ndarray, shape (n_windows,) | None
         Entry ``split`` of the description of each window's recording; None where there is none.
+    people : dict
+        Name of each subject with the corpus in front, where that is known.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class Corpus:
     labeled: np.ndarray
     unlabeled_label: Any
     splits: np.ndarray | None = None
+    people: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, windows_ds: Dataset, name: str, unlabeled_label: Any) -> Corpus:
@@ -96,7 +99,9 @@ class Corpus:
         warn_of_similar_names(groups.tolist())
         check_class_labels(y)
         unlabeled, label = find_unlabeled(y, unlabeled_label)
-        return cls(name, X, y, groups, ~unlabeled, label, as_window_set(windows_ds).splits)
+        windows = as_window_set(X)
+        people = dict(zip(groups.tolist(), windows.people.tolist(), strict=True))
+        return cls(name, X, y, groups, ~unlabeled, label, windows.splits, people)
 
     @property
     def subjects(self) -> list:
@@ -121,6 +126,10 @@ class Corpus:
         list
         """
         return in_order(self.groups[windows].tolist())
+
+    def people_of(self, subjects: Iterable) -> dict[Any, Any]:
+        """Return the name of each of these subjects with the corpus in front."""
+        return {subject: self.people.get(subject, subject) for subject in subjects}
 
     def windows_of(self, subjects: Iterable, *, labeled_only: bool = False) -> np.ndarray:
         """Return the indices of the windows of these subjects.

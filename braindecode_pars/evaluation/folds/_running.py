@@ -23,7 +23,12 @@ from braindecode_pars._warnings import warn_user
 from braindecode_pars.evaluation.folds._corpus import Corpus
 from braindecode_pars.evaluation.folds._curves import curves_frame, history_of
 from braindecode_pars.evaluation.folds._digest import digest, digest_array
-from braindecode_pars.evaluation.folds._encoder_origin import leak_sentences, seen_before
+from braindecode_pars.evaluation.folds._encoder_origin import (
+    given_cards,
+    leak_sentences,
+    seen_before,
+    seen_by,
+)
 from braindecode_pars.evaluation.folds._fingerprint import describe_corpus, describe_estimator
 from braindecode_pars.evaluation.folds._fold_store import FoldStore
 from braindecode_pars.evaluation.folds._fold_warnings import FoldWarning, collected, warn_once
@@ -263,6 +268,8 @@ def run_folds(
     if refused:
         warn_user(_refused_sentence(refused))
     missing = [i for i, result in enumerate(results) if result is None]
+    # Warn before the first fit, where the encoder that is given has a card.
+    announced = _warn_of_leaks(_seen_by_given(folds, corpora))
     # Run the other folds
     bar = tqdm(
         total=len(folds),
@@ -294,8 +301,7 @@ def run_folds(
     # Warn of undefined scores, and of test subjects in the pretraining
     if undefined := run.scores.attrs["undefined"]:
         warn_user(undefined_sentence(undefined))
-    for sentence in leak_sentences(_seen(folds, results)):
-        warn_user(sentence)
+    _warn_of_leaks(_seen(folds, results), announced)
     return run
 
 
@@ -476,7 +482,7 @@ def _fit_and_score(fold: Fold, corpus: Corpus, metrics: Sequence[str]) -> dict[s
         "probabilities": {"classes": classes, **probabilities},
         "subjects": [str(subject) for subject in corpus.groups[fold.test].tolist()],
     }
-    seen = seen_before(fitted, fold.test_subjects)
+    seen = seen_before(fitted, corpus.people_of(fold.test_subjects))
     rows = [
         row | {"subject": plain(row["subject"])} | ({"value": None} if "undefined" in row else {})
         for row in score_rows(fold, result, metrics)
@@ -505,6 +511,28 @@ def _collect(folds: Sequence[Fold], results: Sequence[dict]) -> Run:
     scores = pd.DataFrame(rows, columns=[*SCORES, *varied])
     scores.attrs["undefined"] = undefined
     return Run(scores, curves_frame(folds, results))
+
+
+def _warn_of_leaks(
+    seen: Mapping[str, Sequence[Mapping[str, Any]]], announced: Sequence[str] = ()
+) -> list[str]:
+    """Warn of test subjects that encoders have seen, unless it was announced."""
+    sentences = [sentence for sentence in leak_sentences(seen) if sentence not in announced]
+    for sentence in sentences:
+        warn_user(sentence)
+    return sentences
+
+
+def _seen_by_given(folds: Sequence[Fold], corpora: Mapping[str, Corpus]) -> dict[str, list[dict]]:
+    """Test subjects of all folds of each method on the cards of the encoders it is given."""
+    cards = {id(fold.estimator): fold.estimator for fold in folds}
+    cards = {key: given_cards(estimator) for key, estimator in cards.items()}
+    seen: dict[str, list] = {}
+    for fold in folds:
+        people = corpora[fold.dataset].people_of(fold.test_subjects)
+        found = [str(subject) for subject in seen_by(cards[id(fold.estimator)], people)]
+        seen.setdefault(fold.method, []).append({"subjects": found, "unknown": False})
+    return seen
 
 
 def _seen(folds: Sequence[Fold], results: Sequence[dict]) -> dict[str, list[dict]]:
