@@ -55,9 +55,9 @@ MAY_IMPORT = {
     },
     "encoders": {"pretrained", "runs", "signal_store", "storage"},
     "estimators": {
-        *("_columns", "_hosts", "_parameters", "_sampling_rate", "electrodes", "encoder"),
-        *("_warnings", "models", "pretext", "pretrained", "pretraining", "storage", "training"),
-        "windows",
+        *("_columns", "_hosts", "_parameters", "_sampling_rate", "augmentation", "electrodes"),
+        *("_warnings", "encoder", "models", "pretext", "pretrained", "pretraining", "storage"),
+        *("training", "windows"),
     },
     "baselines": {"estimators", "evaluation", "pretext"},
 }
