@@ -622,7 +622,7 @@ def test_corpora_are_stored_as_their_recipes_prepare_them(two_corpora, tmp_path)
     assert store.shares == {}
     for row, corpus in zip(store.recordings.itertuples(), [*"aab"], strict=True):
         recordings = two_corpora["ab".index(corpus)].recordings
-        (one,) = [r for r in recordings if r.person == row.subject]
+        (one,) = [r for r in recordings if f"{corpus}:{r.subject}" == row.subject]
         expected = own_recipe.prepare(one).get_data()
         found = store.crops(row.first_signal + np.arange(2), np.zeros(2, int), row.n_times)
         np.testing.assert_array_equal(found, expected.astype("float32"))
