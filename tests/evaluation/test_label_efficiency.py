@@ -118,9 +118,13 @@ def test_invalid_arguments_raise_before_training(nights, tmp_path, arguments, me
 class Validating(LoggingClassifier):
     """Has the parameter validation, as PARSClassifier."""
 
-    def __init__(self, folder, validation="split", random_state=None):
+    def __init__(self, folder, validation="split", unlabeled_label=-1, random_state=None):
         super().__init__(folder, random_state=random_state)
         self.validation = validation
+        self.unlabeled_label = unlabeled_label
+
+    def predict(self, X):
+        return [2] * len(X)
 
 
 def test_fixed_validation_subjects_come_beside_the_drawn_ones(nights, tmp_path):
@@ -145,7 +149,9 @@ def test_fixed_validation_subjects_come_beside_the_drawn_ones(nights, tmp_path):
     assert [1, 2, 3] in [fit["subjects"] for fit in fits(folders["none"])]
 
 
-def test_unlabelled_windows_of_validation_subjects_are_not_trained_on(nights, tmp_path):
+def test_unlabelled_windows_of_validation_subjects_are_neither_drawn_nor_trained_on(
+    nights, tmp_path
+):
     first, *others = with_split(nights, SPLIT | {1: "valid"}).datasets
     some = first.metadata.assign(target=[-1] * 10 + first.y[10:])
     windows = BaseConcatDataset([EEGWindowsDataset(first.raw, some, first.description), *others])
@@ -153,12 +159,12 @@ def test_unlabelled_windows_of_validation_subjects_are_not_trained_on(nights, tm
         {"A": Validating(tmp_path)},
         windows,
         n_train_subjects=[1],
-        seeds=[0],
+        seeds=range(4),
         unlabeled_label=-1,
         verbose=0,
     )
-    (fit,) = fits(tmp_path)
-    assert (fit["subjects"], -1 in fit["labels"], len(fit["labels"])) == ([1, 2, 3], False, 62)
+    for fit in fits(tmp_path):  # subject 3, and the labelled windows of 1 and 2
+        assert (fit["subjects"], -1 in fit["labels"], len(fit["labels"])) == ([1, 2, 3], False, 62)
 
 
 def test_fixed_validation_without_splits_raises_before_training(nights, tmp_path):

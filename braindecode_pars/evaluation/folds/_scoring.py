@@ -41,26 +41,34 @@ def score_rows(
     metrics : sequence of str
         Names of metrics.
     """
-    subjects = np.asarray(result["subjects"])
+    # Arrays of the whole fold once, because a fold may have many subjects.
+    subjects, true, predicted = (np.asarray(result[n]) for n in ("subjects", "true", "predicted"))
+    saved = result["probabilities"]
+    probabilities = None if "missing" in saved else columns_of(saved)
     for subject in [*fold.test_subjects, *([POOLED] if fold.pooled else [])]:
         of_subject = subject == POOLED or subjects == str(subject)
         windows = np.flatnonzero(np.broadcast_to(of_subject, subjects.shape))
+        of_columns = None if probabilities is None else probabilities[windows]
         for metric in metrics:
-            yield {"subject": subject, "metric": metric, **_score(result, windows, metric)}
+            score = _score(true[windows], predicted[windows], metric, of_columns, saved)
+            yield {"subject": subject, "metric": metric, **score}
 
 
-def _score(result: Mapping[str, Any], windows: np.ndarray, metric: str) -> dict[str, Any]:
-    true = np.asarray(result["true"])[windows]
-    saved, of_columns = result["probabilities"], {}
-    reason = undefined_because(true, metric, saved["classes"])
+def _score(
+    true: np.ndarray,
+    predicted: np.ndarray,
+    metric: str,
+    probabilities: np.ndarray | None,
+    saved: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the value of a metric, and the reason when it is undefined."""
+    classes = saved["classes"]
+    reason = undefined_because(true, metric, classes)
     if metric in PROBABILITY_METRICS:
         reason = saved.get("missing", reason)
-        if not reason:
-            probabilities = columns_of(saved)[windows]
-            of_columns = dict(probabilities=probabilities, classes=saved["classes"])
     if reason:
         return {"value": float("nan"), "undefined": reason}
-    predicted = np.asarray(result["predicted"])[windows]
+    of_columns = dict(probabilities=probabilities, classes=classes)
     return {"value": score_predictions(true, predicted, metric, **of_columns)}
 
 
