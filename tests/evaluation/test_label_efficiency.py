@@ -149,9 +149,7 @@ def test_fixed_validation_subjects_come_beside_the_drawn_ones(nights, tmp_path):
     assert [1, 2, 3] in [fit["subjects"] for fit in fits(folders["none"])]
 
 
-def test_unlabelled_windows_of_validation_subjects_are_neither_drawn_nor_trained_on(
-    nights, tmp_path
-):
+def test_unlabelled_windows_of_validation_subjects_are_not_used(nights, tmp_path):
     first, *others = with_split(nights, SPLIT | {1: "valid"}).datasets
     some = first.metadata.assign(target=[-1] * 10 + first.y[10:])
     windows = BaseConcatDataset([EEGWindowsDataset(first.raw, some, first.description), *others])
