@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators import (
     EuclideanAlignment,
     NetworkClassifier,
@@ -19,8 +20,10 @@ from braindecode_pars.estimators import (
     PARSEmbedder,
     SubjectCentering,
 )
+from braindecode_pars.estimators._cost import SIZES
 from braindecode_pars.evaluation import LogBandPower, SpatialCovariance
 from braindecode_pars.pretext import PRETEXT_TASKS
+from braindecode_pars.pretrained import load_encoder
 
 __all__ = ["CENTRED", "METHODS", "make_methods"]
 
@@ -67,7 +70,9 @@ def make_methods(
         - ``"tangent-space"``: :class:`~braindecode_pars.evaluation.SpatialCovariance`, the tangent
           space of pyriemann and logistic regression.
     encoder : path | str | None
-        Pretrained encoder. It adds a method ``"pretrained"``, which fine-tunes it.
+        Pretrained encoder. It adds a method ``"pretrained"``, which fine-tunes it. All other
+        methods with an encoder then take its sizes, tokenizer and patch, so that a difference of
+        their scores is not one of size.
     subject_centering : bool
         Whether every method is given the windows of a subject to subtract the subject's mean: from
         the features of probes and classical methods (:class:`~braindecode_pars.SubjectCentering`),
@@ -87,7 +92,10 @@ def make_methods(
     Raises
     ------
     ValueError
-        When a method or a setting is unknown.
+        When a method or a setting is unknown, or when a setting would make encoders of another size
+        than ``encoder``; the message has both numbers of parameters.
+    FileNotFoundError
+        When ``encoder`` is not an existing folder or model.
 
     Notes
     -----
@@ -117,6 +125,8 @@ def make_methods(
     ['PARS', 'scratch', 'band power']
     >>> list(make_methods(["band-power"], subject_centering=True))
     ['band power, subject-centred (transductive)']
+    >>> make_methods(["scratch"], encoder="small")["scratch"].embed_dim  # as large as the encoder
+    128
     """
     names = list(dict.fromkeys(names))
     unknown = [name for name in names if name not in METHODS]
@@ -132,10 +142,37 @@ def make_methods(
     settings = {"verbose": 0, **settings}
     if subject_centering:
         settings["recenter"] = "subject"
-    methods = [_method(name, encoder, subject_centering, settings) for name in names]
+    size = {} if encoder is None else _size_of(encoder, settings)
+    methods = [_method(name, encoder, subject_centering, settings | size) for name in names]
     if encoder is not None:
         methods.append(_fine_tuned("pretrained", settings, encoder=encoder))
     return dict(methods)
+
+
+def _size_of(encoder: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a new encoder of the same size, and check those that were given."""
+    given, card, _ = load_encoder(encoder)
+    size = {name: given.config[name] for name in SIZES}
+    if card.sfreq is not None:
+        size["patch_seconds"] = given.patch_size / card.sfreq
+    other = {name: settings[name] for name in size if settings.get(name, size[name]) != size[name]}
+    if other:
+        patch_size = given.patch_size
+        if "patch_seconds" in other:
+            patch_size = round(other.pop("patch_seconds") * card.sfreq)
+        new = PatchEncoder(**{**given.config, **other, "patch_size": patch_size})
+        named = ", ".join(f"{name}={settings[name]!r}" for name in size if name in settings)
+        raise ValueError(
+            f"{named} makes encoders of {_n_parameters(new):,} parameters, but {encoder} has "
+            f"{_n_parameters(given):,}. Leave these settings out: every method takes the size of "
+            "the encoder. To compare different sizes, build the methods yourself and pass "
+            "equal_sizes=False to the protocol."
+        )
+    return size
+
+
+def _n_parameters(encoder: PatchEncoder) -> int:
+    return sum(parameter.numel() for parameter in encoder.parameters())
 
 
 def _method(

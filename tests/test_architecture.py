@@ -56,10 +56,19 @@ MAY_IMPORT = {
     "encoders": {"pretrained", "runs", "signal_store", "storage"},
     "estimators": {
         *("_columns", "_hosts", "_parameters", "_sampling_rate", "electrodes", "encoder"),
-        *("_warnings", "models", "pretext", "pretrained", "pretraining", "storage", "training"),
+        *(
+            "_subjects",
+            "_warnings",
+            "models",
+            "pretext",
+            "pretrained",
+            "pretraining",
+            "storage",
+            "training",
+        ),
         "windows",
     },
-    "baselines": {"estimators", "evaluation", "pretext"},
+    "baselines": {"encoder", "estimators", "evaluation", "pretext", "pretrained"},
 }
 #: At the top: they may import anything below.
 TOP = {"__main__", "benchmarks", "cli"}

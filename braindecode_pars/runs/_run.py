@@ -446,5 +446,8 @@ def _card(config: RunConfig, steps: Steps, net: RunNet) -> EncoderCard:
         subjects=unique_subjects(seen) if seen.notna().all() else None,
         n_windows=steps.n_windows,
         epochs=config.epochs,
+        n_times=steps.n_times,
+        n_steps=config.epochs * config.steps_per_epoch,
+        n_examples=config.epochs * config.steps_per_epoch * config.batch_size,
         loss_relative=net.history[-1, RELATIVE],
     )
