@@ -49,7 +49,7 @@ MAY_IMPORT = {
     "pretrained": {"encoder", "models", "storage", "training"},
     "callbacks": {"_parameters", "encoder", "pretext", "pretraining", "training"},
     "runs": {
-        *("_columns", "_parameters", "encoder", "paper", "pretext", "pretrained"),
+        *("_channel_names", "_columns", "_parameters", "encoder", "paper", "pretext", "pretrained"),
         *("_sampling_rate", "_subjects", "_warnings", "pretraining", "signal_store", "storage"),
         "training",
     },
