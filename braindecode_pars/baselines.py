@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,11 @@ METHODS = (*_TASKS, "scratch", *_PROBES, *_NETWORKS, *_CLASSICAL)
 #: Training that both networks have in common, see the notes of :func:`make_methods`.
 _PUBLISHED = dict(gradient_clip=None, weight_decay=0.0, validation=0.2)
 
+_HOW_TO = (
+    "To compare different sizes, build the methods yourself and pass equal_sizes=False to the "
+    "protocol."
+)
+
 #: What :func:`make_methods` appends to the names of methods with ``subject_centering=True``.
 CENTRED = ", subject-centred (transductive)"
 
@@ -46,7 +51,7 @@ CENTRED = ", subject-centred (transductive)"
 def make_methods(
     names: Iterable[str] = ("pars", "mae", "scratch", "band-power", "tangent-space"),
     *,
-    encoder: str | Path | None = None,
+    encoder: str | Path | Mapping[str, str | Path] | None = None,
     subject_centering: bool = False,
     **settings: Any,
 ) -> dict[str, BaseEstimator]:
@@ -61,7 +66,7 @@ def make_methods(
           the training windows in every fit and then fine-tunes;
         - ``"scratch"``: the same model without pretraining;
         - ``"probe"``: :class:`~braindecode_pars.PARSEmbedder`, frozen after pretraining with PARS
-          in every fit, with logistic regression; of ``encoder``, if that is given;
+          in every fit, with logistic regression; of each ``encoder``, if that is given;
         - ``"random-probe"``: the same with an encoder that is not trained;
         - ``"eegnet"``, ``"shallow"``: EEGNet and ShallowFBCSPNet of braindecode with their
           published training, see Notes;
@@ -69,10 +74,11 @@ def make_methods(
           regression;
         - ``"tangent-space"``: :class:`~braindecode_pars.evaluation.SpatialCovariance`, the tangent
           space of pyriemann and logistic regression.
-    encoder : path | str | None
-        Pretrained encoder. It adds a method ``"pretrained"``, which fine-tunes it. All other
-        methods with an encoder then take its sizes, tokenizer and patch, so that a difference of
-        their scores is not one of size.
+    encoder : path | str | dict of str to path | None
+        Pretrained encoder. It adds a method ``"pretrained"``, which fine-tunes it. A dict adds a
+        method for each encoder, with the names of the dict: ``{"PARS": "run1", "MAE": "run2"}``.
+        All other methods with an encoder then take its sizes, tokenizer and patch, so that a
+        difference of their scores is not one of size.
     subject_centering : bool
         Whether every method is given the windows of a subject to subtract the subject's mean: from
         the features of probes and classical methods (:class:`~braindecode_pars.SubjectCentering`),
@@ -92,8 +98,8 @@ def make_methods(
     Raises
     ------
     ValueError
-        When a method or a setting is unknown, or when a setting would make encoders of another size
-        than ``encoder``; the message has both numbers of parameters.
+        When a method or a setting is unknown, when an encoder has the name of a method, or when
+        encoders or settings have different sizes; the message has both numbers of parameters.
     FileNotFoundError
         When ``encoder`` is not an existing folder or model.
 
@@ -142,42 +148,93 @@ def make_methods(
     settings = {"verbose": 0, **settings}
     if subject_centering:
         settings["recenter"] = "subject"
-    size = {} if encoder is None else _size_of(encoder, settings)
-    methods = [_method(name, encoder, subject_centering, settings | size) for name in names]
-    if encoder is not None:
-        methods.append(_fine_tuned("pretrained", settings, encoder=encoder))
-    return dict(methods)
+    encoders = _by_name(encoder)
+    methods: dict[str, BaseEstimator] = {}
+    for shown, classifier in _classifiers(names, encoders, subject_centering, settings):
+        if shown in methods:
+            raise ValueError(
+                f"An encoder is called {shown!r}, like another method; give it another name."
+            )
+        methods[shown] = classifier
+    return methods
 
 
-def _size_of(encoder: Any, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a new encoder of the same size, and check those that were given."""
-    given, card, _ = load_encoder(encoder)
-    size = {name: given.config[name] for name in SIZES}
-    if card.sfreq is not None:
-        size["patch_seconds"] = given.patch_size / card.sfreq
-    other = {name: settings[name] for name in size if settings.get(name, size[name]) != size[name]}
-    if other:
-        patch_size = given.patch_size
-        if "patch_seconds" in other:
-            patch_size = round(other.pop("patch_seconds") * card.sfreq)
-        new = PatchEncoder(**{**given.config, **other, "patch_size": patch_size})
-        named = ", ".join(f"{name}={settings[name]!r}" for name in size if name in settings)
+def _size_of(encoders: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a new encoder of the same size as all given ones.
+
+    Raises
+    ------
+    ValueError
+        When the given encoders, or the settings, have different sizes.
+    """
+    sizes = {shown: _settings_of(encoder) for shown, encoder in encoders.items()}
+    if not sizes:
+        return {}
+    first, (n_parameters, size) = next(iter(sizes.items()))
+    for shown, (n_other, _) in sizes.items():
+        if n_other != n_parameters:
+            raise ValueError(
+                f"The encoder {first} has {n_parameters:,} parameters, but {shown} has "
+                f"{n_other:,}. {_HOW_TO}"
+            )
+    new = {**size, **{name: settings[name] for name in size if name in settings}}
+    if new != size:
+        names = [name for name in size if name in settings]
+        named = ", ".join(f"{name}={settings[name]!r}" for name in names)
         raise ValueError(
-            f"{named} makes encoders of {_n_parameters(new):,} parameters, but {encoder} has "
-            f"{_n_parameters(given):,}. Leave these settings out: every method takes the size of "
-            "the encoder. To compare different sizes, build the methods yourself and pass "
-            "equal_sizes=False to the protocol."
+            f"{named} makes encoders of {_count(encoders[first], new):,} parameters, but "
+            f"{encoders[first]} has {n_parameters:,}. Leave these settings out: every method takes "
+            f"the size of the encoder. {_HOW_TO}"
         )
     return size
+
+
+def _settings_of(source: Any) -> tuple[int, dict[str, Any]]:
+    """Return the number of parameters of an encoder, and the settings of a new one of its size."""
+    encoder, card, _ = load_encoder(source)
+    size = {name: encoder.config[name] for name in SIZES}
+    if card.sfreq is not None:
+        size["patch_seconds"] = encoder.patch_size / card.sfreq
+    return _n_parameters(encoder), size
+
+
+def _count(source: Any, settings: dict[str, Any]) -> int:
+    """Return the number of parameters of an encoder with these settings instead of its own."""
+    encoder, card, _ = load_encoder(source)
+    sizes = {name: settings[name] for name in SIZES}
+    if "patch_seconds" in settings:
+        sizes["patch_size"] = round(settings["patch_seconds"] * card.sfreq)
+    return _n_parameters(PatchEncoder(**{**encoder.config, **sizes}))
 
 
 def _n_parameters(encoder: PatchEncoder) -> int:
     return sum(parameter.numel() for parameter in encoder.parameters())
 
 
-def _method(
-    name: str, encoder: Any, centred: bool, settings: dict[str, Any]
-) -> tuple[str, BaseEstimator]:
+def _by_name(encoder: Any) -> dict[str, Any]:
+    """Return encoders by name; one without a name is "pretrained"."""
+    if encoder is None:
+        return {}
+    return dict(encoder) if isinstance(encoder, Mapping) else {"pretrained": encoder}
+
+
+def _classifiers(
+    names: list[str], encoders: dict[str, Any], centred: bool, settings: dict[str, Any]
+) -> Iterator[tuple[str, BaseEstimator]]:
+    """Yield the shown name and the classifier of each method, and then of each encoder."""
+    sized = settings | _size_of(encoders, settings)
+    for name in names:
+        if name == "probe" and encoders:
+            for shown, encoder in encoders.items():
+                embedder = PARSEmbedder(encoder=encoder, **_shared(PARSEmbedder, sized))
+                yield _linear(f"{shown} probe", centred, embedder, StandardScaler())
+        else:
+            yield _method(name, centred, sized)
+    for shown, encoder in encoders.items():
+        yield _fine_tuned(shown, settings, encoder=encoder)
+
+
+def _method(name: str, centred: bool, settings: dict[str, Any]) -> tuple[str, BaseEstimator]:
     """Return the shown name and the classifier of a method."""
     if name == "scratch":
         return _fine_tuned(name, settings, pretext=None)
@@ -185,7 +242,14 @@ def _method(
         return _fine_tuned(PRETEXT_TASKS[name].__name__, settings, pretext=name)
     if name in _NETWORKS:
         return _network(name, centred, settings)
-    shown, features, *scaling = _features(name, encoder, settings)
+    shown, *steps = _features(name, settings)
+    return _linear(shown, centred, *steps)
+
+
+def _linear(
+    shown: str, centred: bool, features: TransformerMixin, *scaling: TransformerMixin
+) -> tuple[str, BaseEstimator]:
+    """Return the shown name, and logistic regression on features."""
     if centred:
         shown, features = shown + CENTRED, SubjectCentering(features)
     return shown, make_pipeline(features, *scaling, LogisticRegression(max_iter=1000))
@@ -206,7 +270,7 @@ def _network(name: str, centred: bool, settings: dict[str, Any]) -> tuple[str, B
 
 
 def _features(
-    name: str, encoder: Any, settings: dict[str, Any]
+    name: str, settings: dict[str, Any]
 ) -> tuple[str, TransformerMixin, *tuple[TransformerMixin, ...]]:
     """Return the shown name, a transformer of windows, and what scales its features."""
     if name == "band-power":
@@ -220,9 +284,7 @@ def _features(
     shared = _shared(PARSEmbedder, settings)
     if name == "random-probe":
         return "random probe", PARSEmbedder(None, **shared), StandardScaler()
-    if encoder is None:
-        return "PARS probe", PARSEmbedder("pars", **shared), StandardScaler()
-    return "pretrained probe", PARSEmbedder(encoder=encoder, **shared), StandardScaler()
+    return "PARS probe", PARSEmbedder("pars", **shared), StandardScaler()
 
 
 def _shared(estimator: type[BaseEstimator], settings: dict[str, Any]) -> dict[str, Any]:

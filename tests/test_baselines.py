@@ -142,3 +142,29 @@ def test_settings_of_another_size_than_the_encoder_are_refused(tmp_path):
 def test_an_unknown_method_raises():
     with pytest.raises(ValueError, match="Unknown method 'svm'; known are pars, mae"):
         make_methods(["pars", "svm"])
+
+
+def test_encoders_of_different_sizes_are_refused(tmp_path):
+    encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16, tokenizer="linear")
+    folder = str(save_encoder(encoder, EncoderCard(sfreq=100.0), tmp_path / "run"))
+    with pytest.raises(
+        ValueError, match="The encoder PARS has 554,880 parameters, but MAE has 2,544. To compare"
+    ):
+        make_methods(["scratch"], encoder={"PARS": "small", "MAE": folder})
+
+
+def test_several_encoders_are_methods_of_their_names():
+    encoders = {"PARS": "small", "MAE": "spectral-eegmmidb"}
+    methods = make_methods(["scratch", "probe"], encoder=encoders, finetune_epochs=3)
+    assert list(methods) == ["scratch", "PARS probe", "MAE probe", "PARS", "MAE"]
+    assert (methods["MAE"].encoder, methods["MAE"].finetune_epochs) == ("spectral-eegmmidb", 3)
+    assert methods["MAE probe"][0].encoder == "spectral-eegmmidb"
+    centred = make_methods(["probe"], encoder=encoders, subject_centering=True)
+    assert [name.partition(",")[0] for name in centred] == [
+        "PARS probe",
+        "MAE probe",
+        "PARS",
+        "MAE",
+    ]
+    with pytest.raises(ValueError, match="An encoder is called 'PARS', like another method"):
+        make_methods(["pars"], encoder=encoders)

@@ -219,7 +219,7 @@ def pretrain(
             sfreq=estimator.sfreq_,
             task=net.task_.name,
             task_params=dict(estimator.pretext_params or {}),
-            subjects=unique_subjects(*(part.groups for part in parts)),
+            subjects=unique_subjects(*(part.people for part in parts)),
             n_windows=n_windows,
             epochs=len(history),
             n_times=net.task_.n_times,

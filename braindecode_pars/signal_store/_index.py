@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from braindecode_pars._subjects import in_corpus
 from braindecode_pars.storage._atomic import replace_file
 from braindecode_pars.storage._checksum import checksum_of
 from braindecode_pars.storage._json import parse_json, plain
@@ -65,7 +66,9 @@ class StoredRecording:
 
     @property
     def subject(self) -> Any:
-        return self.description.get("subject")
+        """Subject, with the corpus in front if the description has one; None if unknown."""
+        subject = self.description.get("subject")
+        return None if subject is None else in_corpus(self.description.get("corpus"), subject)
 
     @property
     def n_samples(self) -> int:
