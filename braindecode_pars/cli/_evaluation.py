@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from braindecode_pars import evaluation, plotting
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.cli._console import make_console
+from braindecode_pars.cli._costs import show_costs
 from braindecode_pars.cli._scores import save_figure, show_differences, show_scores
 from braindecode_pars.storage._hub import model_folder
 
@@ -99,6 +100,7 @@ def compare(
     scores = evaluation.compare(methods, windows, dataset=dataset, out=out, **arguments)
     _report(scores, out, "subjects", plotting.paired_bars)
     show_differences(make_console(), scores, against)
+    show_costs(make_console(), methods, {dataset: windows}, scores, out)
 
 
 def leave_one_subject_out(
@@ -114,6 +116,7 @@ def leave_one_subject_out(
         methods, windows, dataset=dataset, out=out, **arguments
     )
     _report(scores, out, "subjects", plotting.paired_bars)
+    show_costs(make_console(), methods, {dataset: windows}, scores, out)
 
 
 def label_efficiency(
@@ -127,6 +130,7 @@ def label_efficiency(
     """Run the protocol of this name and show its scores."""
     scores = evaluation.label_efficiency(methods, windows, dataset=dataset, out=out, **arguments)
     _report(scores, out, "seeds", plotting.label_efficiency)
+    show_costs(make_console(), methods, {dataset: windows}, scores, out)
 
 
 def transfer(
@@ -139,6 +143,7 @@ def transfer(
     """Run the protocol of this name and show its scores."""
     scores = evaluation.transfer(methods, windows, out=out, **arguments)
     _report(scores, out, "seeds", plotting.transfer)
+    show_costs(make_console(), methods, windows, scores, out)
 
 
 def ablation(
