@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from braindecode.datasets import BaseConcatDataset
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from rich.console import Console
 from rich.table import Table
 from sklearn.base import BaseEstimator
@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from braindecode_pars._columns import POOLED
 from braindecode_pars.cli._console import print_table
 from braindecode_pars.evaluation import cost_table
+from braindecode_pars.evaluation._splitting import validates_by_split
 from braindecode_pars.storage._atomic import replace_file
 
 __all__ = ["show_costs"]
@@ -71,22 +72,40 @@ def show_costs(
 def _costs(
     methods: Mapping[str, BaseEstimator], windows: BaseConcatDataset, scores: pd.DataFrame
 ) -> pd.DataFrame:
-    trained = _training_windows(windows, scores)
-    n_subjects = trained.description["subject"].nunique()
-    return cost_table(methods, trained).assign(n_train_subjects=n_subjects)
+    # As in the protocols, fixed validation subjects come beside the training subjects.
+    fixed = {name: validates_by_split(estimator) for name, estimator in methods.items()}
+    train, valid = _recordings(windows, scores, with_validation=any(fixed.values()))
+    tables = [
+        cost_table({name: estimator}, BaseConcatDataset(train + valid * fixed[name]))
+        for name, estimator in methods.items()
+    ]
+    n_subjects = len({recording.description["subject"] for recording in train})
+    return pd.concat(tables, ignore_index=True).assign(n_train_subjects=n_subjects)
 
 
-def _training_windows(windows: BaseConcatDataset, scores: pd.DataFrame) -> BaseConcatDataset:
-    """Return the windows of as many subjects as the largest fit of the protocol is trained on."""
-    subjects = [recording.description["subject"] for recording in windows.datasets]
+def _recordings(
+    windows: BaseConcatDataset, scores: pd.DataFrame, *, with_validation: bool
+) -> tuple[list[EEGWindowsDataset], list[EEGWindowsDataset]]:
+    """Return the recordings of the largest fit, and those of the fixed validation subjects.
+
+    There are as many training subjects as the largest fit of the protocol has.
+    """
     tested = [str(subject) for subject in scores["subject"] if str(subject) != POOLED]
     # Either one subject is held out at a time, or all test subjects are.
     is_in_turn = POOLED not in scores["subject"].astype(str).to_numpy()
     held_out = {tested[0]} if is_in_turn else set(tested)
-    candidates = dict.fromkeys(subject for subject in subjects if str(subject) not in held_out)
-    trained = set(list(candidates)[: scores["n_train_subjects"].max()])
-    pairs = zip(windows.datasets, subjects, strict=True)
-    return BaseConcatDataset([recording for recording, subject in pairs if subject in trained])
+    train: dict[Any, list[EEGWindowsDataset]] = {}
+    valid = []
+    for recording in windows.datasets:
+        subject, split = (recording.description.get(name) for name in ("subject", "split"))
+        if str(subject) in held_out or (split == "test" and not is_in_turn):
+            continue
+        if with_validation and split == "valid":
+            valid.append(recording)
+        else:
+            train.setdefault(subject, []).append(recording)
+    chosen = list(train.values())[: scores["n_train_subjects"].max()]
+    return [recording for of_subject in chosen for recording in of_subject], valid
 
 
 def _cell(value: Any) -> str:

@@ -22,6 +22,7 @@ __all__ = [
     "make_folds",
     "one_subject_out",
     "splitter",
+    "validates_by_split",
 ]
 
 
@@ -220,7 +221,7 @@ def make_folds(
     """
     folds = []
     labeled = set(corpus.labeled_subjects)
-    has_fixed_validation = any(map(_validates_by_split, estimators.values()))
+    has_fixed_validation = any(map(validates_by_split, estimators.values()))
     for train_windows, test_windows in _train_test_windows(corpus, split):
         valid = np.array([], dtype=int)
         if has_fixed_validation:
@@ -254,7 +255,7 @@ def make_folds(
                             train=train,
                             test=test,
                             test_subjects=tested_on,
-                            valid=valid if _validates_by_split(estimator) else valid[:0],
+                            valid=valid if validates_by_split(estimator) else valid[:0],
                             pooled=split.pooled,
                             varied=(varied or {}).get(method, {}),
                         )
@@ -324,7 +325,7 @@ def _without_validation(corpus: Corpus, windows: np.ndarray) -> tuple[np.ndarray
     return np.setdiff1d(windows, corpus.windows_of(corpus.subjects_of(valid))), valid
 
 
-def _validates_by_split(estimator: BaseEstimator) -> bool:
+def validates_by_split(estimator: BaseEstimator) -> bool:
     """Whether the estimator has the parameter ``validation="split"``, for fixed validation sets."""
     params = estimator.get_params().items()
     values = [value for name, value in params if name.split("__")[-1] == "validation"]

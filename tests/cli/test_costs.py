@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 from support.small_estimators import classifier
+from support.subjects import with_split
 
 from braindecode_pars.cli._costs import _cell, show_costs
 from braindecode_pars.evaluation import LogBandPower, cost_table
@@ -37,6 +38,22 @@ def test_costs_are_those_of_the_largest_fit(nights, tmp_path, capsys, tested, n_
     assert "PARS [a]" in printed
     assert f"{expected['parameters'][0]:,}" in printed
     assert "dataset" not in printed
+
+
+def test_fixed_validation_subjects_come_beside_the_training_subjects(nights, tmp_path):
+    windows = with_split(nights, {1: "valid", 2: "train", 3: "train", 4: "test"})
+    methods = {
+        "split": classifier(pretext=None, validation="split"),
+        "none": classifier(pretext=None, validation=0),
+        "band power": LogBandPower(),
+    }
+    show_costs(Console(), methods, {"nights": windows}, scores_of([4, "all"], 2), tmp_path)
+    written = pd.read_csv(tmp_path / "costs.csv")
+    # Validation does not count: both train on subjects 2 and 3.
+    part = nights.split([[1, 2]])["0"]
+    expected = cost_table({"none": methods["none"]}, part)["tokens"][0]
+    assert written["tokens"].tolist()[:2] == [expected] * 2
+    assert written["n_train_subjects"].tolist() == [2, 2, 2]
 
 
 def test_several_datasets(nights, tmp_path, capsys):
