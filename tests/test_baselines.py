@@ -148,7 +148,7 @@ def test_encoders_of_different_sizes_are_refused(tmp_path):
     encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16, tokenizer="linear")
     folder = str(save_encoder(encoder, EncoderCard(sfreq=100.0), tmp_path / "run"))
     with pytest.raises(
-        ValueError, match="The encoder PARS has 554,880 parameters, but MAE has 2,544. To compare"
+        ValueError, match=r"The encoder PARS has 554,880 parameters, but MAE has 2,544\. To compare"
     ):
         make_methods(["scratch"], encoder={"PARS": "small", "MAE": folder})
 

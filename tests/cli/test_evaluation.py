@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import product
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from braindecode_pars import PARSClassifier, PARSEmbedder, datasets
-from braindecode_pars.cli import app
+from braindecode_pars import PARSClassifier, PARSEmbedder, datasets, evaluation
+from braindecode_pars.cli import _evaluation, app
 from braindecode_pars.cli._evaluation import encoders_of, methods_of
 from braindecode_pars.estimators import NetworkClassifier
 
@@ -163,12 +165,12 @@ def test_transfer(encoders, tmp_path):
 
 def test_ablation(tmp_path):
     output = evaluate(
-        *("ablation", *SMALL, *TINY, "--grid", "decoder", "--test-subject", 4),
+        *("ablation", *SMALL, *TINY, "--grid", "overlap", "--test-subject", 4),
         *("--seeds", 1, "--out", tmp_path),
     )
-    assert "mlp" in output
+    assert "overlap=False" in output
     scores = pd.read_csv(tmp_path / "scores.csv")
-    assert set(scores["decoder"]) == {"cross_attention", "mlp"}
+    assert set(scores["overlap"]) == {True, False}
     curves = pd.read_csv(tmp_path / "curves.csv")
     pretraining = curves[curves["phase"] == "pretraining"]
     assert len(pretraining) == 2
@@ -203,3 +205,23 @@ def test_named_encoders_replace_pretraining_in_every_fold():
     methods = methods_of(None, ["PARS=small"], {})
     assert list(methods) == ["scratch", "band power", "tangent space", "PARS"]
     assert "PARS" in methods_of(None, ["small"], {})
+
+
+def test_two_settings_are_drawn_as_lines(tmp_path, monkeypatch):
+    shared = dict(dataset="nights", subject="all", n_train_subjects=1, seed=0, metric="kappa")
+
+    def scored(estimator, windows, grid, **arguments):
+        combinations = [dict(zip(grid, pair, strict=True)) for pair in product(*grid.values())]
+        return pd.DataFrame([{**shared, **c, "method": str(c), "value": 0.5} for c in combinations])
+
+    figures = []
+    monkeypatch.setattr(evaluation, "ablation", scored)
+    monkeypatch.setattr(_evaluation, "save_figure", lambda *a: figures.append(draw(*a)) or tmp_path)
+
+    def draw(scores, folder, function):
+        return function(scores, "kappa", None)
+
+    _evaluation.ablation({}, None, "nights", "decoder", out=tmp_path)
+    assert [line.get_label() for line in figures[0].get_lines()] == ["cross_attention", "mlp"]
+    assert figures[0].get_xlabel() == "position mask ratio"
+    plt.close("all")
