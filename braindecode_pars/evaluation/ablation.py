@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from torch.utils.data import Dataset
 
 from braindecode_pars._columns import SCORES
+from braindecode_pars._parameters import boolean
 from braindecode_pars.evaluation._arguments import check_arguments, in_order
 from braindecode_pars.evaluation._splitting import (
     draw_subjects,
@@ -154,6 +155,7 @@ def ablation(
     # Check the arguments before anything is trained.
     named = settings_of(grid)
     check_arguments({"the estimator": estimator}, metrics, seeds, n_jobs)
+    boolean().check("share_pretraining", share_pretraining)
     if n_train_subjects is not None:
         check_numbers([n_train_subjects])
     estimators = {name: configured(estimator, settings) for name, settings in named.items()}

@@ -208,7 +208,8 @@ def test_named_encoders_replace_pretraining_in_every_fold():
 
 
 def test_two_settings_are_drawn_as_lines(tmp_path, monkeypatch):
-    shared = dict(dataset="nights", subject="all", n_train_subjects=1, seed=0, metric="kappa")
+    shared = dict(protocol="ablation", dataset="nights", subject="all")
+    shared |= dict(n_train_subjects=1, seed=0, metric="kappa")
 
     def scored(estimator, windows, grid, **arguments):
         combinations = [dict(zip(grid, pair, strict=True)) for pair in product(*grid.values())]
