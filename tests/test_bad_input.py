@@ -28,7 +28,12 @@ from braindecode_pars import (
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.callbacks import WarmupCosine
 from braindecode_pars.estimators import EuclideanAlignment
-from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out, score_predictions
+from braindecode_pars.evaluation import (
+    LogBandPower,
+    ablation,
+    leave_one_subject_out,
+    score_predictions,
+)
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.windows import SingleChannelWindows
@@ -650,6 +655,16 @@ FEATURES = {
         ValueError,
         "Unknown method 'svm'; known are pars",
     ),
+    "a baseline of another size than the encoder": (
+        lambda: make_methods(["scratch"], encoder="small", embed_dim=64),
+        ValueError,
+        "embed_dim=64 makes encoders of .* parameters, but small has 554,880",
+    ),
+    "an encoder that is not there": (
+        lambda: make_methods(["scratch"], encoder="run1"),
+        FileNotFoundError,
+        "run1 is not the folder of a pretrained encoder",
+    ),
 }
 
 EVALUATION = {
@@ -667,6 +682,11 @@ EVALUATION = {
         lambda: leave_one_subject_out({"PARS": clf()}, recording(), seeds=()),
         ValueError,
         "seeds is empty",
+    ),
+    "a text for share_pretraining": (
+        lambda: ablation(clf(), recording(), {"a": {}}, share_pretraining="no"),
+        TypeError,
+        "share_pretraining must be True or False, got 'no'",
     ),
     "an unknown metric": (
         lambda: leave_one_subject_out({"PARS": clf()}, recording(), metrics=["auc"]),

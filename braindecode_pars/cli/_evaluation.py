@@ -160,15 +160,16 @@ def ablation(
     varied = evaluation.GRIDS[grid]
     scores = evaluation.ablation(estimator, windows, varied, dataset=dataset, out=out, **arguments)
 
-    # A grid of two settings is drawn as a matrix, any other like the methods of a transfer.
+    # A line for each value of one setting over the values of another, as in the paper; a grid of
+    # one setting like the methods of a transfer.
     axes = [name for name in varied if name in scores and scores[name].nunique() > 1]
     if len(axes) != 2:
         _report(scores, out, "seeds", plotting.transfer)
         return
-    rows, columns = axes
+    lines, x = axes
 
     def draw(scores: pd.DataFrame, metric: str, label: str | None) -> Axes:
-        return plotting.ablation_grid(scores, rows=rows, columns=columns, metric=metric)
+        return plotting.ablation_lines(scores, x=x, lines=lines, metric=metric, label=label)
 
     _report(scores, out, "seeds", draw)
 

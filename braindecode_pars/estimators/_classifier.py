@@ -20,6 +20,7 @@ from braindecode_pars.estimators._electrodes import (
     positions_for,
     warn_of_unknown_electrodes,
 )
+from braindecode_pars.estimators._embedder import PARSEmbedder
 from braindecode_pars.estimators._fine_tuning import FineTuningNet, fine_tune, fine_tuning_net
 from braindecode_pars.estimators._logits import LogitClassifier
 from braindecode_pars.estimators._parameters import check_parameters
@@ -450,6 +451,31 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
                 )
                 fine_tune(self.net_, train, valid, recenter=self.recenter)
         return self
+
+    def pretrained(self, X: Any, *, groups: Any = None, unlabeled: Any = None) -> PARSEmbedder:
+        """Pretrain an encoder as :meth:`fit` does, for several fits that share it.
+
+        Labels are not used. ``fit`` holds validation windows out of its own pretraining; here every
+        window is used.
+
+        Parameters
+        ----------
+        X, groups, unlabeled
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        PARSEmbedder
+            Fitted embedder, which ``PARSClassifier(encoder=...)`` accepts.
+
+        Raises
+        ------
+        TypeError, ValueError, FileNotFoundError, KeyboardInterrupt
+            As :meth:`PARSEmbedder.fit <braindecode_pars.PARSEmbedder.fit>`.
+        """
+        own = self.get_params(deep=False)
+        shared = {name: own[name] for name in PARSEmbedder().get_params(deep=False) if name in own}
+        return PARSEmbedder(**shared).fit(X, groups=groups, unlabeled=unlabeled)
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
         """Return what ``fit`` would cost, without training.

@@ -7,18 +7,34 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from torch.utils.data import Dataset
 
 from braindecode_pars._columns import SCORES
-from braindecode_pars.evaluation._arguments import check_arguments
-from braindecode_pars.evaluation._splitting import given_split, make_folds, splitter
+from braindecode_pars._parameters import boolean
+from braindecode_pars.evaluation._arguments import check_arguments, in_order
+from braindecode_pars.evaluation._splitting import (
+    draw_subjects,
+    given_split,
+    make_folds,
+    splitter,
+)
 from braindecode_pars.evaluation.folds import Corpus, run_folds
+from braindecode_pars.evaluation.folds._shared_encoders import (
+    SharedEncoder,
+    share_encoders,
+    with_pretraining,
+)
 from braindecode_pars.evaluation.label_efficiency import check_numbers
+from braindecode_pars.storage._atomic import replace_file
 from braindecode_pars.storage._json import plain
 
 __all__ = ["GRIDS", "ablation"]
+
+#: Number of validation subjects that the paper scores its ablations on.
+N_VALIDATION = 200
 
 _RATIOS = (0.2, 0.4, 0.6, 0.8, 1.0)
 
@@ -26,7 +42,7 @@ _RATIOS = (0.2, 0.4, 0.6, 0.8, 1.0)
 GRIDS: dict[str, dict[str, Any]] = {
     "masking": {"n_patches": (20, 30, 40), "position_mask_ratio": _RATIOS},
     "sampling": {"sampling": ("random", "grid"), "position_mask_ratio": _RATIOS},
-    "decoder": {"decoder": ("cross_attention", "mlp")},
+    "decoder": {"decoder": ("cross_attention", "mlp"), "position_mask_ratio": _RATIOS},
     # The same number of patches in both, small enough to place them without overlap.
     "overlap": {"overlap": (True, False), "n_patches": (20,)},
     "joint": {"PARS": {"pretext": "pars"}, "PARS + MAE": {"pretext": "joint"}},
@@ -41,6 +57,7 @@ def ablation(
     cv: Any = None,
     test_subjects: Sequence | None = None,
     n_train_subjects: int | None = None,
+    share_pretraining: bool = True,
     seeds: Sequence[int] = range(5),
     metrics: Sequence[str] = ("kappa",),
     dataset: str = "",
@@ -53,14 +70,17 @@ def ablation(
     """Pretrain, fine-tune and score one estimator with different settings.
 
     All settings are scored on the same test subjects. This protocol reproduces the paper's
-    ablations (appendix A.4, figure 6).
+    ablations (appendix A.4, figure 6): each setting is pretrained once, on the windows of all
+    subjects that are not tested, with their labels unused; each seed then draws training subjects
+    and fine-tunes the same encoder. Several folds with different test subjects cannot share an
+    encoder, so each fold has its own. Seeds therefore vary the fine-tuning only.
 
     Parameters
     ----------
     estimator : estimator
         Estimator with the settings that do not vary, for example
-        ``PARSClassifier(**paper.CLASSIFIER)``. Every fit pretrains on the training subjects of
-        its own fold.
+        ``PARSClassifier(**paper.CLASSIFIER)``. One that does not pretrain, or whose settings have
+        an ``encoder``, is fitted as it is.
     windows_ds : BaseConcatDataset
         Labelled windows with ``subject`` in the descriptions.
     grid : dict
@@ -74,16 +94,22 @@ def ablation(
         Cross-validator that divides the subjects, such as ``GroupKFold(5)``; an integer is the
         number of folds of whole subjects. None uses ``test_subjects``.
     test_subjects : sequence | None
-        Subjects to test on; None means those whose recordings have ``"test"`` as ``split`` in
-        their description. The paper scores its ablations on validation subjects; pass these here.
+        Subjects to test on. None means the validation subjects of the corpus, as in the paper:
+        those whose recordings have ``"valid"`` as ``split`` in their description, of more than 200
+        a random 200. Subjects of split ``"test"`` are then not used at all. A corpus without
+        validation subjects is scored on its test subjects.
     n_train_subjects : int | None
         Number of training subjects (the paper: 100), drawn at random for each seed; None means
         all.
+    share_pretraining : bool
+        Whether the fits of a setting share its pretraining, whose seed is 0. False pretrains in
+        every fit, on the training subjects of this fit.
     seeds : sequence of int
-        Seeds of the random draws and of every ``random_state``.
+        Seeds of the random draws and of every ``random_state`` of the fits.
     metrics, dataset, unlabeled_label, out, n_jobs, verbose
         As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`. A later run with the same
-        ``out`` may add settings and seeds. ``out/curves.csv`` contains the losses.
+        ``out`` may add settings and seeds. ``out/encoders`` contains the encoders, which are not
+        pretrained again, and ``out/curves.csv`` the losses.
     return_curves : bool
         Whether to also return the losses by epoch.
 
@@ -93,7 +119,8 @@ def ablation(
         Table as from :func:`~braindecode_pars.evaluation.label_efficiency`. The column ``method``
         contains the name of the setting, and each varied parameter has a column of its own.
     curves : pandas.DataFrame
-        The ``curves`` of a :class:`~braindecode_pars.evaluation.folds.Run`. Only returned with
+        The ``curves`` of a :class:`~braindecode_pars.evaluation.folds.Run`; the losses of a shared
+        pretraining are repeated for each of its fits. Only returned with
         ``return_curves=True``.
 
     Raises
@@ -128,12 +155,16 @@ def ablation(
     # Check the arguments before anything is trained.
     named = settings_of(grid)
     check_arguments({"the estimator": estimator}, metrics, seeds, n_jobs)
+    boolean().check("share_pretraining", share_pretraining)
     if n_train_subjects is not None:
         check_numbers([n_train_subjects])
     estimators = {name: configured(estimator, settings) for name, settings in named.items()}
     # Split the subjects.
     corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
-    default = given_split(corpus, test_subjects) if cv is None else None
+    tested = test_subjects
+    if tested is None and cv is None:
+        tested = _validation_subjects(corpus)
+    default = given_split(corpus, tested) if cv is None else None
     split = splitter(corpus, cv, default, test_subjects=test_subjects)
     # Fit and score; each varied parameter becomes a column.
     columns = dict.fromkeys(column for settings in named.values() for column in settings)
@@ -149,10 +180,25 @@ def ablation(
             for name, settings in named.items()
         },
     )
+    encoders: list[SharedEncoder | None] = [None] * len(folds)
+    if share_pretraining:
+        folds, encoders = share_encoders(folds, corpus, split.subjects, out=out, verbose=verbose)
     run = run_folds(
         folds, {dataset: corpus}, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose
     )
-    return (run.scores, run.curves) if return_curves else run.scores
+    curves = with_pretraining(run.curves, folds, encoders)
+    if out is not None and len(curves):
+        replace_file(Path(out).expanduser() / "curves.csv", curves.to_csv(index=False))
+    return (run.scores, curves) if return_curves else run.scores
+
+
+def _validation_subjects(corpus: Corpus) -> list | None:
+    """Return the validation subjects of a corpus, at most 200 of them; None if it has none."""
+    is_valid = (corpus.splits == "valid") & corpus.labeled
+    subjects = corpus.subjects_of(np.flatnonzero(is_valid))
+    if not subjects:
+        return None
+    return in_order(draw_subjects(subjects, min(N_VALIDATION, len(subjects)), seed=0))
 
 
 def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

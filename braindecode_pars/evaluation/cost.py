@@ -9,6 +9,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from torch.utils.data import Dataset
 
+from braindecode_pars._parameters import boolean
 from braindecode_pars.windows import as_sklearn
 
 __all__ = ["cost_table"]
@@ -96,9 +97,12 @@ def check_equal_sizes(
 
     Raises
     ------
+    TypeError
+        When ``equal_sizes`` is not True or False.
     ValueError
         When they have not; the message has both numbers.
     """
+    boolean().check("equal_sizes", equal_sizes)
     parts = {name: _part_with("n_encoder_parameters", e) for name, e in estimators.items()}
     parts = {name: part for name, part in parts.items() if part is not None}
     if not equal_sizes or len(parts) < 2:

@@ -7,6 +7,7 @@ colour.
 """
 
 from braindecode_pars.plotting.ablation_grid import ablation_grid
+from braindecode_pars.plotting.ablation_lines import ablation_lines
 from braindecode_pars.plotting.embedding import embedding
 from braindecode_pars.plotting.hypnogram import hypnogram
 from braindecode_pars.plotting.label_efficiency import label_efficiency
@@ -21,6 +22,7 @@ from braindecode_pars.plotting.transfer import transfer
 
 __all__ = [
     "ablation_grid",
+    "ablation_lines",
     "embedding",
     "hypnogram",
     "label_efficiency",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import product
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from braindecode_pars import PARSClassifier, PARSEmbedder, datasets
-from braindecode_pars.cli import app
+from braindecode_pars import PARSClassifier, PARSEmbedder, datasets, evaluation
+from braindecode_pars.cli import _evaluation, app
 from braindecode_pars.cli._evaluation import encoders_of, methods_of
 from braindecode_pars.estimators import NetworkClassifier
 
@@ -163,12 +165,12 @@ def test_transfer(encoders, tmp_path):
 
 def test_ablation(tmp_path):
     output = evaluate(
-        *("ablation", *SMALL, *TINY, "--grid", "decoder", "--test-subject", 4),
+        *("ablation", *SMALL, *TINY, "--grid", "overlap", "--test-subject", 4),
         *("--seeds", 1, "--out", tmp_path),
     )
-    assert "mlp" in output
+    assert "overlap=False" in output
     scores = pd.read_csv(tmp_path / "scores.csv")
-    assert set(scores["decoder"]) == {"cross_attention", "mlp"}
+    assert set(scores["overlap"]) == {True, False}
     curves = pd.read_csv(tmp_path / "curves.csv")
     pretraining = curves[curves["phase"] == "pretraining"]
     assert len(pretraining) == 2
@@ -218,3 +220,24 @@ def test_a_file_of_settings(tmp_path):
     settings = json.loads((tmp_path / "out/settings.json").read_text())
     assert settings["datasets"]["simulated"]["n_windows"] == 24
     assert "C3" in json.dumps(settings["methods"]["band power"])
+
+
+def test_two_settings_are_drawn_as_lines(tmp_path, monkeypatch):
+    shared = dict(protocol="ablation", dataset="nights", subject="all")
+    shared |= dict(n_train_subjects=1, seed=0, metric="kappa")
+
+    def scored(estimator, windows, grid, **arguments):
+        combinations = [dict(zip(grid, pair, strict=True)) for pair in product(*grid.values())]
+        return pd.DataFrame([{**shared, **c, "method": str(c), "value": 0.5} for c in combinations])
+
+    figures = []
+    monkeypatch.setattr(evaluation, "ablation", scored)
+    monkeypatch.setattr(_evaluation, "save_figure", lambda *a: figures.append(draw(*a)) or tmp_path)
+
+    def draw(scores, folder, function):
+        return function(scores, "kappa", None)
+
+    _evaluation.ablation({}, None, "nights", "decoder", out=tmp_path)
+    assert [line.get_label() for line in figures[0].get_lines()] == ["cross_attention", "mlp"]
+    assert figures[0].get_xlabel() == "position mask ratio"
+    plt.close("all")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import importlib
+
 import pandas as pd
 import pytest
+from braindecode.datasets import BaseConcatDataset
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from support.subjects import LoggingClassifier, with_split
@@ -96,6 +100,27 @@ def test_scores_have_a_column_for_each_setting_and_curves_for_each_fit(nights, t
     assert pretraining[["train_loss", "train_loss_relative"]].notna().all(axis=None)
     written = pd.read_csv(tmp_path / "curves.csv", keep_default_na=True)
     assert written["train_loss"].to_numpy() == pytest.approx(curves["train_loss"].to_numpy())
+
+
+@pytest.mark.parametrize("n_valid", [3, 5])
+def test_validation_subjects_are_scored_by_default(nights, tmp_path, monkeypatch, n_valid):
+    """200 in the paper; here, three."""
+    module = importlib.import_module("braindecode_pars.evaluation.ablation")
+    monkeypatch.setattr(module, "N_VALIDATION", 3)
+    parts = [BaseConcatDataset([ds]) for _ in range(2) for ds in nights.datasets]
+    windows = BaseConcatDataset([copy.deepcopy(part.datasets[0]) for part in parts])
+    subjects = [f"S{number}" for number in range(8)]
+    windows.set_description({"subject": subjects}, overwrite=True)
+    named = ["train", "test", *["valid"] * n_valid]
+    split = dict(zip(subjects, [*named, *["train"] * (8 - len(named))], strict=True))
+    classifier = LoggingClassifier(tmp_path)
+    scores = ablation(classifier, with_split(windows, split), {"a": {}}, seeds=[0, 1], verbose=0)
+    tested = set(scores["subject"]) - {"all"}
+    assert len(tested) == 3
+    assert {split[subject] for subject in tested} == {"valid"}
+    # Neither all other validation subjects nor seeds change the choice; training never has "test".
+    n_others = 8 - 1 - 3
+    assert set(scores["n_train_subjects"]) == {n_others}
 
 
 def test_named_settings_can_set_different_parameters(nights, tmp_path):

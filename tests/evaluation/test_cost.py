@@ -82,5 +82,7 @@ def test_unequal_sizes_are_refused_with_both_numbers(unequal, nights):
 
 
 def test_unequal_sizes_that_are_asked_for(unequal, nights):
+    with pytest.raises(TypeError, match="equal_sizes must be True or False, got 'no'"):
+        compare(unequal, nights, equal_sizes="no", verbose=0)
     scores = compare(unequal, nights, test_subjects=[4], equal_sizes=False, verbose=0)
     assert set(scores["method"]) == set(unequal)

@@ -1,0 +1,129 @@
+"""One pretraining for all folds that may share it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from support.small_estimators import classifier, embedder, same_weights
+from support.subjects import LoggingClassifier, with_split
+
+from braindecode_pars import PARSClassifier, PARSEmbedder
+from braindecode_pars.evaluation import ablation
+from braindecode_pars.evaluation.folds._shared_encoders import pretrains
+from braindecode_pars.pretrained import load_encoder
+
+GRID = {"position_mask_ratio": (0.4, 0.8)}
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    """Fitted embedders, in order."""
+    fitted = []
+    fit = PARSEmbedder.fit
+
+    def counted(self, *args, **kwargs):
+        fitted.append(fit(self, *args, **kwargs))
+        return fitted[-1]
+
+    monkeypatch.setattr(PARSEmbedder, "fit", counted)
+    return fitted
+
+
+def run(windows, **arguments):
+    defaults = dict(test_subjects=[4], seeds=[0, 1], n_train_subjects=2, verbose=0)
+    return ablation(classifier(validation=0), windows, GRID, **{**defaults, **arguments})
+
+
+def test_each_setting_is_pretrained_once_and_resumed(nights, fits, tmp_path):
+    scores, curves = run(nights, out=tmp_path, return_curves=True)
+    assert [e.pretext_params["position_mask_ratio"] for e in fits] == [0.4, 0.8]
+    # All subjects but the test subject, also those whose labels are not used.
+    assert all(e.encoder_card_.seen_subjects == {1, 2, 3} for e in fits)
+    assert {e.random_state for e in fits} == {0}
+    folders = [folder for folder in (tmp_path / "encoders").iterdir() if folder.is_dir()]
+    assert len(folders) == 2
+    by_ratio = {load_encoder(f).card.task_params["position_mask_ratio"]: f for f in folders}
+    for fitted in fits:
+        saved = load_encoder(by_ratio[fitted.pretext_params["position_mask_ratio"]]).encoder
+        assert same_weights(saved, fitted.encoder_)
+    # The losses of the pretraining are beside those of each fit.
+    phases = curves.groupby(["position_mask_ratio", "seed", "phase"]).size()
+    assert set(phases) == {1}
+    assert len(phases) == 2 * 2 * 2
+    written = pd.read_csv(tmp_path / "curves.csv")
+    assert written["train_loss"].to_numpy() == pytest.approx(curves["train_loss"].to_numpy())
+
+    # Another seed needs no pretraining, and the same call gives the same scores.
+    more = run(nights, out=tmp_path, seeds=[0, 1, 2])
+    assert len(fits) == 2
+    same = more[more["seed"] < 2].sort_values(["method", "seed"])["value"]
+    assert same.tolist() == scores.sort_values(["method", "seed"])["value"].tolist()
+    # In memory, the result is the same.
+    assert run(nights)["value"].tolist() == scores["value"].tolist()
+
+
+def test_folds_with_other_test_subjects_have_other_encoders(nights, fits):
+    run(nights, test_subjects=None, cv=4, seeds=[0], n_train_subjects=None)
+    seen = [frozenset(e.encoder_card_.seen_subjects) for e in fits]
+    others = [[1, 2, 3], [1, 2, 4], [1, 3, 4], [2, 3, 4]]
+    assert sorted(map(sorted, seen)) == [subjects for subjects in others for _ in range(2)]
+
+
+def test_reserved_test_subjects_are_never_used(nights, fits):
+    windows = with_split(nights, {1: "train", 2: "train", 3: "valid", 4: "test"})
+    scores = run(windows, test_subjects=None, seeds=[0])
+    assert set(scores["subject"]) == {3, "all"}  # the validation subject
+    assert all(e.encoder_card_.seen_subjects == {1, 2} for e in fits)
+
+
+def test_every_fit_pretrains_on_request(nights, fits):
+    run(nights, share_pretraining=False, seeds=[0])
+    assert fits == []
+
+
+def test_the_fits_are_those_of_an_encoder_that_was_pretrained_before(nights):
+    """Seeds draw training subjects and fine-tune; the encoder has seed 0."""
+    scores = run(nights, seeds=[1], n_train_subjects=3)
+    params = {"position_mask_ratio": 0.8}
+    train = nights.split([[0, 1, 2]])["0"]
+    given = classifier(
+        validation=0,
+        pretext_params=params,
+        encoder=embedder(pretext_params=params).fit(train),
+    )
+    expected = ablation(
+        given, nights, {"lr": {"finetune_lr": 1e-3}}, test_subjects=[4], seeds=[1], verbose=0
+    )
+    of_setting = scores[scores["position_mask_ratio"] == 0.8]
+    assert of_setting["value"].tolist() == expected["value"].tolist()
+
+
+def test_the_encoder_is_that_of_the_classifier(nights):
+    clf = classifier(embed_dim=8, tokenizer="linear", pretext="mae")
+    fitted = clf.pretrained(nights)
+    assert isinstance(fitted, PARSEmbedder)
+    own = embedder(embed_dim=8, tokenizer="linear", pretext="mae").fit(nights)
+    assert same_weights(fitted.encoder_, own.encoder_)
+    tuned = PARSClassifier(encoder=fitted, finetune_epochs=1, verbose=0).fit(nights)
+    assert np.isfinite(tuned.predict_proba(nights)).all()
+
+
+def test_what_pretrains(tmp_path):
+    assert pretrains(classifier())
+    for estimator in (
+        classifier(pretext=None),
+        classifier(encoder="small"),
+        classifier(pretrain_epochs=0),
+        LogisticRegression(),
+        LoggingClassifier(tmp_path),
+    ):
+        assert not pretrains(estimator)
+
+
+def test_a_wrong_folder_is_refused_before_pretraining(nights, fits, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match=r"notes\.txt"):
+        run(nights, out=tmp_path)
+    assert fits == []
