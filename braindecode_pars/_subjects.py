@@ -9,6 +9,9 @@ Two rules, since two mistakes are possible:
   have the same key are reported by :func:`warn_of_similar_names`.
 
 In both, a name has one Unicode form: macOS writes "ö" as two characters, other systems as one.
+
+A name may begin with its corpus, as in ``tuh:aaaaaaaa``, so that subject 1 of two corpora is two
+people. A name without a corpus may be of any.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from typing import Any
 from braindecode_pars._warnings import warn_user
 
 __all__ = [
+    "SubjectKeys",
+    "in_corpus",
     "known_subject_of_path",
     "normalized",
     "subject_key",
@@ -45,6 +50,9 @@ _TEMPLE_NAME = re.compile(r"([a-z]{8}|\d{8})_s\d{3}_t\d{3}\.edf", re.IGNORECASE)
 
 _BIDS_LABEL = re.compile(r"(?:^|_)sub-(.+)")
 
+#: Corpus and name, such as "tuh:aaaaaaaa".
+_QUALIFIED = re.compile(r"(?P<corpus>[^:]+):(?P<name>.+)")
+
 
 def normalized(subject: Any) -> Any:
     """Return a name in one Unicode form (NFC); other values are returned as they are."""
@@ -56,16 +64,83 @@ def subject_key(subject: Any) -> str:
 
     The number 7, the float 7.0 (as pandas writes it in a column with missing values), "7", the BIDS
     label "007", the folder "sub-007" and the name "S007", as PhysioNet writes it, have the key "7".
-    Upper and lower case do not count, and neither do blanks at the ends.
+    Upper and lower case do not count, and neither do blanks at the ends. A corpus in front of the
+    name stays.
 
     Examples
     --------
     >>> from braindecode_pars._subjects import subject_key
     >>> {subject_key(subject) for subject in (7, 7.0, "7", "007", "sub-007", "S007")}
     {'7'}
-    >>> subject_key("P07"), subject_key("P7")
-    ('p07', 'p7')
+    >>> subject_key("P07"), subject_key("P7"), subject_key("eegmmidb:S007")
+    ('p07', 'p7', 'eegmmidb:7')
     """
+    corpus, name = _parts(subject)
+    return _name_key(name) if corpus is None else f"{corpus}:{_name_key(name)}"
+
+
+def in_corpus(corpus: str | None, subject: Any) -> Any:
+    """Return the name of a subject with its corpus in front.
+
+    Parameters
+    ----------
+    corpus : str | None
+        Corpus, or its family where several corpora have people in common: all of the Temple
+        hospital are ``tuh``. None leaves the name as it is.
+    subject : Any
+        Subject. One with this corpus is left as it is.
+
+    Examples
+    --------
+    >>> from braindecode_pars._subjects import in_corpus
+    >>> in_corpus("eegmmidb", 7), in_corpus("tuh", "tuh:aaaaaaaa"), in_corpus(None, 7)
+    ('eegmmidb:7', 'tuh:aaaaaaaa', 7)
+    """
+    if corpus is None or _parts(subject)[0] == corpus.casefold():
+        return subject
+    if isinstance(subject, float) and subject.is_integer():  # in a column with missing values
+        subject = int(subject)
+    return f"{corpus}:{normalized(subject)}"
+
+
+class SubjectKeys:
+    """Subjects that others are compared with: ``subject in keys`` is whether it may be one of them.
+
+    Two names may be of one person when their keys without corpus are the same, and their corpora
+    too, or one has none.
+
+    Parameters
+    ----------
+    subjects : iterable
+        Names, with or without their corpus.
+
+    Examples
+    --------
+    >>> from braindecode_pars._subjects import SubjectKeys
+    >>> seen = SubjectKeys(["eegmmidb:1", "eegmmidb:S002", 3])
+    >>> "eegmmidb:2" in seen, 2 in seen, "eegmat:2" in seen, "eegmat:3" in seen
+    (True, True, False, True)
+    """
+
+    def __init__(self, subjects: Iterable):
+        self._corpora: dict[str, set[str | None]] = {}
+        for subject in subjects:
+            corpus, name = _parts(subject)
+            self._corpora.setdefault(_name_key(name), set()).add(corpus)
+
+    def __contains__(self, subject: Any) -> bool:
+        corpus, name = _parts(subject)
+        corpora = self._corpora.get(_name_key(name), set())
+        return bool(corpora) and (corpus is None or not corpora.isdisjoint({corpus, None}))
+
+
+def _parts(subject: Any) -> tuple[str | None, Any]:
+    """Return the corpus, in lower case, and the name without it."""
+    found = _QUALIFIED.fullmatch(subject) if isinstance(subject, str) else None
+    return (found["corpus"].casefold(), found["name"]) if found else (None, subject)
+
+
+def _name_key(subject: Any) -> str:
     name = normalized(str(subject)).strip().casefold().removeprefix("sub-")
     number = re.fullmatch(r"s?(?P<whole>[0-9]+)(\.0+)?", name)
     return str(int(number["whole"])) if number else name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ CENTRED = ", subject-centred (transductive)"
 def make_methods(
     names: Iterable[str] = ("pars", "mae", "scratch", "band-power", "tangent-space"),
     *,
-    encoder: str | Path | None = None,
+    encoder: str | Path | Mapping[str, str | Path] | None = None,
     subject_centering: bool = False,
     **settings: Any,
 ) -> dict[str, BaseEstimator]:
@@ -58,7 +58,7 @@ def make_methods(
           the training windows in every fit and then fine-tunes;
         - ``"scratch"``: the same model without pretraining;
         - ``"probe"``: :class:`~braindecode_pars.PARSEmbedder`, frozen after pretraining with PARS
-          in every fit, with logistic regression; of ``encoder``, if that is given;
+          in every fit, with logistic regression; of each ``encoder``, if that is given;
         - ``"random-probe"``: the same with an encoder that is not trained;
         - ``"eegnet"``, ``"shallow"``: EEGNet and ShallowFBCSPNet of braindecode with their
           published training, see Notes;
@@ -66,8 +66,9 @@ def make_methods(
           regression;
         - ``"tangent-space"``: :class:`~braindecode_pars.evaluation.SpatialCovariance`, the tangent
           space of pyriemann and logistic regression.
-    encoder : path | str | None
-        Pretrained encoder. It adds a method ``"pretrained"``, which fine-tunes it.
+    encoder : path | str | dict of str to path | None
+        Pretrained encoder. It adds a method ``"pretrained"``, which fine-tunes it. A dict adds a
+        method for each encoder, with the names of the dict: ``{"PARS": "run1", "MAE": "run2"}``.
     subject_centering : bool
         Whether every method is given the windows of a subject to subtract the subject's mean: from
         the features of probes and classical methods (:class:`~braindecode_pars.SubjectCentering`),
@@ -87,7 +88,7 @@ def make_methods(
     Raises
     ------
     ValueError
-        When a method or a setting is unknown.
+        When a method or a setting is unknown, or when an encoder has the name of a method.
 
     Notes
     -----
@@ -132,15 +133,40 @@ def make_methods(
     settings = {"verbose": 0, **settings}
     if subject_centering:
         settings["recenter"] = "subject"
-    methods = [_method(name, encoder, subject_centering, settings) for name in names]
-    if encoder is not None:
-        methods.append(_fine_tuned("pretrained", settings, encoder=encoder))
-    return dict(methods)
+    encoders = _by_name(encoder)
+    methods: dict[str, BaseEstimator] = {}
+    for shown, classifier in _classifiers(names, encoders, subject_centering, settings):
+        if shown in methods:
+            raise ValueError(
+                f"An encoder is called {shown!r}, like another method; give it another name."
+            )
+        methods[shown] = classifier
+    return methods
 
 
-def _method(
-    name: str, encoder: Any, centred: bool, settings: dict[str, Any]
-) -> tuple[str, BaseEstimator]:
+def _by_name(encoder: Any) -> dict[str, Any]:
+    """Return encoders by name; one without a name is "pretrained"."""
+    if encoder is None:
+        return {}
+    return dict(encoder) if isinstance(encoder, Mapping) else {"pretrained": encoder}
+
+
+def _classifiers(
+    names: list[str], encoders: dict[str, Any], centred: bool, settings: dict[str, Any]
+) -> Iterator[tuple[str, BaseEstimator]]:
+    """Yield the shown name and the classifier of each method, and then of each encoder."""
+    for name in names:
+        if name == "probe" and encoders:
+            for shown, encoder in encoders.items():
+                embedder = PARSEmbedder(encoder=encoder, **_shared(PARSEmbedder, settings))
+                yield _linear(f"{shown} probe", centred, embedder, StandardScaler())
+        else:
+            yield _method(name, centred, settings)
+    for shown, encoder in encoders.items():
+        yield _fine_tuned(shown, settings, encoder=encoder)
+
+
+def _method(name: str, centred: bool, settings: dict[str, Any]) -> tuple[str, BaseEstimator]:
     """Return the shown name and the classifier of a method."""
     if name == "scratch":
         return _fine_tuned(name, settings, pretext=None)
@@ -148,7 +174,14 @@ def _method(
         return _fine_tuned(PRETEXT_TASKS[name].__name__, settings, pretext=name)
     if name in _NETWORKS:
         return _network(name, centred, settings)
-    shown, features, *scaling = _features(name, encoder, settings)
+    shown, *steps = _features(name, settings)
+    return _linear(shown, centred, *steps)
+
+
+def _linear(
+    shown: str, centred: bool, features: TransformerMixin, *scaling: TransformerMixin
+) -> tuple[str, BaseEstimator]:
+    """Return the shown name, and logistic regression on features."""
     if centred:
         shown, features = shown + CENTRED, SubjectCentering(features)
     return shown, make_pipeline(features, *scaling, LogisticRegression(max_iter=1000))
@@ -169,7 +202,7 @@ def _network(name: str, centred: bool, settings: dict[str, Any]) -> tuple[str, B
 
 
 def _features(
-    name: str, encoder: Any, settings: dict[str, Any]
+    name: str, settings: dict[str, Any]
 ) -> tuple[str, TransformerMixin, *tuple[TransformerMixin, ...]]:
     """Return the shown name, a transformer of windows, and what scales its features."""
     if name == "band-power":
@@ -183,9 +216,7 @@ def _features(
     shared = _shared(PARSEmbedder, settings)
     if name == "random-probe":
         return "random probe", PARSEmbedder(None, **shared), StandardScaler()
-    if encoder is None:
-        return "PARS probe", PARSEmbedder("pars", **shared), StandardScaler()
-    return "pretrained probe", PARSEmbedder(encoder=encoder, **shared), StandardScaler()
+    return "PARS probe", PARSEmbedder("pars", **shared), StandardScaler()
 
 
 def _shared(estimator: type[BaseEstimator], settings: dict[str, Any]) -> dict[str, Any]:

@@ -48,7 +48,8 @@ class EncoderCard:
     task_params : dict
         Arguments of the task that the user passed.
     subjects : list | None
-        Subjects used for pretraining; None when they are unknown.
+        Subjects used for pretraining, as ``corpus:name`` where the corpus is known; None when they
+        are unknown. A subject without a corpus may be of any.
     finetune_subjects : list | None
         Subjects used for fine-tuning afterwards; None when they are unknown.
     n_windows, epochs : int

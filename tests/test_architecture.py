@@ -29,9 +29,7 @@ MAY_IMPORT = {
     "training": {"_columns", "_parameters"},
     "encoder": {"_parameters", "tokens"},
     "windows": {"_channel_names", "_hosts", "_sampling_rate", "_subjects", "_warnings"},
-    "recordings": {
-        *("_channel_names", "_hosts", "_parameters", "_subjects", "_warnings", "storage"),
-    },
+    "recordings": {"_channel_names", "_hosts", "_parameters", "_subjects", "_warnings", "storage"},
     "evaluation": {
         *("_columns", "_parameters", "_subjects", "_warnings", "storage", "training", "windows"),
     },

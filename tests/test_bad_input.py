@@ -425,6 +425,12 @@ PARAMETERS = {
         ("device", "meta", "device='meta' cannot be used here"),
         ("class_weight", "even", "PARSClassifier: class_weight must be"),
         ("validation", 1.0, "PARSClassifier: validation must be"),
+        (
+            "validation",
+            "valid",
+            r"validation must be a number in \[0, 1\), or 'split', got 'valid'",
+        ),
+        ("validation", "split", "needs the split of every window, but 8 of 8 have none"),
         ("callbacks", WarmupCosine(), "PARSClassifier: callbacks must be"),
         ("callbacks", ["stop"], "callbacks contains an object of type str; pass skorch"),
         ("callbacks", [("stop", 3)], "callbacks contains an object of type int; pass skorch"),
@@ -672,6 +678,11 @@ EVALUATION = {
         lambda: score_predictions([0, 1], [0, 1, 1], "kappa"),
         ValueError,
         "2 labels and 3 predictions",
+    ),
+    "a score of probabilities without probabilities": (
+        lambda: score_predictions([0, 1], [0, 1], "auroc"),
+        ValueError,
+        "auroc needs the probability of each class; pass probabilities= from predict_proba",
     ),
     "band power of nothing": (
         lambda: LogBandPower(sfreq=100, segment_seconds=0).fit(ARRAY).transform(ARRAY),

@@ -110,3 +110,20 @@ def test_an_encoder_adds_a_method():
 def test_an_unknown_method_raises():
     with pytest.raises(ValueError, match="Unknown method 'svm'; known are pars, mae"):
         make_methods(["pars", "svm"])
+
+
+def test_several_encoders_are_methods_of_their_names():
+    encoders = {"PARS": "small", "MAE": "run2"}
+    methods = make_methods(["scratch", "probe"], encoder=encoders, finetune_epochs=3)
+    assert list(methods) == ["scratch", "PARS probe", "MAE probe", "PARS", "MAE"]
+    assert (methods["MAE"].encoder, methods["MAE"].finetune_epochs) == ("run2", 3)
+    assert methods["MAE probe"][0].encoder == "run2"
+    centred = make_methods(["probe"], encoder=encoders, subject_centering=True)
+    assert [name.partition(",")[0] for name in centred] == [
+        "PARS probe",
+        "MAE probe",
+        "PARS",
+        "MAE",
+    ]
+    with pytest.raises(ValueError, match="An encoder is called 'PARS', like another method"):
+        make_methods(["pars"], encoder=encoders)

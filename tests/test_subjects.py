@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from braindecode_pars._subjects import (
+    SubjectKeys,
+    in_corpus,
     known_subject_of_path,
     normalized,
     subject_key,
@@ -109,3 +111,18 @@ def test_an_unclear_subject_is_refused():
             subject_of_path(PurePosixPath(name))
     with pytest.raises(ValueError, match="folder is of subject 01, but its name is sub-02_eeg"):
         subject_of_path(PurePosixPath("sub-01/sub-02_eeg.edf"))
+
+
+def test_subject_1_of_two_corpora_is_two_people():
+    seen = SubjectKeys(["tuh:1", "eegmmidb:S002", 3, "TUH:aaaaaaaa"])
+    for subject in ("tuh:1", "tuh:001", 1, "eegmmidb:2", "eegmat:3", "tuh:AAAAAAAA", "aaaaaaaa"):
+        assert subject in seen, subject
+    for subject in ("eegmat:1", "tuh:2", "ysyw:aaaaaaaa", 4):
+        assert subject not in seen, subject
+
+
+def test_a_corpus_is_put_in_front_of_a_name_once():
+    assert in_corpus("tuh", in_corpus("tuh", "aaaaaaaa")) == "tuh:aaaaaaaa"
+    assert in_corpus("tuh", "night:1") == "tuh:night:1"
+    assert "night:1" not in SubjectKeys(["tuh:1"])
+    assert in_corpus(None, 7) == 7

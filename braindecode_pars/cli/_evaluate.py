@@ -49,11 +49,12 @@ Methods = Annotated[
     ),
 ]
 Encoder = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         help="Pretrained encoder to fine-tune as an additional method: a folder, a name in the "
-        "package such as small, or a model id.",
-        metavar="FOLDER",
+        "package such as small, or a model id. Several have names: --encoder PARS=run1 --encoder "
+        "MAE=run2. Then the default methods are scratch, band-power and tangent-space.",
+        metavar="[NAME=]FOLDER",
     ),
 ]
 Settings = Annotated[
@@ -183,11 +184,11 @@ def label_efficiency(
 @evaluate.command()
 def transfer(
     encoder: Annotated[
-        str,
+        list[str],
         typer.Option(
             help="Pretrained encoder: a folder, a name in the package such as small, or a model "
-            "id.",
-            metavar="FOLDER",
+            "id. Several have names: --encoder PARS=run1 --encoder MAE=run2.",
+            metavar="[NAME=]FOLDER",
         ),
     ],
     dataset: Annotated[
@@ -223,7 +224,7 @@ def transfer(
     n_jobs: Jobs = None,
     out: Out = OUT,
 ) -> None:
-    """Fine-tune one pretrained encoder on several corpora, and score on fixed test subjects."""
+    """Fine-tune pretrained encoders on several corpora, and score on fixed test subjects."""
     with report_failures(_what_is_kept(out)):
         from braindecode_pars.cli import _evaluation
 
@@ -244,9 +245,9 @@ def transfer(
                 test_subjects[title] = _evaluation.subjects_of(windows[title], subjects[name])
 
         # Run the protocol.
-        methods = method or ["scratch", "band-power"]
+        default = ("scratch", "band-power")
         _evaluation.transfer(
-            _evaluation.methods_of(methods, encoder, values(settings, "--set")),
+            _evaluation.methods_of(method, encoder, values(settings, "--set"), default),
             windows,
             test_subjects=test_subjects or None,
             metrics=metric or KAPPA,

@@ -75,13 +75,46 @@ def _load(
 
 
 def methods_of(
-    names: list[str] | None, encoder: str | None, settings: Mapping[str, Any]
+    names: list[str] | None,
+    encoders: list[str] | None,
+    settings: Mapping[str, Any],
+    default: tuple[str, ...] = ("pars", "scratch", "band-power", "tangent-space"),
 ) -> dict[str, BaseEstimator]:
     """Return classifiers by method name."""
-    if encoder is not None:
+    by_name = encoders_of(encoders)
+    for encoder in by_name.values():
         model_folder(encoder)  # an unknown name ends the command before methods are built
-    names = names or ["pars", "scratch", "band-power", "tangent-space"]
-    return make_methods(names, encoder=encoder, **settings)
+    if by_name.keys() - {"pretrained"}:  # encoders of several tasks are compared as they are
+        default = tuple(name for name in default if name != "pars")
+    return make_methods(names or default, encoder=by_name or None, **settings)
+
+
+def encoders_of(options: list[str] | None) -> dict[str, str]:
+    """Return encoders by name from options NAME=FOLDER; a single one may have no name.
+
+    Raises
+    ------
+    ValueError
+        When one of several encoders has no name, or two have the same.
+    """
+    options = options or []
+    if len(options) == 1 and _is_nameless(options[0]):
+        return {"pretrained": options[0]}
+    nameless = [option for option in options if _is_nameless(option)]
+    if nameless:
+        raise ValueError(
+            f"--encoder {nameless[0]} needs a name, as one of several encoders: "
+            f"--encoder NAME={nameless[0]}."
+        )
+    by_name = dict(option.split("=", 1) for option in options)
+    if len(by_name) < len(options):
+        raise ValueError(f"--encoder uses a name twice: {' '.join(options)}.")
+    return by_name
+
+
+def _is_nameless(option: str) -> bool:
+    """Whether an option is a folder or model without a name; the path of a folder may have "="."""
+    return "=" not in option or Path(option).is_dir()
 
 
 def subjects_of(windows: BaseConcatDataset, names: list[str] | None) -> list | None:

@@ -59,7 +59,7 @@ def recordings(path: str | Path) -> list[Recording]:
     Returns
     -------
     list of Recording
-        The description of a recording has ``subject`` (for example "Subject00") and
+        The description of a recording has ``subject`` (for example "Subject00"), ``corpus`` and
         ``condition`` ("rest" or "arithmetic").
 
     Raises
@@ -78,10 +78,13 @@ def recordings(path: str | Path) -> list[Recording]:
     ...     Path(folder, "Subject00_2.edf").touch()
     ...     [recording] = datasets.eegmat.recordings(folder)
     >>> recording.description
-    {'subject': 'Subject00', 'condition': 'arithmetic'}
+    {'subject': 'Subject00', 'corpus': 'eegmat', 'condition': 'arithmetic'}
     """
     found_recordings = [
-        Recording(file, dict(subject=match[1], condition=CARD["classes"][int(match[2]) - 1]))
+        Recording(
+            file,
+            dict(subject=match[1], corpus="eegmat", condition=CARD["classes"][int(match[2]) - 1]),
+        )
         for file, match in find_named(path, _NAME)
     ]
     if not found_recordings:

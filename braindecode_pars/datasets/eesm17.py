@@ -62,7 +62,7 @@ def recordings(path: str | Path) -> list[Recording]:
     Returns
     -------
     list of Recording
-        The description of a recording has ``subject`` ("001" to "009") and ``session``
+        The description of a recording has ``subject`` ("001" to "009"), ``corpus`` and ``session``
         ("001"), but no ``split``: with nine subjects, evaluation is leave-one-subject-out.
 
     Raises
@@ -83,7 +83,7 @@ def recordings(path: str | Path) -> list[Recording]:
     ...     Path(files, "sub-001_ses-001_task-sleep_eeg.set").touch()
     ...     [recording] = datasets.eesm17.recordings(folder)
     >>> recording.description
-    {'subject': '001', 'session': '001'}
+    {'subject': '001', 'corpus': 'eesm17', 'session': '001'}
     """
     folder = Path(path).expanduser()
     nights = [file for file in list_files(folder, _is_night) if file.parent.name == "eeg"]
@@ -96,7 +96,10 @@ def recordings(path: str | Path) -> list[Recording]:
     for night in nights:
         entities = mne_bids.get_entities_from_fname(night)
         found.append(
-            Recording(night, dict(subject=entities["subject"], session=entities["session"]))
+            Recording(
+                night,
+                dict(subject=entities["subject"], corpus="eesm17", session=entities["session"]),
+            )
         )
     return found
 

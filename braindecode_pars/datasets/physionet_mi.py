@@ -89,8 +89,8 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[Recordin
     Returns
     -------
     list of Recording
-        The description of a recording has ``subject`` (1 to 109), ``run`` and ``split``. As in
-        appendix A.3, subjects 1-70 are "train", 71-89 "valid" and 90-109 "test".
+        The description of a recording has ``subject`` (1 to 109), ``corpus``, ``run`` and
+        ``split``. As in appendix A.3, subjects 1-70 are "train", 71-89 "valid" and 90-109 "test".
 
     Raises
     ------
@@ -108,14 +108,14 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[Recordin
     ...     Path(folder, "S071R04.edf").touch()
     ...     [recording] = datasets.physionet_mi.recordings(folder)
     >>> recording.description
-    {'subject': 71, 'run': 4, 'split': 'valid'}
+    {'subject': 71, 'corpus': 'eegmmidb', 'run': 4, 'split': 'valid'}
     """
     runs = _numbers(runs)
     if not runs or not set(runs) <= set(RUNS):
         raise ValueError(f"runs must be among {RUNS}, the motor imagery runs; got {runs}.")
     named = [(file, int(match[1]), int(match[2])) for file, match in find_named(path, _NAME)]
     found = [
-        Recording(file, dict(subject=subject, run=run, split=_split(subject)))
+        Recording(file, dict(subject=subject, corpus="eegmmidb", run=run, split=_split(subject)))
         for file, subject, run in named
         if run in runs
     ]

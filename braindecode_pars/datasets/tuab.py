@@ -59,9 +59,10 @@ def recordings(
     Returns
     -------
     list of Recording
-        The description of a recording has ``subject``, ``folder`` ("train" or "eval"), ``label``
-        ("normal" or "abnormal"), ``montage``, ``session``, ``token`` and ``split``. A subject of
-        ``train`` may have recordings with both labels; all of them are in the same split.
+        The description of a recording has ``subject``, ``corpus``, ``folder`` ("train" or "eval"),
+        ``label`` ("normal" or "abnormal"), ``montage``, ``session``, ``token`` and ``split``. A
+        subject of ``train`` may have recordings with both labels; all of them are in the same
+        split.
 
     Raises
     ------

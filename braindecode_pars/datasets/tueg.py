@@ -67,7 +67,8 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     Returns
     -------
     list of Recording
-        The description of a recording has ``subject``, ``montage``, ``session`` and ``token``.
+        The description of a recording has ``subject``, ``corpus``, ``montage``, ``session`` and
+        ``token``.
 
     Raises
     ------
@@ -85,7 +86,7 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     ...     Path(files, "aaaaaaaa_s001_t000.edf").touch()
     ...     [recording] = datasets.tueg.recordings(folder)
     >>> recording.description
-    {'subject': 'aaaaaaaa', 'montage': '01_tcp_ar', 'session': 1, 'token': 0}
+    {'subject': 'aaaaaaaa', 'corpus': 'tuh', 'montage': '01_tcp_ar', 'session': 1, 'token': 0}
     """
     return choose_subjects(temple.find(path, _LAYOUTS, _EXAMPLE), subjects, path)
 

@@ -80,8 +80,8 @@ def recordings(
     Returns
     -------
     list of Recording
-        The description of a recording has ``subject``, ``folder`` ("train", "dev" or "eval"),
-        ``montage``, ``session``, ``token`` and ``split``.
+        The description of a recording has ``subject``, ``corpus``, ``folder`` ("train", "dev" or
+        "eval"), ``montage``, ``session``, ``token`` and ``split``.
 
     Raises
     ------

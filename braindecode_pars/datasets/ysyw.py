@@ -64,9 +64,10 @@ def recordings(path: str | Path, *, split_seed: int = 0) -> list[Recording]:
     Returns
     -------
     list of Recording
-        The description of a recording has ``subject`` and ``split``. The subject is the name of
-        the record, such as "tr03-0005"; each subject has one record. The split of the records
-        ``te...``, the test set of the challenge, is "unlabeled": their stages are not published.
+        The description of a recording has ``subject``, ``corpus`` and ``split``. The subject is the
+        name of the record, such as "tr03-0005"; each subject has one record. The split of the
+        records ``te...``, the test set of the challenge, is "unlabeled": their stages are not
+        published.
 
     Raises
     ------
@@ -84,7 +85,7 @@ def recordings(path: str | Path, *, split_seed: int = 0) -> list[Recording]:
     ...     file.touch()
     ...     [recording] = datasets.ysyw.recordings(folder)
     >>> recording.description
-    {'subject': 'te03-0094', 'split': 'unlabeled'}
+    {'subject': 'te03-0094', 'corpus': 'ysyw', 'split': 'unlabeled'}
     """
     folder = Path(path).expanduser()
     files = [
@@ -103,7 +104,9 @@ def recordings(path: str | Path, *, split_seed: int = 0) -> list[Recording]:
     labelled = [file.stem for file in files if file.stem.startswith("tr")]
     splits = split_subjects(labelled, {"train": 0.6, "valid": 0.2, "test": 0.2}, split_seed)
     return [
-        Recording(file, dict(subject=file.stem, split=splits.get(file.stem, "unlabeled")))
+        Recording(
+            file, dict(subject=file.stem, corpus="ysyw", split=splits.get(file.stem, "unlabeled"))
+        )
         for file in files
     ]
 

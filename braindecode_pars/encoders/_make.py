@@ -195,7 +195,8 @@ def _about(
 
 def _people(subjects: list) -> str:
     """Return the number of subjects, and the first and the last one."""
-    ordered = sorted(subjects, key=lambda subject: int(re.sub(r"\D", "", str(subject)) or 0))
+    names = [str(subject).rpartition(":")[2] for subject in subjects]
+    ordered = sorted(names, key=lambda name: int(re.sub(r"\D", "", name) or 0))
     return f"{len(ordered)} volunteers (subjects {ordered[0]} to {ordered[-1]})"
 
 

@@ -176,9 +176,12 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
     class_weight : "balanced" | dict | None
         Class weights of the cross-entropy. ``"balanced"`` is n / (K n_c) of the training labels
         (section 2.5); a dict maps labels to weights.
-    validation : float
+    validation : float | "split"
         Share of the subjects that ``fit`` holds out for internal validation. When the subjects
-        are unknown, it is a share of the windows, stratified by label. The held-out windows are
+        are unknown, it is a share of the windows, stratified by label. ``"split"`` holds out the
+        windows whose recordings have ``split`` ``"valid"`` in their description, such as the
+        validation subjects of a published corpus; all other labelled windows must have the split
+        ``"train"``. The held-out windows are
         used neither for pretraining nor for fine-tuning. The state with the lowest validation
         loss is restored. This loss is the mean of the cross-entropies of all held-out windows, each
         with the weight of its class. With 0, all windows are training windows and the last state is
@@ -285,7 +288,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         weight_decay: float = WEIGHT_DECAY,
         augmentation: Any = None,
         class_weight: str | dict | None = "balanced",
-        validation: float = 0.0,
+        validation: float | str = 0.0,
         unlabeled_label: Any = "auto",
         callbacks: list | None = None,
         precision: str = "float32",
@@ -375,7 +378,8 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             When windows are missing, are malformed or contain NaN; when labels are missing, are
             all the same, or are exactly -1 and +1 (see ``unlabeled_label``); when sampling rates
             differ from each other or from that of the encoder; when a window is shorter than a
-            patch; when a loss is not finite.
+            patch; when ``validation`` is "split" and a labelled window has neither the split
+            "train" nor "valid"; when a loss is not finite.
         FileNotFoundError
             When ``encoder`` is not an existing folder or model.
         KeyboardInterrupt
@@ -438,7 +442,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
                     self.encoder_card_,
                     sfreq=self.sfreq_,
                     finetune_subjects=unique_subjects(
-                        self.encoder_card_.finetune_subjects, windows.labeled.groups
+                        self.encoder_card_.finetune_subjects, windows.labeled.people
                     ),
                 )
                 fine_tune(self.net_, train, valid, recenter=self.recenter)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -125,14 +126,12 @@ class EuclideanAlignment(TransformerMixin, WindowsEstimator):
         windows = pick_as_fitted(as_window_set(X, groups=groups), self.chs_info_)
         subjects = subject_numbers(windows, self.min_windows, type(self).__name__)
         n = len(windows)
-        return WindowSet(
-            _Aligned(windows, subjects),
-            np.arange(n),
-            windows.y,
-            windows.subjects,
-            windows.sfreq,
-            None if windows.chs_info is None else Channels.of_recording(n, windows.chs_info),
-            windows.shapes,
+        info = windows.chs_info
+        return replace(
+            windows,
+            source=_Aligned(windows, subjects),
+            indices=np.arange(n),
+            channels=None if info is None else Channels.of_recording(n, info),
         )
 
     def fit_transform(self, X: Any, y: Any = None, *, groups: Any = None) -> WindowSet:

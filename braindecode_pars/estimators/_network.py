@@ -95,7 +95,7 @@ verbose
         weight_decay: float = WEIGHT_DECAY,
         augmentation: Any = None,
         class_weight: str | dict | None = "balanced",
-        validation: float = 0.0,
+        validation: float | str = 0.0,
         unlabeled_label: Any = "auto",
         callbacks: list | None = None,
         device: str = "auto",

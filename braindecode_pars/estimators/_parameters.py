@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from numbers import Integral
+from numbers import Integral, Real
 from types import FunctionType, NoneType
 from typing import Any
 
@@ -27,6 +27,7 @@ from braindecode_pars._parameters import (
 from braindecode_pars.encoder import TOKENIZERS
 from braindecode_pars.models._parsnet import HEADS
 from braindecode_pars.pretext.base import PretextTask
+from braindecode_pars.windows._fixed_split import SPLIT
 
 __all__ = ["POOLINGS", "check_parameters"]
 
@@ -92,7 +93,11 @@ RULES = dict(
         (str, dict, NoneType),
         lambda value: not isinstance(value, str) or value == "balanced",
     ),
-    validation=share(),
+    validation=_parameters.Rule(
+        "a number in [0, 1), or 'split'",
+        (Real, str),
+        lambda value: value == SPLIT if isinstance(value, str) else share().holds(value),
+    ),
     callbacks=instance("a list of skorch callbacks, or None", list, NoneType),
     pooling=choice(*POOLINGS),
     layer=instance("an integer", Integral),

@@ -217,7 +217,7 @@ def pretrain(
             sfreq=estimator.sfreq_,
             task=net.task_.name,
             task_params=dict(estimator.pretext_params or {}),
-            subjects=unique_subjects(*(part.groups for part in parts)),
+            subjects=unique_subjects(*(part.people for part in parts)),
             n_windows=sum(map(len, parts)),
             epochs=len(history),
             loss_relative=history[-1][RELATIVE] if history else None,

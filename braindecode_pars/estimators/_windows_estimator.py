@@ -11,6 +11,7 @@ import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 
+from braindecode_pars.pretrained import EncoderCard, load_encoder
 from braindecode_pars.training._seeding import random_stream
 
 __all__ = ["Seeds", "WindowsEstimator", "fresh_fit", "seeded_fit"]
@@ -35,6 +36,19 @@ class WindowsEstimator(BaseEstimator):
         cloned = BaseEstimator.__sklearn_clone__(without_encoder)
         cloned.encoder = encoder
         return cloned
+
+    def _given_card(self) -> EncoderCard | None:
+        """Card of the encoder in the parameter ``encoder``, before any fit.
+
+        None without one, or when it cannot be read: the fit raises the error.
+        """
+        encoder = getattr(self, "encoder", None)
+        if encoder is None:
+            return None
+        try:
+            return load_encoder(encoder).card
+        except (OSError, TypeError, ValueError):
+            return None
 
 
 @contextmanager

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, PredefinedSplit, check_cv
-from skorch.helper import SliceDataset
-from torch.utils.data import ConcatDataset, Dataset, Subset
 
 from braindecode_pars.evaluation._arguments import check_subjects, in_order
 from braindecode_pars.evaluation.folds import Corpus, Fold
+from braindecode_pars.windows._fixed_split import SPLIT, are_validation
 
 __all__ = [
     "Split",
@@ -71,7 +70,6 @@ def one_subject_out(corpus: Corpus, test_subjects: Iterable | None = None) -> Sp
 
 
 def given_split(
-    windows_ds: Dataset,
     corpus: Corpus,
     test_subjects: Iterable | None = None,
     train_subjects: Iterable | None = None,
@@ -89,7 +87,7 @@ def given_split(
     """
     all_subjects = corpus.subjects
     # Test subjects
-    reserved = _subjects_of_test_split(windows_ds, corpus)
+    reserved = _subjects_of_test_split(corpus)
     test = reserved
     if test_subjects is not None:
         test = check_subjects(test_subjects, all_subjects, "test_subjects")
@@ -193,6 +191,9 @@ def make_folds(
 ) -> list[Fold]:
     """Make a fold for each train-test split, number of training subjects, seed and method.
 
+    If an estimator has ``validation="split"``, subjects with the split "valid" are not drawn for
+    training, for none of the estimators.
+
     Parameters
     ----------
     protocol : str
@@ -214,11 +215,16 @@ def make_folds(
     ------
     ValueError
         When a subject is both a training and a test subject, no labelled subject remains for
-        training, or a test subject has no labelled window.
+        training, a test subject has no labelled window, or an estimator has ``validation="split"``
+        and the split of a training window is neither "train" nor "valid".
     """
     folds = []
     labeled = set(corpus.labeled_subjects)
+    has_fixed_validation = any(map(_validates_by_split, estimators.values()))
     for train_windows, test_windows in _train_test_windows(corpus, split):
+        valid = np.array([], dtype=int)
+        if has_fixed_validation:
+            train_windows, valid = _without_validation(corpus, train_windows)
         # Only labelled windows are tested; only labelled subjects are drawn for training.
         trained_on, tested_on = map(corpus.subjects_of, (train_windows, test_windows))
         test = np.intersect1d(test_windows, corpus.test_windows(tested_on))
@@ -248,6 +254,7 @@ def make_folds(
                             train=train,
                             test=test,
                             test_subjects=tested_on,
+                            valid=valid if _validates_by_split(estimator) else valid[:0],
                             pooled=split.pooled,
                             varied=(varied or {}).get(method, {}),
                         )
@@ -290,10 +297,9 @@ def _split(
         yield pair
 
 
-def _subjects_of_test_split(windows_ds: Dataset, corpus: Corpus) -> list:
+def _subjects_of_test_split(corpus: Corpus) -> list:
     """Subjects whose recordings have ``"test"`` as ``split`` in their description."""
-    splits = _description_entries(windows_ds, "split")
-    pairs = set(zip(corpus.groups.tolist(), splits, strict=True))
+    pairs = set(zip(corpus.groups.tolist(), corpus.splits.tolist(), strict=True))
     test = in_order(subject for subject, split in pairs if split == "test")
     both = [s for s in test if any(subject == s and split != "test" for subject, split in pairs)]
     if both:
@@ -304,18 +310,19 @@ def _subjects_of_test_split(windows_ds: Dataset, corpus: Corpus) -> list:
     return test
 
 
-def _description_entries(dataset: Any, name: str) -> list:
-    """An entry of the recording's description for every window; None where it is absent."""
-    # Unwrap views of a dataset, then concatenated recordings.
-    if isinstance(dataset, SliceDataset):
-        entries = _description_entries(dataset.dataset, name)
-        return [entries[i] for i in dataset.indices_]
-    if isinstance(dataset, Subset):
-        entries = _description_entries(dataset.dataset, name)
-        return [entries[i] for i in dataset.indices]
-    if isinstance(dataset, ConcatDataset):
-        return [entry for part in dataset.datasets for entry in _description_entries(part, name)]
-    # A single recording
-    description = getattr(dataset, "description", None)
-    entry = None if description is None else description.get(name)
-    return [entry] * len(dataset)
+def _without_validation(corpus: Corpus, windows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Divide the training windows of a fold into those to train on, and fixed validation windows.
+
+    Unlabelled windows of validation subjects are in neither of them.
+    """
+    labeled = windows[corpus.labeled[windows]]
+    is_valid = are_validation(corpus.splits[labeled], corpus.groups[labeled], len(labeled))
+    valid = labeled[is_valid]
+    return np.setdiff1d(windows, corpus.windows_of(corpus.subjects_of(valid))), valid
+
+
+def _validates_by_split(estimator: BaseEstimator) -> bool:
+    """Whether the estimator has the parameter ``validation="split"``, for fixed validation sets."""
+    params = estimator.get_params().items()
+    values = [value for name, value in params if name.split("__")[-1] == "validation"]
+    return any(isinstance(value, str) and value == SPLIT for value in values)

@@ -133,7 +133,7 @@ def ablation(
     estimators = {name: configured(estimator, settings) for name, settings in named.items()}
     # Split the subjects.
     corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
-    default = given_split(windows_ds, corpus, test_subjects) if cv is None else None
+    default = given_split(corpus, test_subjects) if cv is None else None
     split = splitter(corpus, cv, default, test_subjects=test_subjects)
     # Fit and score; each varied parameter becomes a column.
     columns = dict.fromkeys(column for settings in named.values() for column in settings)

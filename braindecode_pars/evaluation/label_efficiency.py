@@ -40,10 +40,13 @@ def label_efficiency(
     in the same order for all methods, and a fit with ``n`` training subjects uses the first ``n``.
     Smaller training sets are therefore contained in larger ones.
 
-    A fit receives no labels of other subjects. An estimator splits its validation subjects off
-    these ``n`` subjects (``PARSClassifier(validation=0.2)``: a fifth). Subjects of split
-    ``"valid"`` are drawn like those of split ``"train"``. Subjects without labels are part of every
-    fit, for estimators that pretrain.
+    With ``PARSClassifier(validation="split")``, as in the paper, ``n`` subjects are trained on, and
+    all subjects of split ``"valid"`` come beside them: every such fit is validated on the same
+    subjects, which no method is trained on. Estimators without ``validation="split"`` never see
+    them. Otherwise a fit receives no labels of other subjects: an estimator splits its validation
+    subjects off these ``n`` subjects (``validation=0.2``: a fifth), and subjects of split
+    ``"valid"`` are drawn like those of split ``"train"``. Subjects without labels are part of
+    every fit, for estimators that pretrain.
 
     Parameters
     ----------
@@ -114,7 +117,7 @@ def label_efficiency(
     corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
     default = None
     if cv is None:
-        default = given_split(windows_ds, corpus, test_subjects, train_subjects)
+        default = given_split(corpus, test_subjects, train_subjects)
     split = splitter(
         corpus, cv, default, test_subjects=test_subjects, train_subjects=train_subjects
     )

@@ -2,39 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from torchmetrics.functional.classification import (
+    binary_auroc,
+    binary_average_precision,
     multiclass_accuracy,
     multiclass_cohen_kappa,
     multiclass_f1_score,
     multiclass_recall,
 )
 
-__all__ = ["METRICS", "score_predictions", "undefined_because"]
+__all__ = ["METRICS", "PROBABILITY_METRICS", "score_predictions", "undefined_because"]
 
 
-def _balanced_accuracy(
-    predicted: torch.Tensor, true: torch.Tensor, num_classes: int
-) -> torch.Tensor:
+def _balanced_accuracy(predicted: Tensor, true: Tensor, num_classes: int) -> Tensor:
     """Mean recall of the classes that occur among the true labels."""
     # torchmetrics' own mean counts the recall of an absent class as 0.
     recall = multiclass_recall(predicted, true, num_classes=num_classes, average="none")
     return recall[true.unique()].mean()
 
 
-#: Metrics by name; each takes predicted and true class numbers.
-METRICS: dict[str, Callable[..., torch.Tensor]] = {
+def _one_class_against_the_others(
+    binary: Callable[[Tensor, Tensor], Tensor],
+) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return a metric of probabilities (n_windows, n_classes) and true class numbers."""
+
+    def mean(probabilities: Tensor, true: Tensor) -> Tensor:
+        # The curve of the first of two classes follows from that of the second.
+        classes = [1] if probabilities.shape[1] == 2 else true.unique().tolist()
+        return torch.stack(
+            [binary(probabilities[:, c], (true == c).long()) for c in classes]
+        ).mean()
+
+    return mean
+
+
+#: Metrics of predicted labels; each takes predicted and true class numbers.
+_OF_LABELS: dict[str, Callable[..., Tensor]] = {
     "kappa": multiclass_cohen_kappa,
     "balanced_accuracy": _balanced_accuracy,
     "accuracy": lambda *args, **kwargs: multiclass_accuracy(*args, average="micro", **kwargs),
     "f1": lambda *args, **kwargs: multiclass_f1_score(*args, average="macro", **kwargs),
+    "f1_weighted": lambda *args, **kwargs: multiclass_f1_score(*args, average="weighted", **kwargs),
+}
+_OF_PROBABILITIES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "auroc": _one_class_against_the_others(binary_auroc),
+    "average_precision": _one_class_against_the_others(binary_average_precision),
 }
 
+#: Names of the metrics that need the probability of each class.
+PROBABILITY_METRICS = tuple(_OF_PROBABILITIES)
 
-def undefined_because(y_true: np.ndarray, metric: str) -> str | None:
+#: Names of all metrics, see :func:`~braindecode_pars.evaluation.score_predictions`.
+METRICS = (*_OF_LABELS, *PROBABILITY_METRICS)
+
+#: Metrics that need windows of at least two classes.
+_OF_SEVERAL_CLASSES = ("kappa", *PROBABILITY_METRICS)
+
+
+def undefined_because(
+    y_true: np.ndarray, metric: str, classes: Sequence | None = None
+) -> str | None:
     """Return the reason why a metric is undefined for these labels, or None if it is defined.
 
     Parameters
@@ -43,6 +76,9 @@ def undefined_because(y_true: np.ndarray, metric: str) -> str | None:
         True labels.
     metric : str
         Name of the metric, as in :func:`~braindecode_pars.evaluation.score_predictions`.
+    classes : sequence | None
+        Labels that have a probability; None when there are no probabilities. Only AUROC and
+        average precision use them.
 
     Returns
     -------
@@ -55,41 +91,75 @@ def undefined_because(y_true: np.ndarray, metric: str) -> str | None:
     >>> from braindecode_pars.evaluation.metrics import undefined_because
     >>> undefined_because(np.array(["W", "W"]), "kappa")
     "all 2 true labels are 'W', and kappa needs at least two classes"
+    >>> undefined_because(np.array(["W", "N1"]), "auroc", classes=["N2", "W"])
+    "'N1' is not among the labels that the classifier was trained on, so it has no probability"
     """
     if len(y_true) == 0:
         return "there are no labelled windows"
-    classes = list(dict.fromkeys(np.asarray(y_true).tolist()))
-    if metric == "kappa" and len(classes) == 1:
+    found = list(dict.fromkeys(np.asarray(y_true).tolist()))
+    if metric in _OF_SEVERAL_CLASSES and len(found) == 1:
         return (
-            f"all {len(y_true)} true labels are {classes[0]!r}, and kappa needs at least two "
-            "classes"
+            f"all {len(y_true)} true labels are {found[0]!r}, and {metric.replace('_', ' ')} needs "
+            "at least two classes"
+        )
+    if metric not in PROBABILITY_METRICS:
+        return None
+    if classes is None:
+        return f"{metric.replace('_', ' ')} needs probabilities, and there are none"
+    absent = [label for label in found if label not in list(classes)]
+    if absent:
+        return (
+            f"{absent[0]!r} is not among the labels that the classifier was trained on, so it has "
+            "no probability"
         )
     return None
 
 
-def score_predictions(y_true: np.ndarray, y_pred: np.ndarray, metric: str) -> float:
-    """Score predicted labels.
+def score_predictions(
+    y_true: np.ndarray,
+    y_pred: np.ndarray,
+    metric: str,
+    *,
+    probabilities: np.ndarray | None = None,
+    classes: Sequence | None = None,
+) -> float:
+    """Score predicted labels, or predicted probabilities.
 
     Parameters
     ----------
     y_true, y_pred : ndarray, shape (n_windows,)
         True and predicted labels, as numbers or text.
     metric : str
-        Name of the metric: ``"kappa"`` (Cohen's), ``"balanced_accuracy"`` (mean recall of the
-        classes that occur among the true labels), ``"accuracy"`` or ``"f1"`` (macro: mean over
-        the classes that occur among true or predicted labels).
+        Name of the metric:
+
+        - ``"kappa"``: Cohen's kappa;
+        - ``"balanced_accuracy"``: mean recall of the classes that occur among the true labels;
+        - ``"accuracy"``: share of correct labels;
+        - ``"f1"``: macro F1, the mean over the classes that occur among true or predicted labels;
+        - ``"f1_weighted"``: the mean of F1 with the number of true labels of each class as weight.
+          The paper has a column F1 and does not state its average;
+        - ``"auroc"``: area under the ROC curve. Of more than two classes, the mean over the classes
+          that occur among the true labels, each against the others;
+        - ``"average_precision"``: sum of precision times gain in recall over all thresholds, for
+          the second of two classes. Of more than two classes, the same mean.
+    probabilities : ndarray, shape (n_windows, n_classes) | None
+        Probabilities from ``predict_proba``. Only ``"auroc"`` and ``"average_precision"`` use them.
+    classes : sequence | None
+        Labels of the columns of ``probabilities``, as in ``classes_`` of a classifier.
 
     Returns
     -------
     float
-        Score. NaN where the metric is undefined: kappa when all true labels are of one class,
-        and any metric without windows.
+        Score. NaN where the metric is undefined: kappa, AUROC and average precision when all true
+        labels are of one class; AUROC and average precision when a true label is not in
+        ``classes``; any metric without windows.
         :func:`~braindecode_pars.evaluation.metrics.undefined_because` returns the reason.
 
     Raises
     ------
     ValueError
-        When the metric is unknown or the lengths differ.
+        When the metric is unknown, when lengths differ, and when the metric needs probabilities
+        and there are none, or their shape differs from ``(n_windows, n_classes)``.
 
     References
     ----------
@@ -101,8 +171,12 @@ def score_predictions(y_true: np.ndarray, y_pred: np.ndarray, metric: str) -> fl
     >>> from braindecode_pars.evaluation import score_predictions
     >>> true, predicted = ["W", "W", "W", "N2"], ["W", "W", "N2", "N2"]
     >>> {name: round(score_predictions(true, predicted, name), 3)
-    ...  for name in ("kappa", "balanced_accuracy", "accuracy", "f1")}
-    {'kappa': 0.5, 'balanced_accuracy': 0.833, 'accuracy': 0.75, 'f1': 0.733}
+    ...  for name in ("kappa", "balanced_accuracy", "accuracy", "f1", "f1_weighted")}
+    {'kappa': 0.5, 'balanced_accuracy': 0.833, 'accuracy': 0.75, 'f1': 0.733, 'f1_weighted': 0.767}
+    >>> of_columns = dict(probabilities=[[0.1, 0.9], [0.3, 0.7], [0.6, 0.4], [0.5, 0.5]],
+    ...                   classes=["N2", "W"])
+    >>> round(score_predictions(true, predicted, "auroc", **of_columns), 3)
+    0.667
     """
     if metric not in METRICS:
         raise ValueError(f"Unknown metric {metric!r}; known are {', '.join(METRICS)}.")
@@ -111,10 +185,34 @@ def score_predictions(y_true: np.ndarray, y_pred: np.ndarray, metric: str) -> fl
             f"There are {len(y_true)} labels and {len(y_pred)} predictions; pass one prediction "
             "for each label."
         )
+    if metric in PROBABILITY_METRICS:
+        return _of_probabilities(np.asarray(y_true), metric, probabilities, classes)
     if undefined_because(y_true, metric):
         return float("nan")
-    classes, codes = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)
+    found, codes = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)
     true, predicted = torch.from_numpy(codes).split(len(y_true))
     # torchmetrics requires at least two classes, but there may be only one. One additional class
     # changes no score, because torchmetrics' means exclude classes that never occur.
-    return METRICS[metric](predicted, true, num_classes=len(classes) + 1).item()
+    return _OF_LABELS[metric](predicted, true, num_classes=len(found) + 1).item()
+
+
+def _of_probabilities(
+    y_true: np.ndarray, metric: str, probabilities: Any, classes: Sequence | None
+) -> float:
+    if probabilities is None or classes is None:
+        raise ValueError(
+            f"{metric} needs the probability of each class; pass probabilities= from predict_proba "
+            "and classes= from classes_."
+        )
+    # torchmetrics takes values outside of [0, 1] for logits, also those of 1 plus a rounding error.
+    columns = torch.as_tensor(np.asarray(probabilities)).clamp(0, 1)
+    if columns.shape != (len(y_true), len(classes)):
+        raise ValueError(
+            f"The probabilities have shape {tuple(columns.shape)}; {len(y_true)} labels and "
+            f"{len(classes)} classes need ({len(y_true)}, {len(classes)})."
+        )
+    if undefined_because(y_true, metric, classes):
+        return float("nan")
+    code_of = {label: code for code, label in enumerate(classes)}
+    true = torch.tensor([code_of[label] for label in y_true.tolist()])
+    return _OF_PROBABILITIES[metric](columns, true).item()

@@ -34,7 +34,9 @@ def transfer(
 
     This protocol reproduces the paper's transfer learning (section 3, table 1). Each dataset has
     its own training and test subjects. Every fit trains on all subjects that are not tested; an
-    estimator splits its validation subjects off them.
+    estimator splits its validation subjects off them. With ``PARSClassifier(validation="split")``
+    the validation subjects are those of split ``"valid"``, as in the paper, and no method is
+    trained on them.
 
     Parameters
     ----------
@@ -106,7 +108,7 @@ def transfer(
     for name, windows_ds in datasets.items():
         corpora[name] = corpus = Corpus.of(windows_ds, name, unlabeled_label)
         test, cv_of_dataset = tested.get(name), cvs.get(name)
-        default = given_split(windows_ds, corpus, test) if cv_of_dataset is None else None
+        default = given_split(corpus, test) if cv_of_dataset is None else None
         split = splitter(corpus, cv_of_dataset, default, test_subjects=test)
         folds += make_folds("transfer", estimators, corpus, split, seeds)
     return run_folds(

@@ -15,6 +15,7 @@ from braindecode_pars.plotting.night import night
 from braindecode_pars.plotting.paired_bars import paired_bars
 from braindecode_pars.plotting.shift_matrices import shift_matrices
 from braindecode_pars.plotting.spatial_attention import spatial_attention
+from braindecode_pars.plotting.subject_dots import subject_dots
 from braindecode_pars.plotting.training_curves import training_curves
 from braindecode_pars.plotting.transfer import transfer
 
@@ -28,6 +29,7 @@ __all__ = [
     "paired_bars",
     "shift_matrices",
     "spatial_attention",
+    "subject_dots",
     "training_curves",
     "transfer",
 ]

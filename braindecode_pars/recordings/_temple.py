@@ -29,6 +29,9 @@ __all__ = [
 #: Names of subjects are digits in releases until 2022, and letters in later ones.
 FILE = r"(?P<subject>[a-z]{8}|\d{8})_s(?P<session>\d+)_t(?P<token>\d+)\.edf$"
 
+#: The corpora of the Temple hospital have people in common, so that their subjects are compared.
+CORPUS = "tuh"
+
 _CHANNEL = re.compile(r"(?:EEG )?(?P<electrode>\w+?)(?:-(?:REF|LE|AR))?(?:-\d+)?")
 _OLD_NAMES = {"T7": "T3", "T8": "T4", "P7": "T5", "P8": "T6"}
 
@@ -98,6 +101,7 @@ def find(path: str | Path, layouts: Iterable[str], example: str) -> list[Recordi
 
 def _plain(groups: Mapping[str, str]) -> Iterator[tuple[str, str | int]]:
     yield "subject", groups["subject"]
+    yield "corpus", CORPUS
     for name, value in groups.items():
         if name != "subject":
             yield name, int(value) if name in ("session", "token") else value

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import mne
 
-from braindecode_pars._subjects import subject_key
+from braindecode_pars._subjects import SubjectKeys, in_corpus
 from braindecode_pars._warnings import warn_user
 from braindecode_pars.recordings.loading import Recording
 
@@ -101,8 +101,9 @@ class ContinuousCorpus:
         path : path
             Folder of the corpus.
         exclude : sequence
-            Lists of subjects to leave out, in any spelling. People without a recording are
-            tolerated; they are in :attr:`absent`. For TUEG also folders of TUAB and TUSZ, as in
+            Lists of subjects to leave out, in any spelling, with or without their corpus. People
+            without a recording are tolerated; they are in :attr:`absent`. For TUEG also folders of
+            TUAB and TUSZ, as in
             :func:`datasets.tueg.leave_out <braindecode_pars.datasets.tueg.leave_out>`.
         **settings
             Arguments of the functions ``recordings`` and ``prepare`` of the recipe.
@@ -209,11 +210,16 @@ def _leave_out(
         recordings, excluded = recipe.leave_out(recordings, folders)
 
     # Lists of subjects, of which some may be in other corpora only.
-    keys = {subject_key(subject): str(subject) for subject in listed}
-    excluded += [r for r in recordings if subject_key(r.subject) in keys]
-    kept = [r for r in recordings if subject_key(r.subject) not in keys]
-    present = {subject_key(recording.subject) for recording in found}
-    return kept, excluded, [name for key, name in keys.items() if key not in present]
+    keys = SubjectKeys(listed)
+    excluded += [r for r in recordings if _name(r) in keys]
+    kept = [r for r in recordings if _name(r) not in keys]
+    present = SubjectKeys(map(_name, found))
+    return kept, excluded, [name for name in dict.fromkeys(map(str, listed)) if name not in present]
+
+
+def _name(recording: Recording) -> Any:
+    """Return the subject of a recording with its corpus in front."""
+    return in_corpus(recording.description.get("corpus"), recording.subject)
 
 
 def _subjects(recordings: Iterable[Recording]) -> str:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from braindecode_pars._parameters import check_parameters, choice, integer
 from braindecode_pars._sampling_rate import check_same_rate
-from braindecode_pars._subjects import subject_key
+from braindecode_pars._subjects import SubjectKeys
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretrained import EncoderCard, load_encoder, unique_subjects
 from braindecode_pars.pretraining import PretrainingNet
@@ -158,8 +158,8 @@ def _check_held_out(store: SignalStore, card: EncoderCard, run: Path) -> None:
             f"Some subjects of {run if card.subjects is None else store.path} are unknown, so they "
             "may be in both the run and the store; give every recording its subject."
         )
-    seen = {subject_key(subject) for subject in card.seen_subjects}
-    both = [str(subject) for subject in store.subjects if subject_key(subject) in seen]
+    seen = SubjectKeys(card.seen_subjects)
+    both = [str(subject) for subject in store.subjects if subject in seen]
     if both:
         more = f" and {len(both) - 10} more" if len(both) > 10 else ""
         raise ValueError(

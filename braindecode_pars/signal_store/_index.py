@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from braindecode_pars._subjects import in_corpus
 from braindecode_pars.storage._atomic import replace_file
 from braindecode_pars.storage._checksum import checksum_of
 from braindecode_pars.storage._json import parse_json, plain
@@ -66,11 +67,14 @@ class StoredRecording:
 
     @property
     def subject(self) -> Any:
-        return self.description.get("subject")
+        """Subject, with the corpus in front if the description has one; None if unknown."""
+        subject = self.description.get("subject")
+        return None if subject is None else in_corpus(self.description.get("corpus"), subject)
 
     @property
-    def corpus(self) -> str | None:
-        return self.description.get("corpus")
+    def recipe(self) -> str | None:
+        """Name of the recipe that prepared the recording; None without one."""
+        return self.description.get("recipe")
 
     @property
     def n_samples(self) -> int:

@@ -269,7 +269,7 @@ def _of_corpus(corpus: ContinuousCorpus) -> list[Source]:
     return [
         Source(
             f"{corpus.name}/{recording.file.relative_to(corpus.folder).as_posix()}",
-            {"corpus": corpus.name, **_plain(recording.description)},
+            {"recipe": corpus.name, **_plain(recording.description)},
             _state_of(recording.file),
             recording.file,
             why_unreadable(recording.file),

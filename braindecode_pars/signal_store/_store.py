@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
-from braindecode_pars._subjects import subject_key
+from braindecode_pars._subjects import SubjectKeys
 from braindecode_pars.signal_store._index import INDEX, SAMPLES, Index, StoredRecording
 from braindecode_pars.signal_store._samples import DTYPES, SampleFile
 from braindecode_pars.signal_store._sources import Preparation
@@ -323,10 +323,10 @@ class SignalStore:
     def recordings(self) -> pd.DataFrame:
         """Table with one row for each recording.
 
-        The columns are ``name subject ch_names n_times first_signal n_clipped corpus``. Channel
+        The columns are ``name subject ch_names n_times first_signal n_clipped recipe``. Channel
         ``c`` of a recording is signal ``first_signal + c``. ``n_clipped`` is the number of samples,
-        over all channels, that were outside the range of the type. ``corpus`` is the name of the
-        recipe; None for other recordings.
+        over all channels, that were outside the range of the type. ``recipe`` is the name of the
+        recipe that prepared the recording; None without one.
         """
         return pd.DataFrame(
             dict(
@@ -336,7 +336,7 @@ class SignalStore:
                 n_times=[recording.n_times for recording in self._recordings],
                 first_signal=self._first_signal,
                 n_clipped=[sum(recording.clipped.values()) for recording in self._recordings],
-                corpus=pd.Series([r.corpus for r in self._recordings], dtype=object),
+                recipe=pd.Series([r.recipe for r in self._recordings], dtype=object),
             )
         )
 
@@ -504,9 +504,10 @@ class SignalStore:
             kept = [name for subject in subjects for name in self._named(subject)]
             recordings = tuple(r for r in recordings if r.subject in kept)
         # All spellings are excluded, since a subject that is kept by mistake is trained on.
-        excluded = set(map(subject_key, self._as_list(() if exclude is None else exclude)))
+        excluded = self._as_list(() if exclude is None else exclude)
         if excluded:
-            recordings = tuple(r for r in recordings if subject_key(r.subject) not in excluded)
+            keys = SubjectKeys(excluded)
+            recordings = tuple(r for r in recordings if r.subject not in keys)
             # A recording without a subject may be of an excluded subject.
             unknown = sum(recording.subject is None for recording in recordings)
             if unknown:
@@ -523,8 +524,8 @@ class SignalStore:
         if isinstance(subjects, str):
             raise TypeError(f"subjects is the string {subjects!r}; give a list of subjects.")
         subjects = list(subjects)
-        stored = set(map(subject_key, self.subjects))
-        absent = sorted({str(s) for s in subjects if subject_key(s) not in stored})
+        stored = SubjectKeys(self.subjects)
+        absent = sorted({str(s) for s in subjects if s not in stored})
         if absent:
             known = list(map(str, self.subjects))
             shown = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
@@ -538,7 +539,8 @@ class SignalStore:
         """Return the name of a subject in the store: the same name, else another spelling."""
         if subject in self.subjects:
             return [subject]
-        names = [name for name in self.subjects if subject_key(name) == subject_key(subject)]
+        keys = SubjectKeys([subject])
+        names = [name for name in self.subjects if name in keys]
         if len(names) > 1:
             raise ValueError(
                 f"Subject {subject!r} may be {' or '.join(map(repr, names))} of {self.path}; pass "

@@ -10,6 +10,7 @@ from typing import Any
 
 import mne
 import numpy as np
+import pandas as pd
 import torch
 from braindecode.datasets import EEGWindowsDataset, RawDataset, WindowsDataset
 from skorch.helper import SliceDataset
@@ -35,8 +36,8 @@ class Description:
         The windows: ``source[i]`` is window ``i``, or a tuple that begins with it.
     n_windows : int
         Number of windows.
-    y, groups : ndarray, shape (n_windows,) | None
-        Labels and subjects.
+    y, groups, corpora, splits : ndarray, shape (n_windows,) | None
+        Labels, subjects, corpora, and the split of each window, such as "train".
     sfreqs : Counter of float
         Sampling rates in Hz, with the number of recordings of each.
     channels : Channels | None
@@ -50,9 +51,11 @@ class Description:
     n_windows: int
     y: np.ndarray | None = None
     groups: np.ndarray | None = None
+    corpora: np.ndarray | None = None
     sfreqs: Counter = field(default_factory=Counter)
     channels: Channels | None = None
     shapes: np.ndarray | None = None
+    splits: np.ndarray | None = None
 
 
 @singledispatch
@@ -100,12 +103,13 @@ def _(X: np.ndarray | torch.Tensor) -> Description:
 def _(X: mne.BaseEpochs) -> Description:
     if not X.preload:
         X = X.copy().load_data()  # a copy, so that the Epochs of the user are not changed
-    has_subjects = X.metadata is not None and "subject" in X.metadata
+    metadata = {} if X.metadata is None else X.metadata
     return Description(
         X.get_data(copy=False),
         len(X),
         y=X.events[:, 2],
-        groups=X.metadata["subject"].to_numpy() if has_subjects else None,
+        groups=metadata["subject"].to_numpy() if "subject" in metadata else None,
+        splits=metadata["split"].to_numpy() if "split" in metadata else None,
         sfreqs=Counter([float(X.info["sfreq"])]),
         channels=Channels.of_recording(len(X), X.info["chs"], X.info["bads"]),
     )
@@ -193,12 +197,15 @@ def _(X: EEGWindowsDataset | WindowsDataset) -> Description:
         # braindecode takes targets from channels of type "misc"; they are not signals.
         misc = mne.io.constants.FIFF.FIFFV_MISC_CH
         chs_info = [ch for ch in chs_info if ch["kind"] != misc]
-    subject = None if X.description is None else X.description.get("subject")
+    description = {} if X.description is None else X.description
+    subject, corpus, split = map(description.get, ("subject", "corpus", "split"))
     return Description(
         X,
         len(X),
         y=None if has_target_channels else as_column(X.y),
         groups=None if subject is None else np.full(len(X), subject),
+        corpora=None if pd.isna(corpus) else np.full(len(X), str(corpus), object),
+        splits=None if split is None else np.full(len(X), split, object),
         sfreqs=Counter([float(info["sfreq"])]),
         channels=Channels.of_recording(len(X), chs_info, info["bads"]),
     )
@@ -227,6 +234,8 @@ def _select(source: Any, whole: Description, indices: Any) -> Description:
         n_windows=len(indices),
         y=None if whole.y is None else whole.y[indices],
         groups=None if whole.groups is None else whole.groups[indices],
+        corpora=None if whole.corpora is None else whole.corpora[indices],
+        splits=None if whole.splits is None else whole.splits[indices],
         channels=None if whole.channels is None else whole.channels.take(indices),
         shapes=None if whole.shapes is None else whole.shapes[indices],
     )
@@ -240,6 +249,8 @@ def _join(source: Any, parts: list[Description]) -> Description:
         sum(part.n_windows for part in parts),
         y=_join_columns(parts, "y"),
         groups=_join_columns(parts, "groups"),
+        corpora=_join_columns(parts, "corpora"),
+        splits=_join_columns(parts, "splits"),
         sfreqs=sum((part.sfreqs for part in parts), Counter()),
         channels=_join_channels(parts),
         shapes=None if any(known is None for known in shapes) else np.concatenate(shapes),
@@ -247,7 +258,7 @@ def _join(source: Any, parts: list[Description]) -> Description:
 
 
 def _join_columns(parts: list[Description], name: str) -> np.ndarray | None:
-    """Join labels or subjects; windows of a part without them get None."""
+    """Join labels, subjects, corpora or splits; windows of a part without them get None."""
     columns = [getattr(part, name) for part in parts]
     if all(column is None for column in columns):
         return None

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
-from braindecode_pars._subjects import subject_key, warn_of_similar_names
+from braindecode_pars._subjects import SubjectKeys, warn_of_similar_names
 from braindecode_pars._warnings import warn_user
+from braindecode_pars.windows._fixed_split import SPLIT, are_validation
 from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = ["drop_held_out", "hold_out"]
@@ -19,24 +20,33 @@ __all__ = ["drop_held_out", "hold_out"]
 _DRAWS = 20
 
 
-def hold_out(windows: WindowSet, share: float, seed: int) -> tuple[WindowSet, WindowSet | None]:
+def hold_out(
+    windows: WindowSet, share: float | str, seed: int
+) -> tuple[WindowSet, WindowSet | None]:
     """Hold out internal validation windows: by subject where known, else stratified by label.
 
     Parameters
     ----------
     windows : WindowSet
         Windows with labels.
-    share : float
-        Share of the subjects, or of the windows, in [0, 1); at least one is held out.
+    share : float | "split"
+        Share of the subjects, or of the windows, in [0, 1); at least one is held out. With
+        "split", the windows with the split "valid" are held out.
     seed : int
         Seed of the split.
 
     Returns
     -------
     train : WindowSet
-        The remaining windows, with every class.
+        The remaining windows; with every class, if the split is random.
     valid : WindowSet | None
         None for a share of 0, and where there are too few windows.
+
+    Raises
+    ------
+    ValueError
+        When the share is out of range. With "split", when a window has neither the split "train"
+        nor "valid", and when a subject has windows of both.
 
     Warns
     -----
@@ -44,6 +54,9 @@ def hold_out(windows: WindowSet, share: float, seed: int) -> tuple[WindowSet, Wi
         When subjects are unknown, of all windows or of some, when there is only one, when two names
         may be one subject, and when nothing can be held out.
     """
+    if share == SPLIT:
+        is_valid = are_validation(windows.splits, windows.subjects, len(windows))
+        return windows.take(np.flatnonzero(~is_valid)), windows.take(np.flatnonzero(is_valid))
     if not 0 <= share < 1:
         raise ValueError(f"validation must be in [0, 1), got {share}.")
     if share == 0:
@@ -131,7 +144,7 @@ def drop_held_out(
     keep = np.ones(len(windows), dtype=bool)
     if _same_source(windows.source, valid.source):
         keep &= ~np.isin(windows.indices, valid.indices)
-    held_out = set() if valid.groups is None else _keys(valid) - _keys(train)
+    held_out = [] if valid.groups is None else _not_in(valid.people, train.people)
     if held_out and not windows.known.all():
         which = f"{(~windows.known).sum()} of {len(windows)}" if windows.known.any() else "the"
         warn_user(
@@ -139,13 +152,17 @@ def drop_held_out(
             "subjects that are held out for internal validation; pass a dataset with 'subject' in "
             "its descriptions."
         )
-    if held_out and windows.subjects is not None:
-        keep &= [subject_key(subject) not in held_out for subject in windows.subjects.tolist()]
+    if held_out and windows.known.any():
+        known = np.flatnonzero(windows.known)
+        keys = SubjectKeys(held_out)
+        keep[known] &= [person not in keys for person in windows.take(known).people.tolist()]
     return windows.take(np.flatnonzero(keep)) if keep.any() else None
 
 
-def _keys(windows: WindowSet) -> set[str]:
-    return set(map(subject_key, windows.groups.tolist()))
+def _not_in(people: np.ndarray, others: np.ndarray) -> list:
+    """Return the people who are not among the others."""
+    keys = SubjectKeys(dict.fromkeys(others.tolist()))
+    return [person for person in dict.fromkeys(people.tolist()) if person not in keys]
 
 
 def _same_source(one: Any, other: Any) -> bool:

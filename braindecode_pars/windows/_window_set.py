@@ -15,7 +15,7 @@ from sklearn.utils import column_or_1d
 from torch.utils.data import Dataset
 
 from braindecode_pars._sampling_rate import check_same_rate, is_same_rate
-from braindecode_pars._subjects import normalized
+from braindecode_pars._subjects import in_corpus, normalized
 from braindecode_pars.windows._channels import Channels, Montage
 from braindecode_pars.windows._describe import as_column, describe, plain_array
 
@@ -35,7 +35,10 @@ class WindowSet(Dataset):
     y : ndarray, shape (n_windows,) | None
         Labels.
     subjects : ndarray, shape (n_windows,) | None
-        Subjects; None or NaN for a window whose subject is unknown.
+        Subjects; None or NaN for a window whose subject is unknown. In windows of several corpora,
+        names begin with the corpus: subject 1 of two corpora is two people.
+    corpora : ndarray, shape (n_windows,) | None
+        Corpus of each window, None where unknown.
     sfreq : float | None
         Sampling rate in Hz.
     channels : Channels | None
@@ -43,15 +46,20 @@ class WindowSet(Dataset):
     shapes : ndarray of int, shape (n_windows, 2) | None
         Number of channels and samples of each window, when all samples are known to be finite.
         None when the windows have to be read to find out.
+    splits : ndarray, shape (n_windows,) | None
+        Entry ``split`` of the description of each window's recording, such as "train"; None or NaN
+        where there is none.
     """
 
     source: Any
     indices: np.ndarray
     y: np.ndarray | None = None
     subjects: np.ndarray | None = None
+    corpora: np.ndarray | None = field(default=None, repr=False)
     sfreq: float | None = None
     channels: Channels | None = field(default=None, repr=False)
     shapes: np.ndarray | None = field(default=None, repr=False)
+    splits: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def known(self) -> np.ndarray:
@@ -64,6 +72,11 @@ class WindowSet(Dataset):
     def groups(self) -> np.ndarray | None:
         """Subjects, if every window has one: a window without may be of any subject."""
         return self.subjects if self.subjects is not None and self.known.all() else None
+
+    @property
+    def people(self) -> np.ndarray | None:
+        """Subjects with their corpus in front where it is known, if every window has a subject."""
+        return _with_corpora(self.groups, self.corpora)
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -149,8 +162,10 @@ class WindowSet(Dataset):
             indices=self.indices[positions],
             y=None if self.y is None else self.y[positions],
             subjects=None if self.subjects is None else self.subjects[positions],
+            corpora=None if self.corpora is None else self.corpora[positions],
             channels=None if self.channels is None else self.channels.take(positions),
             shapes=None if self.shapes is None else self.shapes[positions],
+            splits=None if self.splits is None else self.splits[positions],
         )
 
     def with_montages(self, montages: Iterable[Montage]) -> WindowSet:
@@ -354,11 +369,31 @@ def _describe(X: Any) -> WindowSet:
         found.source,
         np.arange(found.n_windows),
         found.y,
-        None if found.groups is None else _one_spelling(found.groups),
+        _subjects(found.groups, found.corpora),
+        found.corpora,
         _one_rate(found.sfreqs),
         found.channels,
         found.shapes,
+        found.splits,
     )
+
+
+def _subjects(names: np.ndarray | None, corpora: np.ndarray | None) -> np.ndarray | None:
+    """Return names in one spelling, with the corpus in front if there are several corpora."""
+    if names is None:
+        return None
+    names = _one_spelling(names)
+    if corpora is None or len(set(corpora.tolist())) == 1:
+        return names
+    unknown = _missing(names) | _blank(names)
+    return np.where(unknown, names, _with_corpora(names, corpora))
+
+
+def _with_corpora(names: np.ndarray | None, corpora: np.ndarray | None) -> np.ndarray | None:
+    if names is None or corpora is None:
+        return names
+    pairs = zip(corpora.tolist(), names.tolist(), strict=True)
+    return _object_array([in_corpus(corpus, name) for corpus, name in pairs])
 
 
 def _one_spelling(subjects: np.ndarray) -> np.ndarray:

@@ -1,8 +1,8 @@
 """Scores against the number of labelled subjects: pretrained encoders, scratch and baselines.
 
-    python docs/experiments/real_recordings.py arithmetic ENCODERS OUT.csv
-    python docs/experiments/real_recordings.py imagery ENCODERS OUT.csv --eeg FOLDER
-    python docs/experiments/real_recordings.py hands ENCODERS OUT.csv --eeg FOLDER
+    python docs/experiments/real_recordings.py arithmetic ENCODERS OUT
+    python docs/experiments/real_recordings.py imagery ENCODERS OUT --eeg FOLDER
+    python docs/experiments/real_recordings.py hands ENCODERS OUT --eeg FOLDER
 
 ENCODERS is a folder with one run of ``braindecode-pars pretrain`` for each pretrained method; the
 name of the run is the name of the method. FOLDER has PhysioNet's motor imagery recordings. An
@@ -68,7 +68,7 @@ def arithmetic(eeg: None) -> Question:
     # Half of the scored subjects are labelled while the other half is tested.
     halves = [np.isin(groups, scored[::2]), np.isin(groups, scored[1::2])]
     cv = [(np.flatnonzero(~half), np.flatnonzero(half)) for half in halves]
-    return Question("rest or arithmetic", windows, [2, 4, 8, 16], dict(cv=cv))
+    return Question("rest or arithmetic", windows, [2, 4, 8, 16, 18], dict(cv=cv))
 
 
 def imagery(eeg: Path) -> Question:
@@ -86,7 +86,7 @@ def _motor(name: str, eeg: Path, head: str = "attention", **contrast: Any) -> Qu
         eeg, range(1, 71), tmin=1, tmax=4, verbose=0, **contrast, **PREPARED
     )
     split = dict(test_subjects=list(range(51, 71)), train_subjects=list(range(1, 51)))
-    return Question(name, windows, [4, 16], split, dict(head=head, finetune_epochs=15))
+    return Question(name, windows, [2, 4, 8, 16, 50], split, dict(head=head, finetune_epochs=15))
 
 
 QUESTIONS = dict(arithmetic=arithmetic, imagery=imagery, hands=hands)
@@ -110,11 +110,14 @@ def main() -> None:
     parser.add_argument("--eeg", type=Path)
     parser.add_argument("--methods", nargs="*", help="a part of the methods, by name")
     parser.add_argument("--n-train-subjects", nargs="*", type=int)
+    parser.add_argument("--epochs", type=int, help="of fine-tuning")
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
     arguments = parser.parse_args()
     if arguments.question != "arithmetic" and arguments.eeg is None:
         parser.error(f"{arguments.question} needs --eeg, the folder of the recordings")
     question = QUESTIONS[arguments.question](arguments.eeg)
+    if arguments.epochs is not None:
+        question.fine_tuning["finetune_epochs"] = arguments.epochs
     chosen = {
         name: method
         for name, method in methods(arguments.encoders, question.fine_tuning)

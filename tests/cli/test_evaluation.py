@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from braindecode_pars import PARSClassifier
+from braindecode_pars import PARSClassifier, PARSEmbedder, datasets
 from braindecode_pars.cli import app
+from braindecode_pars.cli._evaluation import encoders_of, methods_of
 from braindecode_pars.estimators import NetworkClassifier
 
 runner = CliRunner()
@@ -28,6 +29,18 @@ TINY = [
     *("--set", "embed_dim=16", "--set", "num_layers=1", "--set", "mlp_dim=16"),
     *("--set", "pretrain_epochs=1", "--set", "finetune_epochs=1"),
 ]
+
+
+@pytest.fixture(scope="module")
+def encoders(tmp_path_factory):
+    """Two encoders of other people."""
+    folder = tmp_path_factory.mktemp("encoders")
+    nights = datasets.simulated.sleep(2, 0.1, n_chans=2, sfreq=100, random_state=9)
+    nights.set_description({"subject": ["a", "b"]}, overwrite=True)
+    sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16)
+    for name in ("pars", "mae"):
+        PARSEmbedder(name, pretrain_epochs=1, verbose=0, **sizes).fit(nights).save(folder / name)
+    return folder
 
 
 def evaluate(*arguments) -> str:
@@ -133,16 +146,9 @@ def test_label_efficiency(tmp_path):
     assert (tmp_path / "f1.png").exists()
 
 
-def test_transfer(tmp_path):
-    encoder = tmp_path / "encoder"
-    from braindecode_pars import PARSEmbedder, datasets
-
-    sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16)
-    nights = datasets.simulated.sleep(2, 0.1, n_chans=2, sfreq=100, random_state=9)
-    nights.set_description({"subject": ["a", "b"]}, overwrite=True)
-    PARSEmbedder(pretrain_epochs=1, verbose=0, **sizes).fit(nights).save(encoder)
+def test_transfer(encoders, tmp_path):
     output = evaluate(
-        *("transfer", "--encoder", encoder, "--dataset", "simulated=", *TINY[-2:]),
+        *("transfer", "--encoder", encoders / "pars", "--dataset", "simulated=", *TINY[-2:]),
         *("--load", "simulated.n_subjects=4", "--load", "simulated.hours=0.1"),
         *("--load", "simulated.n_chans=2", "--load", "simulated.sfreq=100"),
         *("--test-subject", "simulated=3", "--seeds", 1, "--method", "band-power"),
@@ -167,3 +173,33 @@ def test_ablation(tmp_path):
     pretraining = curves[curves["phase"] == "pretraining"]
     assert len(pretraining) == 2
     assert np.isfinite(pretraining["train_loss_relative"]).all()
+
+
+def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
+    output = evaluate(
+        *("compare", *SMALL, "--set", "finetune_epochs=1", "--method", "scratch"),
+        *("--encoder", f"PARS={encoders / 'pars'}", "--encoder", f"MAE={encoders / 'mae'}"),
+        *("--out", tmp_path),
+    )
+    scores = pd.read_csv(tmp_path / "scores.csv")
+    assert set(scores["method"]) == {"scratch", "PARS", "MAE"}
+    assert "p-values after Holm's correction for 3 pairs" in one_line(output)
+
+
+def test_names_of_encoders(tmp_path):
+    folder = tmp_path / "a=b"
+    folder.mkdir()
+    assert encoders_of(None) == {}
+    assert encoders_of(["small"]) == {"pretrained": "small"}
+    assert encoders_of([str(folder)]) == {"pretrained": str(folder)}
+    assert encoders_of(["A=run1", "B=small"]) == {"A": "run1", "B": "small"}
+    with pytest.raises(ValueError, match="--encoder small needs a name, as one of several"):
+        encoders_of(["A=run1", "small"])
+    with pytest.raises(ValueError, match="--encoder uses a name twice: A=run1 A=run2"):
+        encoders_of(["A=run1", "A=run2"])
+
+
+def test_named_encoders_replace_pretraining_in_every_fold():
+    methods = methods_of(None, ["PARS=small"], {})
+    assert list(methods) == ["scratch", "band power", "tangent space", "PARS"]
+    assert "PARS" in methods_of(None, ["small"], {})

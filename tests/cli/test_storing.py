@@ -117,9 +117,14 @@ def corpora(tmp_path_factory) -> Path:
 
 def windows_of(store: SignalStore, corpus: str) -> np.ndarray:
     """All windows of 30 s of a corpus in a store."""
-    subjects = store.recordings["subject"][store.recordings["corpus"] == corpus]
+    subjects = store.recordings["subject"][store.recordings["recipe"] == corpus]
     windows = store.select(subjects).windows(6000)
     return np.stack([windows[i] for i in range(len(windows))])
+
+
+def names_of(subjects) -> list[str]:
+    """Names without the corpus in front."""
+    return [subject.partition(":")[2] for subject in subjects]
 
 
 def test_recipes_become_one_store(corpora, tmp_path):
@@ -136,11 +141,11 @@ def test_recipes_become_one_store(corpora, tmp_path):
     assert "Examples of pretraining: tueg 50%, ysyw 50%." in output
     store = SignalStore.open(path)
     assert (store.sfreq, store.shares) == (200, {"tueg": 1, "ysyw": 1})
-    names = dict(zip(store.recordings["corpus"], store.recordings["ch_names"], strict=True))
+    names = dict(zip(store.recordings["recipe"], store.recordings["ch_names"], strict=True))
     assert names == {"tueg": list(COMMON_CHANNELS), "ysyw": list(ysyw.CHANNELS)}
 
     # The same samples as the windows of the recipes.
-    kept = store.recordings.groupby("corpus")["subject"].apply(list)
+    kept = store.recordings.groupby("recipe")["subject"].apply(names_of)
     assert kept["tueg"] == ["aaaaaaab"]
     expected = tueg.load(corpora / "tueg", kept["tueg"], exclude=[corpora / "tuab"], verbose=0)
     expected = np.stack([x for x, *_ in expected])

@@ -11,6 +11,7 @@ from braindecode.datasets import BaseConcatDataset
 from sklearn.model_selection import LeaveOneGroupOut
 from skorch.callbacks import Callback
 from support.small_estimators import classifier, embedder
+from support.subjects import with_split
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.estimators import _pretraining
@@ -77,6 +78,19 @@ def test_validation_subjects_are_held_out_of_pretraining(recorded):
     assert pretrained_on == set(np.flatnonzero(np.isin(groups, list(subjects))))
     assert clf.encoder_card_.subjects == sorted(subjects)
     # Fine-tuning also reads the validation windows, to select the best state.
+    assert subjects_of(recorded.reads["fine-tuning"], groups) == {1, 2, 3, 4}
+
+
+def test_validation_subjects_of_a_split_are_held_out_of_pretraining(recorded):
+    splits = {1: "train", 2: "valid", 3: "train", 4: "valid"}
+    recorded.datasets = with_split(recorded, splits).datasets
+    X, _, groups = as_sklearn(recorded)
+    callbacks = [SetPhase(recorded, "fine-tuning")]
+    clf = classifier(callbacks=callbacks, validation="split", pretrain_epochs=3)
+    clf.fit(X, np.arange(96) % 3)
+    assert subjects_of(recorded.reads["pretraining"], groups) == {1, 3}
+    assert clf.encoder_card_.subjects == [1, 3]
+    assert clf.history_["valid_loss"].notna().any()
     assert subjects_of(recorded.reads["fine-tuning"], groups) == {1, 2, 3, 4}
 
 
@@ -150,5 +164,6 @@ def test_evaluation_warns_when_test_subjects_were_pretrained_on(nights, tmp_path
     leaked = [str(w.message) for w in caught if "was pretrained on" in str(w.message)]
     assert leaked == [
         "PARS was pretrained on windows of test subjects 3, 4. Its scores of these subjects are "
-        "not held-out scores, unless another dataset used the same names for different subjects."
+        "not held-out scores, unless another dataset used the same names for different subjects; "
+        "then name the corpus of the recordings with an entry 'corpus' in their descriptions."
     ]

@@ -6,6 +6,7 @@ from itertools import product
 
 import pandas as pd
 import pytest
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from support.subjects import LoggingClassifier, fits, with_split, with_subject
 
 from braindecode_pars import as_sklearn
@@ -111,4 +112,62 @@ def test_other_train_subjects_give_other_folds(nights, tmp_path):
 def test_invalid_arguments_raise_before_training(nights, tmp_path, arguments, message):
     with pytest.raises(ValueError, match=message):
         run(with_split(nights, SPLIT), tmp_path, **arguments)
+    assert fits(tmp_path) == []
+
+
+class Validating(LoggingClassifier):
+    """Has the parameter validation, as PARSClassifier."""
+
+    def __init__(self, folder, validation="split", random_state=None):
+        super().__init__(folder, random_state=random_state)
+        self.validation = validation
+
+
+def test_fixed_validation_subjects_come_beside_the_drawn_ones(nights, tmp_path):
+    folders = {name: tmp_path / name for name in ("split", "share", "none")}
+    for folder in folders.values():
+        folder.mkdir()
+    estimators = {
+        "split": Validating(folders["split"]),
+        "share": Validating(folders["share"], 0.5),
+        "none": LoggingClassifier(folders["none"]),
+    }
+    scores = label_efficiency(
+        estimators, with_split(nights, SPLIT), n_train_subjects=[1, 2], seeds=[0], verbose=0
+    )
+    (drawn,) = draw_subjects([1, 3], 1, 0)
+    for name, beside in (("split", [2]), ("share", []), ("none", [])):
+        found = sorted((fit["subjects"] for fit in fits(folders[name])), key=len)
+        assert found == [sorted([drawn, *beside]), sorted([1, 3, *beside])]
+    assert sorted(set(scores["n_train_subjects"])) == [1, 2]
+    # Without such an estimator, the subjects of split "valid" are training subjects.
+    run(with_split(nights, SPLIT), folders["none"], n_train_subjects=[3])
+    assert [1, 2, 3] in [fit["subjects"] for fit in fits(folders["none"])]
+
+
+def test_unlabelled_windows_of_validation_subjects_are_not_trained_on(nights, tmp_path):
+    first, *others = with_split(nights, SPLIT | {1: "valid"}).datasets
+    some = first.metadata.assign(target=[-1] * 10 + first.y[10:])
+    windows = BaseConcatDataset([EEGWindowsDataset(first.raw, some, first.description), *others])
+    label_efficiency(
+        {"A": Validating(tmp_path)},
+        windows,
+        n_train_subjects=[1],
+        seeds=[0],
+        unlabeled_label=-1,
+        verbose=0,
+    )
+    (fit,) = fits(tmp_path)
+    assert (fit["subjects"], -1 in fit["labels"], len(fit["labels"])) == ([1, 2, 3], False, 62)
+
+
+def test_fixed_validation_without_splits_raises_before_training(nights, tmp_path):
+    estimators = {"A": Validating(tmp_path)}
+    arguments = dict(n_train_subjects=[1], test_subjects=[4], verbose=0)
+    with pytest.raises(ValueError, match="needs the split of every window, but 72 of 72"):
+        label_efficiency(estimators, nights, **arguments)
+    with pytest.raises(ValueError, match="needs windows of split 'valid', but there are none"):
+        label_efficiency(
+            estimators, with_split(nights, dict.fromkeys((1, 2, 3, 4), "train")), **arguments
+        )
     assert fits(tmp_path) == []

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
-from braindecode.datasets import BaseConcatDataset
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV, KFold
@@ -16,7 +17,7 @@ from support.subjects import with_subject
 from torch.utils.data import Subset
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn
-from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
+from braindecode_pars.evaluation import FoldError, LogBandPower, leave_one_subject_out
 from braindecode_pars.windows._window_set import as_window_set
 
 
@@ -89,6 +90,40 @@ def test_a_test_subject_in_the_pretraining_is_warned_of(nights, tmp_path):
     ) as w:
         leave_one_subject_out({"probe": probe}, nights, verbose=0)
     assert sum("was pretrained on" in str(warning.message) for warning in w) == 1
+
+
+def test_a_leak_is_warned_of_before_the_first_fit(nights):
+    class Failing(DummyClassifier):
+        def fit(self, X, y):
+            raise RuntimeError("no fit")
+
+    tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
+    donor = PARSEmbedder(pretrain_epochs=1, **tiny).fit(Subset(nights, range(24)))
+    probe = make_pipeline(PARSEmbedder(encoder=donor, **tiny), Failing())
+    with pytest.warns(UserWarning, match=r"test subject 1\."), pytest.raises(FoldError):
+        leave_one_subject_out({"probe": probe}, nights, verbose=0)
+
+
+@pytest.mark.parametrize(("corpus", "n_warnings"), [("day", 1), (None, 1), ("other", 0)])
+def test_subject_1_of_another_corpus_is_no_leak(nights, corpus, n_warnings):
+    tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
+    parts = {
+        name: EEGWindowsDataset(nights.datasets[0].raw, nights.datasets[0].metadata, description)
+        for name, description in (
+            ("seen", dict(subject=1, corpus="day")),
+            ("test", dict(subject=1, corpus=corpus)),
+            ("train", dict(subject=2, corpus=corpus)),
+        )
+    }
+    donor = PARSEmbedder(pretrain_epochs=1, **tiny).fit(parts["seen"])
+    assert donor.encoder_card_.subjects == ["day:1"]
+    probe = make_pipeline(PARSEmbedder(encoder=donor, **tiny), DummyClassifier())
+    data = BaseConcatDataset([parts["test"], parts["train"]])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        leave_one_subject_out({"probe": probe}, data, verbose=0)
+    leaks = [w for w in caught if "was pretrained on" in str(w.message)]
+    assert len(leaks) == n_warnings
 
 
 def test_leaks_are_found_inside_searches_and_after_fine_tuning(nights, tmp_path):

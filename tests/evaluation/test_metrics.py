@@ -12,6 +12,9 @@ from braindecode_pars.evaluation.metrics import undefined_because
 RNG = np.random.default_rng(0)
 TRUE = RNG.choice(["W", "N1", "N2"], 200)
 PREDICTED = np.where(RNG.random(200) < 0.6, TRUE, RNG.choice(["W", "N1", "N2"], 200))
+#: Better than chance, with ties.
+PROBABILITIES = RNG.dirichlet([1, 1, 1], 200).round(2) + (TRUE[:, None] == ["N1", "N2", "W"]) / 5
+PROBABILITIES /= PROBABILITIES.sum(axis=1, keepdims=True)
 
 
 @pytest.mark.parametrize(
@@ -21,6 +24,7 @@ PREDICTED = np.where(RNG.random(200) < 0.6, TRUE, RNG.choice(["W", "N1", "N2"], 
         ("balanced_accuracy", metrics.balanced_accuracy_score),
         ("accuracy", metrics.accuracy_score),
         ("f1", lambda true, predicted: metrics.f1_score(true, predicted, average="macro")),
+        ("f1_weighted", lambda *labels: metrics.f1_score(*labels, average="weighted")),
     ],
 )
 def test_against_scikit_learn(name, reference):
@@ -61,3 +65,75 @@ def test_scores_without_windows_are_undefined():
     empty = np.array([])
     assert np.isnan(score_predictions(empty, empty, "accuracy"))
     assert undefined_because(empty, "accuracy") == "there are no labelled windows"
+
+
+def area_by_pairs(positive, negative):
+    """Share of pairs in the right order (Mann and Whitney); ties count one half."""
+    wins = [(p > n) + (p == n) / 2 for p in positive for n in negative]
+    return sum(wins) / len(wins)
+
+
+def test_auroc_is_the_share_of_pairs_in_the_right_order():
+    of_columns = dict(probabilities=PROBABILITIES, classes=["N1", "N2", "W"])
+    areas = [
+        area_by_pairs(PROBABILITIES[label == TRUE, c], PROBABILITIES[label != TRUE, c])
+        for c, label in enumerate(["N1", "N2", "W"])
+    ]
+    found = score_predictions(TRUE, PREDICTED, "auroc", **of_columns)
+    assert found == pytest.approx(np.mean(areas), abs=1e-6)
+    reference = metrics.roc_auc_score(TRUE, PROBABILITIES, multi_class="ovr")
+    assert found == pytest.approx(reference, abs=1e-6)
+
+
+def test_average_precision_against_scikit_learn():
+    of_columns = dict(probabilities=PROBABILITIES, classes=["N1", "N2", "W"])
+    of_classes = [
+        metrics.average_precision_score(label == TRUE, PROBABILITIES[:, c])
+        for c, label in enumerate(["N1", "N2", "W"])
+    ]
+    found = score_predictions(TRUE, PREDICTED, "average_precision", **of_columns)
+    assert found == pytest.approx(np.mean(of_classes), abs=1e-6)
+
+
+def test_of_two_classes_the_second_is_the_positive_one():
+    true, seizure = (TRUE == "W").astype(int), PROBABILITIES[:, 2]
+    of_columns = dict(probabilities=np.stack([1 - seizure, seizure], axis=1), classes=[0, 1])
+    for name, reference in (
+        ("auroc", metrics.roc_auc_score),
+        ("average_precision", metrics.average_precision_score),
+    ):
+        found = score_predictions(true, true, name, **of_columns)
+        assert found == pytest.approx(reference(true, seizure), abs=1e-6)
+
+
+def test_a_class_that_a_subject_lacks_does_not_count_in_auroc():
+    known = TRUE != "N1"
+    of_columns = dict(probabilities=PROBABILITIES[known], classes=["N1", "N2", "W"])
+    areas = [
+        area_by_pairs(PROBABILITIES[label == TRUE, c], PROBABILITIES[(label != TRUE) & known, c])
+        for c, label in ((1, "N2"), (2, "W"))
+    ]
+    found = score_predictions(TRUE[known], PREDICTED[known], "auroc", **of_columns)
+    assert found == pytest.approx(np.mean(areas), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["auroc", "average_precision"])
+def test_where_scores_of_probabilities_are_undefined(name):
+    only = np.full(4, "W")
+    of_columns = dict(probabilities=np.full((4, 2), 0.5), classes=["N1", "W"])
+    assert np.isnan(score_predictions(only, only, name, **of_columns))
+    assert "needs at least two classes" in undefined_because(only, name, ["N1", "W"])
+    # A class that did not occur in training
+    true = np.array(["W", "N2", "W", "N1"])
+    assert np.isnan(score_predictions(true, true, name, **of_columns))
+    assert undefined_because(true, name, ["N1", "W"]).startswith("'N2' is not among the labels")
+    assert "needs probabilities" in undefined_because(true, name)
+
+
+def test_probabilities_of_another_shape_raise():
+    with pytest.raises(ValueError, match="auroc needs the probability of each class; pass"):
+        score_predictions(TRUE, PREDICTED, "auroc")
+    with pytest.raises(ValueError, match=r"shape \(200, 3\); 200 labels and 2 classes need"):
+        score_predictions(
+            TRUE, PREDICTED, "auroc", probabilities=PROBABILITIES, classes=["N1", "W"]
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from braindecode.datasets import BaseConcatDataset
+from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut
 from support.subjects import with_split, with_subject
 from torch.utils.data import Subset
@@ -24,13 +25,13 @@ SPLIT = {1: "train", 2: "valid", 3: "test", 4: "test"}
 
 def subjects_of_folds(corpus: Corpus, split: Split) -> list[tuple[list, list]]:
     """Training and test subjects of every fold."""
-    folds = make_folds("protocol", {"A": None}, corpus, split, [0])
+    folds = make_folds("protocol", {"A": DummyClassifier()}, corpus, split, [0])
     return [(corpus.subjects_of(fold.train), corpus.subjects_of(fold.test)) for fold in folds]
 
 
 def subjects_of_given_split(windows, *arguments) -> list[tuple[list, list]]:
     corpus = Corpus.of(windows, "nights", -1)
-    return subjects_of_folds(corpus, given_split(windows, corpus, *arguments))
+    return subjects_of_folds(corpus, given_split(corpus, *arguments))
 
 
 def test_subjects_of_split_test_are_tested(nights):
@@ -51,7 +52,7 @@ def test_subjects_of_split_test_are_never_trained_on(nights):
 def test_subjects_without_labels_are_trained_on_but_not_counted(nights):
     windows = with_subject(nights, 2, target=-1)
     corpus = Corpus.of(windows, "nights", -1)
-    (fold,) = make_folds("p", {"A": None}, corpus, given_split(windows, corpus, [4]), [0])
+    (fold,) = make_folds("p", {"A": DummyClassifier()}, corpus, given_split(corpus, [4]), [0])
     assert corpus.subjects_of(fold.train) == [1, 2, 3]
     assert fold.n_train_subjects == 2
     assert fold.pooled
@@ -85,7 +86,11 @@ def test_the_windows_of_a_cross_validator_are_kept(nights):
     """A cross-validator may use only some of the windows of a subject."""
     corpus = Corpus.of(nights, "nights", -1)
     (fold,) = make_folds(
-        "p", {"A": None}, corpus, splitter(corpus, [(range(5), range(24, 31))], None), [0]
+        "p",
+        {"A": DummyClassifier()},
+        corpus,
+        splitter(corpus, [(range(5), range(24, 31))], None),
+        [0],
     )
     assert fold.train.tolist() == list(range(5))
     assert fold.test.tolist() == list(range(24, 31))

@@ -12,6 +12,7 @@ from braindecode_pars.plotting._scores import in_order, over_seeds, per_seed, se
 FIGURES = {
     "label_efficiency": plotting.label_efficiency,
     "paired_bars": plotting.paired_bars,
+    "subject_dots": plotting.subject_dots,
     "transfer": plotting.transfer,
     "ablation_grid": lambda scores, metric="kappa": plotting.ablation_grid(
         scores, rows="n_train_subjects", columns="method", metric=metric
@@ -45,7 +46,9 @@ def test_a_list_raises(figure):
         figure([0.5, 0.6])
 
 
-@pytest.mark.parametrize("name", ["label_efficiency", "paired_bars", "ablation_grid"])
+@pytest.mark.parametrize(
+    "name", ["label_efficiency", "paired_bars", "subject_dots", "ablation_grid"]
+)
 def test_several_data_sets_are_not_averaged(name, make_scores):
     scores = make_scores(lambda row: 0.5, dataset=["night", "day"], subject=["S1", "all"])
     with pytest.raises(ValueError, match=r"several values of dataset \(night, day\)"):

@@ -6,7 +6,9 @@ from collections import Counter
 
 import pytest
 
-from braindecode_pars.recordings.splits import split_subjects
+from braindecode_pars.datasets.simulated import sleep
+from braindecode_pars.recordings.splits import set_splits, split_subjects
+from braindecode_pars.windows._window_set import as_window_set
 
 SHARES = {"train": 0.6, "valid": 0.2, "test": 0.2}
 
@@ -30,3 +32,32 @@ def test_another_seed_gives_another_split():
 def test_shares_sum_to_one():
     with pytest.raises(ValueError, match="sum to 1"):
         split_subjects(range(5), {"train": 0.8, "test": 0.1})
+
+
+def test_splits_of_a_file_are_set_by_any_spelling_of_a_subject(tmp_path):
+    windows = sleep(n_subjects=3, hours=0.1, n_chans=1)
+    (tmp_path / "participants.tsv").write_text(
+        "participant_id\tage\tsplit\nsub-01\t3\ttrain\nsub-02\t4\tvalid\nsub-03\t5\ttest\n"
+    )
+    set_splits(windows, tmp_path / "participants.tsv")
+    assert [part.description["split"] for part in windows.datasets] == ["train", "valid", "test"]
+    # A second call replaces the first one.
+    set_splits(windows, {1: "test", 2: "train", 3: "train"})
+    assert as_window_set(windows).splits[::12].tolist() == ["test", "train", "train"]
+
+
+def test_a_file_that_names_absent_people_says_so():
+    windows = sleep(n_subjects=2, hours=0.1, n_chans=1)
+    with pytest.warns(UserWarning, match="name 2 subjects that are not in the data: 8, 9"):
+        set_splits(windows, {1: "train", 2: "valid", 8: "test", 9: "test"})
+
+
+def test_splits_that_cannot_be_set(tmp_path):
+    windows = sleep(n_subjects=2, hours=0.1, n_chans=1)
+    with pytest.raises(ValueError, match="do not name 1 subjects of the data: 2; add them"):
+        set_splits(windows, {1: "train"})
+    with pytest.raises(ValueError, match="Subject 01 is in the splits 'train' and 'test'"):
+        set_splits(windows, {1: "train", "01": "test"})
+    (tmp_path / "splits.csv").write_text("subject,part\n1,train\n")
+    with pytest.raises(ValueError, match="no column 'split'; it needs 'subject' and 'split'"):
+        set_splits(windows, tmp_path / "splits.csv")

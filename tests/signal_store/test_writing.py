@@ -617,7 +617,7 @@ def test_corpora_are_stored_as_their_recipes_prepare_them(two_corpora, tmp_path)
         "a/P2_train.txt",
         "b/P3_train.txt",
     ]
-    assert store.recordings["corpus"].tolist() == ["a", "a", "b"]
+    assert store.recordings["recipe"].tolist() == ["a", "a", "b"]
     assert store.subjects == ["P1", "P2", "P3"]
     assert store.shares == {}
     for row, corpus in zip(store.recordings.itertuples(), [*"aab"], strict=True):

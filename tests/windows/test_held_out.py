@@ -58,6 +58,16 @@ def test_further_windows_of_held_out_subjects_are_dropped():
     assert drop_held_out(further, train, None) is further
 
 
+def test_further_windows_of_another_corpus_are_kept():
+    given = windows([0, 1] * 10, np.repeat([1, 2, 3, 4, 5], 4))
+    given = replace(given, corpora=np.full(20, "day", object))
+    train, valid = hold_out(given, 0.2, seed=0)
+    further = windows([0] * 5, [1, 2, 3, 4, 5])
+    for corpus, n_kept in (("day", 4), ("night", 5)):
+        of_corpus = replace(further, corpora=np.full(5, corpus, object))
+        assert len(drop_held_out(of_corpus, train, valid)) == n_kept
+
+
 def test_unknown_subjects_of_further_windows_warn():
     given = windows([0, 1] * 10, np.repeat(list("abcde"), 4))
     train, valid = hold_out(given, 0.2, seed=0)
@@ -100,3 +110,11 @@ def test_an_empty_name_is_no_subject():
     windows = replace(windows, subjects=np.array(["a", "n/a", "b", " "], dtype=object))
     assert windows.known.tolist() == [True, False, True, False]
     assert windows.groups is None
+
+
+def test_the_validation_windows_of_a_split_are_held_out():
+    given = windows([0, 1, 2, 0, 1], ["a", "a", "b", "c", "c"])
+    given = replace(given, splits=np.array(["train", "train", "valid", "train", "train"], object))
+    for seed in (0, 1):
+        train, valid = hold_out(given, "split", seed)
+        assert (train.indices.tolist(), valid.indices.tolist()) == ([0, 1, 3, 4], [2])

@@ -6,7 +6,7 @@ import mne
 import numpy as np
 import pytest
 import torch
-from braindecode.datasets import BaseConcatDataset, RawDataset
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, RawDataset
 from skorch.helper import SliceDataset
 from support.counting import Counting
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
@@ -222,3 +222,40 @@ def test_a_store_must_be_cut_into_windows(store):
     with pytest.raises(ValueError, match=r"pass windows of it: store\.windows\(n_times\)"):
         as_window_set(store)
     assert len(as_window_set(store, n_times=3000)) == 96
+
+
+def in_corpora(nights, *corpora):
+    """Four nights, of the subjects 1, 2, 1 and 2, with the corpus of each."""
+    parts = [
+        EEGWindowsDataset(night.raw, night.metadata, dict(subject=subject, corpus=corpus))
+        for night, subject, corpus in zip(nights.datasets, [1, 2, 1, 2], corpora, strict=True)
+    ]
+    return BaseConcatDataset(parts)
+
+
+def test_subject_1_of_two_corpora_is_two_people(nights):
+    windows = as_window_set(in_corpora(nights, "day", "day", "night", None))
+    names = ["day:1", "day:2", "night:1", 2]
+    assert list(dict.fromkeys(windows.groups.tolist())) == names
+    assert list(dict.fromkeys(windows.people.tolist())) == names
+    assert list(dict.fromkeys(windows.take(np.arange(24)).groups.tolist())) == ["day:1"]
+
+
+def test_subjects_of_one_corpus_keep_their_names(nights):
+    of_one = in_corpora(nights, *["day"] * 4)
+    windows = as_window_set(of_one)
+    assert list(dict.fromkeys(windows.groups.tolist())) == [1, 2]
+    assert list(dict.fromkeys(windows.people.tolist())) == ["day:1", "day:2"]
+    given = as_window_set(of_one, groups=np.repeat(["A", "B"], 48))
+    assert list(dict.fromkeys(given.people.tolist())) == ["day:A", "day:B"]
+
+
+def test_a_store_names_the_corpora_of_its_subjects(tmp_path, nights):
+    store = SignalStore.create(tmp_path, in_corpora(nights, *["day"] * 3, "night"), verbose=0)
+    assert store.subjects == ["day:1", "day:2", "night:2"]
+    assert store.select(exclude=[1]).subjects == ["day:2", "night:2"]
+    assert store.select(exclude=["night:2"]).subjects == ["day:1", "day:2"]
+    with pytest.raises(ValueError, match="may be 'day:2' or 'night:2'"):
+        store.select([2])
+    groups = as_window_set(store.windows(3000)).groups
+    assert set(groups.tolist()) == {"day:1", "day:2", "night:2"}

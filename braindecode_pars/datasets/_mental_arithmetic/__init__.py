@@ -91,7 +91,11 @@ def mental_arithmetic(
         sample = {name: archive[name] for name in archive.files}
     known = sample["subjects"].tolist()
     chosen = choose_subjects(
-        (Recording(FILE, dict(subject=s, condition=c)) for s in known for c in CONDITIONS),
+        (
+            Recording(FILE, dict(subject=s, corpus="eegmat", condition=c))
+            for s in known
+            for c in CONDITIONS
+        ),
         subjects,
         "The sample",
     )

@@ -84,7 +84,10 @@ def samples_of(path: str | Path, subjects: Sequence[str]) -> np.ndarray:
         reference="average",
         verbose=0,
     )
-    minutes = {tuple(recording.description): _minute(recording) for recording in windows.datasets}
+    minutes = {
+        tuple(recording.description[["subject", "condition"]]): _minute(recording)
+        for recording in windows.datasets
+    }
     volts = np.array([[minutes[subject, name] for name in CONDITIONS] for subject in subjects])
     return np.rint(volts / STEP).astype(np.int16)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from braindecode_pars._subjects import warn_of_similar_names
 from braindecode_pars.evaluation._arguments import in_order
 from braindecode_pars.windows import as_sklearn
 from braindecode_pars.windows._labels import check_class_labels, find_unlabeled
+from braindecode_pars.windows._window_set import as_window_set
 
 __all__ = ["Corpus"]
 
@@ -35,6 +36,10 @@ class Corpus:
         Whether a window has a label.
     unlabeled_label : hashable | None
         Label of unlabelled windows; None when every window is labelled.
+    splits : ndarray, shape (n_windows,)
+        Entry ``split`` of the description of each window's recording; None where there is none.
+    people : dict
+        Name of each subject with the corpus in front, where that is known.
 
     Examples
     --------
@@ -52,6 +57,8 @@ class Corpus:
     groups: np.ndarray
     labeled: np.ndarray
     unlabeled_label: Any
+    splits: np.ndarray
+    people: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, windows_ds: Dataset, name: str, unlabeled_label: Any) -> Corpus:
@@ -92,7 +99,12 @@ class Corpus:
         warn_of_similar_names(groups.tolist())
         check_class_labels(y)
         unlabeled, label = find_unlabeled(y, unlabeled_label)
-        return cls(name, X, y, groups, ~unlabeled, label)
+        windows = as_window_set(X)
+        people = dict(zip(groups.tolist(), windows.people.tolist(), strict=True))
+        splits = windows.splits
+        if splits is None:
+            splits = np.full(len(y), None, object)
+        return cls(name, X, y, groups, ~unlabeled, label, splits, people)
 
     @property
     def subjects(self) -> list:
@@ -117,6 +129,10 @@ class Corpus:
         list
         """
         return in_order(self.groups[windows].tolist())
+
+    def people_of(self, subjects: Iterable) -> dict[Any, Any]:
+        """Return the name of each of these subjects with the corpus in front."""
+        return {subject: self.people.get(subject, subject) for subject in subjects}
 
     def windows_of(self, subjects: Iterable, *, labeled_only: bool = False) -> np.ndarray:
         """Return the indices of the windows of these subjects.

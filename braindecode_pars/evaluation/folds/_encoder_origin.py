@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from torch import nn
 
-from braindecode_pars._subjects import subject_key
+from braindecode_pars._subjects import SubjectKeys
 
-__all__ = ["leak_sentences", "parts_of", "seen_before"]
+__all__ = ["given_cards", "leak_sentences", "parts_of", "seen_before", "seen_by"]
 
 
 #: Attributes that contain one estimator, in searches and wrappers.
 _INNER = ("best_estimator_", "estimator_", "transformer_")
 
 
-def seen_before(fitted: Any, test_subjects: Sequence) -> dict[str, Any]:
+def given_cards(estimator: BaseEstimator) -> list[Any]:
+    """Return the cards of the encoders that the parts of an unfitted estimator are given."""
+    parts = [estimator, *estimator.get_params().values()]
+    cards = [part._given_card() for part in parts if hasattr(part, "_given_card")]
+    return [card for card in cards if card is not None]
+
+
+def seen_by(cards: Iterable[Any], people: Mapping[Any, Any]) -> list:
+    """Return the test subjects on some cards; ``people`` has their names with the corpus."""
+    seen = SubjectKeys(subject for card in cards for subject in card.seen_subjects)
+    return [subject for subject, person in people.items() if person in seen]
+
+
+def seen_before(fitted: Any, people: Mapping[Any, Any]) -> dict[str, Any]:
     """Find the test subjects that the encoders inside a fitted estimator were trained on.
+
+    Parameters
+    ----------
+    fitted : estimator
+        Fitted estimator.
+    people : mapping
+        Names of the test subjects, with and without their corpus.
 
     Returns
     -------
@@ -27,9 +48,8 @@ def seen_before(fitted: Any, test_subjects: Sequence) -> dict[str, Any]:
     """
     parts = list(parts_of(fitted))
     cards = [part.encoder_card_ for part in parts if hasattr(part, "encoder_card_")]
-    seen = {subject_key(subject) for card in cards for subject in card.seen_subjects}
     return {
-        "subjects": [subject for subject in test_subjects if subject_key(subject) in seen],
+        "subjects": seen_by(cards, people),
         "unknown": any(None in (card.subjects, card.finetune_subjects) for card in cards)
         or any(map(_has_unknown_encoder, parts)),
     }
@@ -62,7 +82,8 @@ def leak_sentences(seen: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]
                 f"{method} was pretrained on windows of test subject"
                 f"{'s' if len(leaked) > 1 else ''} {', '.join(map(str, leaked))}. Its scores of "
                 "these subjects are not held-out scores, unless another dataset used the same "
-                "names for different subjects."
+                "names for different subjects; then name the corpus of the recordings with an "
+                "entry 'corpus' in their descriptions."
             )
     return sentences
 

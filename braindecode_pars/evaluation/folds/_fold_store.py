@@ -24,7 +24,10 @@ _SETTINGS = "settings.json"
 _FORMAT = "braindecode_pars scores"
 _VERSION = 2  # version 1 had no entries for format and version
 #: Entries that the file of a finished fold must contain.
-_ENTRIES = ("key", "rows", "true", "predicted", "subjects", "seen", "history", "seconds")
+_ENTRIES = (
+    *("key", "rows", "true", "predicted", "probabilities", "subjects"),
+    *("seen", "history", "seconds"),
+)
 #: Settings to which a later run may add entries.
 _GROWING = ("datasets", "methods")
 

@@ -23,12 +23,18 @@ from braindecode_pars._warnings import warn_user
 from braindecode_pars.evaluation.folds._corpus import Corpus
 from braindecode_pars.evaluation.folds._curves import curves_frame, history_of
 from braindecode_pars.evaluation.folds._digest import digest, digest_array
-from braindecode_pars.evaluation.folds._encoder_origin import leak_sentences, seen_before
+from braindecode_pars.evaluation.folds._encoder_origin import (
+    given_cards,
+    leak_sentences,
+    seen_before,
+    seen_by,
+)
 from braindecode_pars.evaluation.folds._fingerprint import describe_corpus, describe_estimator
 from braindecode_pars.evaluation.folds._fold_store import FoldStore
 from braindecode_pars.evaluation.folds._fold_warnings import FoldWarning, collected, warn_once
+from braindecode_pars.evaluation.folds._probabilities import predicted_probabilities
+from braindecode_pars.evaluation.folds._scoring import score_rows, scored, undefined_sentence
 from braindecode_pars.evaluation.folds._seed import with_seed
-from braindecode_pars.evaluation.metrics import score_predictions, undefined_because
 from braindecode_pars.storage._json import plain
 from braindecode_pars.training._device import find_device
 from braindecode_pars.training._seeding import seeded, torch_seeded
@@ -71,7 +77,8 @@ class Fold:
     protocol, dataset, method : str
         Values of the columns of these names.
     n_train_subjects : int
-        Number of labelled training subjects, including the estimator's validation subjects.
+        Number of labelled training subjects. It includes the validation subjects that the estimator
+        splits off them, but not those of ``valid``.
     seed : int
         Seed of every ``random_state`` and of torch's random state.
     estimator : estimator
@@ -80,6 +87,9 @@ class Fold:
         Indices of the training and test windows.
     test_subjects : list
         Subjects of the test windows, in the order of the rows.
+    valid : ndarray of int
+        Indices of the fixed validation windows, which an estimator with ``validation="split"`` is
+        given together with the training windows.
     pooled : bool
         Whether the scores get a row over all test windows together.
     varied : dict
@@ -114,6 +124,7 @@ class Fold:
     train: np.ndarray
     test: np.ndarray
     test_subjects: list
+    valid: np.ndarray = field(default_factory=lambda: np.array([], dtype=int))
     pooled: bool = False
     varied: dict[str, Any] = field(default_factory=dict)
 
@@ -185,9 +196,9 @@ def run_folds(
         Names of metrics, see :func:`~braindecode_pars.evaluation.score_predictions`.
     out : path | None
         Folder for the results. Each finished fold is saved in ``folds/*.json`` (scores, true and
-        predicted labels, losses by epoch) and is not run again. The folder also contains
-        ``settings.json`` and, at the end, ``scores.csv`` and, when estimators have a ``history_``,
-        ``curves.csv``.
+        predicted labels, probabilities, losses by epoch) and is not run again. The folder also
+        contains ``settings.json`` and, at the end, ``scores.csv`` and, when estimators have a
+        ``history_``, ``curves.csv``.
     n_jobs : int | None
         Number of folds to run in parallel. None means 1, or the setting of ``parallel_config``.
     verbose : int
@@ -251,10 +262,12 @@ def run_folds(
     """
     # Read the finished folds
     store, files = _open(folds, corpora, out)
-    results, refused = _read_finished(folds, corpora, store, files)
+    results, refused = _read_finished(folds, corpora, metrics, store, files)
     if refused:
         warn_user(_refused_sentence(refused))
     missing = [i for i, result in enumerate(results) if result is None]
+    # Warn before the first fit, where the encoder that is given has a card.
+    announced = _warn_of_leaks(_seen_by_given(folds, corpora))
     # Run the other folds
     bar = tqdm(
         total=len(folds),
@@ -269,7 +282,7 @@ def run_folds(
             for i, result, found in _finished(
                 missing, folds, corpora, metrics, store, files, n_jobs, bar
             ):
-                results[i] = result
+                results[i] = scored(folds[i], result, metrics)
                 # A worker on another machine may have no access to the folder.
                 if store is not None and (i in refused or not files[i].exists()):
                     store.write(files[i], result)
@@ -278,16 +291,15 @@ def run_folds(
         except FoldError as error:
             raise FoldError(f"{error} {_finished_sentence(store, files)}") from error
     # Collect the tables
-    run = _collect(folds, results, metrics)
+    run = _collect(folds, results)
     if store is not None:
         store.write_table("scores.csv", run.scores)
         if len(run.curves):
             store.write_table("curves.csv", run.curves)
     # Warn of undefined scores, and of test subjects in the pretraining
     if undefined := run.scores.attrs["undefined"]:
-        warn_user(_undefined_sentence(undefined))
-    for sentence in leak_sentences(_seen(folds, results)):
-        warn_user(sentence)
+        warn_user(undefined_sentence(undefined))
+    _warn_of_leaks(_seen(folds, results), announced)
     return run
 
 
@@ -326,6 +338,7 @@ def _open(
                 methods[fold.method],
                 digest_array(fold.train),
                 digest_array(fold.test),
+                *([digest_array(fold.valid)] if len(fold.valid) else []),
             ),
         )
         for fold in folds
@@ -336,10 +349,11 @@ def _open(
 def _read_finished(
     folds: Sequence[Fold],
     corpora: Mapping[str, Corpus],
+    metrics: Sequence[str],
     store: FoldStore | None,
     files: Sequence[Path | None],
 ) -> tuple[list[dict[str, Any] | None], dict[int, str]]:
-    """Return the saved result of each fold, and the reasons why files are not used, by fold."""
+    """Return the scores of each saved fold, and the reasons why files are not used, by fold."""
     results: list[dict[str, Any] | None] = [None] * len(folds)
     refused = {}
     for i, (fold, file) in enumerate(zip(folds, files, strict=True)):
@@ -349,7 +363,7 @@ def _read_finished(
             result = store.read(file)
             if result is not None:
                 _check_windows(result, fold, corpora[fold.dataset], file)
-            results[i] = result
+                results[i] = scored(fold, result, metrics)
         except ValueError as error:
             refused[i] = str(error)
     return results, refused
@@ -359,7 +373,8 @@ def _check_windows(result: Mapping[str, Any], fold: Fold, corpus: Corpus, file: 
     """Check that a saved result is of the test windows: their subjects, labels and number."""
     true, subjects = ([str(v) for v in c[fold.test].tolist()] for c in (corpus.y, corpus.groups))
     is_same = (list(map(str, result["true"])), result["subjects"]) == (true, subjects)
-    if not is_same or len(result["predicted"]) != len(true):
+    columns = [result["predicted"], *result["probabilities"].get("columns", [])]
+    if not is_same or any(len(column) != len(true) for column in columns):
         raise ValueError(f"{file} is of other test windows.")
 
 
@@ -435,7 +450,7 @@ def _fit_and_score(fold: Fold, corpus: Corpus, metrics: Sequence[str]) -> dict[s
     # Fit
     estimator = with_seed(clone(fold.estimator), fold.seed)
     _set_unlabeled_label(estimator, corpus.unlabeled_label)
-    train = fold.train
+    train = np.union1d(fold.train, fold.valid) if len(fold.valid) else fold.train
     if not _takes_unlabeled(estimator, corpus.unlabeled_label):
         train = train[corpus.labeled[train]]
     fitted = estimator.fit(corpus.X[train], corpus.y[train])
@@ -446,18 +461,20 @@ def _fit_and_score(fold: Fold, corpus: Corpus, metrics: Sequence[str]) -> dict[s
             f"it predicts {corpus.unlabeled_label!r}, the label of unlabelled windows; pass "
             "another unlabeled_label."
         )
+    classes, probabilities = predicted_probabilities(fitted, corpus.X[fold.test])
     # Score
-    true, predicted = _plain_labels(corpus.y[fold.test].tolist(), predicted)
+    true, predicted, classes = _plain_labels(corpus.y[fold.test].tolist(), predicted, classes)
     result = {
         "key": _plain_key(fold),
         "true": true,
         "predicted": predicted,
+        "probabilities": {"classes": classes, **probabilities},
         "subjects": [str(subject) for subject in corpus.groups[fold.test].tolist()],
     }
-    seen = seen_before(fitted, fold.test_subjects)
+    seen = seen_before(fitted, corpus.people_of(fold.test_subjects))
     rows = [
         row | {"subject": plain(row["subject"])} | ({"value": None} if "undefined" in row else {})
-        for row in _rows(fold, result, metrics)
+        for row in score_rows(fold, result, metrics)
     ]
     return result | {
         "rows": rows,
@@ -467,29 +484,13 @@ def _fit_and_score(fold: Fold, corpus: Corpus, metrics: Sequence[str]) -> dict[s
     }
 
 
-def _rows(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> Iterator[dict]:
-    """Yield subject, metric and value, with the reason when the value is undefined."""
-    true, predicted = np.asarray(result["true"]), np.asarray(result["predicted"])
-    subjects = np.asarray(result["subjects"])
-    for subject in [*fold.test_subjects, *([POOLED] if fold.pooled else [])]:
-        windows = np.ones(len(true), bool) if subject == POOLED else subjects == str(subject)
-        for metric in metrics:
-            row = {
-                "subject": subject,
-                "metric": metric,
-                "value": score_predictions(true[windows], predicted[windows], metric),
-            }
-            reason = undefined_because(true[windows], metric)
-            yield row | ({"undefined": reason} if reason else {})
-
-
-def _collect(folds: Sequence[Fold], results: Sequence[dict], metrics: Sequence[str]) -> Run:
+def _collect(folds: Sequence[Fold], results: Sequence[dict]) -> Run:
     """Make the tables of scores and losses, in the order of the folds."""
     rows, undefined = [], []
     for fold, result in zip(folds, results, strict=True):
-        for row in _rows(fold, result, metrics):
-            reason = row.pop("undefined", None)
+        for row in result["rows"]:
             full_row = {**fold.key, **row}
+            reason = full_row.pop("undefined", None)
             rows.append(full_row)
             if reason:
                 undefined.append(
@@ -501,22 +502,34 @@ def _collect(folds: Sequence[Fold], results: Sequence[dict], metrics: Sequence[s
     return Run(scores, curves_frame(folds, results))
 
 
+def _warn_of_leaks(
+    seen: Mapping[str, Sequence[Mapping[str, Any]]], announced: Sequence[str] = ()
+) -> list[str]:
+    """Warn of test subjects that encoders have seen, unless it was announced."""
+    sentences = [sentence for sentence in leak_sentences(seen) if sentence not in announced]
+    for sentence in sentences:
+        warn_user(sentence)
+    return sentences
+
+
+def _seen_by_given(folds: Sequence[Fold], corpora: Mapping[str, Corpus]) -> dict[str, list[dict]]:
+    """Test subjects of all folds of each method on the cards of the encoders it is given."""
+    cards = {id(fold.estimator): fold.estimator for fold in folds}
+    cards = {key: given_cards(estimator) for key, estimator in cards.items()}
+    seen: dict[str, list] = {}
+    for fold in folds:
+        people = corpora[fold.dataset].people_of(fold.test_subjects)
+        found = [str(subject) for subject in seen_by(cards[id(fold.estimator)], people)]
+        seen.setdefault(fold.method, []).append({"subjects": found, "unknown": False})
+    return seen
+
+
 def _seen(folds: Sequence[Fold], results: Sequence[dict]) -> dict[str, list[dict]]:
     """Results of ``seen_before`` in all folds of each method."""
     seen: dict[str, list] = {}
     for fold, result in zip(folds, results, strict=True):
         seen.setdefault(fold.method, []).append(result["seen"])
     return seen
-
-
-def _undefined_sentence(undefined: Sequence[Mapping[str, Any]]) -> str:
-    names = list(dict.fromkeys(f"{row['metric']} of {row['subject']}" for row in undefined))
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    first = undefined[0]
-    return (
-        f"{len(undefined)} scores are undefined and NaN ({', '.join(names[:5])}{more}). Reason for "
-        f"{first['subject']}: {first['reason']}. scores.attrs['undefined'] lists all reasons."
-    )
 
 
 def _plain_key(fold: Fold) -> dict[str, Any]:

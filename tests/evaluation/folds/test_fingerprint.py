@@ -108,7 +108,9 @@ def test_samples_in_another_order_have_another_description(nights):
     windows = np.stack([np.asarray(X[i]) for i in range(len(y))])
     shuffled = np.random.default_rng(0).permuted(windows, axis=-1)
     one, two = (
-        describe_corpus(Corpus("d", SliceDataset(Listed(w)), y, groups, y >= 0, -1))
+        describe_corpus(
+            Corpus("d", SliceDataset(Listed(w)), y, groups, y >= 0, -1, np.full(len(y), None))
+        )
         for w in (windows, shuffled)
     )
     found = list(differences(one, two))
@@ -122,7 +124,9 @@ def test_the_last_bit_of_one_sample_of_one_window_counts(nights, window):
     changed = windows.copy()
     changed[window, 2, 1000] = np.nextafter(changed[window, 2, 1000], 1)
     one, two = (
-        describe_corpus(Corpus("d", SliceDataset(Listed(w)), y, groups, y >= 0, -1))
+        describe_corpus(
+            Corpus("d", SliceDataset(Listed(w)), y, groups, y >= 0, -1, np.full(len(y), None))
+        )
         for w in (windows, changed)
     )
     (found,) = differences(one, two)
@@ -133,7 +137,9 @@ def test_windows_with_nan_are_described(nights):
     """An evaluation without folder takes them, if its estimators do."""
     _, y, groups = as_sklearn(nights)
     windows = np.full((len(y), 2, 10), np.nan)
-    described = describe_corpus(Corpus("d", SliceDataset(Listed(windows)), y, groups, y >= 0, -1))
+    described = describe_corpus(
+        Corpus("d", SliceDataset(Listed(windows)), y, groups, y >= 0, -1, np.full(len(y), None))
+    )
     assert described["samples"].keys() == {"1", "2", "3", "4"}
 
 
@@ -180,7 +186,7 @@ def test_channels_of_every_source_count(edit, source):
             "source of another kind": Described(list(epochs.get_data()), epochs.info),
         }[source]
         y, groups = np.array([0, 1, 0, 1]), np.array([1, 1, 2, 2])
-        corpus = Corpus("d", SliceDataset(windows), y, groups, y >= 0, -1)
+        corpus = Corpus("d", SliceDataset(windows), y, groups, y >= 0, -1, np.full(len(y), None))
         found.append(describe_corpus(corpus)["sensors"])
         edit(epochs.info)
     assert found[0] != found[1]

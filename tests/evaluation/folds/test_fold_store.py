@@ -13,7 +13,7 @@ from braindecode_pars.evaluation.folds._fold_store import FoldStore
 
 SETTINGS = {"protocol": "compare", "datasets": {"d": {"n": 3}}, "methods": {"A": {"C": 1}}}
 KEY = dict(dataset="d", method="A/ä b", subject=1, n_train_subjects=2, seed=0)
-LISTS = dict(rows=[], true=[], predicted=[], subjects=[])
+LISTS = dict(rows=[], true=[], predicted=[], probabilities={}, subjects=[])
 RESULT = dict(key=KEY, seen={}, history=None, seconds=1, **LISTS)
 
 

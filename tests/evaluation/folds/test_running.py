@@ -248,7 +248,8 @@ def test_processes_give_the_same_table_and_warnings(nights, log_folder, leaky, t
         assert leaks == [
             "leaky was pretrained on windows of test subjects 1, 2. Its scores of these "
             "subjects are not held-out scores, unless another dataset used the same names for "
-            "different subjects."
+            "different subjects; then name the corpus of the recordings with an entry 'corpus' in "
+            "their descriptions."
         ]
     pd.testing.assert_frame_equal(*tables)
     # With two processes each has half of the threads, which sum floats in another order.
@@ -335,7 +336,9 @@ def test_a_backend_that_returns_all_results_at_the_end(nights, log_folder, tmp_p
 
 def test_undefined_scores_are_nan_with_a_warning(nights, log_folder, tmp_path):
     awake = with_subject(nights, 3, target=0)
-    with pytest.warns(UserWarning, match=r"2 scores are undefined and NaN \(kappa of 3\)") as w:
+    with pytest.warns(
+        UserWarning, match=r"2 scores are undefined and NaN\. kappa of 3: all 24"
+    ) as w:
         scores = run(awake, log_folder, seeds=[0], out=tmp_path / "out")
     assert sum("undefined" in str(warning.message) for warning in w) == 1
     kappa = scores[scores["metric"] == "kappa"].set_index("subject")["value"]

@@ -1,0 +1,92 @@
+"""Probabilities are kept beside the predicted labels, or the reason why there are none."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from braindecode_pars import as_sklearn
+from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
+from braindecode_pars.evaluation.folds._probabilities import columns_of, predicted_probabilities
+
+
+def band_power(classifier):
+    return make_pipeline(LogBandPower(), StandardScaler(), classifier)
+
+
+def test_a_fold_keeps_probabilities_and_later_metrics_use_them(nights, tmp_path):
+    methods = {"A": band_power(LogisticRegression())}
+    arguments = dict(test_subjects=[2], out=tmp_path, verbose=0)
+    leave_one_subject_out(methods, nights, metrics=["kappa"], **arguments)
+    (file,) = (tmp_path / "folds").iterdir()
+    saved = json.loads(file.read_text())
+    before = file.stat().st_mtime_ns
+    # The probabilities are those of the same fit outside of a protocol.
+    X, y, groups = as_sklearn(nights)
+    fitted = methods["A"].fit(X[np.flatnonzero(groups != 2)], y[groups != 2])
+    expected = fitted.predict_proba(X[np.flatnonzero(groups == 2)])
+    assert saved["probabilities"]["classes"] == fitted.classes_.tolist()
+    found = columns_of(saved["probabilities"])
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    # Other metrics are computed from the saved fold, which is not run again.
+    metrics = ["auroc", "average_precision"]
+    scores = leave_one_subject_out(methods, nights, metrics=metrics, **arguments)
+    assert file.stat().st_mtime_ns == before
+    true = y[groups == 2]
+    of_classes = [
+        (roc_auc_score(true == label, p), average_precision_score(true == label, p))
+        for label, p in zip(fitted.classes_, expected.T, strict=True)
+        if label in true
+    ]
+    assert scores["value"].tolist() == pytest.approx(np.mean(of_classes, axis=0), abs=1e-5)
+
+
+def test_a_method_without_probabilities_has_a_reason_that_is_said_once(nights):
+    methods = {"ridge": band_power(RidgeClassifier())}
+    with pytest.warns(UserWarning, match="undefined") as caught:
+        scores = leave_one_subject_out(methods, nights, metrics=["auroc", "accuracy"], verbose=0)
+    values = scores.pivot(index="subject", columns="metric", values="value")
+    assert values["auroc"].isna().all()
+    assert values["accuracy"].notna().all()
+    (message,) = [str(w.message) for w in caught if "undefined" in str(w.message)]
+    assert message.startswith(
+        "4 scores are undefined and NaN. auroc of 1, auroc of 2, auroc of 3, auroc of 4: Pipeline "
+        "has no predict_proba, and so no probabilities. "
+    )
+
+
+def test_probabilities_are_saved_to_the_last_bit():
+    for dtype in (np.float32, np.float64):
+        values = np.random.default_rng(0).dirichlet([1, 1], 50).astype(dtype)
+        model = SimpleNamespace(classes_=np.array(["a", "b"]), predict_proba=lambda X, v=values: v)
+        classes, saved = predicted_probabilities(model, range(50))
+        assert classes == ["a", "b"]
+        again = columns_of(json.loads(json.dumps(saved)))
+        assert np.array_equal(again.astype(dtype), values)
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "classes", "reason"),
+    [
+        (np.full((3, 2), np.nan), [0, 1], "SimpleNamespace predicts probabilities that are NaN"),
+        (np.ones((3, 2)), None, "SimpleNamespace has no classes_"),
+    ],
+)
+def test_probabilities_that_are_of_no_use(probabilities, classes, reason):
+    model = SimpleNamespace(predict_proba=lambda X: probabilities)
+    if classes is not None:
+        model.classes_ = classes
+    assert predicted_probabilities(model, range(3))[1]["missing"].startswith(reason)
+
+
+def test_probabilities_of_another_number_of_windows_raise():
+    model = SimpleNamespace(classes_=[0, 1], predict_proba=lambda X: np.ones((2, 2)) / 2)
+    with pytest.raises(ValueError, match=r"shape \(2, 2\) for 3 windows and 2 classes"):
+        predicted_probabilities(model, range(3))
