@@ -20,11 +20,19 @@ from braindecode_pars._parameters import check_parameters, choice
 from braindecode_pars._subjects import known_subject_of_path, normalized, subject_of_path
 from braindecode_pars.recordings._search import find_files, why_unreadable
 from braindecode_pars.recordings.continuous import ContinuousCorpus
+from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import check_filters, filter_and_resample
 from braindecode_pars.recordings.readers import read_recording
 from braindecode_pars.storage._json import plain
 
-__all__ = ["Preparation", "Source", "corpora_of", "find_sources", "name_without_piece"]
+__all__ = [
+    "Preparation",
+    "Source",
+    "corpora_of",
+    "find_sources",
+    "name_in_store",
+    "name_without_piece",
+]
 
 ACCEPTED = (
     "a BaseConcatDataset of continuous recordings or of their windows, a folder of .edf, .bdf, "
@@ -265,10 +273,10 @@ def corpora_of(recordings: Any) -> list[ContinuousCorpus]:
 
 
 def _of_corpus(corpus: ContinuousCorpus) -> list[Source]:
-    """Return the recordings of a corpus, named by the corpus and their path in its folder."""
+    """Return the recordings of a recipe."""
     return [
         Source(
-            f"{corpus.name}/{recording.file.relative_to(corpus.folder).as_posix()}",
+            name_in_store(corpus, recording),
             {"recipe": corpus.name, **_plain(recording.description)},
             _state_of(recording.file),
             recording.file,
@@ -277,6 +285,11 @@ def _of_corpus(corpus: ContinuousCorpus) -> list[Source]:
         )
         for recording in corpus.recordings
     ]
+
+
+def name_in_store(corpus: ContinuousCorpus, recording: Recording) -> str:
+    """Return the name of a recording of a recipe: the recipe, and the path in its folder."""
+    return f"{corpus.name}/{recording.file.relative_to(corpus.folder).as_posix()}"
 
 
 def _plain(description: Mapping[Any, Any]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from braindecode_pars.signal_store._sources import (
     Source,
     corpora_of,
     find_sources,
+    name_in_store,
     name_without_piece,
 )
 from braindecode_pars.storage._atomic import is_leftover, locked, remove_leftovers
@@ -198,7 +199,24 @@ def _add_corpora(
     _check_prepared_once(new, preparation)
     for name in stored.keys() & new.keys():
         _check_settings(folder, stored[name], new[name])
+    _check_still_trained_on(folder, index, corpora)
     index.settings["corpora"] = {**stored, **new}
+
+
+def _check_still_trained_on(folder: Path, index: Index, corpora: list[ContinuousCorpus]) -> None:
+    """Check that no stored recording is left out now, such as one of a new test subject."""
+    left_out = {
+        name_in_store(corpus, recording)
+        for corpus in corpora
+        for recording in (*corpus.held_out, *corpus.excluded)
+    }
+    stored = [r.name for r in index.recordings if name_without_piece(r.name) in left_out]
+    if stored:
+        raise ValueError(
+            f"{folder} has {len(stored)} recordings that are left out now, such as {stored[0]}: "
+            "they are excluded, or in a validation or test set, which may depend on the subjects "
+            "in the folder of the corpus. Make another store, since these would be trained on."
+        )
 
 
 def check_finished(folder: Path, index: Index) -> None:

@@ -662,6 +662,21 @@ def test_a_corpus_can_be_added(two_corpora, recordings, tmp_path):
         plain.append(b, verbose=0)
 
 
+def test_a_stored_recording_that_is_left_out_now_is_refused(two_corpora, tmp_path):
+    """As when YSYW is divided again after more subjects were downloaded."""
+    a, _ = two_corpora
+    store = SignalStore.create(tmp_path / "store", a, verbose=0)
+    own_recipe.write(tmp_path / "a", "P4_train", 12)
+    fewer = own_recipe.corpus_of(tmp_path / "a", "a", exclude=[["P1"]])
+    with pytest.raises(ValueError, match=r"1 recordings that are left out now, such as a/P1_tr"):
+        store.append(fewer, verbose=0)
+    held_out = replace(fewer, excluded=(), held_out=fewer.excluded)
+    with pytest.raises(ValueError, match="in a validation or test set, which may depend on the s"):
+        store.append(held_out, verbose=0)
+    more = own_recipe.corpus_of(tmp_path / "a", "a", exclude=[["P9"]])
+    assert store.append(more, verbose=0).subjects == ["P1", "P2", "P4"]
+
+
 def test_a_recipe_prepares_its_recordings_alone(two_corpora, tmp_path):
     a, _ = two_corpora
     with pytest.raises(ValueError, match="The recipe a prepares its recordings; omit low, mains"):
