@@ -10,8 +10,8 @@ Two rules, since two mistakes are possible:
 
 In both, a name has one Unicode form: macOS writes "ö" as two characters, other systems as one.
 
-A name may begin with its corpus, as in ``tuh:aaaaaaaa``, so that subject 1 of two corpora is two
-people. A name without a corpus may be of any.
+A name may begin with its corpus, as in ``tueg:aaaaaaaa``, so that subject 1 of two corpora is two
+people. A name without a corpus may be of any. Corpora with people in common are compared as one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ _TEMPLE_NAME = re.compile(r"([a-z]{8}|\d{8})_s\d{3}_t\d{3}\.edf", re.IGNORECASE)
 
 _BIDS_LABEL = re.compile(r"(?:^|_)sub-(.+)")
 
-#: Corpus and name, such as "tuh:aaaaaaaa".
+#: Corpora that have people in common: all are parts of the Temple hospital's.
+_FAMILIES = dict.fromkeys(("tueg", "tuab", "tusz"), "tuh")
+
+#: Corpus and name, such as "tueg:aaaaaaaa".
 _QUALIFIED = re.compile(r"(?P<corpus>[^:]+):(?P<name>.+)")
 
 
@@ -72,11 +75,11 @@ def subject_key(subject: Any) -> str:
     >>> from braindecode_pars._subjects import subject_key
     >>> {subject_key(subject) for subject in (7, 7.0, "7", "007", "sub-007", "S007")}
     {'7'}
-    >>> subject_key("P07"), subject_key("P7"), subject_key("eegmmidb:S007")
-    ('p07', 'p7', 'eegmmidb:7')
+    >>> subject_key("P07"), subject_key("P7"), subject_key("physionet_mi:S007")
+    ('p07', 'p7', 'physionet_mi:7')
     """
     corpus, name = _parts(subject)
-    return _name_key(name) if corpus is None else f"{corpus}:{_name_key(name)}"
+    return _name_key(name) if corpus is None else f"{_family(corpus)}:{_name_key(name)}"
 
 
 def in_corpus(corpus: str | None, subject: Any) -> Any:
@@ -85,16 +88,15 @@ def in_corpus(corpus: str | None, subject: Any) -> Any:
     Parameters
     ----------
     corpus : str | None
-        Corpus, or its family where several corpora have people in common: all of the Temple
-        hospital are ``tuh``. None leaves the name as it is.
+        Corpus: the name of its recipe. None leaves the name as it is.
     subject : Any
         Subject. One with this corpus is left as it is.
 
     Examples
     --------
     >>> from braindecode_pars._subjects import in_corpus
-    >>> in_corpus("eegmmidb", 7), in_corpus("tuh", "tuh:aaaaaaaa"), in_corpus(None, 7)
-    ('eegmmidb:7', 'tuh:aaaaaaaa', 7)
+    >>> in_corpus("physionet_mi", 7), in_corpus("tueg", "tueg:aaaaaaaa"), in_corpus(None, 7)
+    ('physionet_mi:7', 'tueg:aaaaaaaa', 7)
     """
     if corpus is None or _parts(subject)[0] == corpus.casefold():
         return subject
@@ -107,7 +109,7 @@ class SubjectKeys:
     """Subjects that others are compared with: ``subject in keys`` is whether it may be one of them.
 
     Two names may be of one person when their keys without corpus are the same, and their corpora
-    too, or one has none.
+    too, or one has none. The corpora of the Temple hospital have people in common.
 
     Parameters
     ----------
@@ -117,21 +119,27 @@ class SubjectKeys:
     Examples
     --------
     >>> from braindecode_pars._subjects import SubjectKeys
-    >>> seen = SubjectKeys(["eegmmidb:1", "eegmmidb:S002", 3])
-    >>> "eegmmidb:2" in seen, 2 in seen, "eegmat:2" in seen, "eegmat:3" in seen
+    >>> seen = SubjectKeys(["physionet_mi:S002", 3, "tueg:aaaaaaaa"])
+    >>> "physionet_mi:2" in seen, 2 in seen, "eegmat:2" in seen, "eegmat:3" in seen
     (True, True, False, True)
+    >>> "tuab:aaaaaaaa" in seen
+    True
     """
 
     def __init__(self, subjects: Iterable):
         self._corpora: dict[str, set[str | None]] = {}
         for subject in subjects:
             corpus, name = _parts(subject)
-            self._corpora.setdefault(_name_key(name), set()).add(corpus)
+            self._corpora.setdefault(_name_key(name), set()).add(_family(corpus))
 
     def __contains__(self, subject: Any) -> bool:
         corpus, name = _parts(subject)
         corpora = self._corpora.get(_name_key(name), set())
-        return bool(corpora) and (corpus is None or not corpora.isdisjoint({corpus, None}))
+        return bool(corpora) and (corpus is None or not corpora.isdisjoint({_family(corpus), None}))
+
+
+def _family(corpus: str | None) -> str | None:
+    return _FAMILIES.get(corpus, corpus)
 
 
 def _parts(subject: Any) -> tuple[str | None, Any]:

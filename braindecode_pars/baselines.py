@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators import (
     EuclideanAlignment,
     NetworkClassifier,
@@ -19,8 +20,10 @@ from braindecode_pars.estimators import (
     PARSEmbedder,
     SubjectCentering,
 )
+from braindecode_pars.estimators._cost import SIZES
 from braindecode_pars.evaluation import LogBandPower, SpatialCovariance
 from braindecode_pars.pretext import PRETEXT_TASKS
+from braindecode_pars.pretrained import load_encoder
 
 __all__ = ["CENTRED", "METHODS", "make_methods"]
 
@@ -35,6 +38,11 @@ METHODS = (*_TASKS, "scratch", *_PROBES, *_NETWORKS, *_CLASSICAL)
 
 #: Training that both networks have in common, see the notes of :func:`make_methods`.
 _PUBLISHED = dict(gradient_clip=None, weight_decay=0.0, validation=0.2)
+
+_HOW_TO = (
+    "To compare different sizes, build the methods yourself and pass equal_sizes=False to the "
+    "protocol."
+)
 
 #: What :func:`make_methods` appends to the names of methods with ``subject_centering=True``.
 CENTRED = ", subject-centred (transductive)"
@@ -69,6 +77,8 @@ def make_methods(
     encoder : path | str | dict of str to path | None
         Pretrained encoder. It adds a method ``"pretrained"``, which fine-tunes it. A dict adds a
         method for each encoder, with the names of the dict: ``{"PARS": "run1", "MAE": "run2"}``.
+        All other methods with an encoder then take its sizes, tokenizer and patch, so that a
+        difference of their scores is not one of size.
     subject_centering : bool
         Whether every method is given the windows of a subject to subtract the subject's mean: from
         the features of probes and classical methods (:class:`~braindecode_pars.SubjectCentering`),
@@ -88,7 +98,10 @@ def make_methods(
     Raises
     ------
     ValueError
-        When a method or a setting is unknown, or when an encoder has the name of a method.
+        When a method or a setting is unknown, when an encoder has the name of a method, or when
+        encoders or settings have different sizes; the message has both numbers of parameters.
+    FileNotFoundError
+        When ``encoder`` is not an existing folder or model.
 
     Notes
     -----
@@ -118,6 +131,8 @@ def make_methods(
     ['PARS', 'scratch', 'band power']
     >>> list(make_methods(["band-power"], subject_centering=True))
     ['band power, subject-centred (transductive)']
+    >>> make_methods(["scratch"], encoder="small")["scratch"].embed_dim  # as large as the encoder
+    128
     """
     names = list(dict.fromkeys(names))
     unknown = [name for name in names if name not in METHODS]
@@ -144,6 +159,58 @@ def make_methods(
     return methods
 
 
+def _size_of(encoders: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a new encoder of the same size as all given ones.
+
+    Raises
+    ------
+    ValueError
+        When the given encoders, or the settings, have different sizes.
+    """
+    sizes = {shown: _settings_of(encoder) for shown, encoder in encoders.items()}
+    if not sizes:
+        return {}
+    first, (n_parameters, size) = next(iter(sizes.items()))
+    for shown, (n_other, _) in sizes.items():
+        if n_other != n_parameters:
+            raise ValueError(
+                f"The encoder {first} has {n_parameters:,} parameters, but {shown} has "
+                f"{n_other:,}. {_HOW_TO}"
+            )
+    new = {**size, **{name: settings[name] for name in size if name in settings}}
+    if new != size:
+        names = [name for name in size if name in settings]
+        named = ", ".join(f"{name}={settings[name]!r}" for name in names)
+        raise ValueError(
+            f"{named} makes encoders of {_count(encoders[first], new):,} parameters, but "
+            f"{encoders[first]} has {n_parameters:,}. Leave these settings out: every method takes "
+            f"the size of the encoder. {_HOW_TO}"
+        )
+    return size
+
+
+def _settings_of(source: Any) -> tuple[int, dict[str, Any]]:
+    """Return the number of parameters of an encoder, and the settings of a new one of its size."""
+    encoder, card, _ = load_encoder(source)
+    size = {name: encoder.config[name] for name in SIZES}
+    if card.sfreq is not None:
+        size["patch_seconds"] = encoder.patch_size / card.sfreq
+    return _n_parameters(encoder), size
+
+
+def _count(source: Any, settings: dict[str, Any]) -> int:
+    """Return the number of parameters of an encoder with these settings instead of its own."""
+    encoder, card, _ = load_encoder(source)
+    sizes = {name: settings[name] for name in SIZES}
+    if "patch_seconds" in settings:
+        sizes["patch_size"] = round(settings["patch_seconds"] * card.sfreq)
+    return _n_parameters(PatchEncoder(**{**encoder.config, **sizes}))
+
+
+def _n_parameters(encoder: PatchEncoder) -> int:
+    return sum(parameter.numel() for parameter in encoder.parameters())
+
+
 def _by_name(encoder: Any) -> dict[str, Any]:
     """Return encoders by name; one without a name is "pretrained"."""
     if encoder is None:
@@ -155,13 +222,14 @@ def _classifiers(
     names: list[str], encoders: dict[str, Any], centred: bool, settings: dict[str, Any]
 ) -> Iterator[tuple[str, BaseEstimator]]:
     """Yield the shown name and the classifier of each method, and then of each encoder."""
+    sized = settings | _size_of(encoders, settings)
     for name in names:
         if name == "probe" and encoders:
             for shown, encoder in encoders.items():
-                embedder = PARSEmbedder(encoder=encoder, **_shared(PARSEmbedder, settings))
+                embedder = PARSEmbedder(encoder=encoder, **_shared(PARSEmbedder, sized))
                 yield _linear(f"{shown} probe", centred, embedder, StandardScaler())
         else:
-            yield _method(name, centred, settings)
+            yield _method(name, centred, sized)
     for shown, encoder in encoders.items():
         yield _fine_tuned(shown, settings, encoder=encoder)
 

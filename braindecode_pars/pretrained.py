@@ -54,6 +54,9 @@ class EncoderCard:
         Subjects used for fine-tuning afterwards; None when they are unknown.
     n_windows, epochs : int
         Number of windows and of epochs of pretraining.
+    n_times, n_steps, n_examples : int | None
+        Number of samples in a crop, number of training steps, and number of crops in all of them;
+        None when they are unknown. The cost of pretraining is computed from them.
     loss_relative : float | None
         Last training loss of pretraining, relative to chance.
     continued_from : dict | None
@@ -96,6 +99,9 @@ class EncoderCard:
     finetune_subjects: list | None = field(default_factory=list)
     n_windows: int = 0
     epochs: int = 0
+    n_times: int | None = None
+    n_steps: int | None = None
+    n_examples: int | None = None
     loss_relative: float | None = None
     continued_from: dict[str, Any] | None = None
     about: dict[str, Any] = field(default_factory=dict)

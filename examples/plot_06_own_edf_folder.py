@@ -89,7 +89,7 @@ store.recordings[["subject", "ch_names", "n_times"]]
 # Pretrain on all subjects but one
 # --------------------------------
 #
-# ``braindecode-pars pretrain store --out run --exclude-subject P03`` uses the model and
+# ``braindecode-pars pretrain store --out run --exclude-subject P03 --paper`` uses the model and
 # training of the paper. The settings below take seconds on one core: one layer, patches of two
 # seconds, half of which keep their position, tokens with the power spectrum. P03 is held out.
 

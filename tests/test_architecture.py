@@ -49,17 +49,17 @@ MAY_IMPORT = {
     "pretrained": {"encoder", "models", "storage", "training"},
     "callbacks": {"_parameters", "encoder", "pretext", "pretraining", "training"},
     "runs": {
-        *("_columns", "_parameters", "encoder", "paper", "pretext", "pretrained"),
+        *("_channel_names", "_columns", "_parameters", "encoder", "paper", "pretext", "pretrained"),
         *("_sampling_rate", "_subjects", "_warnings", "pretraining", "signal_store", "storage"),
         "training",
     },
     "encoders": {"pretrained", "runs", "signal_store", "storage"},
     "estimators": {
-        *("_columns", "_hosts", "_parameters", "_sampling_rate", "electrodes", "encoder"),
-        *("_warnings", "models", "pretext", "pretrained", "pretraining", "storage", "training"),
-        "windows",
+        *("_columns", "_hosts", "_parameters", "_sampling_rate", "_subjects", "_warnings"),
+        *("augmentation", "electrodes", "encoder", "models", "pretext", "pretrained"),
+        *("pretraining", "storage", "training", "windows"),
     },
-    "baselines": {"estimators", "evaluation", "pretext"},
+    "baselines": {"encoder", "estimators", "evaluation", "pretext", "pretrained"},
 }
 #: At the top: they may import anything below.
 TOP = {"__main__", "benchmarks", "cli"}

@@ -7,9 +7,10 @@ import pickle
 import numpy as np
 import pytest
 
-from braindecode_pars import PARSClassifier, SubjectCentering
+from braindecode_pars import PARSClassifier, PatchEncoder, SubjectCentering
 from braindecode_pars.baselines import METHODS, make_methods
 from braindecode_pars.estimators import EuclideanAlignment, NetworkClassifier
+from braindecode_pars.pretrained import EncoderCard, save_encoder
 
 
 def test_every_method_by_name():
@@ -84,8 +85,8 @@ def test_methods_fit_and_predict(nights, tiny):
 
 
 def test_every_method_is_centred_and_says_so():
-    plain = make_methods(METHODS, encoder="run1")
-    methods = make_methods(METHODS, encoder="run1", subject_centering=True)
+    plain = make_methods(METHODS, encoder="small")
+    methods = make_methods(METHODS, encoder="small", subject_centering=True)
     assert list(methods) == [f"{name}, subject-centred (transductive)" for name in plain]
     for clf, centred in zip(plain.values(), methods.values(), strict=True):
         if isinstance(clf, PARSClassifier):
@@ -102,9 +103,40 @@ def test_every_method_is_centred_and_says_so():
 
 
 def test_an_encoder_adds_a_method():
-    methods = make_methods(["scratch", "probe"], encoder="run1")
+    methods = make_methods(["scratch", "probe"], encoder="small")
     assert list(methods) == ["scratch", "pretrained probe", "pretrained"]
-    assert methods["pretrained"].encoder == methods["pretrained probe"][0].encoder == "run1"
+    assert methods["pretrained"].encoder == methods["pretrained probe"][0].encoder == "small"
+
+
+SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
+
+
+def test_all_encoders_have_the_size_of_the_given_one(tmp_path):
+    """A small scratch beside a large encoder would look like an effect of pretraining."""
+    encoder = PatchEncoder(25, 24, num_layers=3, num_heads=2, mlp_dim=40, tokenizer="linear")
+    folder = str(save_encoder(encoder, EncoderCard(sfreq=50.0), tmp_path / "run"))
+    methods = make_methods(METHODS, encoder=folder)
+    del methods["pretrained"]  # the encoder itself
+    for clf in methods.values():
+        params = clf.get_params()
+        found = {k.split("__")[-1]: v for k, v in params.items() if k.split("__")[-1] in SIZES}
+        assert found == {k: encoder.config[k] for k in SIZES} or not found
+        patches = [v for k, v in params.items() if k.split("__")[-1] == "patch_seconds"]
+        assert set(patches) <= {0.5}
+    assert make_methods(["scratch"], encoder=folder, embed_dim=24)["scratch"].embed_dim == 24
+
+
+def test_settings_of_another_size_than_the_encoder_are_refused(tmp_path):
+    encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16, tokenizer="linear")
+    folder = str(save_encoder(encoder, EncoderCard(sfreq=100.0), tmp_path / "run"))
+    counts = {"embed_dim": 4_576, "patch_seconds": 3_344}
+    for name, value in (("embed_dim", 24), ("patch_seconds", 1.0)):
+        with pytest.raises(
+            ValueError,
+            match=rf"{name}={value} makes encoders of {counts[name]:,} parameters, but .*run has "
+            r"2,544\. Leave these settings out",
+        ):
+            make_methods(["scratch"], encoder=folder, **{name: value})
 
 
 def test_an_unknown_method_raises():
@@ -112,12 +144,21 @@ def test_an_unknown_method_raises():
         make_methods(["pars", "svm"])
 
 
+def test_encoders_of_different_sizes_are_refused(tmp_path):
+    encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16, tokenizer="linear")
+    folder = str(save_encoder(encoder, EncoderCard(sfreq=100.0), tmp_path / "run"))
+    with pytest.raises(
+        ValueError, match=r"The encoder PARS has 554,880 parameters, but MAE has 2,544\. To compare"
+    ):
+        make_methods(["scratch"], encoder={"PARS": "small", "MAE": folder})
+
+
 def test_several_encoders_are_methods_of_their_names():
-    encoders = {"PARS": "small", "MAE": "run2"}
+    encoders = {"PARS": "small", "MAE": "spectral-eegmmidb"}
     methods = make_methods(["scratch", "probe"], encoder=encoders, finetune_epochs=3)
     assert list(methods) == ["scratch", "PARS probe", "MAE probe", "PARS", "MAE"]
-    assert (methods["MAE"].encoder, methods["MAE"].finetune_epochs) == ("run2", 3)
-    assert methods["MAE probe"][0].encoder == "run2"
+    assert (methods["MAE"].encoder, methods["MAE"].finetune_epochs) == ("spectral-eegmmidb", 3)
+    assert methods["MAE probe"][0].encoder == "spectral-eegmmidb"
     centred = make_methods(["probe"], encoder=encoders, subject_centering=True)
     assert [name.partition(",")[0] for name in centred] == [
         "PARS probe",

@@ -114,15 +114,21 @@ def test_an_unclear_subject_is_refused():
 
 
 def test_subject_1_of_two_corpora_is_two_people():
-    seen = SubjectKeys(["tuh:1", "eegmmidb:S002", 3, "TUH:aaaaaaaa"])
-    for subject in ("tuh:1", "tuh:001", 1, "eegmmidb:2", "eegmat:3", "tuh:AAAAAAAA", "aaaaaaaa"):
+    seen = SubjectKeys(["day:1", "night:S002", 3, "TUEG:aaaaaaaa"])
+    for subject in ("day:1", "day:001", 1, "night:2", "eegmat:3", "tueg:AAAAAAAA", "aaaaaaaa"):
         assert subject in seen, subject
-    for subject in ("eegmat:1", "tuh:2", "ysyw:aaaaaaaa", 4):
+    for subject in ("eegmat:1", "day:2", "ysyw:aaaaaaaa", 4):
         assert subject not in seen, subject
 
 
+def test_the_corpora_of_the_temple_hospital_have_people_in_common():
+    seen = SubjectKeys(["tueg:aaaaaaaa"])
+    assert all(f"{corpus}:aaaaaaaa" in seen for corpus in ("tueg", "tuab", "tusz"))
+    assert subject_key("tuab:aaaaaaaa") == subject_key("tusz:AAAAAAAA")
+
+
 def test_a_corpus_is_put_in_front_of_a_name_once():
-    assert in_corpus("tuh", in_corpus("tuh", "aaaaaaaa")) == "tuh:aaaaaaaa"
-    assert in_corpus("tuh", "night:1") == "tuh:night:1"
-    assert "night:1" not in SubjectKeys(["tuh:1"])
+    assert in_corpus("day", in_corpus("day", "aaaaaaaa")) == "day:aaaaaaaa"
+    assert in_corpus("day", "night:1") == "day:night:1"
+    assert "night:1" not in SubjectKeys(["day:1"])
     assert in_corpus(None, 7) == 7

@@ -10,6 +10,7 @@ from braindecode_pars.cli._benchmark import benchmark
 from braindecode_pars.cli._demo import demo
 from braindecode_pars.cli._encoders import encoders
 from braindecode_pars.cli._evaluate import evaluate
+from braindecode_pars.cli._plan import plan
 from braindecode_pars.cli._pretrain import pretrain
 from braindecode_pars.cli._store import store
 
@@ -18,6 +19,7 @@ __all__ = ["app"]
 app = typer.Typer(no_args_is_help=True, add_completion=False)
 app.command()(demo)
 app.command()(store)
+app.command()(plan)
 app.command()(pretrain)
 app.add_typer(evaluate, name="evaluate")
 app.command()(encoders)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from sklearn.base import BaseEstimator
 
@@ -66,19 +65,11 @@ def classifiers(scenario: Scenario, encoders: Mapping[str, Path]) -> dict[str, B
     if scenario.encoder is None:
         return {**fine_tuned, "scratch": PARSClassifier(pretext=None, **training), **classical}
     # The encoder in the package, fine-tuned and frozen, and one of its size from scratch.
-    shipped = make_methods(["probe"], encoder=scenario.encoder, **training)
+    shipped = make_methods(["scratch", "probe"], encoder=scenario.encoder, **training)
     return {
         "pretrained": shipped["pretrained"],
         **fine_tuned,
-        "scratch": PARSClassifier(pretext=None, **_size(scenario.encoder), **training),
+        "scratch": shipped["scratch"],
         "pretrained probe": shipped["pretrained probe"],
         **classical,
     }
-
-
-def _size(encoder: str) -> dict[str, Any]:
-    """Return the arguments of PARSClassifier for a new encoder of the same size."""
-    loaded = load_encoder(encoder)
-    names = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
-    size = {name: loaded.encoder.config[name] for name in names}
-    return size | dict(patch_seconds=loaded.encoder.patch_size / loaded.card.sfreq)

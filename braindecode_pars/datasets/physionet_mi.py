@@ -108,14 +108,16 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[Recordin
     ...     Path(folder, "S071R04.edf").touch()
     ...     [recording] = datasets.physionet_mi.recordings(folder)
     >>> recording.description
-    {'subject': 71, 'corpus': 'eegmmidb', 'run': 4, 'split': 'valid'}
+    {'subject': 71, 'corpus': 'physionet_mi', 'run': 4, 'split': 'valid'}
     """
     runs = _numbers(runs)
     if not runs or not set(runs) <= set(RUNS):
         raise ValueError(f"runs must be among {RUNS}, the motor imagery runs; got {runs}.")
     named = [(file, int(match[1]), int(match[2])) for file, match in find_named(path, _NAME)]
     found = [
-        Recording(file, dict(subject=subject, corpus="eegmmidb", run=run, split=_split(subject)))
+        Recording(
+            file, dict(subject=subject, corpus="physionet_mi", run=run, split=_split(subject))
+        )
         for file, subject, run in named
         if run in runs
     ]

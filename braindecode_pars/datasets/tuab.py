@@ -84,7 +84,9 @@ def recordings(
     >>> [recording.description[name] for name in ("subject", "label", "split")]
     ['aaaaaaaa', 'abnormal', 'test']
     """
-    found = temple.divide(temple.find(path, [_LAYOUT], _EXAMPLE), {"eval": "test"}, split_seed)
+    found = temple.divide(
+        temple.find(path, "tuab", [_LAYOUT], _EXAMPLE), {"eval": "test"}, split_seed
+    )
     chosen = choose_subjects(found, subjects, path)
     temple.check_no_shared_subjects(chosen)
     return chosen

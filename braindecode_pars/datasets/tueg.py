@@ -86,9 +86,9 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     ...     Path(files, "aaaaaaaa_s001_t000.edf").touch()
     ...     [recording] = datasets.tueg.recordings(folder)
     >>> recording.description
-    {'subject': 'aaaaaaaa', 'corpus': 'tuh', 'montage': '01_tcp_ar', 'session': 1, 'token': 0}
+    {'subject': 'aaaaaaaa', 'corpus': 'tueg', 'montage': '01_tcp_ar', 'session': 1, 'token': 0}
     """
-    return choose_subjects(temple.find(path, _LAYOUTS, _EXAMPLE), subjects, path)
+    return choose_subjects(temple.find(path, "tueg", _LAYOUTS, _EXAMPLE), subjects, path)
 
 
 def leave_out(

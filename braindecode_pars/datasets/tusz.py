@@ -105,7 +105,7 @@ def recordings(
     """
     if dev not in _FIXED_SPLITS:
         raise ValueError(f"dev must be one of {', '.join(map(repr, _FIXED_SPLITS))}, got {dev!r}.")
-    found = temple.find(path, [_LAYOUT], _EXAMPLE)
+    found = temple.find(path, "tusz", [_LAYOUT], _EXAMPLE)
     if dev == "leave_out":
         found = [recording for recording in found if recording.description["folder"] != "dev"]
     # Divide before choosing, so that the division does not depend on the chosen subjects.

@@ -2,6 +2,7 @@
 
 import braindecode_pars._hosts  # noqa: F401
 from braindecode_pars.estimators._classifier import PARSClassifier
+from braindecode_pars.estimators._cost import TrainingCost
 from braindecode_pars.estimators._embedder import PARSEmbedder
 from braindecode_pars.estimators._euclidean_alignment import EuclideanAlignment
 from braindecode_pars.estimators._network import NetworkClassifier
@@ -13,4 +14,5 @@ __all__ = [
     "PARSClassifier",
     "PARSEmbedder",
     "SubjectCentering",
+    "TrainingCost",
 ]

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.estimators._cost import TrainingCost, classifier_cost, encoder_size
 from braindecode_pars.estimators._electrodes import (
     has_electrode_code,
     needs_one_montage,
@@ -171,8 +172,10 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         of a given encoder.
     weight_decay : float
         Weight decay of pretraining and of fine-tuning.
-    augmentation : braindecode Transform | list of Transform | None
-        Augmentation of the training batches in fine-tuning.
+    augmentation : str | dict | braindecode Transform | list of these | None
+        Augmentation of the training batches in fine-tuning: transforms, their names, or dicts such
+        as ``{"name": "GaussianNoise", "std": 0.1}``, see
+        :func:`~braindecode_pars.augmentation.make_augmentation`.
     class_weight : "balanced" | dict | None
         Class weights of the cross-entropy. ``"balanced"`` is n / (K n_c) of the training labels
         (section 2.5); a dict maps labels to weights.
@@ -447,6 +450,42 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
                 )
                 fine_tune(self.net_, train, valid, recenter=self.recenter)
         return self
+
+    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
+        """Return what ``fit`` would cost, without training.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        TrainingCost
+            Trained parameters, steps, tokens and floating-point operations. Validation does not
+            count.
+
+        Raises
+        ------
+        TypeError, ValueError, FileNotFoundError
+            As :meth:`fit`, before it trains.
+        """
+        return classifier_cost(self, X, y, groups)
+
+    def n_encoder_parameters(self, X: Any) -> int:
+        """Return the number of parameters of the encoder that ``fit`` would use.
+
+        Parameters
+        ----------
+        X : windows
+            As in :meth:`fit`. Their sampling rate determines the size of a patch.
+
+        Returns
+        -------
+        int
+            Number of parameters of the given encoder, or of a new one.
+        """
+        return encoder_size(self, X)
 
     def _store_pretraining(
         self, task: PretextTask | None, history: list[dict[str, Any]], card: EncoderCard

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.estimators._cost import TrainingCost, embedder_cost, encoder_size
 from braindecode_pars.estimators._parameters import POOLINGS, check_parameters
 from braindecode_pars.estimators._pretraining import (
     check_continued,
@@ -246,6 +247,42 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
                 finally:
                     self.encoder_.cpu()  # a pickle must load on a machine without a GPU
         return self
+
+    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
+        """Return what ``fit`` would cost, without training.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        TrainingCost
+            Trained parameters, steps, tokens and floating-point operations, of pretraining and of
+            embedding the windows once.
+
+        Raises
+        ------
+        TypeError, ValueError, FileNotFoundError
+            As :meth:`fit`, before it trains.
+        """
+        return embedder_cost(self, X, groups)
+
+    def n_encoder_parameters(self, X: Any) -> int:
+        """Return the number of parameters of the encoder that ``fit`` would use.
+
+        Parameters
+        ----------
+        X : windows
+            As in :meth:`fit`. Their sampling rate determines the size of a patch.
+
+        Returns
+        -------
+        int
+            Number of parameters of the given encoder, or of a new one.
+        """
+        return encoder_size(self, X)
 
     def _build_encoder(self, pretrained: Pretrained | None, patch_size: int) -> PatchEncoder:
         if pretrained is None:

@@ -14,6 +14,7 @@ from braindecode.models.base import EEGModuleMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
+from braindecode_pars.estimators._cost import TrainingCost, network_cost
 from braindecode_pars.estimators._fine_tuning import fine_tune, fine_tuning_net
 from braindecode_pars.estimators._logits import LogitClassifier
 from braindecode_pars.estimators._parameters import check_parameters
@@ -167,6 +168,26 @@ verbose
             )
             fine_tune(self.net_, train, valid)
         return self
+
+    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
+        """Return what ``fit`` would cost, without training.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        TrainingCost
+            Trained parameters, steps, tokens and floating-point operations.
+
+        Raises
+        ------
+        TypeError, ValueError, FileNotFoundError
+            As :meth:`fit`, before it trains.
+        """
+        return network_cost(self, X, y, groups)
 
     def _build(self, model_class: type[nn.Module], scale: float) -> ScaledNetwork:
         signal = dict(

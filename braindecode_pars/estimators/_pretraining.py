@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -213,13 +214,17 @@ def pretrain(
     def store_and_save(net: PretrainingNet) -> None:
         # An epoch that was interrupted has no relative loss.
         history = [row for row in net.history if RELATIVE in row]
+        n_windows = sum(map(len, parts))
         card = EncoderCard(
             sfreq=estimator.sfreq_,
             task=net.task_.name,
             task_params=dict(estimator.pretext_params or {}),
             subjects=unique_subjects(*(part.people for part in parts)),
-            n_windows=sum(map(len, parts)),
+            n_windows=n_windows,
             epochs=len(history),
+            n_times=net.task_.n_times,
+            n_steps=len(history) * math.ceil(n_windows / net.batch_size),
+            n_examples=len(history) * n_windows,
             loss_relative=history[-1][RELATIVE] if history else None,
         )
         if before is not None:

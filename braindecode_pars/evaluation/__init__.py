@@ -5,6 +5,7 @@ Each protocol returns one tidy DataFrame."""
 from braindecode_pars.evaluation.ablation import GRIDS, ablation
 from braindecode_pars.evaluation.band_power import LogBandPower
 from braindecode_pars.evaluation.compare import compare
+from braindecode_pars.evaluation.cost import cost_table
 from braindecode_pars.evaluation.folds import FoldError
 from braindecode_pars.evaluation.label_efficiency import label_efficiency
 from braindecode_pars.evaluation.leave_one_subject_out import leave_one_subject_out
@@ -21,6 +22,7 @@ __all__ = [
     "SpatialCovariance",
     "ablation",
     "compare",
+    "cost_table",
     "describe_differences",
     "label_efficiency",
     "leave_one_subject_out",

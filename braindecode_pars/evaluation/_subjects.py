@@ -12,6 +12,7 @@ from torch.utils.data import Dataset
 
 from braindecode_pars.evaluation._arguments import check_arguments
 from braindecode_pars.evaluation._splitting import make_folds, one_subject_out, splitter
+from braindecode_pars.evaluation.cost import check_equal_sizes
 from braindecode_pars.evaluation.folds import Corpus, run_folds
 
 __all__ = ["score_subjects"]
@@ -31,6 +32,7 @@ def score_subjects(
     n_jobs: int | None,
     verbose: int,
     cv: Any = None,
+    equal_sizes: bool = True,
 ) -> pd.DataFrame:
     """Train on some subjects and score each held-out subject.
 
@@ -42,7 +44,7 @@ def score_subjects(
         Cross-validator that divides the subjects. None holds out one subject at a time, each of
         ``test_subjects``.
     estimators, windows_ds, metrics, seeds, dataset, unlabeled_label, test_subjects, out, n_jobs, \
-verbose
+verbose, equal_sizes
         As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
 
     Returns
@@ -52,6 +54,7 @@ verbose
     """
     check_arguments(estimators, metrics, seeds, n_jobs)
     corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
+    check_equal_sizes(estimators, corpus.X, equal_sizes)
     default = one_subject_out(corpus, test_subjects) if cv is None else None
     split = splitter(corpus, cv, default, test_subjects=test_subjects)
     folds = make_folds(protocol, estimators, corpus, split, seeds)

@@ -29,6 +29,7 @@ def compare(
     out: str | Path | None = None,
     n_jobs: int | None = None,
     verbose: int = 1,
+    equal_sizes: bool = True,
 ) -> pd.DataFrame:
     """Score at least two classifiers on the same held-out subjects.
 
@@ -44,7 +45,8 @@ def compare(
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
         Cross-validator that divides the subjects, such as ``GroupKFold(5)``; an integer is the
         number of folds of whole subjects. None holds out one subject at a time.
-    windows_ds, metrics, seeds, dataset, unlabeled_label, test_subjects, out, n_jobs, verbose
+    windows_ds, metrics, seeds, dataset, unlabeled_label, test_subjects, out, n_jobs, verbose, \
+equal_sizes
         As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
 
     Returns
@@ -103,4 +105,5 @@ def compare(
         out=out,
         n_jobs=n_jobs,
         verbose=verbose,
+        equal_sizes=equal_sizes,
     )

@@ -13,6 +13,7 @@ from torch.utils.data import Dataset
 
 from braindecode_pars.evaluation._arguments import check_arguments
 from braindecode_pars.evaluation._splitting import given_split, make_folds, splitter
+from braindecode_pars.evaluation.cost import check_equal_sizes
 from braindecode_pars.evaluation.folds import Corpus, run_folds
 
 __all__ = ["label_efficiency"]
@@ -33,6 +34,7 @@ def label_efficiency(
     out: str | Path | None = None,
     n_jobs: int | None = None,
     verbose: int = 1,
+    equal_sizes: bool = True,
 ) -> pd.DataFrame:
     """Score methods trained on increasing numbers of labelled subjects (section 3, figure 3).
 
@@ -67,7 +69,7 @@ def label_efficiency(
         Subjects to draw the training subjects from; None means all that are not tested.
     seeds : sequence of int
         Seeds of the random draws and of every ``random_state``.
-    metrics, dataset, unlabeled_label, out, n_jobs, verbose
+    metrics, dataset, unlabeled_label, out, n_jobs, verbose, equal_sizes
         As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`. A later run with the same
         ``out`` may add numbers of subjects, seeds and methods.
 
@@ -115,6 +117,7 @@ def label_efficiency(
     check_arguments(estimators, metrics, seeds, n_jobs)
     check_numbers(n_train_subjects)
     corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
+    check_equal_sizes(estimators, corpus.X, equal_sizes)
     default = None
     if cv is None:
         default = given_split(corpus, test_subjects, train_subjects)

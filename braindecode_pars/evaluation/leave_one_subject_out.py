@@ -27,6 +27,7 @@ def leave_one_subject_out(
     out: str | Path | None = None,
     n_jobs: int | None = None,
     verbose: int = 1,
+    equal_sizes: bool = True,
 ) -> pd.DataFrame:
     """Hold out each subject in turn: train on all other subjects and score on this one.
 
@@ -64,9 +65,14 @@ def leave_one_subject_out(
         methods or test subjects; see :func:`~braindecode_pars.evaluation.folds.run_folds`.
     n_jobs : int | None
         Number of folds to run in parallel processes. None means 1, or the setting of
-        ``joblib.parallel_config``.
+        ``joblib.parallel_config``. Processes use different GPUs where there are several and
+        ``device`` is "auto".
     verbose : int
         Verbosity; 1 shows a progress bar over folds.
+    equal_sizes : bool
+        Whether methods whose encoders have different numbers of parameters are refused. False
+        compares them as they are; :func:`~braindecode_pars.evaluation.cost_table` shows the
+        numbers.
 
     Returns
     -------
@@ -81,8 +87,8 @@ def leave_one_subject_out(
     TypeError
         When ``estimators`` is not a dict of classifiers.
     ValueError
-        When there are fewer than two subjects, a subject has no labelled window, or ``out``
-        contains results of other settings.
+        When there are fewer than two subjects, a subject has no labelled window, ``out``
+        contains results of other settings, or the encoders of two methods have different sizes.
     FoldError
         When a fit fails.
 
@@ -117,4 +123,5 @@ def leave_one_subject_out(
         out=out,
         n_jobs=n_jobs,
         verbose=verbose,
+        equal_sizes=equal_sizes,
     )

@@ -12,6 +12,7 @@ from torch.utils.data import Dataset
 
 from braindecode_pars.evaluation._arguments import check_arguments
 from braindecode_pars.evaluation._splitting import given_split, make_folds, splitter
+from braindecode_pars.evaluation.cost import check_equal_sizes
 from braindecode_pars.evaluation.folds import Corpus, run_folds
 
 __all__ = ["transfer"]
@@ -29,6 +30,7 @@ def transfer(
     out: str | Path | None = None,
     n_jobs: int | None = None,
     verbose: int = 1,
+    equal_sizes: bool = True,
 ) -> pd.DataFrame:
     """Fine-tune and test the same estimators on several datasets.
 
@@ -55,7 +57,7 @@ def transfer(
         have ``"test"`` as ``split`` in their description.
     seeds : sequence of int
         Seeds of every ``random_state``.
-    metrics, unlabeled_label, out, n_jobs, verbose
+    metrics, unlabeled_label, out, n_jobs, verbose, equal_sizes
         As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`. A later run with the same
         ``out`` may add datasets, seeds and methods.
 
@@ -107,6 +109,7 @@ def transfer(
     corpora, folds = {}, []
     for name, windows_ds in datasets.items():
         corpora[name] = corpus = Corpus.of(windows_ds, name, unlabeled_label)
+        check_equal_sizes(estimators, corpus.X, equal_sizes)
         test, cv_of_dataset = tested.get(name), cvs.get(name)
         default = given_split(corpus, test) if cv_of_dataset is None else None
         split = splitter(corpus, cv_of_dataset, default, test_subjects=test)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import mne
 
-from braindecode_pars._subjects import SubjectKeys, in_corpus
+from braindecode_pars._subjects import SubjectKeys
 from braindecode_pars._warnings import warn_user
 from braindecode_pars.recordings.loading import Recording
 
@@ -101,9 +101,8 @@ class ContinuousCorpus:
         path : path
             Folder of the corpus.
         exclude : sequence
-            Lists of subjects to leave out, in any spelling, with or without their corpus. People
-            without a recording are tolerated; they are in :attr:`absent`. For TUEG also folders of
-            TUAB and TUSZ, as in
+            Lists of subjects to leave out, in any spelling. People without a recording are
+            tolerated; they are in :attr:`absent`. For TUEG also folders of TUAB and TUSZ, as in
             :func:`datasets.tueg.leave_out <braindecode_pars.datasets.tueg.leave_out>`.
         **settings
             Arguments of the functions ``recordings`` and ``prepare`` of the recipe.
@@ -211,15 +210,10 @@ def _leave_out(
 
     # Lists of subjects, of which some may be in other corpora only.
     keys = SubjectKeys(listed)
-    excluded += [r for r in recordings if _name(r) in keys]
-    kept = [r for r in recordings if _name(r) not in keys]
-    present = SubjectKeys(map(_name, found))
-    return kept, excluded, [name for name in dict.fromkeys(map(str, listed)) if name not in present]
-
-
-def _name(recording: Recording) -> Any:
-    """Return the subject of a recording with its corpus in front."""
-    return in_corpus(recording.description.get("corpus"), recording.subject)
+    excluded += [r for r in recordings if r.person in keys]
+    kept = [r for r in recordings if r.person not in keys]
+    present = SubjectKeys(recording.person for recording in found)
+    return kept, excluded, [str(name) for name in dict.fromkeys(listed) if name not in present]
 
 
 def _subjects(recordings: Iterable[Recording]) -> str:

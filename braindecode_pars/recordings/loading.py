@@ -12,6 +12,7 @@ import joblib
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from tqdm.auto import tqdm
 
+from braindecode_pars._subjects import in_corpus
 from braindecode_pars._warnings import warn_user
 from braindecode_pars.recordings._cache import WindowCache
 from braindecode_pars.recordings._left_out import channels_left_out, count_left_out
@@ -57,6 +58,11 @@ class Recording:
         """Subject of the recording."""
         return self.description["subject"]
 
+    @property
+    def person(self) -> Any:
+        """Subject with the corpus in front, where the description has one."""
+        return in_corpus(self.description.get("corpus"), self.subject)
+
 
 def choose_subjects(
     recordings: Iterable[Recording], subjects: Iterable | None, where: str | Path
@@ -68,7 +74,7 @@ def choose_subjects(
     recordings : iterable of Recording
         All recordings that were found.
     subjects : iterable | None
-        Subjects to keep; None keeps all.
+        Subjects to keep, with or without their corpus in front; None keeps all.
     where : path
         Folder of the recordings, for the error message.
 
@@ -108,14 +114,16 @@ def choose_subjects(
     subjects = list(subjects)
     if not subjects:
         raise ValueError("subjects is an empty list; omit it to read all subjects.")
-    absent = [subject for subject in subjects if subject not in found]
+    known = {*found, *(recording.person for recording in recordings)}
+    absent = [subject for subject in subjects if subject not in known]
     if absent:
         shown = ", ".join(map(str, found[:10])) + (", ..." if len(found) > 10 else "")
         raise FileNotFoundError(
             f"{where} contains no recording of subject{'s' if len(absent) > 1 else ''} "
             f"{', '.join(map(str, absent))}; it has {shown or 'no subjects'}."
         )
-    return [recording for recording in recordings if recording.subject in set(subjects)]
+    wanted = set(subjects)
+    return [r for r in recordings if r.subject in wanted or r.person in wanted]
 
 
 def read_corpus(

@@ -51,6 +51,19 @@ _RULES = dict(
 )
 
 
+#: Settings for two CPU cores and tens of subjects: the defaults of the estimators.
+LAPTOP: dict[str, Any] = dict(
+    embed_dim=64,
+    num_layers=2,
+    num_heads=4,
+    mlp_dim=128,
+    tokenizer="spectral",
+    epochs=50,
+    batch_size=64,
+    lr=4e-3,
+)
+
+
 @dataclass(frozen=True)
 class RunConfig:
     """The settings of a pretraining run; the defaults are the paper's settings (section 2.5).
@@ -180,6 +193,35 @@ class RunConfig:
         ValueError, TypeError
             When the file is damaged, has an unknown key, or a setting is out of range.
         """
+        return cls(**cls._settings(file, given))
+
+    @classmethod
+    def for_laptop(cls, file: str | Path | None = None, **given: Any) -> RunConfig:
+        """Return a configuration whose defaults are small enough for a CPU.
+
+        They are those of :class:`~braindecode_pars.PARSEmbedder`: two layers of 64 features,
+        spectral tokens, and 50 epochs with batches of 64 windows.
+
+        Parameters
+        ----------
+        file, **given
+            As in :meth:`from_file`; they override these defaults. None means no file.
+
+        Returns
+        -------
+        RunConfig
+            Configuration with all settings checked.
+
+        Raises
+        ------
+        FileNotFoundError, ValueError, TypeError
+            As in :meth:`from_file`.
+        """
+        return cls(**{**LAPTOP, **(given if file is None else cls._settings(file, given))})
+
+    @classmethod
+    def _settings(cls, file: str | Path, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the settings in a file, overridden by those that are given."""
         from_file = _read(Path(file))
         known = [entry.name for entry in fields(cls)]
         unknown = [repr(key) for key in from_file if key not in known]
@@ -191,7 +233,7 @@ class RunConfig:
         values = {**from_file, **given}
         if isinstance(from_file.get("task_params"), Mapping) and "task_params" in given:
             values["task_params"] = {**from_file["task_params"], **given["task_params"]}
-        return cls(**values)
+        return values
 
 
 def _read(file: Path) -> dict[str, Any]:

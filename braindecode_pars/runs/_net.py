@@ -162,11 +162,19 @@ class RunNet(AccelerateMixin, PretrainingNet):
                 self.accelerator.backward(part_loss)
             loss += part_loss.detach()
             results.append(result)
+            if len(parts) > 1:
+                self._notify_of_part(len(parts))
 
         # Callbacks get the predictions of the whole step.
         with torch.no_grad():
             result = results[0] if len(results) == 1 else concatenate(results)
             return {"loss": loss, "y_pred": result}
+
+    def _notify_of_part(self, n_parts: int) -> None:
+        """Tell the callbacks that know parts of a step, such as the progress bar."""
+        for _, callback in self.callbacks_:
+            if hasattr(callback, "on_part_end"):
+                callback.on_part_end(self, n_parts=n_parts)
 
     def on_train_end(self, net: NeuralNet, **kwargs: Any) -> RunNet:
         # skorch's mixin waits for all processes here. After an interruption of one process, the

@@ -139,8 +139,8 @@ def pretrain(
     # Build everything that can raise an error before anything is written.
     accelerator = _accelerator(config.device)
     store = _open_store(store, accelerator, verbose).select(exclude=config.exclude_subjects)
-    pretrained = None if config.encoder is None else _load_encoder(config.encoder, store.sfreq)
-    config, steps = _plan(_with_sizes(config, pretrained, store.sfreq), store, accelerator)
+    pretrained = load_encoder_of(config, store.sfreq)
+    config, steps = _sized(with_sizes_of(config, pretrained, store.sfreq), store, accelerator)
     task = build_task(config, store.sfreq, pretrained)
     before = None if pretrained is None else pretrained.card
 
@@ -257,7 +257,7 @@ def _open_store(
         return SignalStore.open(store, verbose=verbose if accelerator.is_main_process else 0)
 
 
-def _plan(
+def _sized(
     config: RunConfig, store: SignalStore, accelerator: Accelerator
 ) -> tuple[RunConfig, Steps]:
     """Return the configuration without open sizes, and the data of this process."""
@@ -291,20 +291,22 @@ def _plan(
     return replace(config, **sizes), steps
 
 
-def _load_encoder(source: str, sfreq: float) -> Pretrained:
-    """Load the encoder to continue with, and check its sampling rate."""
-    pretrained = load_encoder(source)
+def load_encoder_of(config: RunConfig, sfreq: float) -> Pretrained | None:
+    """Load the encoder to continue with, if there is one, and check its sampling rate."""
+    if config.encoder is None:
+        return None
+    pretrained = load_encoder(config.encoder)
     check_same_rate(
         sfreq,
         pretrained.card.sfreq,
         "The store is",
-        f"the encoder {source} was pretrained",
+        f"the encoder {config.encoder} was pretrained",
         "make the store with sfreq={expected:g}",
     )
     return pretrained
 
 
-def _with_sizes(config: RunConfig, pretrained: Pretrained | None, sfreq: float) -> RunConfig:
+def with_sizes_of(config: RunConfig, pretrained: Pretrained | None, sfreq: float) -> RunConfig:
     """Return the configuration with the sizes of the encoder to continue with, if there is one."""
     if pretrained is None:
         return config
@@ -448,5 +450,8 @@ def _card(config: RunConfig, steps: Steps, net: RunNet) -> EncoderCard:
         subjects=unique_subjects(seen) if seen.notna().all() else None,
         n_windows=steps.n_windows,
         epochs=config.epochs,
+        n_times=steps.n_times,
+        n_steps=config.epochs * config.steps_per_epoch,
+        n_examples=config.epochs * config.steps_per_epoch * config.batch_size,
         loss_relative=net.history[-1, RELATIVE],
     )

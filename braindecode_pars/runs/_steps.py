@@ -86,7 +86,7 @@ class Steps(Dataset):
             )
 
         # Windows of each corpus, and how many of them are in a pass; empty without shares.
-        self.windows_of = self._windows_by_corpus(recordings["recipe"], store.shares)
+        self.windows_of = self._windows_by_corpus(recordings["corpus"], store.shares)
         self.in_pass = windows_of_a_pass(
             {name: len(windows) for name, windows in self.windows_of.items()}, store.shares
         )
@@ -101,12 +101,12 @@ class Steps(Dataset):
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, dtype=int))
 
     def _windows_by_corpus(
-        self, recipes: pd.Series, shares: dict[str, float]
+        self, corpora: pd.Series, shares: dict[str, float]
     ) -> dict[str, np.ndarray]:
         """Return the numbers of the windows of each corpus that has a share."""
         counts = np.diff(self.window_ends, prepend=0)
         windows_of = {
-            name: np.flatnonzero(np.repeat(recipes.to_numpy() == name, counts)) for name in shares
+            name: np.flatnonzero(np.repeat(corpora.to_numpy() == name, counts)) for name in shares
         }
         empty = [name for name, windows in windows_of.items() if not len(windows)]
         if empty:

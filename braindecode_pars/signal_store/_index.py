@@ -72,9 +72,8 @@ class StoredRecording:
         return None if subject is None else in_corpus(self.description.get("corpus"), subject)
 
     @property
-    def recipe(self) -> str | None:
-        """Name of the recipe that prepared the recording; None without one."""
-        return self.description.get("recipe")
+    def corpus(self) -> str | None:
+        return self.description.get("corpus")
 
     @property
     def n_samples(self) -> int:

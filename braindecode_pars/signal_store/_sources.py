@@ -277,7 +277,7 @@ def _of_corpus(corpus: ContinuousCorpus) -> list[Source]:
     return [
         Source(
             name_in_store(corpus, recording),
-            {"recipe": corpus.name, **_plain(recording.description)},
+            {"corpus": corpus.name, **_plain(recording.description)},
             _state_of(recording.file),
             recording.file,
             why_unreadable(recording.file),

@@ -323,10 +323,10 @@ class SignalStore:
     def recordings(self) -> pd.DataFrame:
         """Table with one row for each recording.
 
-        The columns are ``name subject ch_names n_times first_signal n_clipped recipe``. Channel
+        The columns are ``name subject ch_names n_times first_signal n_clipped corpus``. Channel
         ``c`` of a recording is signal ``first_signal + c``. ``n_clipped`` is the number of samples,
-        over all channels, that were outside the range of the type. ``recipe`` is the name of the
-        recipe that prepared the recording; None without one.
+        over all channels, that were outside the range of the type. ``corpus`` is the name of the
+        recipe; None for other recordings.
         """
         return pd.DataFrame(
             dict(
@@ -336,7 +336,7 @@ class SignalStore:
                 n_times=[recording.n_times for recording in self._recordings],
                 first_signal=self._first_signal,
                 n_clipped=[sum(recording.clipped.values()) for recording in self._recordings],
-                recipe=pd.Series([r.recipe for r in self._recordings], dtype=object),
+                corpus=pd.Series([r.corpus for r in self._recordings], dtype=object),
             )
         )
 

@@ -87,7 +87,7 @@ class Precision:
         return args, kwargs
 
     def fit_loop(self, *args: Any, **kwargs: Any) -> Any:
-        with _tensor_cores(self.compute_device):
+        with tensor_cores(self.compute_device):
             return super().fit_loop(*args, **kwargs)
 
     def infer(self, *args: Any, **kwargs: Any) -> Any:
@@ -98,7 +98,7 @@ class Precision:
 
 
 @contextmanager
-def _tensor_cores(device: torch.device) -> Iterator[None]:
+def tensor_cores(device: torch.device) -> Iterator[None]:
     """Allow TF32 on CUDA inside the context."""
     if device.type != "cuda":
         yield

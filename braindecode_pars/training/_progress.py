@@ -14,6 +14,9 @@ from braindecode_pars._parameters import check_parameters, instance, integer, op
 
 __all__ = ["ProgressLine"]
 
+#: The usual bar of tqdm, with two decimals of the number of steps.
+_WITH_PARTS = "{l_bar}{bar}| {n:.2f}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
+
 _RULES = dict(
     description=instance("a text", str),
     show=optional(instance("a dict of history entries and short names", Mapping)),
@@ -23,6 +26,8 @@ _RULES = dict(
 
 class ProgressLine(Callback):
     """Progress bar of a training run, with the losses of the last epoch and the time left.
+
+    Where gradients are accumulated over parts of a step, the bar moves within the step.
 
     Parameters
     ----------
@@ -67,16 +72,23 @@ class ProgressLine(Callback):
         # The number of steps is known only here, from the training set.
         if self.bar_ is None:
             steps = len(net.get_iterator(dataset_train, training=True))
+            self.n_steps_ = self.first_epoch * steps
             self.bar_ = tqdm(
                 total=net.max_epochs * steps,
-                initial=self.first_epoch * steps,
+                initial=self.n_steps_,
                 desc=self.description,
                 unit=" steps",
             )
 
+    def on_part_end(self, net: NeuralNet, n_parts: int, **kwargs: Any) -> None:
+        """Move the bar after one of ``n_parts`` parts of a step."""
+        self.bar_.bar_format = _WITH_PARTS
+        self.bar_.update(1 / n_parts)
+
     def on_batch_end(self, net: NeuralNet, training: bool = False, **kwargs: Any) -> None:
         if training:
-            self.bar_.update()
+            self.n_steps_ += 1
+            self.bar_.update(self.n_steps_ - self.bar_.n)
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         show = self.show or {"train_loss": "train", "valid_loss": "valid"}

@@ -23,7 +23,7 @@ COMMAND = [sys.executable, "-m", "braindecode_pars"]
 def test_the_commands():
     result = CliRunner().invoke(app, ["--help"])
     assert result.exit_code == 0
-    for command in ("demo", "store", "pretrain", "evaluate", "encoders", "benchmark"):
+    for command in ("demo", "store", "plan", "pretrain", "evaluate", "encoders", "benchmark"):
         assert command in result.output
 
 

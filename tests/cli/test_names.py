@@ -31,7 +31,7 @@ def test_help_imports_no_heavy_library():
     code = (
         "import sys, typer.testing\n"
         "from braindecode_pars.cli import app\n"
-        "for command in ([], ['demo'], ['store'], ['pretrain'], ['encoders'], "
+        "for command in ([], ['demo'], ['store'], ['plan'], ['pretrain'], ['encoders'], "
         "['evaluate', 'compare']):\n"
         "    result = typer.testing.CliRunner().invoke(app, [*command, '--help'])\n"
         "    assert result.exit_code == 0, result.output\n"

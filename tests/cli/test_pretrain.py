@@ -23,7 +23,7 @@ runner = CliRunner()
 SMALL = [
     *("--window-seconds", "3", "--patch-seconds", "0.5", "--embed-dim", "16"),
     *("--num-layers", "1", "--num-heads", "2", "--mlp-dim", "16", "--device", "cpu"),
-    *("--epochs", "2", "--steps-per-epoch", "3", "--batch-size", "8"),
+    *("--epochs", "2", "--steps-per-epoch", "3", "--batch-size", "8", "--paper"),
 ]
 
 
@@ -122,6 +122,26 @@ def test_user_errors_of_pretrain_end_without_a_traceback(store, tmp_path, option
     output = pretrain(store, "--out", tmp_path / "run", *SMALL, *options, code=1)
     assert message in output
     assert "Traceback" not in output
+
+
+def test_defaults_on_the_cpu_are_a_laptops_and_say_so(store, tmp_path):
+    few = ["--window-seconds", 3, "--epochs", 1, "--steps-per-epoch", 1, "--batch-size", 4]
+    printed = pretrain(store, "--out", tmp_path / "small", *few, "--mlp-dim", 24)
+    assert (
+        "These are defaults for a laptop, because the device is the CPU: embed_dim 64, num_layers "
+        "2, num_heads 4, tokenizer spectral, lr 0.004. --paper asks for the published ones."
+    ) in printed
+    found = configuration(tmp_path / "small")
+    assert (found["embed_dim"], found["mlp_dim"], found["lr"]) == (64, 24, 4e-3)
+    # A file overrides these defaults, and a configuration that has all of them says nothing.
+    file = tmp_path / "run.toml"
+    sizes = dict(embed_dim=8, num_layers=1, num_heads=1, mlp_dim=8, lr=0.01)
+    lines = [f"{name} = {value}" for name, value in sizes.items()]
+    file.write_text("\n".join([*lines, 'tokenizer = "linear"']))
+    printed = pretrain(store, "--out", tmp_path / "file", *few, "--config", file)
+    assert "laptop" not in printed
+    found = configuration(tmp_path / "file")
+    assert {name: found[name] for name in sizes} == sizes
 
 
 @pytest.mark.slow

@@ -117,14 +117,9 @@ def corpora(tmp_path_factory) -> Path:
 
 def windows_of(store: SignalStore, corpus: str) -> np.ndarray:
     """All windows of 30 s of a corpus in a store."""
-    subjects = store.recordings["subject"][store.recordings["recipe"] == corpus]
+    subjects = store.recordings["subject"][store.recordings["corpus"] == corpus]
     windows = store.select(subjects).windows(6000)
     return np.stack([windows[i] for i in range(len(windows))])
-
-
-def names_of(subjects) -> list[str]:
-    """Names without the corpus in front."""
-    return [subject.partition(":")[2] for subject in subjects]
 
 
 def test_recipes_become_one_store(corpora, tmp_path):
@@ -141,18 +136,18 @@ def test_recipes_become_one_store(corpora, tmp_path):
     assert "Examples of pretraining: tueg 50%, ysyw 50%." in output
     store = SignalStore.open(path)
     assert (store.sfreq, store.shares) == (200, {"tueg": 1, "ysyw": 1})
-    names = dict(zip(store.recordings["recipe"], store.recordings["ch_names"], strict=True))
+    names = dict(zip(store.recordings["corpus"], store.recordings["ch_names"], strict=True))
     assert names == {"tueg": list(COMMON_CHANNELS), "ysyw": list(ysyw.CHANNELS)}
 
     # The same samples as the windows of the recipes.
-    kept = store.recordings.groupby("recipe")["subject"].apply(names_of)
-    assert kept["tueg"] == ["aaaaaaab"]
+    kept = store.recordings.groupby("corpus")["subject"].apply(list)
+    assert kept["tueg"] == ["tueg:aaaaaaab"]
     expected = tueg.load(corpora / "tueg", kept["tueg"], exclude=[corpora / "tuab"], verbose=0)
     expected = np.stack([x for x, *_ in expected])
     np.testing.assert_allclose(windows_of(store, "tueg"), expected, rtol=1e-6, atol=1e-12)
     splits = {r.subject: r.description["split"] for r in ysyw.recordings(corpora / "ysyw")}
     trained_on = {s for s, split in splits.items() if split in ("train", "unlabeled")}
-    assert set(kept["ysyw"]) == trained_on - {"tr03-0001"}
+    assert set(kept["ysyw"]) == {f"ysyw:{subject}" for subject in trained_on - {"tr03-0001"}}
     nights = ysyw.load(corpora / "ysyw", kept["ysyw"], part="pretraining", verbose=0)
     expected = np.stack([x for x, *_ in nights])
     np.testing.assert_allclose(windows_of(store, "ysyw"), expected, rtol=1e-6, atol=1e-12)

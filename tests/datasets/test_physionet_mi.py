@@ -242,7 +242,7 @@ def test_a_store_of_the_recipe_has_the_signals_of_its_trials(two_trees, tmp_path
     trials = physionet_mi.load(two_trees, **PREPARED)
     whole = physionet_mi.load(two_trees, part="pretraining", **PREPARED)
     store = SignalStore.create(tmp_path / "store", whole, dtype="float32", verbose=0)
-    assert store.subjects == ["eegmmidb:1", "eegmmidb:2"]
+    assert store.subjects == ["physionet_mi:1", "physionet_mi:2"]
     start = trials.datasets[1].metadata["i_start_in_trial"][2]
     crops = store.crops(range(4, 8), [start] * 4, 512)
     np.testing.assert_allclose(crops, trials.datasets[1][2][0], atol=1e-10)

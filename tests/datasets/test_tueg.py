@@ -76,10 +76,10 @@ def test_names_are_read_without_opening_files(tmp_path):
     first, second = tueg.recordings(tmp_path)  # no recording of the other corpora
     assert (first.file, second.file) == (old, new)
     assert first.description == dict(
-        subject="00000254", corpus="tuh", montage="01_tcp_ar", session=5, token=0
+        subject="00000254", corpus="tueg", montage="01_tcp_ar", session=5, token=0
     )
     assert second.description == dict(
-        subject="aaaaaaaa", corpus="tuh", montage="01_tcp_ar", session=1, token=2
+        subject="aaaaaaaa", corpus="tueg", montage="01_tcp_ar", session=1, token=2
     )
     assert tueg.recordings(new.parent) == [second]
 

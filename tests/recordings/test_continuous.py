@@ -55,7 +55,7 @@ def test_subjects_of_a_list_may_have_a_corpus(tmp_path):
     """As on the card of an encoder: subject 1 of another corpus is another person."""
     for subject in (1, 2, 3):
         touch(tmp_path / f"S00{subject}R04.edf")
-    exclude = [["eegmmidb:S001", "eegmat:2", 3]]
+    exclude = [["physionet_mi:S001", "eegmat:2", 3]]
     corpus = ContinuousCorpus.of(physionet_mi, tmp_path, exclude=exclude)
     assert (subjects(corpus.recordings), corpus.absent) == ([2], ("eegmat:2",))
 

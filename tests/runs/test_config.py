@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from braindecode_pars import paper
+from braindecode_pars import PARSEmbedder, paper
 from braindecode_pars.encoder import TOKENIZERS
 from braindecode_pars.runs import RunConfig
 
@@ -19,6 +19,19 @@ def test_defaults_are_the_settings_of_the_paper():
     assert config.epochs == paper.PRETRAINING["max_epochs"]
     assert (config.lr, config.batch_size, config.weight_decay) == (1e-4, 512, 1e-4)
     assert (config.window_seconds, config.patch_seconds, config.task) == (30, 1, "pars")
+
+
+def test_settings_for_a_laptop_are_the_defaults_of_the_estimators(tmp_path):
+    laptop, estimator = RunConfig.for_laptop(), PARSEmbedder()
+    for name in ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer", "patch_seconds"):
+        assert getattr(laptop, name) == getattr(estimator, name)
+    for name in ("epochs", "batch_size", "lr"):
+        assert getattr(laptop, name) == getattr(estimator, f"pretrain_{name}")
+    assert laptop.weight_decay == estimator.weight_decay
+    file = tmp_path / "run.toml"
+    file.write_text("epochs = 7\nlr = 0.5")
+    config = RunConfig.for_laptop(file, lr=0.25)
+    assert (config.epochs, config.lr, config.embed_dim) == (7, 0.25, 64)
 
 
 def test_a_run_has_the_tokenizers_of_the_encoder():

@@ -135,7 +135,7 @@ def mixed(tmp_path_factory):
 def test_shares_are_the_ratio_of_the_examples(mixed):
     steps = Steps(mixed(a=2, b=1), 300, 5)
     assert (steps.n_windows, steps.in_pass) == (12, {"a": 8, "b": 4})
-    corpus = steps.store.recordings["recipe"].to_numpy()
+    corpus = steps.store.recordings["corpus"].to_numpy()
     windows = [steps._windows_of_pass(number).tolist() for number in range(30)]
     for order, one in zip(passes(steps, 30), windows, strict=True):
         assert (corpus[order] == "a").sum() == 8

@@ -125,7 +125,7 @@ def test_sources_of_a_corpus(tmp_path):
     corpus = own_recipe.corpus_of(tmp_path)
     (source,) = find_sources(corpus, None)
     assert source.name == "own_recipe/night/P01_train.txt"
-    assert source.description == dict(recipe="own_recipe", subject="P01", split="train")
+    assert source.description == dict(corpus="own_recipe", subject="P01", split="train")
     assert source.open().ch_names == ["C3", "C4"]
     assert [other.name for other in find_sources([corpus], None)] == [source.name]
 

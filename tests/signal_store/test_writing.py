@@ -617,12 +617,12 @@ def test_corpora_are_stored_as_their_recipes_prepare_them(two_corpora, tmp_path)
         "a/P2_train.txt",
         "b/P3_train.txt",
     ]
-    assert store.recordings["recipe"].tolist() == ["a", "a", "b"]
-    assert store.subjects == ["P1", "P2", "P3"]
+    assert store.recordings["corpus"].tolist() == ["a", "a", "b"]
+    assert store.subjects == ["a:P1", "a:P2", "b:P3"]
     assert store.shares == {}
     for row, corpus in zip(store.recordings.itertuples(), [*"aab"], strict=True):
         recordings = two_corpora["ab".index(corpus)].recordings
-        (one,) = [r for r in recordings if r.subject == row.subject]
+        (one,) = [r for r in recordings if f"{corpus}:{r.subject}" == row.subject]
         expected = own_recipe.prepare(one).get_data()
         found = store.crops(row.first_signal + np.arange(2), np.zeros(2, int), row.n_times)
         np.testing.assert_array_equal(found, expected.astype("float32"))

@@ -104,7 +104,7 @@ def test_cuda_uses_tf32_and_fused_adamw_and_restores_the_setting(tiny, signals, 
     assert not net.optimizer_.param_groups[0]["fused"]
 
     # This works without a GPU: torch accepts the setting anyway.
-    with precision._tensor_cores(torch.device("cuda")):
+    with precision.tensor_cores(torch.device("cuda")):
         assert torch.get_float32_matmul_precision() == "high"
     assert torch.get_float32_matmul_precision() == before
     monkeypatch.setattr(PretrainingNet, "compute_device", torch.device("cuda"))
@@ -159,7 +159,7 @@ def test_a_setting_through_torchs_newer_interface_is_kept(tiny, signals):
     before = matmul.fp32_precision
     matmul.fp32_precision = "tf32"
     try:
-        with precision._tensor_cores(torch.device("cuda")):
+        with precision.tensor_cores(torch.device("cuda")):
             assert matmul.fp32_precision == "tf32"
         make(tiny, max_epochs=1).fit(signals)
         assert matmul.fp32_precision == "tf32"
@@ -170,7 +170,7 @@ def test_a_setting_through_torchs_newer_interface_is_kept(tiny, signals):
 def test_trainings_in_two_threads_share_the_setting():
     """The first one to end keeps the setting of the other, and the last one restores it."""
     before = torch.get_float32_matmul_precision()
-    first, second = (precision._tensor_cores(torch.device("cuda")) for _ in range(2))
+    first, second = (precision.tensor_cores(torch.device("cuda")) for _ in range(2))
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)

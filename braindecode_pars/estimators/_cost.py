@@ -1,0 +1,263 @@
+"""What a fit costs: parameters, steps, tokens and operations, counted before it trains."""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import torch
+from sklearn.base import BaseEstimator
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from braindecode_pars._subjects import subject_key
+from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.estimators._first_step import FirstStep, first_step
+from braindecode_pars.estimators._parameters import check_parameters
+from braindecode_pars.estimators._pretraining import needs_pretraining, patch_size_of
+from braindecode_pars.estimators._reading import LabeledWindows, read_labeled, read_windows
+from braindecode_pars.models import embed_signals
+from braindecode_pars.pretext.base import PRETEXT_TASKS, make_task
+from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.training._counting import Count, count_steps
+from braindecode_pars.training._seeding import seeded
+from braindecode_pars.windows._window_set import WindowSet
+
+__all__ = ["TrainingCost", "classifier_cost", "embedder_cost", "encoder_size", "network_cost"]
+
+#: Arguments of a new encoder that are parameters of the estimators.
+SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
+
+
+class TrainingCost(NamedTuple):
+    """What a fit costs.
+
+    Attributes
+    ----------
+    parameters : int
+        Number of weights that are trained, in pretraining or in fine-tuning. Decoders of pretext
+        tasks, which are discarded, do not count.
+    pretraining_steps : float
+        Number of steps of pretraining, also of the earlier one of a given encoder; NaN when that
+        is unknown.
+    finetuning_steps : int
+        Number of steps of fine-tuning.
+    tokens : float
+        Number of tokens that the encoder receives in all these steps. For dropped channels this is
+        the expected number. NaN when it is unknown, or when the network has no tokens.
+    flops : float
+        Number of floating-point operations of matrix products and convolutions in all these steps,
+        forwards and backwards; NaN when it is unknown.
+
+    Examples
+    --------
+    >>> from braindecode_pars import PARSClassifier, datasets
+    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
+    >>> cost = PARSClassifier(None, finetune_epochs=2, channel_drop_prob=0).training_cost(windows)
+    >>> cost.finetuning_steps, cost.tokens  # 2 epochs of 24 windows of 2 channels of 30 patches
+    (2, 2880.0)
+    """
+
+    parameters: int
+    pretraining_steps: float
+    finetuning_steps: int
+    tokens: float
+    flops: float
+
+
+def encoder_size(estimator: BaseEstimator, X: Any, groups: Any = None) -> int:
+    """Return the number of parameters of the encoder that ``fit`` would use on these windows."""
+    return _n_parameters(_encoder(estimator, _read(estimator, X, groups)))
+
+
+def classifier_cost(estimator: BaseEstimator, X: Any, y: Any, groups: Any) -> TrainingCost:
+    """Return the cost of a fit of a PARSClassifier."""
+    first = first_step(estimator, X, y, groups)
+    module, epochs, frozen = first.net.module_, first.net.max_epochs, _frozen_epochs(estimator)
+    with seeded(0):
+        steps, earlier = _given_encoder(estimator)
+        counts = [earlier]
+        if needs_pretraining(estimator):
+            windows = _labeled(estimator, X, y, groups)
+            n_windows = len(first.windows) + _n_unlabeled(windows, first.windows)
+            n_times = windows.all.check()[1]
+            own_steps, own = _pretraining(estimator, module.encoder, n_times, n_windows)
+            steps, counts = steps + own_steps, [*counts, own]
+        counts.append(_fine_tuning(first, frozen, is_trained=False))
+        counts.append(_fine_tuning(first, epochs - frozen, is_trained=True))
+    parameters = _n_parameters(module)
+    if steps == 0 and frozen == epochs:  # a random encoder that is never trained
+        parameters -= _n_parameters(module.encoder)
+    return TrainingCost(parameters, steps, epochs * first.n_steps, *_sum(counts))
+
+
+def embedder_cost(estimator: BaseEstimator, X: Any, groups: Any) -> TrainingCost:
+    """Return the cost of a fit of a PARSEmbedder, and of embedding its windows once."""
+    windows = _read(estimator, X, groups)
+    n_chans, n_times = windows.check()
+    with seeded(0):
+        encoder = _encoder(estimator, windows)
+        steps, earlier = _given_encoder(estimator)
+        counts = [earlier]
+        if needs_pretraining(estimator):
+            own_steps, own = _pretraining(estimator, encoder, n_times, len(windows))
+            steps, counts = steps + own_steps, [*counts, own]
+
+        def embed(n_windows: int) -> None:
+            with torch.no_grad():
+                embed_signals(encoder, torch.randn(n_windows * n_chans, n_times), estimator.layer)
+
+        counts.append(count_steps(embed, encoder, 0, len(windows)))
+    parameters = 0 if steps == 0 else _n_parameters(encoder)
+    return TrainingCost(parameters, steps, 0, *_sum(counts))
+
+
+def network_cost(estimator: BaseEstimator, X: Any, y: Any, groups: Any) -> TrainingCost:
+    """Return the cost of a fit of a NetworkClassifier."""
+    net, windows, n_steps = first_step(estimator, X, y, groups)
+    with seeded(0):
+        step = _supervised_step(net.module_.train(), *windows.check())
+        sizes = net.max_epochs * n_steps, net.max_epochs * len(windows)
+        flops = count_steps(step, None, *sizes).flops
+    return TrainingCost(_n_parameters(net.module_), 0, sizes[0], math.nan, flops)
+
+
+def _read(estimator: BaseEstimator, X: Any, groups: Any) -> WindowSet:
+    check_parameters(estimator)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sfreq, channels = estimator.sfreq, estimator.channels
+        return read_windows(X, None, groups, sfreq, channels, any_montage=True)
+
+
+def _encoder(estimator: BaseEstimator, windows: WindowSet) -> PatchEncoder:
+    """Return an encoder of the size that ``fit`` would use; its weights do not matter."""
+    if estimator.encoder is not None:
+        return copy.deepcopy(load_encoder(estimator.encoder).encoder).cpu()
+    with warnings.catch_warnings(), seeded(0):
+        warnings.simplefilter("ignore")
+        sfreq, n_times = windows.sfreq, windows.check()[1]
+        patch_size, _ = patch_size_of(None, estimator.patch_seconds, sfreq, n_times, "")
+        return PatchEncoder(patch_size, **{name: getattr(estimator, name) for name in SIZES})
+
+
+def _labeled(estimator: BaseEstimator, X: Any, y: Any, groups: Any) -> LabeledWindows:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sfreq, label = estimator.sfreq, estimator.unlabeled_label
+        return read_labeled(X, y, groups, sfreq, label, estimator.channels, any_montage=True)
+
+
+def _n_unlabeled(windows: LabeledWindows, train: WindowSet) -> int:
+    """Return the number of unlabelled windows to pretrain on: not those of held-out subjects."""
+    if windows.unlabeled is None:
+        return 0
+    labeled, trained, others = map(_subjects, (windows.labeled, train, windows.unlabeled))
+    held_out = set(labeled) - set(trained)
+    return sum(subject not in held_out for subject in others)
+
+
+def _subjects(windows: WindowSet) -> list[str]:
+    if windows.groups is None:
+        return [""] * len(windows)
+    return list(map(subject_key, windows.groups.tolist()))
+
+
+def _given_encoder(estimator: BaseEstimator) -> tuple[float, Count]:
+    """Return steps and cost of the pretraining of a given encoder; NaN when they are unknown."""
+    if estimator.encoder is None:
+        return 0, Count(0, 0)
+    encoder, card, _ = load_encoder(estimator.encoder)
+    return _of_card(copy.deepcopy(encoder).cpu(), asdict(card))
+
+
+def _of_card(encoder: PatchEncoder, card: Mapping[str, Any]) -> tuple[float, Count]:
+    if card.get("subjects") == [] and card.get("task") is None:  # never pretrained
+        return 0, Count(0, 0)
+    n_times, n_steps, n_examples = (
+        card.get(f"n_{name}") for name in ("times", "steps", "examples")
+    )
+    if None in (n_times, n_steps, n_examples) or card.get("task") not in PRETEXT_TASKS:
+        return math.nan, Count(math.nan, math.nan)
+    step = _pretraining_step(encoder, card["task"], card["task_params"], n_times)
+    done = count_steps(step, encoder, n_steps, n_examples)
+    if card.get("continued_from") is None:
+        return n_steps, done
+    steps_before, before = _of_card(encoder, card["continued_from"])
+    return steps_before + n_steps, _sum([before, done])
+
+
+def _pretraining(
+    estimator: BaseEstimator, encoder: PatchEncoder, n_times: int, n_windows: int
+) -> tuple[int, Count]:
+    """Return steps and cost of the pretraining in a fit."""
+    epochs = estimator.pretrain_epochs
+    n_steps = epochs * math.ceil(n_windows / estimator.pretrain_batch_size)
+    encoder = copy.deepcopy(encoder)
+    step = _pretraining_step(encoder, estimator.pretext, estimator.pretext_params, n_times)
+    return n_steps, count_steps(step, encoder, n_steps, epochs * n_windows)
+
+
+def _pretraining_step(
+    encoder: PatchEncoder, task: Any, task_params: dict[str, Any] | None, n_times: int
+) -> Callable[[int], None]:
+    task = make_task(task, n_times=n_times, encoder=encoder, task_params=task_params)
+    criterion = task.criterion()
+
+    def step(n_windows: int) -> None:
+        criterion(*task(torch.randn(n_windows, task.n_times))).backward()
+
+    return step
+
+
+def _fine_tuning(first: FirstStep, epochs: int, *, is_trained: bool) -> Count:
+    """Return the cost of epochs with a trained or a frozen encoder, without dropped channels."""
+    if epochs == 0:
+        return Count(0, 0)
+    module = copy.deepcopy(first.net.module_).train()
+    module.encoder.requires_grad_(is_trained)
+    n_chans, n_times = first.windows.check()
+    # Dropped channels are not encoded. One is always kept, so this share is the expected one.
+    dropped, module.channel_drop_prob = module.channel_drop_prob, 0.0
+    share = (n_chans * (1 - dropped) + dropped**n_chans) / n_chans
+
+    def encode(n_windows: int) -> None:
+        features = embed_signals(module.encoder, torch.randn(n_windows * n_chans, n_times))
+        if is_trained:
+            features.sum().backward()
+
+    sizes = epochs * first.n_steps, epochs * len(first.windows)
+    step = _supervised_step(module, n_chans, n_times)
+    whole, encoder = (count_steps(run, module.encoder, *sizes) for run in (step, encode))
+    return Count(share * whole.tokens, whole.flops - (1 - share) * encoder.flops)
+
+
+def _supervised_step(module: nn.Module, n_chans: int, n_times: int) -> Callable[[int], None]:
+    """Return a step of training on noise, as a function of the number of windows."""
+    recentres = getattr(module, "recenter", None) is not None
+
+    def step(n_windows: int) -> None:
+        labels = torch.zeros(n_windows, dtype=torch.long)
+        subjects = {"subjects": labels} if recentres else {}
+        logits = module(torch.randn(n_windows, n_chans, n_times), **subjects)
+        cross_entropy(logits, labels).backward()
+
+    return step
+
+
+def _frozen_epochs(estimator: BaseEstimator) -> int:
+    if estimator.freeze_encoder or estimator.encoder_lr_factor == 0:
+        return estimator.finetune_epochs
+    return min(int(estimator.head_epochs), estimator.finetune_epochs)
+
+
+def _n_parameters(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def _sum(counts: list[Count]) -> Count:
+    return Count(*map(sum, zip(*counts, strict=True)))

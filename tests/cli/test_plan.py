@@ -1,0 +1,79 @@
+"""``braindecode-pars plan``: from numbers and folders to disk, memory, steps and hours."""
+
+from __future__ import annotations
+
+import pytest
+from support.small_runs import make_store
+from typer.testing import CliRunner
+
+from braindecode_pars.cli import app
+from braindecode_pars.runs import _plan
+
+runner = CliRunner()
+SMALL = [*("--window-seconds", 3, "--patch-seconds", 0.5, "--device", "cpu", "--batch-size", 8)]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """One window a step is measured."""
+    monkeypatch.setattr(_plan, "_SECONDS", 0)
+
+
+def plan(*arguments, code=0):
+    result = runner.invoke(app, ["plan", *map(str, arguments)])
+    assert result.exit_code == code, result.output
+    return " ".join(result.output.replace("│", " ").split())
+
+
+def test_from_numbers_with_the_published_settings(monkeypatch):
+    monkeypatch.setattr(_plan, "_measured", lambda *arguments: (8, 1000.0))
+    monkeypatch.setattr(_plan, "_kept_bytes", lambda *arguments: 10**7)
+    numbers = ["--n-windows", 1_500_000, "--window-seconds", 30, "--sfreq", 200]
+    printed = plan(*numbers, "--n-chans", 6, "--paper", "--device", "cpu")
+    for words in (
+        "1,500,000 windows of 30 s, 12,500 h of 6 channels",
+        "pars with 14,304,257 parameters",
+        "disk of the store 108 GB",
+        "2,930,000: 1,000 epochs of 2,930 steps of 512 windows",
+        "windows in all steps 1,500,160,000",
+        "1,000 windows/s on each, measured on steps of 8",
+        "417 h (17.4 days)",
+        "Nothing was started.",
+    ):
+        assert words in printed
+    assert "laptop" not in printed
+
+
+def test_from_a_store_with_the_defaults_of_a_laptop(tmp_path):
+    store = make_store(tmp_path / "store")
+    before = sorted(tmp_path.rglob("*"))
+    printed = plan(store.path, *SMALL)
+    assert "These are defaults for a laptop" in printed
+    assert f"the store {store.path}, 4 recordings" in printed
+    assert "100: 50 epochs of 2 steps of 8 windows" in printed
+    assert sorted(tmp_path.rglob("*")) == before
+    excluded = plan(store.path, *SMALL, "--exclude-subject", "subject-0")
+    assert "50: 50 epochs of 1 steps" in excluded
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "Pass the folder of a corpus, or --n-windows and --sfreq"),
+        (["here", "--n-windows", 3], "Pass the folder of a corpus, or --n-windows"),
+        (["--n-windows", 3], "--n-windows needs --sfreq"),
+    ],
+)
+def test_a_corpus_is_needed(options, message):
+    assert message in plan(*options, code=2)
+
+
+def test_mistakes_end_without_a_traceback(tmp_path):
+    for options, message in (
+        ([tmp_path / "absent"], "is not a folder"),
+        (["--n-windows", 9, "--sfreq", -1], "sfreq must be"),
+        (["--n-windows", 9, "--sfreq", 100, "--task", "parts"], "task must be one of"),
+    ):
+        printed = plan(*options, *SMALL, code=1)
+        assert message in printed
+        assert "Traceback" not in printed

@@ -1,0 +1,86 @@
+"""The table of costs, and the refusal of encoders of unequal sizes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from support.small_estimators import classifier, embedder
+
+from braindecode_pars.evaluation import (
+    LogBandPower,
+    compare,
+    cost_table,
+    label_efficiency,
+    leave_one_subject_out,
+    transfer,
+)
+
+COLUMNS = ["parameters", "pretraining_steps", "finetuning_steps", "tokens", "flops"]
+
+
+def test_one_row_for_each_method(nights):
+    methods = {
+        "PARS": classifier(),
+        "probe": make_pipeline(embedder(), LogisticRegression()),
+        "band power": make_pipeline(LogBandPower(), LogisticRegression()),
+    }
+    costs = cost_table(methods, nights)
+    assert costs.columns.tolist() == ["method", *COLUMNS]
+    assert costs["method"].tolist() == list(methods)
+    assert costs.loc[0, COLUMNS].tolist() == list(classifier().training_cost(nights))
+    assert costs.loc[1, COLUMNS].tolist() == list(embedder().training_cost(nights))
+    assert costs.loc[2, COLUMNS].isna().all()
+
+
+def test_an_estimator_of_the_user(nights):
+    class Cost(NamedTuple):
+        parameters: int
+        flops: float
+
+    class Own(BaseEstimator):
+        def training_cost(self, X, y, *, groups=None):
+            return Cost(len(X), float(len(np.unique(groups))))
+
+    row = cost_table({"own": Own()}, nights).loc[0]
+    assert (row["parameters"], row["flops"]) == (96, 4)
+    assert pd.isna(row["pretraining_steps"])
+
+
+@pytest.fixture
+def unequal():
+    return {"PARS": classifier(mlp_dim=48, num_layers=2), "scratch": classifier(pretext=None)}
+
+
+def protocols(methods, nights, **arguments):
+    yield lambda: compare(methods, nights, verbose=0, **arguments)
+    yield lambda: leave_one_subject_out(methods, nights, verbose=0, **arguments)
+    numbers = dict(n_train_subjects=[2], test_subjects=[4], seeds=[0])
+    yield lambda: label_efficiency(methods, nights, verbose=0, **numbers, **arguments)
+    tested = dict(test_subjects={"nights": [4]}, seeds=[0])
+    yield lambda: transfer(methods, {"nights": nights}, verbose=0, **tested, **arguments)
+
+
+def test_unequal_sizes_are_refused_with_both_numbers(unequal, nights):
+    sizes = [clf.n_encoder_parameters(nights) for clf in unequal.values()]
+    for protocol in protocols(unequal, nights):
+        with pytest.raises(
+            ValueError,
+            match=f"encoder of PARS has {sizes[0]:,} parameters, that of scratch only {sizes[1]:,}",
+        ):
+            protocol()
+    # Also a probe, whose encoder is inside a pipeline.
+    methods = {**unequal, "probe": make_pipeline(embedder(), LogisticRegression())}
+    del methods["scratch"]
+    with pytest.raises(ValueError, match=r"encoder of PARS has .* that of probe only"):
+        compare(methods, nights, verbose=0)
+
+
+def test_unequal_sizes_that_are_asked_for(unequal, nights):
+    scores = compare(unequal, nights, test_subjects=[4], equal_sizes=False, verbose=0)
+    assert set(scores["method"]) == set(unequal)

@@ -1,0 +1,102 @@
+"""A plan has the numbers of the run that follows."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+import torch
+from support.small_runs import SMALL, make_store, run, small_config
+
+from braindecode_pars import paper
+from braindecode_pars.benchmarks._measuring import peak_bytes
+from braindecode_pars.pretext import PARS
+from braindecode_pars.runs import CorpusSize, RunConfig, plan
+from braindecode_pars.runs import _plan as module
+from braindecode_pars.runs._run import build_task
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr(module, "_SECONDS", 1e-6)
+
+
+def test_the_run_does_what_was_planned(tmp_path, quick):
+    store = make_store(tmp_path / "store")
+    size = CorpusSize.of_store(store, SMALL["window_seconds"])
+    planned = plan(size, small_config(steps_per_epoch=None, epochs=3))
+    folder = run(store, tmp_path / "run", steps_per_epoch=None, epochs=3)
+    described = json.loads((folder / "run.json").read_text())["configuration"]
+    assert planned.steps_per_epoch == described["steps_per_epoch"]
+    metrics = pd.read_csv(folder / "metrics.csv")
+    assert planned.n_steps == metrics["step"].iloc[-1]
+    assert planned.n_examples == 8 * planned.n_steps
+    # Disk, but for the headers, and the random states of the checkpoints
+    written = sum(file.stat().st_size for file in folder.rglob("*.safetensors"))
+    assert 0 < written - planned.run_bytes < 100_000
+    card = json.loads((folder / "encoder.json").read_text())["pretraining"]
+    assert card["n_steps"] == planned.n_steps
+    assert card["n_examples"] == planned.n_examples
+
+
+def test_tokens_and_parameters(quick):
+    config = small_config(task_params={"n_patches": 7}, epochs=2, steps_per_epoch=5)
+    planned = plan(CorpusSize.of_numbers(100, sfreq=100, window_seconds=3), config)
+    assert planned.tokens == 2 * 5 * 8 * 7
+    task = build_task(config, 100.0)
+    assert planned.parameters == sum(parameter.numel() for parameter in task.parameters())
+    assert planned.hours == pytest.approx(80 / planned.windows_per_second / 3600)
+    assert planned.measured_windows <= 8
+
+
+def test_memory_of_the_backward_pass():
+    """Close to the peak of torch's allocator, which also has temporary tensors."""
+    config = RunConfig(embed_dim=64, num_layers=2, num_heads=4, mlp_dim=128, device="cpu")
+    task = build_task(config, 100.0)
+
+    def step() -> None:
+        task.zero_grad()
+        task.criterion()(*task(torch.randn(16, 3000))).backward()
+
+    kept = module._kept_bytes(task, "float32") * 16
+    peak = peak_bytes(step)
+    assert 0.6 * peak < kept < 1.05 * peak
+    assert module._kept_bytes(task, "bfloat16") * 16 < 0.85 * kept
+
+
+def test_the_paper_without_measuring_it(monkeypatch):
+    """All but the hours, on a stand-in for the slow network."""
+    monkeypatch.setattr(module, "_measured", lambda *arguments: (4, 1e6))
+    monkeypatch.setattr(module, "_kept_bytes", lambda *arguments: 10**7)
+    config = RunConfig(device="cpu")
+    planned = plan(CorpusSize.of_numbers(1_500_000, sfreq=200, n_chans=6), config)
+    assert planned.parameters == sum(p.numel() for p in PARS(6000, **paper.ENCODER).parameters())
+    assert (planned.steps_per_epoch, planned.n_steps) == (2930, 2_930_000)
+    assert planned.tokens == 40 * 512 * 2_930_000
+    # 2.2 GFLOP with the literal decoder, 1.1 with the factorised one, forwards; three times that
+    assert 2.5e9 < planned.flops / planned.n_examples < 3.5e9
+    assert planned.hours == pytest.approx(planned.n_examples / 1e6 / 3600)
+    assert planned.memory_bytes == 16 * planned.parameters + 512 * 10**7
+
+
+def test_a_step_that_does_not_fit_ends_the_measuring(monkeypatch):
+    from braindecode_pars.pretraining import PretrainingNet
+
+    def train_step(net, batch):
+        if len(batch[0]) > 4:
+            raise torch.OutOfMemoryError
+        return {"loss": torch.zeros(())}
+
+    monkeypatch.setattr(PretrainingNet, "train_step", train_step)
+    planned = plan(CorpusSize.of_numbers(10, sfreq=100, window_seconds=3), small_config())
+    assert planned.measured_windows == 4
+
+
+def test_wrong_arguments(tmp_path):
+    with pytest.raises(TypeError, match="corpus must be a CorpusSize, got a str"):
+        plan("store")
+    with pytest.raises(TypeError, match="config must be a RunConfig, got a dict"):
+        plan(CorpusSize.of_numbers(10, sfreq=100), {})
+    with pytest.raises(ValueError, match="shorter than one patch"):
+        plan(CorpusSize.of_numbers(10, sfreq=100), RunConfig(window_seconds=0.5, device="cpu"))
