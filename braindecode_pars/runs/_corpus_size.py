@@ -9,6 +9,7 @@ import numpy as np
 
 from braindecode_pars._channel_names import is_eeg
 from braindecode_pars._parameters import check_parameters, integer, optional, positive
+from braindecode_pars.runs._steps import Steps
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store._index import INDEX
 from braindecode_pars.signal_store._sources import Source, find_sources
@@ -104,10 +105,12 @@ class CorpusSize(NamedTuple):
         Raises
         ------
         ValueError
-            When every recording is shorter than a window.
+            When every recording is shorter than a window, or every one of a corpus with a share.
         """
         lengths = store.recordings["n_times"].to_numpy()
         n_windows = _n_windows(lengths / store.sfreq, window_seconds)
+        if store.shares:  # a pass visits a part of the larger corpora
+            n_windows = Steps(store, round(window_seconds * store.sfreq), 1).n_windows
         described = f"the store {store.path}, {len(lengths):,} recordings"
         return cls(n_windows, store.sfreq, store.n_bytes, described)
 

@@ -51,6 +51,15 @@ def test_absent_people_are_tolerated_and_listed(folder):
     assert subjects(plain.recordings) == ["P01", "P02", "P05"]
 
 
+def test_subjects_of_a_list_may_have_a_corpus(tmp_path):
+    """As on the card of an encoder: subject 1 of another corpus is another person."""
+    for subject in (1, 2, 3):
+        touch(tmp_path / f"S00{subject}R04.edf")
+    exclude = [["physionet_mi:S001", "eegmat:2", 3]]
+    corpus = ContinuousCorpus.of(physionet_mi, tmp_path, exclude=exclude)
+    assert (subjects(corpus.recordings), corpus.absent) == ([2], ("eegmat:2",))
+
+
 def test_settings_reach_the_functions_of_the_recipe(folder, tmp_path):
     corpus = ContinuousCorpus.of(own_recipe, folder, level=1e-6)
     assert corpus.settings == dict(corpus="Own", version="1", level=1e-6)

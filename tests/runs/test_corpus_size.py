@@ -5,6 +5,7 @@ from __future__ import annotations
 import mne
 import numpy as np
 import pytest
+from support import own_recipe
 from support.small_runs import make_store
 
 from braindecode_pars.runs import CorpusSize
@@ -78,3 +79,13 @@ def test_recordings_of_several_rates(tmp_path):
 def test_a_store_of_many_channels_counts_its_windows_once(tmp_path):
     store = make_store(tmp_path / "store")  # 20, 7, 2 and 12 s with 1 to 4 channels
     assert CorpusSize.of_store(store, 5).n_windows == 4 + 1 + 0 + 2
+
+
+def test_a_store_with_shares_has_the_windows_of_its_pass(tmp_path):
+    for name, folder, seconds in (("P1", "a", 20), ("P2", "b", 11)):
+        own_recipe.write(tmp_path / folder, f"{name}_train", seconds)
+    corpora = [own_recipe.corpus_of(tmp_path / name, name) for name in "ab"]
+    store = SignalStore.create(tmp_path / "store", corpora, shares={"a": 1, "b": 1}, verbose=0)
+    assert CorpusSize.of_store(store, 5).n_windows == 2 + 2
+    plain = SignalStore.create(tmp_path / "plain", corpora, verbose=0)
+    assert CorpusSize.of_store(plain, 5).n_windows == 4 + 2

@@ -674,7 +674,7 @@ def test_a_stored_recording_that_is_left_out_now_is_refused(two_corpora, tmp_pat
     with pytest.raises(ValueError, match="in a validation or test set, which may depend on the s"):
         store.append(held_out, verbose=0)
     more = own_recipe.corpus_of(tmp_path / "a", "a", exclude=[["P9"]])
-    assert store.append(more, verbose=0).subjects == ["P1", "P2", "P4"]
+    assert store.append(more, verbose=0).subjects == ["a:P1", "a:P2", "a:P4"]
 
 
 def test_a_recipe_prepares_its_recordings_alone(two_corpora, tmp_path):
