@@ -10,8 +10,8 @@ Two rules, since two mistakes are possible:
 
 In both, a name has one Unicode form: macOS writes "ö" as two characters, other systems as one.
 
-A name may begin with its corpus, as in ``tuh:aaaaaaaa``, so that subject 1 of two corpora is two
-people. A name without a corpus may be of any.
+A name may begin with its corpus, as in ``tueg:aaaaaaaa``, so that subject 1 of two corpora is two
+people. A name without a corpus may be of any. Corpora with people in common are compared as one.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from braindecode_pars._warnings import warn_user
 __all__ = [
     "SubjectKeys",
     "in_corpus",
+    "known_subject_of_path",
     "normalized",
     "subject_key",
     "subject_of_path",
@@ -44,9 +45,15 @@ _ENTITY = re.compile(
     r"_(ses|task|acq|run|rec|dir|proc|space|split|recording|desc|ce|trc|mod|chunk)-"
 )
 
+#: Name of a recording in the corpora of Temple University.
+_TEMPLE_NAME = re.compile(r"([a-z]{8}|\d{8})_s\d{3}_t\d{3}\.edf", re.IGNORECASE)
+
 _BIDS_LABEL = re.compile(r"(?:^|_)sub-(.+)")
 
-#: Corpus and name, such as "tuh:aaaaaaaa".
+#: Corpora that have people in common: all are parts of the Temple hospital's.
+_FAMILIES = dict.fromkeys(("tueg", "tuab", "tusz"), "tuh")
+
+#: Corpus and name, such as "tueg:aaaaaaaa".
 _QUALIFIED = re.compile(r"(?P<corpus>[^:]+):(?P<name>.+)")
 
 
@@ -68,11 +75,11 @@ def subject_key(subject: Any) -> str:
     >>> from braindecode_pars._subjects import subject_key
     >>> {subject_key(subject) for subject in (7, 7.0, "7", "007", "sub-007", "S007")}
     {'7'}
-    >>> subject_key("P07"), subject_key("P7"), subject_key("eegmmidb:S007")
-    ('p07', 'p7', 'eegmmidb:7')
+    >>> subject_key("P07"), subject_key("P7"), subject_key("physionet_mi:S007")
+    ('p07', 'p7', 'physionet_mi:7')
     """
     corpus, name = _parts(subject)
-    return _name_key(name) if corpus is None else f"{corpus}:{_name_key(name)}"
+    return _name_key(name) if corpus is None else f"{_family(corpus)}:{_name_key(name)}"
 
 
 def in_corpus(corpus: str | None, subject: Any) -> Any:
@@ -81,16 +88,15 @@ def in_corpus(corpus: str | None, subject: Any) -> Any:
     Parameters
     ----------
     corpus : str | None
-        Corpus, or its family where several corpora have people in common: all of the Temple
-        hospital are ``tuh``. None leaves the name as it is.
+        Corpus: the name of its recipe. None leaves the name as it is.
     subject : Any
         Subject. One with this corpus is left as it is.
 
     Examples
     --------
     >>> from braindecode_pars._subjects import in_corpus
-    >>> in_corpus("eegmmidb", 7), in_corpus("tuh", "tuh:aaaaaaaa"), in_corpus(None, 7)
-    ('eegmmidb:7', 'tuh:aaaaaaaa', 7)
+    >>> in_corpus("physionet_mi", 7), in_corpus("tueg", "tueg:aaaaaaaa"), in_corpus(None, 7)
+    ('physionet_mi:7', 'tueg:aaaaaaaa', 7)
     """
     if corpus is None or _parts(subject)[0] == corpus.casefold():
         return subject
@@ -103,7 +109,7 @@ class SubjectKeys:
     """Subjects that others are compared with: ``subject in keys`` is whether it may be one of them.
 
     Two names may be of one person when their keys without corpus are the same, and their corpora
-    too, or one has none.
+    too, or one has none. The corpora of the Temple hospital have people in common.
 
     Parameters
     ----------
@@ -113,21 +119,27 @@ class SubjectKeys:
     Examples
     --------
     >>> from braindecode_pars._subjects import SubjectKeys
-    >>> seen = SubjectKeys(["eegmmidb:1", "eegmmidb:S002", 3])
-    >>> "eegmmidb:2" in seen, 2 in seen, "eegmat:2" in seen, "eegmat:3" in seen
+    >>> seen = SubjectKeys(["physionet_mi:S002", 3, "tueg:aaaaaaaa"])
+    >>> "physionet_mi:2" in seen, 2 in seen, "eegmat:2" in seen, "eegmat:3" in seen
     (True, True, False, True)
+    >>> "tuab:aaaaaaaa" in seen
+    True
     """
 
     def __init__(self, subjects: Iterable):
         self._corpora: dict[str, set[str | None]] = {}
         for subject in subjects:
             corpus, name = _parts(subject)
-            self._corpora.setdefault(_name_key(name), set()).add(corpus)
+            self._corpora.setdefault(_name_key(name), set()).add(_family(corpus))
 
     def __contains__(self, subject: Any) -> bool:
         corpus, name = _parts(subject)
         corpora = self._corpora.get(_name_key(name), set())
-        return bool(corpora) and (corpus is None or not corpora.isdisjoint({corpus, None}))
+        return bool(corpora) and (corpus is None or not corpora.isdisjoint({_family(corpus), None}))
+
+
+def _family(corpus: str | None) -> str | None:
+    return _FAMILIES.get(corpus, corpus)
 
 
 def _parts(subject: Any) -> tuple[str | None, Any]:
@@ -176,10 +188,8 @@ def warn_of_similar_names(subjects: Iterable) -> None:
 def subject_of_path(path: PurePath) -> str:
     """Return the subject of a recording from its path.
 
-    The subject is the BIDS label of a folder ``sub-<label>``, else that of the file's name, else
-    the name of the first folder, else the name of the file. BIDS allows only letters and digits in
-    a label. Other characters are accepted: the label ends at the next key of BIDS, such as
-    ``_ses-``.
+    The subject is that of :func:`known_subject_of_path`, else the name of the first folder, else
+    the name of the file.
 
     Parameters
     ----------
@@ -194,8 +204,7 @@ def subject_of_path(path: PurePath) -> str:
     Raises
     ------
     ValueError
-        When it is unclear where the label in the file's name ends, or when the folder and the
-        file name two subjects.
+        As in :func:`known_subject_of_path`.
 
     Examples
     --------
@@ -205,6 +214,48 @@ def subject_of_path(path: PurePath) -> str:
     'Jörg'
     >>> subject_of_path(PurePath("anna/night.edf"))
     'anna'
+    """
+    known = known_subject_of_path(path)
+    if known is not None:
+        return known
+    *folders, file = (normalized(part) for part in path.parts)
+    return folders[0] if folders else _ENDING.sub("", file)
+
+
+def known_subject_of_path(path: PurePath) -> str | None:
+    """Return the subject of a recording if its path has one of three known layouts.
+
+    - BIDS: the label of a folder ``sub-<label>``, else that of the file's name. BIDS allows only
+      letters and digits in a label. Other characters are accepted: the label ends at the next key
+      of BIDS, such as ``_ses-``.
+    - Corpora of Temple University: ``aaaaaaaa`` of ``aaaaaaaa_s001_t000.edf``, in any folder.
+    - Challenges of PhysioNet, with a folder for each record and a record for each subject:
+      ``tr03-0005`` of ``tr03-0005/tr03-0005.hea``.
+
+    Parameters
+    ----------
+    path : PurePath
+        Path of the file relative to the folder that contains all recordings.
+
+    Returns
+    -------
+    str | None
+        Subject; None for another layout.
+
+    Raises
+    ------
+    ValueError
+        When it is unclear where the label in the file's name ends, or when the folder and the
+        file name two subjects.
+
+    Examples
+    --------
+    >>> from pathlib import PurePath
+    >>> from braindecode_pars._subjects import known_subject_of_path
+    >>> known_subject_of_path(PurePath("edf/train/aaaaaaab/s001_2003/aaaaaaab_s001_t000.edf"))
+    'aaaaaaab'
+    >>> known_subject_of_path(PurePath("training/tr03-0005/tr03-0005.hea"))
+    'tr03-0005'
     """
     *folders, file = (normalized(part) for part in path.parts)
     stem = _ENDING.sub("", file)
@@ -222,7 +273,10 @@ def subject_of_path(path: PurePath) -> str:
                 "sub-<subject>."
             )
         return label
-    return folders[0] if folders else stem
+    if name := _TEMPLE_NAME.fullmatch(file):
+        return name[1]
+    is_record = path.suffix.lower() == ".hea" and folders[-1:] == [stem]
+    return stem if is_record else None
 
 
 def _label(name: str) -> str:

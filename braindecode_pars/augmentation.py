@@ -1,20 +1,22 @@
-"""Data augmentation that braindecode does not have: noise on some of the channels."""
+"""Data augmentation: noise on some of the channels, and braindecode's transforms by name."""
 
 from __future__ import annotations
 
 import braindecode_pars._hosts  # noqa: F401  must come before braindecode
 
 # isort: split
+import inspect
 from typing import Any
 
+import braindecode.augmentation
 import numpy as np
 import torch
-from braindecode.augmentation import Transform
+from braindecode.augmentation import Compose, IdentityTransform, Mixup, Transform
 from torch import Tensor
 
 from braindecode_pars._parameters import check_parameters, number
 
-__all__ = ["ChannelNoise"]
+__all__ = ["ChannelNoise", "make_augmentation"]
 
 _PROBABILITY = number("in [0, 1]", lambda value: 0 <= value <= 1)
 _RULES = dict(
@@ -89,3 +91,75 @@ class ChannelNoise(Transform):
     def get_augmentation_params(self, *batch: Tensor) -> dict[str, Any]:
         """Return the arguments of :func:`add_channel_noise`, which do not depend on the batch."""
         return dict(channel_probability=self.channel_probability, std=self.std, rng=self.rng)
+
+
+#: Probability of a transform that is given by its name, if it has no default of its own.
+_BY_NAME = 0.5
+
+
+def make_augmentation(given: Any) -> Transform | list[Transform] | None:
+    """Return transforms that are given by name, as ``PARSClassifier(augmentation=...)`` takes them.
+
+    Parameters
+    ----------
+    given : str | dict | braindecode Transform | list of these | None
+        Name of :class:`ChannelNoise` or of a transform of ``braindecode.augmentation``; a dict with
+        the ``name`` and arguments; or a transform, which is returned as it is. A transform whose
+        ``probability`` has no default is applied to half of the windows.
+
+    Returns
+    -------
+    Transform | list of Transform | None
+        The transforms; None for None.
+
+    Raises
+    ------
+    TypeError
+        When an entry is none of these.
+    ValueError
+        When a name is unknown, or when arguments are missing or unknown. Also for Mixup, which
+        mixes labels.
+
+    Examples
+    --------
+    >>> from braindecode_pars.augmentation import make_augmentation
+    >>> type(make_augmentation("ChannelNoise")).__name__
+    'ChannelNoise'
+    >>> noise, flip = make_augmentation([{"name": "GaussianNoise", "std": 0.2}, "SignFlip"])
+    >>> noise.std, flip.probability
+    (0.2, 0.5)
+    """
+    if isinstance(given, list):
+        return [make_augmentation(one) for one in given]
+    if given is None or isinstance(given, Transform):
+        return given
+    if not isinstance(given, (str, dict)):
+        raise TypeError(
+            f"augmentation contains an object of type {type(given).__name__}; pass braindecode "
+            "transforms, their names, or dicts of a name and arguments."
+        )
+    arguments = {"name": given} if isinstance(given, str) else dict(given)
+    name, known = arguments.pop("name", None), _transforms()
+    if name not in known:
+        raise ValueError(f"Unknown augmentation {name!r}; known are {', '.join(known)}.")
+    parameters = inspect.signature(known[name]).parameters
+    if parameters["probability"].default is inspect.Parameter.empty:
+        arguments = {"probability": _BY_NAME, **arguments}
+    try:
+        return known[name](**arguments)
+    except TypeError as error:
+        raise ValueError(
+            f"The augmentation {name} cannot be made: {error}. Its arguments are "
+            f"{', '.join(parameters)}."
+        ) from error
+
+
+def _transforms() -> dict[str, type[Transform]]:
+    """Return the transforms that change windows and no labels, by name."""
+    others = (Transform, IdentityTransform, Compose, Mixup)
+    known = {"ChannelNoise": ChannelNoise}
+    for name in braindecode.augmentation.__all__:
+        found = getattr(braindecode.augmentation, name)
+        if isinstance(found, type) and issubclass(found, Transform) and found not in others:
+            known[name] = found
+    return known

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["CLASSIFIER", "ENCODER", "PARS", "PRETRAINING"]
+__all__ = ["CLASSIFIER", "EESM17", "ENCODER", "FINE_TUNING", "PARS", "PRETRAINING"]
 
 #: Parameters of :class:`~braindecode_pars.PatchEncoder`, which then has 12.7 million weights.
 ENCODER: dict[str, Any] = dict(
@@ -33,21 +33,14 @@ PRETRAINING: dict[str, Any] = dict(
     max_epochs=1000, lr=1e-4, batch_size=512, optimizer__weight_decay=1e-4
 )
 
-#: Parameters of :class:`~braindecode_pars.PARSClassifier`. The fine-tuning batch size is not
-#: published; 64 is a choice of this package.
-CLASSIFIER: dict[str, Any] = dict(
-    pretext="pars",
-    pretext_params=dict(position_mask_ratio=0.8),  # the 40 patches are derived from 30 s
-    patch_seconds=1.0,
-    **ENCODER,
+#: Parameters of :class:`~braindecode_pars.PARSClassifier` for the head and fine-tuning alone, with
+#: a pretrained encoder. The batch size is not published; 64 is a choice of this package.
+FINE_TUNING: dict[str, Any] = dict(
     channel_drop_prob=0.5,
     electrode_position=False,
     amplitude=False,
     head="attention",
     recenter=None,
-    pretrain_epochs=1000,
-    pretrain_batch_size=512,
-    pretrain_lr=1e-4,
     finetune_epochs=200,
     finetune_batch_size=64,
     finetune_lr=1e-4,
@@ -61,3 +54,20 @@ CLASSIFIER: dict[str, Any] = dict(
     class_weight="balanced",
     validation=0.2,
 )
+
+#: Parameters of :class:`~braindecode_pars.PARSClassifier`: pretraining and fine-tuning.
+CLASSIFIER: dict[str, Any] = dict(
+    pretext="pars",
+    pretext_params=dict(position_mask_ratio=0.8),  # the 40 patches are derived from 30 s
+    patch_seconds=1.0,
+    **ENCODER,
+    pretrain_epochs=1000,
+    pretrain_batch_size=512,
+    pretrain_lr=1e-4,
+    **FINE_TUNING,
+)
+
+#: Parameters of :class:`~braindecode_pars.PARSClassifier` for EESM17, with noise on random channels
+#: in fine-tuning (appendix A.3). Its level is not published; that of
+#: :class:`~braindecode_pars.augmentation.ChannelNoise` is a choice of this package.
+EESM17: dict[str, Any] = dict(CLASSIFIER, augmentation="ChannelNoise")

@@ -55,18 +55,9 @@ MAY_IMPORT = {
     },
     "encoders": {"pretrained", "runs", "signal_store", "storage"},
     "estimators": {
-        *("_columns", "_hosts", "_parameters", "_sampling_rate", "electrodes", "encoder"),
-        *(
-            "_subjects",
-            "_warnings",
-            "models",
-            "pretext",
-            "pretrained",
-            "pretraining",
-            "storage",
-            "training",
-        ),
-        "windows",
+        *("_columns", "_hosts", "_parameters", "_sampling_rate", "_subjects", "_warnings"),
+        *("augmentation", "electrodes", "encoder", "models", "pretext", "pretrained"),
+        *("pretraining", "storage", "training", "windows"),
     },
     "baselines": {"encoder", "estimators", "evaluation", "pretext", "pretrained"},
 }

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from braindecode.augmentation import GaussianNoise, SignFlip
 
 from braindecode_pars import PARSClassifier
-from braindecode_pars.augmentation import ChannelNoise
+from braindecode_pars.augmentation import ChannelNoise, make_augmentation
 
 
 @pytest.fixture
@@ -57,3 +58,24 @@ def test_noise_in_a_classifier_follows_its_random_state(nights, tiny):
     noisy = fitted(ChannelNoise())
     np.testing.assert_array_equal(noisy, fitted(ChannelNoise()))
     assert not np.array_equal(noisy, fitted(None))
+
+
+def test_augmentations_by_name():
+    noise, flip, own = make_augmentation(
+        [{"name": "ChannelNoise", "std": 0.5}, "SignFlip", given := GaussianNoise(0.1)]
+    )
+    assert (type(noise), noise.std, noise.channel_probability) == (ChannelNoise, 0.5, 0.2)
+    assert (type(flip), flip.probability) == (SignFlip, 0.5)
+    assert own is given
+    assert make_augmentation(None) is None
+
+
+def test_a_name_in_a_classifier_is_the_transform(nights, tiny):
+    def fitted(augmentation):
+        clf = PARSClassifier(
+            None, augmentation=augmentation, finetune_epochs=1, random_state=0, verbose=0, **tiny
+        )
+        return clf.fit(nights).predict_proba(nights)
+
+    by_name = {"name": "ChannelNoise", "std": 2.0}
+    np.testing.assert_array_equal(fitted(by_name), fitted(ChannelNoise(std=2.0)))

@@ -11,6 +11,7 @@ from braindecode_pars._channel_names import (
     is_eeg,
     is_other_kind,
     match_channels,
+    signal_kind,
 )
 from braindecode_pars.electrodes import template_montage
 
@@ -63,6 +64,28 @@ def test_the_type_and_the_name_must_both_be_of_eeg():
     assert [is_eeg(ch) for ch in info["chs"]] == [True, False, False, False, True, True]
     assert is_eeg({"ch_name": "C3"})
     assert not is_eeg({"ch_name": "EOG"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("ECG", ["ECG", "EEG EKG1-REF", "ECGII"]),
+        ("EOG", ["EOG left", "LOC-A2", "E1-M2", "E2:M1-EOG", "HEO"]),
+        ("EMG", ["Chin1-Chin2", "LegL", "LAT", "EMG-REF"]),
+        ("respiration", ["ABD", "CHEST", "AIRFLOW", "Resp nasal", "Nose", "EtCO2"]),
+        ("other", ["SaO2", "PHOTIC-REF", "Pulse", "UserTrig", "DC01"]),
+        ("EEG", ["E1", "E2-Cz", "C3-M2", "EEG A1-REF", "FE1-A2"]),
+    ],
+)
+def test_kinds_by_name(kind, names):
+    assert [signal_kind(dict(ch_name=name)) for name in names] == [kind] * len(names)
+
+
+def test_the_type_of_mne_decides_before_the_name():
+    kinds = ["ecg", "eog", "emg", "resp", "misc", "stim", "misc", "seeg"]
+    names = ["X1", "X2", "X3", "X4", "X5", "X6", "Chin", "ECG"]
+    found = [signal_kind(ch) for ch in mne.create_info(names, 100.0, kinds)["chs"]]
+    assert found == ["ECG", "EOG", "EMG", "respiration", "other", "other", "EMG", "EEG"]
 
 
 def test_electrodes():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 from braindecode_pars import PARSClassifier, PatchEncoder, paper
+from braindecode_pars.estimators._parameters import check_parameters
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretraining import PretrainingNet
 
@@ -50,3 +51,16 @@ def test_the_classifier_has_the_settings_of_pretraining():
     # Forty one-second patches follow from 30-second windows.
     task = PARS(6000, 200, **paper.CLASSIFIER["pretext_params"], embed_dim=16, num_layers=1)
     assert task.n_patches == paper.PARS["n_patches"]
+
+
+def test_fine_tuning_is_the_part_without_encoder_and_pretraining():
+    assert paper.FINE_TUNING.items() <= paper.CLASSIFIER.items()
+    others = set(paper.CLASSIFIER) - set(paper.FINE_TUNING)
+    pretraining = {"pretext", "pretext_params", "pretrain_epochs", "pretrain_batch_size"}
+    assert others == {*paper.ENCODER, *pretraining, "pretrain_lr", "patch_seconds"}
+
+
+def test_eesm17_has_noise_on_random_channels():
+    difference = {k: v for k, v in paper.EESM17.items() if paper.CLASSIFIER.get(k) != v}
+    assert difference == {"augmentation": "ChannelNoise"}
+    check_parameters(PARSClassifier(**paper.EESM17))

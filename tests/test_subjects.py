@@ -11,6 +11,7 @@ import pytest
 from braindecode_pars._subjects import (
     SubjectKeys,
     in_corpus,
+    known_subject_of_path,
     normalized,
     subject_key,
     subject_of_path,
@@ -81,6 +82,28 @@ def test_subjects_in_paths(path, subject):
     assert subject_of_path(PurePosixPath(path)) == subject
 
 
+@pytest.mark.parametrize(
+    ("path", "subject"),
+    [
+        ("edf/000/aaaaaaab/s001_2015_12_30/01_tcp_ar/aaaaaaab_s001_t000.edf", "aaaaaaab"),
+        ("edf/train/normal/01_tcp_ar/aaaaaaac_s004_t000.edf", "aaaaaaac"),
+        ("edf/dev/aaaaaaad/s001_2003/02_tcp_le/aaaaaaad_s001_t001.edf", "aaaaaaad"),
+        ("edf/01_tcp_ar/002/00000254/s005_2010_11_15/00000254_s005_t000.edf", "00000254"),
+        ("training/tr03-0005/tr03-0005.hea", "tr03-0005"),
+        ("te03-0094/te03-0094.hea", "te03-0094"),
+        ("data/sub-01/aaaaaaab_s001_t000.edf", "01"),
+    ],
+)
+def test_layouts_that_are_known(path, subject):
+    assert known_subject_of_path(PurePosixPath(path)) == subject
+    assert subject_of_path(PurePosixPath(path)) == subject
+
+
+@pytest.mark.parametrize("path", ["anna/n1/n1.edf", "anna/n1.hea", "anna_s1_t0.edf", "n1.edf"])
+def test_other_layouts(path):
+    assert known_subject_of_path(PurePosixPath(path)) is None
+
+
 def test_an_unclear_subject_is_refused():
     """Anna and Anna_B may be two persons, or the text after the name may be that of a night."""
     for name in ("sub-Anna_B.edf", "sub-Anna_C_eeg.edf"):
@@ -91,15 +114,21 @@ def test_an_unclear_subject_is_refused():
 
 
 def test_subject_1_of_two_corpora_is_two_people():
-    seen = SubjectKeys(["tuh:1", "eegmmidb:S002", 3, "TUH:aaaaaaaa"])
-    for subject in ("tuh:1", "tuh:001", 1, "eegmmidb:2", "eegmat:3", "tuh:AAAAAAAA", "aaaaaaaa"):
+    seen = SubjectKeys(["day:1", "night:S002", 3, "TUEG:aaaaaaaa"])
+    for subject in ("day:1", "day:001", 1, "night:2", "eegmat:3", "tueg:AAAAAAAA", "aaaaaaaa"):
         assert subject in seen, subject
-    for subject in ("eegmat:1", "tuh:2", "ysyw:aaaaaaaa", 4):
+    for subject in ("eegmat:1", "day:2", "ysyw:aaaaaaaa", 4):
         assert subject not in seen, subject
 
 
+def test_the_corpora_of_the_temple_hospital_have_people_in_common():
+    seen = SubjectKeys(["tueg:aaaaaaaa"])
+    assert all(f"{corpus}:aaaaaaaa" in seen for corpus in ("tueg", "tuab", "tusz"))
+    assert subject_key("tuab:aaaaaaaa") == subject_key("tusz:AAAAAAAA")
+
+
 def test_a_corpus_is_put_in_front_of_a_name_once():
-    assert in_corpus("tuh", in_corpus("tuh", "aaaaaaaa")) == "tuh:aaaaaaaa"
-    assert in_corpus("tuh", "night:1") == "tuh:night:1"
-    assert "night:1" not in SubjectKeys(["tuh:1"])
+    assert in_corpus("day", in_corpus("day", "aaaaaaaa")) == "day:aaaaaaaa"
+    assert in_corpus("day", "night:1") == "day:night:1"
+    assert "night:1" not in SubjectKeys(["day:1"])
     assert in_corpus(None, 7) == 7

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,13 +23,15 @@ evaluate = typer.Typer(
 Dataset = Annotated[
     str,
     typer.Option(
-        help=f"Corpus: mental_arithmetic (in the package), simulated, {', '.join(CORPORA)}.",
+        help=f"Corpus: mental_arithmetic (in the package), simulated, {', '.join(CORPORA)}; a "
+        "folder of own annotated recordings or a BIDS data set; a Python file with a function load "
+        "that returns labelled windows.",
         metavar="NAME",
     ),
 ]
 Data = Annotated[
     Path | None,
-    typer.Option(help="Folder of the corpus; mental_arithmetic and simulated need none."),
+    typer.Option(help="Folder of a corpus with a name; mental_arithmetic and simulated need none."),
 ]
 Load = Annotated[
     list[str] | None,
@@ -66,6 +68,24 @@ Settings = Annotated[
         metavar="KEY=VALUE",
     ),
 ]
+Paper = Annotated[
+    bool,
+    typer.Option(
+        "--paper",
+        help="Fine-tune as published, in 200 epochs: paper.FINE_TUNING, and for eesm17 its noise. "
+        "For the paper's validation subjects add --set validation=split. Sizes and pretraining are "
+        "those of the encoder. As with --set, eegnet and shallow take the values that they share.",
+    ),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        help="TOML file with tables [set] and [load] for many arguments of --set and --load; for "
+        "transfer a table of each corpus, such as [load.eegmat]. The "
+        "options win over the file, and the file over --paper.",
+        metavar="FILE",
+    ),
+]
 Metrics = Annotated[
     list[str] | None,
     typer.Option(
@@ -84,7 +104,9 @@ TestSubjects = Annotated[
     ),
 ]
 Seeds = Annotated[int, typer.Option(help="Number of seeds; seeds are 0, 1, ...", min=1)]
-Jobs = Annotated[int | None, typer.Option(help="Number of parallel fits. Default: 1.")]
+Jobs = Annotated[
+    int | None, typer.Option(help="Number of parallel fits, each on its own GPU. Default: 1.")
+]
 Out = Annotated[Path, typer.Option(help="Folder for the results, and to resume from.")]
 OUT = Path("braindecode-pars-evaluation")
 KAPPA = ("kappa", "balanced_accuracy")
@@ -98,21 +120,34 @@ def compare(
     method: Methods = None,
     encoder: Encoder = None,
     settings: Settings = None,
+    published: Paper = False,
+    config: Config = None,
     metric: Metrics = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="Method to test the others against, such as scratch. Default: all pairs.",
+            metavar="NAME",
+        ),
+    ] = None,
     seeds: Seeds = 1,
     n_jobs: Jobs = None,
     out: Out = OUT,
 ) -> None:
     """Compare methods with one subject held out at a time, and test the paired differences."""
     with report_failures(_what_is_kept(out)):
-        from braindecode_pars.cli import _evaluation
+        from braindecode_pars.cli import _corpus, _evaluation
+        from braindecode_pars.cli._config import load_arguments, settings_of
 
         _evaluation.compare(
-            _evaluation.methods_of(method, encoder, values(settings, "--set")),
-            _evaluation.load(dataset, data, values(load, "--load")),
-            _evaluation.title(dataset),
+            _evaluation.methods_of(
+                method, encoder, settings_of(settings, config, published=published, dataset=dataset)
+            ),
+            _corpus.load(dataset, data, load_arguments(load, config)),
+            _corpus.title(dataset),
             metrics=metric or KAPPA,
             seeds=range(seeds),
+            against=against,
             n_jobs=n_jobs,
             out=out,
         )
@@ -126,6 +161,8 @@ def leave_one_subject_out(
     method: Methods = None,
     encoder: Encoder = None,
     settings: Settings = None,
+    published: Paper = False,
+    config: Config = None,
     metric: Metrics = None,
     seeds: Seeds = 1,
     n_jobs: Jobs = None,
@@ -133,12 +170,15 @@ def leave_one_subject_out(
 ) -> None:
     """Score methods with one subject held out at a time."""
     with report_failures(_what_is_kept(out)):
-        from braindecode_pars.cli import _evaluation
+        from braindecode_pars.cli import _corpus, _evaluation
+        from braindecode_pars.cli._config import load_arguments, settings_of
 
         _evaluation.leave_one_subject_out(
-            _evaluation.methods_of(method, encoder, values(settings, "--set")),
-            _evaluation.load(dataset, data, values(load, "--load")),
-            _evaluation.title(dataset),
+            _evaluation.methods_of(
+                method, encoder, settings_of(settings, config, published=published, dataset=dataset)
+            ),
+            _corpus.load(dataset, data, load_arguments(load, config)),
+            _corpus.title(dataset),
             metrics=metric or KAPPA,
             seeds=range(seeds),
             n_jobs=n_jobs,
@@ -157,6 +197,8 @@ def label_efficiency(
     method: Methods = None,
     encoder: Encoder = None,
     settings: Settings = None,
+    published: Paper = False,
+    config: Config = None,
     metric: Metrics = None,
     test_subject: TestSubjects = None,
     seeds: Seeds = 5,
@@ -165,13 +207,16 @@ def label_efficiency(
 ) -> None:
     """Vary the number of training subjects, and score on fixed test subjects."""
     with report_failures(_what_is_kept(out)):
-        from braindecode_pars.cli import _evaluation
+        from braindecode_pars.cli import _corpus, _evaluation
+        from braindecode_pars.cli._config import load_arguments, settings_of
 
-        windows = _evaluation.load(dataset, data, values(load, "--load"))
+        windows = _corpus.load(dataset, data, load_arguments(load, config))
         _evaluation.label_efficiency(
-            _evaluation.methods_of(method, encoder, values(settings, "--set")),
+            _evaluation.methods_of(
+                method, encoder, settings_of(settings, config, published=published, dataset=dataset)
+            ),
             windows,
-            _evaluation.title(dataset),
+            _corpus.title(dataset),
             n_train_subjects=n,
             test_subjects=_evaluation.subjects_of(windows, test_subject),
             metrics=metric or (*KAPPA, "f1"),
@@ -194,7 +239,8 @@ def transfer(
     dataset: Annotated[
         list[str],
         typer.Option(
-            help="Corpus and its folder, such as eegmat=data/eegmat. May be repeated.",
+            help="Corpus and its folder, such as eegmat=data/eegmat. Another name is that of a "
+            "folder of own recordings. May be repeated.",
             metavar="NAME=FOLDER",
         ),
     ],
@@ -211,6 +257,8 @@ def transfer(
         typer.Option(help=f"{_METHOD_HELP}scratch and band-power.", metavar="NAME"),
     ] = None,
     settings: Settings = None,
+    published: Paper = False,
+    config: Config = None,
     metric: Metrics = None,
     test_subject: Annotated[
         list[str] | None,
@@ -226,28 +274,33 @@ def transfer(
 ) -> None:
     """Fine-tune pretrained encoders on several corpora, and score on fixed test subjects."""
     with report_failures(_what_is_kept(out)):
-        from braindecode_pars.cli import _evaluation
+        from braindecode_pars.cli import _corpus, _evaluation
+        from braindecode_pars.cli._config import load_arguments, settings_of
 
         # Options by corpus.
         folders = pairs(dataset, "--dataset", "NAME=FOLDER")
         names = [name for name, _ in folders]
         if len(set(names)) < len(names):
             raise ValueError(f"--dataset names a corpus twice: {', '.join(names)}.")
-        arguments = _by_corpus(pairs(load, "--load", "NAME.KEY=VALUE"), names, ".")
+        by_corpus = _by_corpus(pairs(load, "--load", "NAME.KEY=VALUE"), names, ".")
+        in_file = _by_table(load_arguments(None, config), names)
         subjects = _by_corpus(pairs(test_subject, "--test-subject", "NAME=ID"), names)
 
         # Load the corpora.
         windows, test_subjects = {}, {}
         for name, folder in folders:
-            title = _evaluation.title(name)
-            windows[title] = _evaluation.load(name, Path(folder), values(arguments[name], "--load"))
+            title = _corpus.title(name)
+            arguments = {**in_file[name], **values(by_corpus[name], "--load")}
+            windows[title] = _corpus.load(name, Path(folder), arguments)
             if subjects[name]:
                 test_subjects[title] = _evaluation.subjects_of(windows[title], subjects[name])
 
         # Run the protocol.
         default = ("scratch", "band-power")
         _evaluation.transfer(
-            _evaluation.methods_of(method, encoder, values(settings, "--set"), default),
+            _evaluation.methods_of(
+                method, encoder, settings_of(settings, config, published=published), default
+            ),
             windows,
             test_subjects=test_subjects or None,
             metrics=metric or KAPPA,
@@ -266,6 +319,8 @@ def ablation(
     data: Data = None,
     load: Load = None,
     settings: Settings = None,
+    published: Paper = False,
+    config: Config = None,
     metric: Metrics = None,
     test_subject: TestSubjects = None,
     n: Annotated[
@@ -279,13 +334,14 @@ def ablation(
     if grid not in GRIDS:
         raise typer.BadParameter(f"Unknown grid {grid!r}; known are {', '.join(GRIDS)}.")
     with report_failures(_what_is_kept(out)):
-        from braindecode_pars.cli import _evaluation
+        from braindecode_pars.cli import _corpus, _evaluation
+        from braindecode_pars.cli._config import load_arguments, settings_of
 
-        windows = _evaluation.load(dataset, data, values(load, "--load"))
+        windows = _corpus.load(dataset, data, load_arguments(load, config))
         _evaluation.ablation(
-            values(settings, "--set"),
+            settings_of(settings, config, published=published, dataset=dataset),
             windows,
-            _evaluation.title(dataset),
+            _corpus.title(dataset),
             grid,
             test_subjects=_evaluation.subjects_of(windows, test_subject),
             n_train_subjects=n,
@@ -316,3 +372,14 @@ def _by_corpus(
             )
         found[name].append(f"{inner}={value}" if separator else value)
     return found
+
+
+def _by_table(arguments: dict[str, Any], names: list[str]) -> dict[str, dict[str, Any]]:
+    """Return the tables [load.NAME] of a file by corpus."""
+    for name, table in arguments.items():
+        if name not in names or not isinstance(table, dict):
+            raise ValueError(
+                f"[load] in --config has an entry {name!r}; transfer takes a table of each corpus, "
+                f"such as [load.{names[0]}]."
+            )
+    return {name: arguments.get(name, {}) for name in names}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from braindecode_pars.baselines import make_methods
 from braindecode_pars.cli._console import make_console
 from braindecode_pars.cli._costs import show_costs
 from braindecode_pars.cli._scores import save_figure, show_differences, show_scores
-from braindecode_pars.datasets import RECIPES, mental_arithmetic, simulated
 from braindecode_pars.storage._hub import model_folder
 
 __all__ = [
@@ -25,54 +23,12 @@ __all__ = [
     "compare",
     "label_efficiency",
     "leave_one_subject_out",
-    "load",
     "methods_of",
     "subjects_of",
-    "title",
     "transfer",
 ]
 
 Draw = Callable[..., Axes]
-
-
-def title(dataset: str) -> str:
-    """Return the name of a corpus in tables and figures."""
-    return RECIPES[dataset].CARD["name"] if dataset in RECIPES else dataset
-
-
-def load(dataset: str, data: Path | None, arguments: Mapping[str, Any]) -> BaseConcatDataset:
-    """Read a corpus or the recordings in the package, or simulate nights of sleep.
-
-    Raises
-    ------
-    ValueError
-        When the corpus or an argument is unknown, or the folder is missing.
-    """
-    is_folder = data not in (None, Path())  # "simulated=" of transfer has an empty path
-    if is_folder and dataset in ("mental_arithmetic", "simulated"):
-        raise ValueError(f"{dataset} reads no folder; omit {data}.")
-    if dataset == "mental_arithmetic":
-        return _load(mental_arithmetic, dataset, **arguments)
-    if dataset == "simulated":
-        defaults = dict(n_subjects=6, hours=1, random_state=0)
-        return _load(simulated.sleep, dataset, **{**defaults, **arguments})
-    if dataset not in RECIPES:
-        known = ", ".join(["mental_arithmetic", "simulated", *sorted(RECIPES)])
-        raise ValueError(f"Unknown corpus {dataset!r}; known are {known}.")
-    if data is None:
-        raise ValueError(f"{dataset} needs --data, the folder of its files; there is no download.")
-    return _load(RECIPES[dataset].load, dataset, data, **arguments)
-
-
-def _load(
-    loader: Callable[..., BaseConcatDataset], dataset: str, *folder: Path, **arguments: Any
-) -> BaseConcatDataset:
-    # Checked here, because the loader's own TypeError does not list the known arguments.
-    known = list(inspect.signature(loader).parameters)[len(folder) :]
-    unknown = [name for name in arguments if name not in known]
-    if unknown:
-        raise ValueError(f"{dataset} has no argument {unknown[0]!r}; it has {', '.join(known)}.")
-    return loader(*folder, **arguments)
 
 
 def methods_of(
@@ -135,11 +91,15 @@ def compare(
     dataset: str,
     *,
     out: Path,
+    against: str | None = None,
     **arguments: Any,
 ) -> None:
     """Run the protocol of this name, and show its scores and tests of their differences."""
+    if against is not None and against not in methods:
+        raise ValueError(f"--against {against} is no method; methods are {', '.join(methods)}.")
     scores = evaluation.compare(methods, windows, dataset=dataset, out=out, **arguments)
-    _report(scores, out, "subjects", plotting.paired_bars, tests=True)
+    _report(scores, out, "subjects", plotting.paired_bars)
+    show_differences(make_console(), scores, against)
     show_costs(make_console(), methods, {dataset: windows}, scores, out)
 
 
@@ -214,10 +174,8 @@ def ablation(
     _report(scores, out, "seeds", draw)
 
 
-def _report(scores: pd.DataFrame, out: Path, over: str, draw: Draw, *, tests: bool = False) -> None:
+def _report(scores: pd.DataFrame, out: Path, over: str, draw: Draw) -> None:
     console = make_console()
     show_scores(console, scores, over)
-    if tests:
-        show_differences(console, scores)
     figure = save_figure(scores, out, draw)
     console.print(f"Written to {out}: scores.csv, {figure.name}, folds/.")

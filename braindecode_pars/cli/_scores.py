@@ -53,9 +53,20 @@ def show_scores(console: Console, scores: pd.DataFrame, over: str) -> None:
     print_table(console, table)
 
 
-def show_differences(console: Console, scores: pd.DataFrame) -> None:
-    """Print which differences between methods are significant in the first metric."""
-    console.print(describe_differences(paired_tests(scores, scores["metric"].iloc[0])))
+def show_differences(console: Console, scores: pd.DataFrame, against: str | None = None) -> None:
+    """Print which differences between methods are significant in the first metric.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        Console to print to.
+    scores : DataFrame
+        Scores of one protocol.
+    against : str | None
+        Method that the others are tested against; None tests all pairs.
+    """
+    tests = paired_tests(scores, scores["metric"].iloc[0], against=against)
+    console.print(describe_differences(tests))
 
 
 def save_figure(

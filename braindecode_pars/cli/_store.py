@@ -1,22 +1,61 @@
-"""``braindecode-pars store``: make a SignalStore from a folder of recordings."""
+"""``braindecode-pars store``: make a SignalStore from a folder of recordings, or from recipes."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from braindecode_pars.cli._failures import report_failures
+from braindecode_pars.cli._names import CORPORA
+from braindecode_pars.cli._values import pairs, values
 
 __all__ = ["store"]
 
 
 def store(
-    source: Annotated[
-        Path, typer.Argument(help="Folder with EDF, BDF, FIF or WFDB recordings at any depth.")
+    folders: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Folder with EDF, BDF, FIF or WFDB recordings at any depth, which is omitted with "
+            "--recipe, and folder of the store.",
+            metavar="[SOURCE] STORE",
+        ),
     ],
-    path: Annotated[Path, typer.Argument(help="Folder of the store.", metavar="STORE")],
+    recipe: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Corpus and its folder, such as tueg=data/tuh_eeg, instead of SOURCE: its "
+            "training subjects, with the recipe's channels, filters and rate. May be repeated. "
+            f"Recipes: {', '.join(CORPORA)}.",
+            metavar="NAME=FOLDER",
+        ),
+    ] = None,
+    exclude: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Folder of TUAB or TUSZ, whose subjects are left out of tueg, or text file with a "
+            "subject in each line. May be repeated.",
+            metavar="PATH",
+        ),
+    ] = None,
+    share: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Share of a recipe in the examples of pretraining, such as tueg=1. May be "
+            "repeated. Default: every window once in a pass.",
+            metavar="NAME=X",
+        ),
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="Setting of a recipe, such as physionet_mi.sfreq=128. May be repeated.",
+            metavar="NAME.KEY=VALUE",
+        ),
+    ] = None,
     sfreq: Annotated[
         float | None,
         typer.Option(
@@ -47,8 +86,9 @@ def store(
         str | None,
         typer.Option(
             help="Regular expression that finds the subject in the path of a file below SOURCE, "
-            "such as 'S(\\d+)R'. Its group is the subject. Default: the BIDS label sub-, else the "
-            "first folder, else the name of the file.",
+            "such as 'S(\\d+)R'. Its group is the subject. Default: as in BIDS, the corpora of "
+            "Temple University or PhysioNet's challenges, else the first folder, or the name of a "
+            "file without folder.",
             metavar="PATTERN",
         ),
     ] = None,
@@ -77,6 +117,13 @@ def store(
     ] = "raise",
 ) -> None:
     """Store recordings for pretraining. After an interruption, the same command resumes."""
+    path = folders[-1]
+    n_expected = 1 if recipe else 2
+    if len(folders) != n_expected:
+        expected = "STORE after --recipe" if recipe else "SOURCE and STORE, or --recipe and STORE"
+        raise typer.BadParameter(f"expected {expected}; got {len(folders)} folders.")
+    if not recipe and (exclude or share or setting):
+        raise typer.BadParameter("--exclude, --share and --set need --recipe.")
     settings = dict(
         low=low, high=high, mains=mains, channels=channel, reference=reference, dtype=dtype
     )
@@ -87,8 +134,12 @@ def store(
     with report_failures(
         f"Finished recordings are kept in {path}; run the same command to resume."
     ):
-        from braindecode_pars.cli._storing import make_store
+        from braindecode_pars.cli._storing import corpora_of, make_store
 
+        source: Any = folders[0]
+        if recipe:
+            chosen = pairs(recipe, "--recipe", "NAME=FOLDER")
+            source = corpora_of(chosen, exclude or (), values(setting, "--set"))
         make_store(
             source,
             path,
@@ -96,6 +147,7 @@ def store(
             add=add,
             sfreq=sfreq,
             subject=subject,
+            shares=values(share, "--share") or None,
             n_jobs=jobs,
             on_error=on_error,
         )

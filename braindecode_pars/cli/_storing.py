@@ -4,20 +4,140 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from braindecode_pars.cli._console import make_console
+from braindecode_pars.datasets import RECIPES
+from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.signal_store import SignalStore
 
-__all__ = ["make_store"]
+__all__ = ["corpora_of", "make_store"]
+
+
+def corpora_of(
+    folders: Iterable[tuple[str, str]], exclude: Iterable[Path], settings: Mapping[str, Any]
+) -> list[ContinuousCorpus]:
+    """Find the recordings of recipes, and print who is stored and who is left out.
+
+    Parameters
+    ----------
+    folders : iterable of (str, str)
+        Names of recipes and folders of their corpora.
+    exclude : iterable of Path
+        Folders of TUAB and TUSZ, whose subjects are left out of TUEG, and text files with a
+        subject in each line, who are left out of every corpus.
+    settings : mapping
+        Settings of recipes, by names such as ``physionet_mi.sfreq``.
+
+    Returns
+    -------
+    list of ContinuousCorpus
+        The recordings, which are not opened yet.
+
+    Raises
+    ------
+    ValueError
+        When a recipe or a setting is unknown, or a folder is excluded without TUEG.
+    FileNotFoundError
+        When a folder does not exist, or has no recording of its recipe; the message names the
+        recipes of which it has some. Also when a file in ``exclude`` does not exist.
+    """
+    folders, exclude = list(folders), list(exclude)
+    _check_recipes([name for name, _ in folders], exclude, settings)
+    lists = [_lines(path) for path in exclude if not path.is_dir()]
+    others = [path for path in exclude if path.is_dir()]
+    corpora = []
+    for name, folder in folders:
+        own = {key.partition(".")[2]: v for key, v in settings.items() if _is_for(key, name)}
+        left_out = [*(others if name in _OVERLAPPING else ()), *lists]
+        corpora.append(_corpus(name, Path(folder).expanduser(), left_out, own))
+
+    # Who is stored, and people in the lists who are in none of the corpora.
+    console = make_console()
+    for corpus in corpora:
+        console.print(corpus.summary)
+    absent = [name for name in corpora[0].absent if all(name in c.absent for c in corpora)]
+    if absent:
+        shown = ", ".join(absent[:10]) + (", ..." if len(absent) > 10 else "")
+        n_listed = len({subject for one in lists for subject in one})
+        console.print(
+            f"{len(absent)} of {n_listed} listed in --exclude have no recording here: {shown}. If "
+            "a name is misspelt, its subject is trained on."
+        )
+    return corpora
+
+
+#: Recipes of corpora that have the subjects of others.
+_OVERLAPPING = [name for name, recipe in RECIPES.items() if hasattr(recipe, "leave_out")]
+
+
+def _check_recipes(names: list[str], exclude: list[Path], settings: Mapping[str, Any]) -> None:
+    unknown = [name for name in names if name not in RECIPES]
+    if unknown:
+        raise ValueError(f"Unknown recipe {unknown[0]!r}; known are {', '.join(RECIPES)}.")
+    foreign = [key for key in settings if not any(_is_for(key, name) for name in names)]
+    if foreign:
+        raise ValueError(
+            f"--set {foreign[0]} is of no recipe of this command; write NAME.KEY=VALUE with one of "
+            f"{', '.join(names)}."
+        )
+    folders = [path for path in exclude if path.is_dir()]
+    if folders and not set(names) & set(_OVERLAPPING):
+        raise ValueError(
+            f"--exclude {folders[0]} is a folder, but only {', '.join(_OVERLAPPING)} has the "
+            "subjects of other corpora; pass a text file with a subject in each line."
+        )
+
+
+def _is_for(key: str, name: str) -> bool:
+    return key.startswith(f"{name}.")
+
+
+def _lines(file: Path) -> list[str]:
+    """Return the lines of a text file that are not empty."""
+    if not file.exists():
+        raise FileNotFoundError(
+            f"--exclude {file} does not exist; it must be a folder of TUAB or TUSZ, or a text file "
+            "with a subject in each line."
+        )
+    return [line.strip() for line in file.read_text().splitlines() if line.strip()]
+
+
+def _corpus(
+    name: str, folder: Path, exclude: list, settings: Mapping[str, Any]
+) -> ContinuousCorpus:
+    """Find the recordings of one recipe; an error names the recipes that the folder is of."""
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"--recipe {name}={folder}: the folder does not exist. Nothing is downloaded; "
+            f"{RECIPES[name].CARD['name']} is at {RECIPES[name].CARD['address']}"
+        )
+    try:
+        return ContinuousCorpus.of(RECIPES[name], folder, exclude=exclude, **settings)
+    except FileNotFoundError as error:
+        fitting = [other for other in RECIPES if other != name and _is_of(other, folder)]
+        if not fitting:
+            raise
+        hints = " or ".join(f"--recipe {other}={folder}" for other in fitting)
+        raise FileNotFoundError(
+            f"{folder} is not of the recipe {name}, but of {' and '.join(fitting)}; use {hints}."
+        ) from error
+
+
+def _is_of(name: str, folder: Path) -> bool:
+    """Whether a folder has recordings of a recipe."""
+    try:
+        return bool(RECIPES[name].recordings(folder))
+    except (FileNotFoundError, ValueError):
+        return False
 
 
 def make_store(
-    source: Path,
+    source: Path | list[ContinuousCorpus],
     path: Path,
     settings: Mapping[str, Any],
     *,
@@ -25,12 +145,14 @@ def make_store(
     subject: str | None,
     **reading: Any,
 ) -> None:
-    """Store the recordings below a folder.
+    """Store the recordings below a folder, or those of recipes.
 
     Parameters
     ----------
-    source, path : Path
-        Folder of recordings, and folder of the store.
+    source : Path | list of ContinuousCorpus
+        Folder of recordings, or result of :func:`corpora_of`.
+    path : Path
+        Folder of the store.
     settings : mapping
         Arguments that only ``SignalStore.create`` has.
     add : bool
@@ -84,6 +206,11 @@ def _show(console: Console, finished: SignalStore) -> None:
         f"channels at {finished.sfreq:g} Hz as {finished.dtype}, "
         f"{finished.n_bytes / 1e9:.2f} GB."
     )
+
+    if finished.shares:
+        total = sum(finished.shares.values())
+        mixture = ", ".join(f"{name} {s / total:.0%}" for name, s in finished.shares.items())
+        console.print(f"Examples of pretraining: {mixture}.")
 
     # Subjects, so that the user can see whether they were recognised.
     subjects = list(map(str, finished.subjects))

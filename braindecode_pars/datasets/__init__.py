@@ -1,13 +1,15 @@
 """EEG corpora, a sample of real recordings and simulated sleep EEG, as windows.
 
-Every corpus module has ``load(path, ...)`` and a ``CARD`` that describes the corpus. The sample is
-in the package: :func:`mental_arithmetic` needs no files.
+Every corpus module has ``load(path, ...)`` and a ``CARD`` that describes the corpus;
+:mod:`~braindecode_pars.datasets.folder` reads own recordings. The sample is in the package:
+:func:`mental_arithmetic` needs no files.
 """
 
 import braindecode_pars._hosts  # noqa: F401
 from braindecode_pars.datasets import (
     eegmat,
     eesm17,
+    folder,
     physionet_mi,
     simulated,
     tuab,
@@ -21,6 +23,7 @@ __all__ = [
     "RECIPES",
     "eegmat",
     "eesm17",
+    "folder",
     "mental_arithmetic",
     "physionet_mi",
     "simulated",

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import mne
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._parameters import check_parameters, check_positive, choice
@@ -28,7 +29,7 @@ from braindecode_pars.recordings.preparation import (
 )
 from braindecode_pars.recordings.readers import read_edf
 
-__all__ = ["CARD", "load", "recordings"]
+__all__ = ["CARD", "load", "prepare", "recordings"]
 
 #: Description of the corpus and of the windows that :func:`load` returns.
 CARD: dict[str, Any] = dict(
@@ -94,6 +95,58 @@ def recordings(path: str | Path) -> list[Recording]:
     return found_recordings
 
 
+def prepare(
+    recording: Recording,
+    *,
+    sfreq: float = SFREQ,
+    low: float | None = 0.3,
+    high: float | None = 75.0,
+    mains: float | None = 50.0,
+    reference: str | None = None,
+) -> mne.io.BaseRaw:
+    """Read a recording and prepare it: 19 channels, resampled and filtered.
+
+    Parameters
+    ----------
+    recording : Recording
+        Recording, as returned by :func:`recordings`.
+    sfreq, low, high, mains, reference
+        As in :func:`load`.
+
+    Returns
+    -------
+    Raw
+        Preloaded recording in volts, channels in the order of
+        :data:`~braindecode_pars.recordings.preparation.COMMON_CHANNELS`.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged or lacks a channel, or an argument is invalid.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> first = datasets.eegmat.recordings("eegmat")[0]  # doctest: +SKIP
+    >>> raw = datasets.eegmat.prepare(first, sfreq=128)  # doctest: +SKIP
+    """
+    _check_preparation(sfreq=sfreq, low=low, high=high, mains=mains, reference=reference)
+    # The files name their channels "EEG Fp1" and so on, and the ECG "ECG ECG".
+    raw = read_edf(recording.file, lambda name: name.startswith("EEG "))
+    pick_electrodes(raw, COMMON_CHANNELS, lambda name: name.removeprefix("EEG "))
+    raw.set_montage(template_montage(), match_case=False, match_alias=True, verbose="error")
+    filter_and_resample(raw, sfreq=sfreq, low=low, high=high, mains=mains)
+    if reference is not None:
+        raw.set_eeg_reference(reference, verbose="error")
+    return raw
+
+
+def _check_preparation(*, reference: str | None, **filters: float | None) -> None:
+    check_positive(sfreq=filters["sfreq"])
+    check_filters(**filters)
+    check_parameters(dict(reference=reference), dict(reference=choice("average", None)))
+
+
 def load(
     path: str | Path,
     subjects: Iterable[str] | None = None,
@@ -156,11 +209,10 @@ def load(
     ('rest', 'arithmetic')
     >>> windows = datasets.eegmat.load("eegmat", ["Subject00"])  # doctest: +SKIP
     """
-    filters = dict(sfreq=sfreq, low=low, high=high, mains=mains)
-    check_positive(window_seconds=window_seconds, sfreq=sfreq)
-    check_filters(**filters)
-    check_parameters(dict(reference=reference), dict(reference=choice("average", None)))
-    arguments = dict(window_seconds=window_seconds, **filters, reference=reference)
+    prepared = dict(sfreq=sfreq, low=low, high=high, mains=mains, reference=reference)
+    check_positive(window_seconds=window_seconds)
+    _check_preparation(**prepared)
+    arguments = dict(window_seconds=window_seconds, **prepared)
     return read_corpus(
         choose_subjects(recordings(path), subjects, path),
         partial(_read, **arguments),
@@ -173,14 +225,7 @@ def load(
 
 
 def _read(
-    recording: Recording, *, window_seconds: float, reference: str | None, **filters: float | None
+    recording: Recording, *, window_seconds: float, **prepared: Any
 ) -> EEGWindowsDataset | None:
-    # The files name their channels "EEG Fp1" and so on, and the ECG "ECG ECG".
-    raw = read_edf(recording.file, lambda name: name.startswith("EEG "))
-    pick_electrodes(raw, COMMON_CHANNELS, lambda name: name.removeprefix("EEG "))
-    raw.set_montage(template_montage(), match_case=False, match_alias=True, verbose="error")
-    filter_and_resample(raw, **filters)
-    if reference is not None:
-        raw.set_eeg_reference(reference, verbose="error")
     target = CARD["classes"].index(recording.description["condition"])
-    return fixed_windows(raw, window_seconds, target)
+    return fixed_windows(prepare(recording, **prepared), window_seconds, target)

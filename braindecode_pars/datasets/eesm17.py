@@ -23,7 +23,7 @@ from braindecode_pars.recordings.preparation import (
     pick_electrodes,
 )
 
-__all__ = ["CARD", "CHANNELS", "load", "recordings"]
+__all__ = ["CARD", "CHANNELS", "load", "prepare", "recordings"]
 
 #: Channels of the left ear, then of the right ear. The files also contain ELB1 and ERB1, which
 #: the authors of the corpus did not use.
@@ -108,6 +108,35 @@ def _is_night(name: str) -> bool:
     return f"_task-{_TASK}_" in name and name.endswith("_eeg.set")
 
 
+def prepare(recording: Recording) -> mne.io.BaseRaw:
+    """Read a recording and prepare it: 12 channels, 200 Hz, band-pass 0.3-75 Hz, notch 50 Hz.
+
+    Parameters
+    ----------
+    recording : Recording
+        Recording, as returned by :func:`recordings`.
+
+    Returns
+    -------
+    Raw
+        Preloaded recording in volts, channels in the order of :data:`CHANNELS`.
+        Samples that are NaN in the file are filled as in :func:`load`.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged, or lacks a channel.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> first = datasets.eesm17.recordings("ds004348")[0]  # doctest: +SKIP
+    >>> raw = datasets.eesm17.prepare(first)  # doctest: +SKIP
+    """
+    raw, _ = _complete_signals(recording.file)
+    return filter_and_resample(raw, mains=50.0)
+
+
 def load(
     path: str | Path,
     subjects: Iterable[str] | None = None,
@@ -185,9 +214,8 @@ def _read(recording: Recording) -> EEGWindowsDataset | None:
     scoring = _read_scoring(recording.file)
 
     # Signals. Gaps are counted at the sampling rate of the file, before filtering.
-    raw = _read_signals(recording.file)
-    pick_electrodes(raw, CHANNELS, str)
-    missing, native_sfreq = _fill_gaps(raw), raw.info["sfreq"]
+    raw, missing = _complete_signals(recording.file)
+    native_sfreq = raw.info["sfreq"]
     raw.set_annotations(scoring, verbose="error")
     filter_and_resample(raw, mains=50.0)
 
@@ -198,6 +226,13 @@ def _read(recording: Recording) -> EEGWindowsDataset | None:
         starts = windows.metadata["i_start_in_trial"].to_numpy() / SFREQ
         windows.metadata["missing"] = _mean_per_window(missing, native_sfreq, starts)
     return windows
+
+
+def _complete_signals(file: Path) -> tuple[mne.io.BaseRaw, np.ndarray]:
+    """Return the signals without NaN, and the share of channels that was NaN at each sample."""
+    raw = _read_signals(file)
+    pick_electrodes(raw, CHANNELS, str)
+    return raw, _fill_gaps(raw)
 
 
 def _read_signals(file: Path) -> mne.io.BaseRaw:

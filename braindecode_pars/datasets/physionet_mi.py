@@ -22,12 +22,13 @@ from braindecode_pars.recordings.loading import Recording, choose_subjects, read
 from braindecode_pars.recordings.preparation import (
     SFREQ,
     check_filters,
+    drop_other_signals,
     filter_and_resample,
     pick_electrodes,
 )
-from braindecode_pars.recordings.readers import read_edf
+from braindecode_pars.recordings.readers import read_recording
 
-__all__ = ["CARD", "MONTAGES", "load", "recordings"]
+__all__ = ["CARD", "MONTAGES", "load", "prepare", "recordings"]
 
 log = logging.getLogger(__name__)
 
@@ -107,14 +108,16 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[Recordin
     ...     Path(folder, "S071R04.edf").touch()
     ...     [recording] = datasets.physionet_mi.recordings(folder)
     >>> recording.description
-    {'subject': 71, 'corpus': 'eegmmidb', 'run': 4, 'split': 'valid'}
+    {'subject': 71, 'corpus': 'physionet_mi', 'run': 4, 'split': 'valid'}
     """
     runs = _numbers(runs)
     if not runs or not set(runs) <= set(RUNS):
         raise ValueError(f"runs must be among {RUNS}, the motor imagery runs; got {runs}.")
     named = [(file, int(match[1]), int(match[2])) for file, match in find_named(path, _NAME)]
     found = [
-        Recording(file, dict(subject=subject, corpus="eegmmidb", run=run, split=_split(subject)))
+        Recording(
+            file, dict(subject=subject, corpus="physionet_mi", run=run, split=_split(subject))
+        )
         for file, subject, run in named
         if run in runs
     ]
@@ -124,6 +127,65 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[Recordin
             f"files such as S001R{runs[0]:02d}.edf, at any depth."
         )
     return found
+
+
+def prepare(
+    recording: Recording,
+    *,
+    picks: list[str] | str | None = None,
+    sfreq: float = SFREQ,
+    low: float | None = 0.3,
+    high: float | None = None,
+    mains: float | None = 60.0,
+    reference: str | None = "average",
+) -> mne.io.BaseRaw:
+    """Read a run and prepare it: EEG channels, resampled, filtered and referenced.
+
+    Parameters
+    ----------
+    recording : Recording
+        Recording, as returned by :func:`recordings`.
+    picks, sfreq, low, high, mains, reference
+        As in :func:`load`.
+
+    Returns
+    -------
+    Raw
+        Preloaded recording in volts, with the events of the file as annotations.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged or lacks a channel, or an argument is invalid.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> first = datasets.physionet_mi.recordings("~/mne_data")[0]  # doctest: +SKIP
+    >>> raw = datasets.physionet_mi.prepare(first, picks="motor", sfreq=128)  # doctest: +SKIP
+    """
+    filters = dict(sfreq=sfreq, low=low, high=high, mains=mains)
+    _check_preparation(reference, **filters)
+    raw = read_recording(recording.file)
+    drop_other_signals(raw)
+    # The files name their channels "Fc5." and so on; the montage has "FC5".
+    mne.datasets.eegbci.standardize(raw)
+    raw.set_montage(template_montage(), verbose="error")
+    filter_and_resample(raw, **filters)
+    # As in the paper, the average of all channels, whichever of them are picked afterwards.
+    if reference == "average":
+        raw.set_eeg_reference("average", verbose="error")
+    if picks is not None:
+        pick_electrodes(raw, _channels(picks), str)
+    if reference == "picks":
+        raw.set_eeg_reference("average", verbose="error")
+    return raw
+
+
+def _check_preparation(reference: str | None, **filters: float | None) -> None:
+    check_parameters(dict(reference=reference), dict(reference=RULES["reference"]))
+    check_positive(sfreq=filters["sfreq"])
+    check_filters(**filters)
 
 
 def load(
@@ -223,8 +285,8 @@ def load(
     filters = dict(sfreq=sfreq, low=low, high=high, mains=mains)
     arguments = dict(part=part, contrast=contrast, tmin=tmin, tmax=tmax, reference=reference)
     check_parameters(arguments, RULES)
-    check_positive(sfreq=sfreq, stride_seconds=stride_seconds)
-    check_filters(**filters)
+    check_positive(stride_seconds=stride_seconds)
+    _check_preparation(reference, **filters)
     if tmin >= tmax:
         raise ValueError(f"tmin={tmin:g} s must be less than tmax={tmax:g} s, the end of a window.")
     arguments |= dict(picks=_channels(picks), stride_seconds=stride_seconds, **filters)
@@ -282,23 +344,10 @@ def _read(
     contrast: str,
     tmin: float,
     tmax: float,
-    picks: list[str] | None,
-    reference: str | None,
     stride_seconds: float,
-    **filters: float | None,
+    **prepared: Any,
 ) -> EEGWindowsDataset | None:
-    raw = read_edf(recording.file)
-    # The files name their channels "Fc5." and so on; the montage has "FC5".
-    mne.datasets.eegbci.standardize(raw)
-    raw.set_montage(template_montage(), verbose="error")
-    filter_and_resample(raw, **filters)
-    # As in the paper, the average of all channels, whichever of them are picked afterwards.
-    if reference == "average":
-        raw.set_eeg_reference("average", verbose="error")
-    if picks is not None:
-        pick_electrodes(raw, picks, str)
-    if reference == "picks":
-        raw.set_eeg_reference("average", verbose="error")
+    raw = prepare(recording, **prepared)
     if part == "pretraining":
         return fixed_windows(raw, stride_seconds=stride_seconds)
     _shorten_trials(raw, tmin, tmax)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import mne
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars.recordings import _temple as temple
@@ -13,7 +14,7 @@ from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
-__all__ = ["CARD", "CHANNELS", "load", "recordings"]
+__all__ = ["CARD", "CHANNELS", "load", "prepare", "recordings"]
 
 #: The 19 common channels and the two ear electrodes.
 CHANNELS = (*COMMON_CHANNELS, "A1", "A2")
@@ -83,10 +84,39 @@ def recordings(
     >>> [recording.description[name] for name in ("subject", "label", "split")]
     ['aaaaaaaa', 'abnormal', 'test']
     """
-    found = temple.divide(temple.find(path, [_LAYOUT], _EXAMPLE), {"eval": "test"}, split_seed)
+    found = temple.divide(
+        temple.find(path, "tuab", [_LAYOUT], _EXAMPLE), {"eval": "test"}, split_seed
+    )
     chosen = choose_subjects(found, subjects, path)
     temple.check_no_shared_subjects(chosen)
     return chosen
+
+
+def prepare(recording: Recording) -> mne.io.BaseRaw:
+    """Read a recording and prepare it: 21 channels, 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
+
+    Parameters
+    ----------
+    recording : Recording
+        Recording, as returned by :func:`recordings`.
+
+    Returns
+    -------
+    Raw
+        Preloaded recording in volts, channels in the order of :data:`CHANNELS`.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged, or lacks a channel.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> first = datasets.tuab.recordings("tuh_eeg_abnormal/v3.0.1")[0]  # doctest: +SKIP
+    >>> raw = datasets.tuab.prepare(first)  # doctest: +SKIP
+    """
+    return temple.prepare(recording.file, CHANNELS)
 
 
 def load(
@@ -152,4 +182,4 @@ def load(
 
 def _read(recording: Recording) -> EEGWindowsDataset | None:
     target = CARD["classes"].index(recording.description["label"])
-    return fixed_windows(temple.prepare(recording.file, CHANNELS), target=target)
+    return fixed_windows(prepare(recording), target=target)

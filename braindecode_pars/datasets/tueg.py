@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import mne
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._subjects import subject_key
@@ -17,7 +18,7 @@ from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
-__all__ = ["CARD", "leave_out", "load", "recordings"]
+__all__ = ["CARD", "OVERLAP", "leave_out", "load", "prepare", "recordings"]
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,13 @@ CARD: dict[str, Any] = dict(
     sfreq=200.0,
     classes=(),
     reference="Obeid & Picone 2016, Front Neurosci 10:196",
+)
+
+#: Warning when no subject is excluded.
+OVERLAP = (
+    "TUEG contains the subjects of TUAB and TUSZ, including their test subjects. If you evaluate "
+    "on TUAB or TUSZ, exclude these subjects from pretraining with exclude=[TUAB_FOLDER, "
+    "TUSZ_FOLDER]."
 )
 
 _EXAMPLE = "edf/000/aaaaaaaa/s001_2015_12_30/01_tcp_ar/aaaaaaaa_s001_t000.edf"
@@ -78,9 +86,9 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     ...     Path(files, "aaaaaaaa_s001_t000.edf").touch()
     ...     [recording] = datasets.tueg.recordings(folder)
     >>> recording.description
-    {'subject': 'aaaaaaaa', 'corpus': 'tuh', 'montage': '01_tcp_ar', 'session': 1, 'token': 0}
+    {'subject': 'aaaaaaaa', 'corpus': 'tueg', 'montage': '01_tcp_ar', 'session': 1, 'token': 0}
     """
-    return choose_subjects(temple.find(path, _LAYOUTS, _EXAMPLE), subjects, path)
+    return choose_subjects(temple.find(path, "tueg", _LAYOUTS, _EXAMPLE), subjects, path)
 
 
 def leave_out(
@@ -186,6 +194,34 @@ def _check_naming(recordings: list[Recording], subjects: set[str], source: str) 
         )
 
 
+def prepare(recording: Recording) -> mne.io.BaseRaw:
+    """Read a recording and prepare it: 19 channels, 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
+
+    Parameters
+    ----------
+    recording : Recording
+        Recording, as returned by :func:`recordings`.
+
+    Returns
+    -------
+    Raw
+        Preloaded recording in volts, channels in the order of
+        :data:`~braindecode_pars.recordings.preparation.COMMON_CHANNELS`.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged, or lacks a channel.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> first = datasets.tueg.recordings("tuh_eeg/v2.0.1")[0]  # doctest: +SKIP
+    >>> raw = datasets.tueg.prepare(first)  # doctest: +SKIP
+    """
+    return temple.prepare(recording.file, COMMON_CHANNELS)
+
+
 def load(
     path: str | Path,
     subjects: Iterable[str] | None = None,
@@ -253,11 +289,7 @@ def load(
     found = recordings(path, subjects)
     kept, excluded = leave_out(found, exclude)
     if not exclude:
-        warn_user(
-            "TUEG contains the subjects of TUAB and TUSZ, including their test subjects. If you "
-            "evaluate on TUAB or TUSZ, exclude these subjects from pretraining with "
-            "exclude=[TUAB_FOLDER, TUSZ_FOLDER]."
-        )
+        warn_user(OVERLAP)
     elif verbose:
         log.info(
             "Excluded from %s: %s of %s. Remaining: %s.",
@@ -288,4 +320,4 @@ def _count(recordings: list[Recording]) -> str:
 
 
 def _read(recording: Recording) -> EEGWindowsDataset | None:
-    return fixed_windows(temple.prepare(recording.file, COMMON_CHANNELS))
+    return fixed_windows(prepare(recording))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import mne
 import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
@@ -17,7 +18,7 @@ from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
-__all__ = ["CARD", "MIN_OVERLAP", "load", "overlap", "read_seizures", "recordings"]
+__all__ = ["CARD", "MIN_OVERLAP", "load", "overlap", "prepare", "read_seizures", "recordings"]
 
 #: Description of the corpus and of the windows that :func:`load` returns.
 CARD: dict[str, Any] = dict(
@@ -104,7 +105,7 @@ def recordings(
     """
     if dev not in _FIXED_SPLITS:
         raise ValueError(f"dev must be one of {', '.join(map(repr, _FIXED_SPLITS))}, got {dev!r}.")
-    found = temple.find(path, [_LAYOUT], _EXAMPLE)
+    found = temple.find(path, "tusz", [_LAYOUT], _EXAMPLE)
     if dev == "leave_out":
         found = [recording for recording in found if recording.description["folder"] != "dev"]
     # Divide before choosing, so that the division does not depend on the chosen subjects.
@@ -112,6 +113,34 @@ def recordings(
     chosen = choose_subjects(divided, subjects, path)
     temple.check_no_shared_subjects(chosen)
     return chosen
+
+
+def prepare(recording: Recording) -> mne.io.BaseRaw:
+    """Read a recording and prepare it: 19 channels, 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
+
+    Parameters
+    ----------
+    recording : Recording
+        Recording, as returned by :func:`recordings`.
+
+    Returns
+    -------
+    Raw
+        Preloaded recording in volts, channels in the order of
+        :data:`~braindecode_pars.recordings.preparation.COMMON_CHANNELS`.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged, or lacks a channel.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> first = datasets.tusz.recordings("tuh_eeg_seizure/v2.0.3")[0]  # doctest: +SKIP
+    >>> raw = datasets.tusz.prepare(first)  # doctest: +SKIP
+    """
+    return temple.prepare(recording.file, COMMON_CHANNELS)
 
 
 def load(
@@ -307,7 +336,7 @@ def _read(recording: Recording, annotations: str, min_overlap: float) -> EEGWind
         # The tolerance of 1e-9 s is for rounding: in floats, 30.0001 - 30 is less than 0.0001.
         return (overlap(start, stop, seizures) >= min_overlap - 1e-9).astype(int)
 
-    raw = temple.prepare(recording.file, COMMON_CHANNELS)
+    raw = prepare(recording)
     if len(continuous_stretches(raw)) > 1:
         raise ValueError(
             "it is discontinuous (EDF+D), so the times in its annotation file are not those of its "

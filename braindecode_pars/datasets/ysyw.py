@@ -26,7 +26,7 @@ from braindecode_pars.recordings.preparation import (
 from braindecode_pars.recordings.readers import read_wfdb
 from braindecode_pars.recordings.splits import split_subjects
 
-__all__ = ["CARD", "CHANNELS", "load", "recordings"]
+__all__ = ["CARD", "CHANNELS", "load", "prepare", "recordings"]
 
 #: Channels; in the files each is referenced to the contralateral mastoid: F3-M2, F4-M1 and so on.
 CHANNELS = ("F3", "F4", "C3", "C4", "O1", "O2")
@@ -109,6 +109,33 @@ def recordings(path: str | Path, *, split_seed: int = 0) -> list[Recording]:
         )
         for file in files
     ]
+
+
+def prepare(recording: Recording) -> mne.io.BaseRaw:
+    """Read a recording and prepare it: six channels, 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
+
+    Parameters
+    ----------
+    recording : Recording
+        Recording, as returned by :func:`recordings`.
+
+    Returns
+    -------
+    Raw
+        Preloaded recording in volts, channels in the order of :data:`CHANNELS`.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged, or lacks a channel.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> first = datasets.ysyw.recordings("challenge-2018/1.0.0")[0]  # doctest: +SKIP
+    >>> raw = datasets.ysyw.prepare(first)  # doctest: +SKIP
+    """
+    return filter_and_resample(_signals(recording.file), mains=60.0)
 
 
 def load(
@@ -212,16 +239,19 @@ def _select_part(chosen: list[Recording], part: str, *, requested: bool) -> list
 
 
 def _read(recording: Recording, *, part: str) -> EEGWindowsDataset | None:
-    raw = read_wfdb(recording.file, lambda name: _electrode(name) in CHANNELS)
-    pick_electrodes(raw, CHANNELS, _electrode)
-    raw.set_montage(template_montage(), verbose="error")
-    if part == "labeled":
-        raw.set_annotations(_stages(recording.file), verbose="error")
-    filter_and_resample(raw, mains=60.0)
     if part == "pretraining":
-        return fixed_windows(raw, WINDOW_SECONDS)
+        return fixed_windows(prepare(recording), WINDOW_SECONDS)
+    raw = _signals(recording.file)
+    raw.set_annotations(_stages(recording.file), verbose="error")
+    filter_and_resample(raw, mains=60.0)
     targets = {stage: target for target, stage in enumerate(SLEEP_STAGES)}
     return event_windows(raw, targets, WINDOW_SECONDS)
+
+
+def _signals(file: Path) -> mne.io.BaseRaw:
+    raw = read_wfdb(file, lambda name: _electrode(name) in CHANNELS)
+    pick_electrodes(raw, CHANNELS, _electrode)
+    return raw.set_montage(template_montage(), verbose="error")
 
 
 def _electrode(name: str) -> str:

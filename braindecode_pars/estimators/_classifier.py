@@ -173,8 +173,10 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         of a given encoder.
     weight_decay : float
         Weight decay of pretraining and of fine-tuning.
-    augmentation : braindecode Transform | list of Transform | None
-        Augmentation of the training batches in fine-tuning.
+    augmentation : str | dict | braindecode Transform | list of these | None
+        Augmentation of the training batches in fine-tuning: transforms, their names, or dicts such
+        as ``{"name": "GaussianNoise", "std": 0.1}``, see
+        :func:`~braindecode_pars.augmentation.make_augmentation`.
     class_weight : "balanced" | dict | None
         Class weights of the cross-entropy. ``"balanced"`` is n / (K n_c) of the training labels
         (section 2.5); a dict maps labels to weights.

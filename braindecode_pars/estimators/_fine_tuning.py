@@ -17,6 +17,7 @@ from skorch.helper import predefined_split
 from skorch.utils import noop
 from torch import Tensor, nn
 
+from braindecode_pars.augmentation import make_augmentation
 from braindecode_pars.estimators._encoder_training import encoder_callbacks, param_groups
 from braindecode_pars.estimators._recentring import recentred_iterators
 from braindecode_pars.training import NoSilentFailure, Precision
@@ -86,7 +87,7 @@ def fine_tuning_net(
     if params["augmentation"] is not None:
         arguments["iterator_train"] = AugmentedDataLoader
         arguments["iterator_train__transforms"] = _seeded_copy(
-            params["augmentation"], augmentation_seed
+            make_augmentation(params["augmentation"]), augmentation_seed
         )
     return FineTuningNet(
         module,

@@ -24,6 +24,7 @@ from braindecode_pars._parameters import (
     positive,
     share,
 )
+from braindecode_pars.augmentation import make_augmentation
 from braindecode_pars.encoder import TOKENIZERS
 from braindecode_pars.models._parsnet import HEADS
 from braindecode_pars.pretext.base import PretextTask
@@ -86,7 +87,12 @@ RULES = dict(
     drop_prob=share(),
     weight_decay=number("of 0 or more", lambda value: value >= 0),
     augmentation=instance(
-        "a braindecode transform, a list of transforms, or None", Transform, list, NoneType
+        "a braindecode transform, its name, a dict of name and arguments, a list of these, or None",
+        Transform,
+        str,
+        dict,
+        list,
+        NoneType,
     ),
     class_weight=_parameters.Rule(
         "'balanced', a dict, or None",
@@ -131,12 +137,8 @@ def check_parameters(estimator: BaseEstimator) -> None:
 
 
 def _check_augmentation(augmentation: Any) -> None:
+    augmentation = make_augmentation(augmentation)
     for transform in augmentation if isinstance(augmentation, list) else [augmentation]:
-        if not isinstance(transform, (Transform, NoneType)):
-            raise TypeError(
-                f"augmentation contains an object of type {type(transform).__name__}; pass "
-                "braindecode transforms."
-            )
         # A Compose contains other transforms.
         parts = () if transform is None else transform.modules()
         if any(isinstance(part, Mixup) for part in parts):

@@ -299,6 +299,8 @@ def _split(
 
 def _subjects_of_test_split(corpus: Corpus) -> list:
     """Subjects whose recordings have ``"test"`` as ``split`` in their description."""
+    if corpus.splits is None:
+        return []
     pairs = set(zip(corpus.groups.tolist(), corpus.splits.tolist(), strict=True))
     test = in_order(subject for subject, split in pairs if split == "test")
     both = [s for s in test if any(subject == s and split != "test" for subject, split in pairs)]
@@ -316,7 +318,8 @@ def _without_validation(corpus: Corpus, windows: np.ndarray) -> tuple[np.ndarray
     Unlabelled windows of validation subjects are in neither of them.
     """
     labeled = windows[corpus.labeled[windows]]
-    is_valid = are_validation(corpus.splits[labeled], corpus.groups[labeled], len(labeled))
+    splits = None if corpus.splits is None else corpus.splits[labeled]
+    is_valid = are_validation(splits, corpus.groups[labeled], len(labeled))
     valid = labeled[is_valid]
     return np.setdiff1d(windows, corpus.windows_of(corpus.subjects_of(valid))), valid
 

@@ -65,7 +65,8 @@ def leave_one_subject_out(
         methods or test subjects; see :func:`~braindecode_pars.evaluation.folds.run_folds`.
     n_jobs : int | None
         Number of folds to run in parallel processes. None means 1, or the setting of
-        ``joblib.parallel_config``.
+        ``joblib.parallel_config``. Processes use different GPUs where there are several and
+        ``device`` is "auto".
     verbose : int
         Verbosity; 1 shows a progress bar over folds.
     equal_sizes : bool

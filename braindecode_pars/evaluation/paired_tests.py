@@ -40,7 +40,9 @@ def holm(p_values: Sequence[float]) -> np.ndarray:
     return corrected
 
 
-def paired_tests(scores: pd.DataFrame, metric: str = "kappa") -> pd.DataFrame:
+def paired_tests(
+    scores: pd.DataFrame, metric: str = "kappa", *, against: str | None = None
+) -> pd.DataFrame:
     """Test every pair of methods over subjects, with Wilcoxon's test and a corrected t-test.
 
     The p-values are corrected with Holm's method. The folds of a cross-validation train on many
@@ -58,6 +60,9 @@ def paired_tests(scores: pd.DataFrame, metric: str = "kappa") -> pd.DataFrame:
         several datasets are tested together.
     metric : str
         Metric to test; one of the column ``metric``.
+    against : str | None
+        Method that every other one is tested against, such as ``"scratch"``. Fewer tests are
+        corrected for. None tests all pairs.
 
     Returns
     -------
@@ -73,8 +78,8 @@ def paired_tests(scores: pd.DataFrame, metric: str = "kappa") -> pd.DataFrame:
     Raises
     ------
     ValueError
-        When the scores lack the metric, there are fewer than two methods, or a subject has scores
-        for several numbers of training subjects.
+        When the scores lack the metric or the method ``against``, there are fewer than two methods,
+        or a subject has scores for several numbers of training subjects.
 
     Notes
     -----
@@ -121,14 +126,22 @@ def paired_tests(scores: pd.DataFrame, metric: str = "kappa") -> pd.DataFrame:
         raise ValueError(
             f"A paired test needs two methods; the scores have {', '.join(methods) or 'none'}."
         )
-    # Test all pairs: rows are subjects, columns are methods.
+    # Test the pairs: rows are subjects, columns are methods.
     by_method = means.set_index(["dataset", "subject", "method"])["value"].unstack("method")
     n_train = int(means["n_train_subjects"].min())
-    tests = pd.DataFrame([_test(by_method, a, b, n_train) for a, b in combinations(methods, 2)])
+    tests = pd.DataFrame([_test(by_method, a, b, n_train) for a, b in _pairs(methods, against)])
     for name in ("p", "p_corrected"):
         tests.insert(tests.columns.get_loc(name) + 1, f"{name}_holm", holm(tests[name]))
     tests.attrs["metric"] = metric
     return tests
+
+
+def _pairs(methods: Sequence[str], against: str | None) -> list[tuple[str, str]]:
+    if against is None:
+        return list(combinations(methods, 2))
+    if against not in methods:
+        raise ValueError(f"against is {against!r}; the methods are {', '.join(methods)}.")
+    return [(method, against) for method in methods if method != against]
 
 
 def _test(by_method: pd.DataFrame, a: str, b: str, n_train: int) -> dict[str, str | float]:
@@ -172,8 +185,8 @@ def describe_differences(tests: pd.DataFrame, level: float = 0.05) -> str:
     Returns
     -------
     str
-        Sentences: first the significant differences, then the pairs without a significant
-        difference, then whether the number of subjects was too small for any significant
+        Sentences: first the significant differences, then the pairs whose difference is not
+        established, then whether the number of subjects was too small for any significant
         difference.
 
     Raises
@@ -204,9 +217,9 @@ Wilcoxon's and 0.01 of the corrected t-test).
     if not significant.all():
         pairs = [_not_significant(pair) for _, pair in tests[~significant].iterrows()]
         sentences.append(
-            f"No significant difference{in_metric}: {'; '.join(pairs)}. The numbers are the "
-            "difference, the two p-values, and the difference that would have been found with a "
-            "probability of 80 %."
+            f"Not established{in_metric}: {'; '.join(pairs)}. The numbers are the difference, the "
+            "two p-values, and the difference that would have been found with a probability of "
+            "80 %. That no difference was found does not show that there is none."
         )
     # Limits of the tests
     sentences += _power(tests, level)

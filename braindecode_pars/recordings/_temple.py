@@ -29,9 +29,6 @@ __all__ = [
 #: Names of subjects are digits in releases until 2022, and letters in later ones.
 FILE = r"(?P<subject>[a-z]{8}|\d{8})_s(?P<session>\d+)_t(?P<token>\d+)\.edf$"
 
-#: The corpora of the Temple hospital have people in common, so that their subjects are compared.
-CORPUS = "tuh"
-
 _CHANNEL = re.compile(r"(?:EEG )?(?P<electrode>\w+?)(?:-(?:REF|LE|AR))?(?:-\d+)?")
 _OLD_NAMES = {"T7": "T3", "T8": "T4", "P7": "T5", "P8": "T6"}
 
@@ -56,13 +53,15 @@ def electrode(channel: str) -> str:
     return _OLD_NAMES.get(name, name)
 
 
-def find(path: str | Path, layouts: Iterable[str], example: str) -> list[Recording]:
+def find(path: str | Path, corpus: str, layouts: Iterable[str], example: str) -> list[Recording]:
     """Find recordings by their paths, without opening them.
 
     Parameters
     ----------
     path : path
         Folder that contains the recordings, at any depth.
+    corpus : str
+        Name of the recipe, for the description of the recordings.
     layouts : iterable of str
         Regular expressions for the end of a recording's path, with slashes. Each ends with
         :data:`FILE`. The named groups become the description of the recording; session and token
@@ -91,7 +90,7 @@ def find(path: str | Path, layouts: Iterable[str], example: str) -> list[Recordi
         where = file.absolute().as_posix()
         match = next((m for pattern in patterns if (m := pattern.search(where))), None)
         if match:
-            found.append(Recording(file, dict(_plain(match.groupdict()))))
+            found.append(Recording(file, dict(_plain(match.groupdict(), corpus))))
     if not found:
         raise FileNotFoundError(
             f"{folder} contains no recording of this corpus; expected files such as {example}."
@@ -99,9 +98,9 @@ def find(path: str | Path, layouts: Iterable[str], example: str) -> list[Recordi
     return found
 
 
-def _plain(groups: Mapping[str, str]) -> Iterator[tuple[str, str | int]]:
+def _plain(groups: Mapping[str, str], corpus: str) -> Iterator[tuple[str, str | int]]:
     yield "subject", groups["subject"]
-    yield "corpus", CORPUS
+    yield "corpus", corpus
     for name, value in groups.items():
         if name != "subject":
             yield name, int(value) if name in ("session", "token") else value

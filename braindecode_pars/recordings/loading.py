@@ -12,8 +12,10 @@ import joblib
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from tqdm.auto import tqdm
 
+from braindecode_pars._subjects import in_corpus
 from braindecode_pars._warnings import warn_user
 from braindecode_pars.recordings._cache import WindowCache
+from braindecode_pars.recordings._left_out import channels_left_out, count_left_out
 from braindecode_pars.recordings._search import why_unreadable
 
 __all__ = ["Recording", "choose_subjects", "read_corpus"]
@@ -56,6 +58,11 @@ class Recording:
         """Subject of the recording."""
         return self.description["subject"]
 
+    @property
+    def person(self) -> Any:
+        """Subject with the corpus in front, where the description has one."""
+        return in_corpus(self.description.get("corpus"), self.subject)
+
 
 def choose_subjects(
     recordings: Iterable[Recording], subjects: Iterable | None, where: str | Path
@@ -67,7 +74,7 @@ def choose_subjects(
     recordings : iterable of Recording
         All recordings that were found.
     subjects : iterable | None
-        Subjects to keep; None keeps all.
+        Subjects to keep, with or without their corpus in front; None keeps all.
     where : path
         Folder of the recordings, for the error message.
 
@@ -107,14 +114,16 @@ def choose_subjects(
     subjects = list(subjects)
     if not subjects:
         raise ValueError("subjects is an empty list; omit it to read all subjects.")
-    absent = [subject for subject in subjects if subject not in found]
+    known = {*found, *(recording.person for recording in recordings)}
+    absent = [subject for subject in subjects if subject not in known]
     if absent:
         shown = ", ".join(map(str, found[:10])) + (", ..." if len(found) > 10 else "")
         raise FileNotFoundError(
             f"{where} contains no recording of subject{'s' if len(absent) > 1 else ''} "
             f"{', '.join(map(str, absent))}; it has {shown or 'no subjects'}."
         )
-    return [recording for recording in recordings if recording.subject in set(subjects)]
+    wanted = set(subjects)
+    return [r for r in recordings if r.subject in wanted or r.person in wanted]
 
 
 def read_corpus(
@@ -148,8 +157,8 @@ def read_corpus(
     on_error : "raise" | "warn"
         Whether a recording that cannot be read raises an error, or is skipped with a warning.
     verbose : int
-        Whether to show a progress bar and log the number of recordings that are too short (1), or
-        nothing (0).
+        Whether to show a progress bar and log how many recordings are too short and which kinds of
+        channels of the files are left out (1), or nothing (0).
 
     Returns
     -------
@@ -201,7 +210,7 @@ def read_corpus(
     jobs = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
         joblib.delayed(_read_one)(recording, read, store) for recording in recordings
     )
-    datasets, failures, too_short, refused = [], [], 0, []
+    datasets, failures, too_short, refused, left_out = [], [], 0, [], []
     bar = tqdm(
         zip(recordings, jobs, strict=True),
         total=len(recordings),
@@ -223,19 +232,28 @@ def read_corpus(
         else:
             windows.set_description(dict(recording.description), overwrite=True)
             datasets.append(windows)
+            left_out.append(channels_left_out(windows.raw))
     # Report entries of the cache that were not used, and recordings that gave no window.
     _warn_of_refused([reason for reason in refused if reason is not None])
     if failures:
         warn_user(skipped_message(failures, len(recordings)))
-    if verbose and too_short:
-        log.info(
-            "%d of %d recordings are too short for a window and were skipped.",
-            too_short,
-            len(recordings),
-        )
+    if verbose:
+        _log_counts(left_out, too_short, len(recordings))
     if not datasets:
         raise ValueError(f"None of {len(recordings)} recordings contains a window.")
     return BaseConcatDataset(datasets)
+
+
+def _log_counts(left_out: list[dict[str, str]], too_short: int, n_recordings: int) -> None:
+    """Log which channels were left out, and how many recordings gave no window."""
+    if (line := count_left_out(left_out)) is not None:
+        log.info(line)
+    if too_short:
+        log.info(
+            "%d of %d recordings are too short for a window and were skipped.",
+            too_short,
+            n_recordings,
+        )
 
 
 def _read_one(

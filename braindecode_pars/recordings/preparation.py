@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 import mne
 import numpy as np
 
+from braindecode_pars._channel_names import signal_kind
 from braindecode_pars._parameters import check_positive
+from braindecode_pars.recordings._left_out import channels_left_out, remember_left_out
 
 __all__ = [
     "COMMON_CHANNELS",
     "SFREQ",
     "SLEEP_STAGES",
     "check_filters",
+    "drop_other_signals",
     "filter_and_resample",
     "pick_electrodes",
 ]
@@ -80,10 +83,45 @@ def pick_electrodes(
         raise ValueError(f"several channels belong to one electrode: {', '.join(twice[0])}.")
     # Pick, order, rename, and mark as EEG.
     chosen = {found[name.upper()][0]: name for name in wanted}
+    remember_left_out(raw, channels_left_out(raw, list(chosen)))
     raw.pick(list(chosen), verbose="error").reorder_channels(list(chosen))
     raw.rename_channels(chosen, verbose="error")
     raw.set_channel_types(dict.fromkeys(wanted, "eeg"), verbose="error")
     return raw
+
+
+def drop_other_signals(raw: mne.io.BaseRaw) -> mne.io.BaseRaw:
+    """Drop the channels that are not EEG by type or name, such as ECG, EOG and EMG.
+
+    Parameters
+    ----------
+    raw : Raw
+        Recording; changed in place.
+
+    Returns
+    -------
+    Raw
+        The given recording.
+
+    Raises
+    ------
+    ValueError
+        When no channel is EEG.
+
+    Examples
+    --------
+    >>> import mne
+    >>> import numpy as np
+    >>> from braindecode_pars.recordings.preparation import drop_other_signals
+    >>> info = mne.create_info(["C3", "EOG left"], 200.0, "eeg")
+    >>> drop_other_signals(mne.io.RawArray(np.zeros((2, 400)), info, verbose="error")).ch_names
+    ['C3']
+    """
+    eeg = [ch["ch_name"] for ch in raw.info["chs"] if signal_kind(ch) == "EEG"]
+    if not eeg:
+        raise ValueError(f"it has no EEG channel, only {', '.join(raw.ch_names)}.")
+    remember_left_out(raw, channels_left_out(raw, eeg))
+    return raw.pick(eeg, verbose="error")
 
 
 def check_filters(

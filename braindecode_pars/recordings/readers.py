@@ -10,8 +10,9 @@ from pathlib import Path
 import mne
 import wfdb
 
-from braindecode_pars._channel_names import is_other_kind
+from braindecode_pars._channel_names import is_other_kind, signal_kind
 from braindecode_pars.recordings._edf_records import EdfRecords, mark_gaps
+from braindecode_pars.recordings._left_out import remember_left_out
 
 __all__ = ["read_edf", "read_recording", "read_wfdb"]
 
@@ -218,7 +219,10 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
         raise ValueError(f"its signals are in {units}, not in {', '.join(VOLTS)}.")
     scale = [[VOLTS[read.units[i]]] for i in volts]
     info = mne.create_info([read.sig_name[i] for i in volts], float(read.fs), "eeg")
-    return mne.io.RawArray(read.p_signal.T[volts] * scale, info, verbose="error")
+    raw = mne.io.RawArray(read.p_signal.T[volts] * scale, info, verbose="error")
+    left_out = [name for name in found if name not in raw.ch_names]
+    remember_left_out(raw, {name: signal_kind(dict(ch_name=name)) for name in left_out})
+    return raw
 
 
 def _mark_other_kinds(raw: mne.io.BaseRaw) -> mne.io.BaseRaw:

@@ -416,6 +416,8 @@ def _overview(
     parameters = sum(parameter.numel() for parameter in task.parameters())
     micro = config.micro_batch_size * accelerator.num_processes
     parts = f" in micro-batches of {config.micro_batch_size}" if micro < config.batch_size else ""
+    mixture = ", ".join(f"{name} {n:,}" for name, n in steps.in_pass.items())
+    mixture = f" ({mixture})" if mixture else ""
     done = f", {first_epoch} of them done" if first_epoch else ""
     processes = accelerator.num_processes
     return (
@@ -424,7 +426,7 @@ def _overview(
         f"{type(task).__name__} with {parameters:,} parameters in {config.precision} on "
         f"{processes} {accelerator.device.type} process{'es' if processes > 1 else ''}\n"
         f"{config.epochs} epochs{done}, of {config.steps_per_epoch} steps of {config.batch_size} "
-        f"windows{parts}; a pass over the data is {steps.n_windows} windows"
+        f"windows{parts}; a pass over the data is {steps.n_windows} windows{mixture}"
     )
 
 

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from itertools import islice
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.signal_store._shares import windows_of_a_pass
 
 __all__ = ["EpochLoader", "Steps"]
 
@@ -24,9 +26,13 @@ class Steps(Dataset):
     """The training data of one process; item ``step`` is the data of that step.
 
     A pass over the data visits each recording as many times as it has whole windows, in random
-    order. Each visit takes a random crop of a random channel (section 2.5). A step may contain
-    the end of one pass and the beginning of the next. The data of a step depend only on the seed
-    and the step number: not on earlier reads, and not on the number of processes or data workers.
+    order. Each visit takes a random crop of a random channel (section 2.5). If the store has shares
+    of corpora, a pass visits a random part of the larger corpora, another one each time, so that
+    the numbers of examples are in the ratio of the shares.
+
+    A step may contain the end of one pass and the beginning of the next. The data of a step depend
+    only on the seed and the step number: not on earlier reads, and not on the number of processes
+    or data workers.
 
     Parameters
     ----------
@@ -45,7 +51,7 @@ class Steps(Dataset):
     Raises
     ------
     ValueError
-        When every recording is shorter than a crop.
+        When every recording is shorter than a crop, or every recording of a corpus with a share.
     """
 
     #: Items are signals of one channel, not windows.
@@ -72,12 +78,18 @@ class Steps(Dataset):
         self.n_chans = recordings["ch_names"].map(len).to_numpy()
         self.first_signals = recordings["first_signal"].to_numpy()
         self.window_ends = (self.lengths // n_times).cumsum()
-        if self.n_windows == 0:
+        if self.window_ends[-1] == 0:
             raise ValueError(
                 f"The crops have {n_times} samples ({n_times / store.sfreq:g} s), but the longest "
                 f"of {len(recordings)} recordings has only {self.lengths.max()} "
                 f"({self.lengths.max() / store.sfreq:g} s); use shorter windows."
             )
+
+        # Windows of each corpus, and how many of them are in a pass; empty without shares.
+        self.windows_of = self._windows_by_corpus(recordings["corpus"], store.shares)
+        self.in_pass = windows_of_a_pass(
+            {name: len(windows) for name, windows in self.windows_of.items()}, store.shares
+        )
 
         # Share of this process.
         share = batch_size // n_processes
@@ -88,10 +100,27 @@ class Steps(Dataset):
         self.own_examples = slice(process * share, (process + 1) * share)
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, dtype=int))
 
+    def _windows_by_corpus(
+        self, corpora: pd.Series, shares: dict[str, float]
+    ) -> dict[str, np.ndarray]:
+        """Return the numbers of the windows of each corpus that has a share."""
+        counts = np.diff(self.window_ends, prepend=0)
+        windows_of = {
+            name: np.flatnonzero(np.repeat(corpora.to_numpy() == name, counts)) for name in shares
+        }
+        empty = [name for name, windows in windows_of.items() if not len(windows)]
+        if empty:
+            raise ValueError(
+                f"No recording of {empty[0]} that is not excluded is as long as a crop, so that "
+                "its share of the examples cannot be drawn; use shorter windows, or a store "
+                "without this corpus."
+            )
+        return windows_of
+
     @property
     def n_windows(self) -> int:
         """Number of windows in a pass over the data."""
-        return int(self.window_ends[-1])
+        return sum(self.in_pass.values()) if self.in_pass else int(self.window_ends[-1])
 
     @property
     def steps_per_pass(self) -> int:
@@ -130,7 +159,12 @@ class Steps(Dataset):
         """Return the order of a pass. The latest order is cached, because many steps use it."""
         if self._order[0] != number:
             rng = np.random.default_rng([self.seed, ORDER, number])
-            self._order = number, rng.permutation(self.n_windows)
+            chosen = [
+                rng.choice(windows, self.in_pass[name], replace=False, shuffle=False)
+                for name, windows in self.windows_of.items()
+            ]
+            everything = np.concatenate(chosen) if chosen else self.n_windows
+            self._order = number, rng.permutation(everything)
         return self._order[1]
 
 

@@ -1,9 +1,9 @@
 """SignalStore: a corpus of continuous recordings in one memory-mapped folder.
 
 ``_sources`` finds and prepares recordings, and ``_reading`` does so in parallel. ``_samples``
-encodes and decodes samples. ``_index`` stores the metadata of all recordings. ``_writing`` creates
-and extends a store, and ``_store`` opens it. ``_windows`` cuts a store into windows and registers
-them with ``braindecode_pars.windows``.
+encodes and decodes samples. ``_index`` stores the metadata of all recordings. ``_shares`` mixes
+corpora. ``_writing`` creates and extends a store, and ``_store`` opens it. ``_windows`` cuts a
+store into windows and registers them with ``braindecode_pars.windows``.
 """
 
 import braindecode_pars._hosts  # noqa: F401

@@ -19,9 +19,10 @@ __all__ = ["INDEX", "SAMPLES", "Index", "StoredRecording"]
 INDEX = "store.json"
 SAMPLES = "samples.bin"
 FORMAT = "braindecode_pars SignalStore"
-VERSION = 2
-#: Versions that can be read. Stores of version 1 contain no count of clipped samples.
-READABLE = (1, 2)
+VERSION = 3
+#: Versions that can be read. Stores of version 1 contain no count of clipped samples, and those of
+#: versions 1 and 2 no shares of corpora.
+READABLE = (1, 2, 3)
 #: Largest index, in bytes: that of some million recordings.
 _LARGEST = 2**32
 _CHECKSUM = b'"checksum": '
@@ -71,6 +72,10 @@ class StoredRecording:
         return None if subject is None else in_corpus(self.description.get("corpus"), subject)
 
     @property
+    def corpus(self) -> str | None:
+        return self.description.get("corpus")
+
+    @property
     def n_samples(self) -> int:
         return len(self.ch_names) * self.n_times
 
@@ -99,6 +104,8 @@ class Index:
         Reason why a recording was skipped, by name of the recording.
     recordings : list of StoredRecording
         Metadata of the stored recordings.
+    shares : dict of str to float
+        Share of each corpus in the examples of pretraining, by name; empty if there are none.
     """
 
     settings: dict[str, Any]
@@ -108,6 +115,7 @@ class Index:
     mtime_ns: int = 0
     skipped: dict[str, str] = field(default_factory=dict)
     recordings: list[StoredRecording] = field(default_factory=list)
+    shares: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path) -> Index:
@@ -140,7 +148,7 @@ class Index:
         if version not in READABLE:
             raise ValueError(
                 f"{file} has version {version}, but this package reads versions "
-                f"{' and '.join(map(str, READABLE))}; update the package, or create the store "
+                f"{', '.join(map(str, READABLE))}; update the package, or create the store "
                 "again."
             )
         # The checksum covers everything before its own entry, which is the last.
@@ -151,6 +159,7 @@ class Index:
                 "original, or create the store again."
             )
         recordings = [StoredRecording(**entry) for entry in entries.pop("recordings")]
+        entries.setdefault("shares", {})
         header = {name: entries[name] for name in _HEADER}
         return cls(**header, recordings=recordings)
 
@@ -171,4 +180,4 @@ class Index:
         replace_file(folder / INDEX, body + _CHECKSUM + f'"{checksum_of(body)}"\n}}\n'.encode())
 
 
-_HEADER = ("complete", "settings", "sfreq", "n_bytes", "mtime_ns", "skipped")
+_HEADER = ("complete", "settings", "sfreq", "n_bytes", "mtime_ns", "skipped", "shares")

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import joblib
 import mne
 import numpy as np
 
 from braindecode_pars.recordings._gaps import split_at_gaps
+from braindecode_pars.recordings._left_out import channels_left_out
 from braindecode_pars.signal_store._samples import NotFiniteError, encode
 from braindecode_pars.signal_store._sources import Preparation, Source
 from braindecode_pars.storage._checksum import checksum_of
@@ -29,7 +30,7 @@ _CROP = 3000
 class Encoded:
     """An encoded piece of a recording, with metadata; see :class:`~._samples.EncodedSamples`.
 
-    ``left_out`` contains the names of its other channels, which are not stored.
+    ``left_out`` has the kinds of its other channels by name, which are not stored.
     """
 
     stored: np.ndarray
@@ -41,7 +42,7 @@ class Encoded:
     sfreq: float
     checksum: str
     amplitude_problem: str | None
-    left_out: tuple[str, ...] = ()
+    left_out: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def _encode(piece: mne.io.BaseRaw, preparation: Preparation, dtype: str) -> Enco
         return Unusable(str(error) or type(error).__name__)
     checksum = checksum_of(samples.stored)
     problem = amplitude_problem(_crops(signals))
-    left_out = tuple(name for name in piece.ch_names if name not in ch_names)
+    left_out = channels_left_out(piece, ch_names)
     return Encoded(*samples, ch_names, sfreq, checksum, problem, left_out)
 
 

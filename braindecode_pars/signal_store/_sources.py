@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -16,18 +17,33 @@ from torch.utils.data import ConcatDataset
 
 from braindecode_pars._channel_names import is_eeg, match_channels
 from braindecode_pars._parameters import check_parameters, choice
-from braindecode_pars._subjects import normalized, subject_of_path
-from braindecode_pars.recordings._search import find_files
+from braindecode_pars._subjects import known_subject_of_path, normalized, subject_of_path
+from braindecode_pars.recordings._search import find_files, why_unreadable
+from braindecode_pars.recordings.continuous import ContinuousCorpus
+from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import check_filters, filter_and_resample
 from braindecode_pars.recordings.readers import read_recording
 from braindecode_pars.storage._json import plain
 
-__all__ = ["Preparation", "Source", "find_sources", "name_without_piece"]
+__all__ = [
+    "Preparation",
+    "Source",
+    "corpora_of",
+    "find_sources",
+    "name_in_store",
+    "name_without_piece",
+]
 
 ACCEPTED = (
-    "a BaseConcatDataset of continuous recordings or of their windows, or a folder of .edf, .bdf, "
-    ".fif or WFDB (.hea) recordings"
+    "a BaseConcatDataset of continuous recordings or of their windows, a folder of .edf, .bdf, "
+    ".fif or WFDB (.hea) recordings, or one or several ContinuousCorpus"
 )
+
+#: Files with the samples of a recording, by the ending of the file that is read.
+_PARTS = {".mat": (".mat", ".hea"), ".set": (".set", ".fdt")}
+
+#: At most so many first folders for at least so many recordings are no names of subjects.
+_FEW_SUBJECTS, _MANY_RECORDINGS = 2, 10
 
 _ENDINGS = (".edf", ".bdf", ".hea", ".fif", ".fif.gz")
 
@@ -143,6 +159,8 @@ class Source:
         File or recording in memory.
     problem : str | None
         Reason why the recording cannot be opened, as far as it is known without opening it.
+    read : callable | None
+        Function that reads and prepares the file; None reads it as it is.
     """
 
     name: str
@@ -150,6 +168,7 @@ class Source:
     state: Mapping[str, Any]
     origin: Path | mne.io.BaseRaw
     problem: str | None = None
+    read: Callable[[], mne.io.BaseRaw] | None = None
 
     def names_of_pieces(self, n_pieces: int) -> list[str]:
         """Names of the pieces between gaps: that of the recording, with #1, #2 if several."""
@@ -173,6 +192,8 @@ class Source:
         """
         if self.problem is not None:
             raise ValueError(self.problem)
+        if self.read is not None:
+            return self.read()
         return read_recording(self.origin) if isinstance(self.origin, Path) else self.origin
 
 
@@ -191,12 +212,11 @@ def find_sources(
 
     Parameters
     ----------
-    recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | path
-        Dataset, or folder of files.
+    recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
+        Dataset, one or several corpora, or folder of files.
     subject : callable | None
         Function that returns the subject of a file from its path relative to the folder. None
-        takes the BIDS label (``sub-``) if there is one, otherwise the name of the first folder,
-        otherwise the name of the file.
+        takes :func:`~braindecode_pars._subjects.subject_of_path`.
     n_before : int
         First number in the names of a dataset's recordings, which are named by numbers only.
 
@@ -212,18 +232,68 @@ def find_sources(
         When ``recordings`` has another type, or contains windows without their recording.
     FileNotFoundError
         When the folder does not exist or contains no recording.
+    ValueError
+        When one or two first folders would be the subjects of many recordings.
     """
-    # A folder of files, otherwise a dataset.
+    # A folder of files, corpora, otherwise a dataset.
     if isinstance(recordings, (str, Path)):
         return _files_of(Path(recordings).expanduser(), subject or subject_of_path)
     if subject is not None:
         raise TypeError(
             "subject= is only for a folder of files; a dataset has 'subject' in its descriptions."
         )
+    corpora = corpora_of(recordings)
+    if corpora:
+        return [source for corpus in corpora for source in _of_corpus(corpus)]
     return [
         _of_dataset(dataset, f"recording-{number}")
         for number, dataset in enumerate(_leaves(recordings), n_before)
     ]
+
+
+def corpora_of(recordings: Any) -> list[ContinuousCorpus]:
+    """Return the corpora of recipes; an empty list for other recordings.
+
+    Raises
+    ------
+    ValueError
+        When two corpora have the same name.
+    """
+    given = recordings if isinstance(recordings, list | tuple) else [recordings]
+    corpora = [corpus for corpus in given if isinstance(corpus, ContinuousCorpus)]
+    if len(corpora) < len(given):
+        return []
+    names = [corpus.name for corpus in corpora]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(
+            f"The corpus {twice[0]} is given twice; pass a folder above both folders as one corpus."
+        )
+    return corpora
+
+
+def _of_corpus(corpus: ContinuousCorpus) -> list[Source]:
+    """Return the recordings of a recipe."""
+    return [
+        Source(
+            name_in_store(corpus, recording),
+            {"corpus": corpus.name, **_plain(recording.description)},
+            _state_of(recording.file),
+            recording.file,
+            why_unreadable(recording.file),
+            partial(corpus.read, recording),
+        )
+        for recording in corpus.recordings
+    ]
+
+
+def name_in_store(corpus: ContinuousCorpus, recording: Recording) -> str:
+    """Return the name of a recording of a recipe: the recipe, and the path in its folder."""
+    return f"{corpus.name}/{recording.file.relative_to(corpus.folder).as_posix()}"
+
+
+def _plain(description: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(key): normalized(plain(value)) for key, value in description.items()}
 
 
 def _leaves(dataset: Any) -> list[Any]:
@@ -244,7 +314,7 @@ def _of_dataset(dataset: Any, name: str) -> Source:
     entries = {} if dataset.description is None else dataset.description.to_dict()
     return Source(
         name,
-        {str(key): normalized(plain(value)) for key, value in entries.items()},
+        _plain(entries),
         dict(n_times=int(raw.n_times), n_chans=len(raw.ch_names), sfreq=float(raw.info["sfreq"])),
         raw,
     )
@@ -262,7 +332,31 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
             sources.append(_of_file(file, path, subject))
     if not sources:
         raise FileNotFoundError(f"{root} contains no .edf, .bdf, .fif or WFDB (.hea) recording.")
+    if subject is subject_of_path:
+        _check_first_folders(root, sources)
     return sources
+
+
+def _check_first_folders(root: Path, sources: list[Source]) -> None:
+    """Check that first folders such as ``edf`` or ``train`` are not taken for subjects."""
+    guessed = [
+        source
+        for source in sources
+        if "subject" in source.description
+        and "/" in source.name
+        and known_subject_of_path(Path(source.name)) is None
+    ]
+    subjects = list(dict.fromkeys(source.description["subject"] for source in guessed))
+    if len(subjects) > _FEW_SUBJECTS or len(guessed) < _MANY_RECORDINGS:
+        return
+    which = "one subject" if len(subjects) == 1 else "two subjects"
+    raise ValueError(
+        f"{len(guessed)} recordings in {root} would be of {which}, {' and '.join(subjects)}, the "
+        f"name of their first folder, such as {guessed[0].name}. State where the subject is: "
+        "--subject with a regular expression of which one group is the subject, such as "
+        "'([^/]+)/[^/]+$' for the folder of a file and '^([^/]+)/' for the first folder, or in "
+        "Python subject= with a function of the path."
+    )
 
 
 def _has_ending(name: str) -> bool:
@@ -299,11 +393,13 @@ def _is_later_part(file: Path) -> bool:
 
 
 def _state_of(file: Path) -> dict[str, int]:
-    """Return size and modification time of a file, or of a WFDB header with its signals."""
+    """Return size and modification time of a file, with the other files of its signals."""
     # The samples of a WFDB record are in other files with the same stem.
-    files = list(file.parent.glob(f"{escape(file.stem)}.*")) if file.suffix == ".hea" else [file]
+    files = [file.with_suffix(ending) for ending in _PARTS.get(file.suffix, (file.suffix,))]
+    if file.suffix == ".hea":
+        files = list(file.parent.glob(f"{escape(file.stem)}.*"))
     states = [each.stat() for each in files if each.exists()]  # skips dead links
     return dict(
         bytes=sum(state.st_size for state in states),
-        mtime_ns=max(state.st_mtime_ns for state in states),
+        mtime_ns=max((state.st_mtime_ns for state in states), default=0),
     )

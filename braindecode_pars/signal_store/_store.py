@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from numbers import Integral
@@ -56,6 +56,8 @@ class SignalStore:
         Sampling rate in Hz.
     dtype : "int16" | "float16" | "float32"
         Type of the stored samples. Samples are read as float32, in volts.
+    shares : dict of str to float
+        Share of each corpus in the examples of a pretraining run, by name; empty if there are none.
     skipped : dict of str to str
         Reason why a recording was skipped when the store was created, by name of the recording.
 
@@ -84,6 +86,7 @@ class SignalStore:
         self.path = path
         self.sfreq = index.sfreq
         self.dtype = index.settings["dtype"]
+        self.shares = dict(index.shares)
         self.skipped = dict(index.skipped)
         self._index = index
         self._samples = samples
@@ -115,6 +118,7 @@ class SignalStore:
         channels: Iterable[str] | None = None,
         reference: str | None = None,
         subject: Callable[[Path], Any] | None = None,
+        shares: Mapping[str, float] | None = None,
         n_jobs: int = 1,
         on_error: str = "raise",
         verbose: int = 1,
@@ -128,9 +132,12 @@ class SignalStore:
         ----------
         path : path
             Folder of the store: new, empty, or left by an interrupted call.
-        recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | path
-            Recordings to store: continuous recordings, windows, or a folder. The whole recordings
-            of windows are stored. A folder is searched for EDF, BDF, FIF and WFDB recordings.
+        recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
+            Recordings to store: continuous recordings, windows, one or a list of
+            :class:`~braindecode_pars.recordings.continuous.ContinuousCorpus`, or a folder. The
+            whole recordings of windows are stored. Those of a ContinuousCorpus are read and
+            prepared one by one by its recipe, so that the arguments ``sfreq`` to ``subject`` are
+            omitted. A folder is searched for EDF, BDF, FIF and WFDB recordings.
             Hidden files and folders are ignored. Dead links, links to folders outside this folder,
             and folders with the name of a recording count as recordings that cannot be read. A
             recording with gaps, such as EDF+D, is stored in pieces between the gaps, named with #1,
@@ -158,9 +165,15 @@ class SignalStore:
             keeps the recording's own reference.
         subject : callable | None
             Function that returns the subject of a file from its path relative to the folder. None
-            takes the BIDS label (``sub-``) if there is one, otherwise the name of the first folder,
-            otherwise the name of the file. For a dataset, subjects are the entries ``subject`` of
-            its descriptions.
+            recognises BIDS (``sub-``), the corpora of Temple University and the records of
+            PhysioNet's challenges, and otherwise takes the name of the first folder, or of a file
+            without folder. For a dataset, subjects are the entries ``subject`` of its descriptions.
+        shares : mapping of str to float | None
+            Share of each ContinuousCorpus in the examples of a pretraining run, by name. Only their
+            ratios count: ``{"tueg": 1, "ysyw": 1}`` is the paper's mixture. They are in the index
+            of the store, and :func:`runs.pretrain <braindecode_pars.runs.pretrain>` draws the
+            examples by them; the samples do not depend on them, so that a call that resumes may
+            change them. None draws every window once in a pass.
         n_jobs : int
             Number of processes, as in joblib.
         on_error : "raise" | "warn"
@@ -180,10 +193,12 @@ class SignalStore:
             When ``recordings`` has another type, or ``channels`` is a string.
         ValueError
             When the folder is not empty and not an unfinished store, when a recording cannot be
-            stored, or when sampling rates differ. The message names the recording. Also when an
-            argument is not one of the accepted values.
+            stored, or when sampling rates differ. The message names the recording. Also when one or
+            two first folders would be the subjects of many recordings, or when an argument is not
+            one of the accepted values.
         OSError
-            When the folder cannot be written, for example on a full disk.
+            When the folder cannot be written, for example on a full disk, or a process that reads
+            was killed. Stored recordings are kept, and the same call resumes after them.
 
         Warns
         -----
@@ -201,7 +216,7 @@ class SignalStore:
         path = Path(path).expanduser()
         preparation = Preparation(sfreq, low, high, mains, channels, reference)
         reading = _reading_options(n_jobs, on_error, verbose)
-        create(path, recordings, subject, preparation, dtype, **reading)
+        create(path, recordings, subject, preparation, dtype, shares or {}, **reading)
         return cls.open(path)
 
     @classmethod
@@ -255,6 +270,7 @@ class SignalStore:
         *,
         sfreq: float | None = None,
         subject: Callable[[Path], Any] | None = None,
+        shares: Mapping[str, float] | None = None,
         n_jobs: int = 1,
         on_error: str = "raise",
         verbose: int = 1,
@@ -271,6 +287,9 @@ class SignalStore:
         sfreq : float | None
             Sampling rate of the store in Hz, to resample the new recordings to it. None resamples
             them only if the store was created with ``sfreq``; otherwise they must have this rate.
+        shares : mapping of str to float | None
+            New shares of all corpora, as in :meth:`create`. None keeps those of the store, which
+            is possible while no corpus is added to a store with shares.
 
         Returns
         -------
@@ -287,7 +306,7 @@ class SignalStore:
         """
         SignalStore.open(self.path, verbose=verbose)  # raises an error if the store was altered
         options = _reading_options(n_jobs, on_error, verbose)
-        append(self.path, recordings, subject, sfreq, **options)
+        append(self.path, recordings, subject, sfreq, shares, **options)
         return SignalStore.open(self.path)
 
     def __len__(self) -> int:
@@ -304,9 +323,10 @@ class SignalStore:
     def recordings(self) -> pd.DataFrame:
         """Table with one row for each recording.
 
-        The columns are ``name subject ch_names n_times first_signal n_clipped``. Channel ``c`` of
-        a recording is signal ``first_signal + c``. ``n_clipped`` is the number of samples, over
-        all channels, that were outside the range of the type.
+        The columns are ``name subject ch_names n_times first_signal n_clipped corpus``. Channel
+        ``c`` of a recording is signal ``first_signal + c``. ``n_clipped`` is the number of samples,
+        over all channels, that were outside the range of the type. ``corpus`` is the name of the
+        recipe; None for other recordings.
         """
         return pd.DataFrame(
             dict(
@@ -316,6 +336,7 @@ class SignalStore:
                 n_times=[recording.n_times for recording in self._recordings],
                 first_signal=self._first_signal,
                 n_clipped=[sum(recording.clipped.values()) for recording in self._recordings],
+                corpus=pd.Series([r.corpus for r in self._recordings], dtype=object),
             )
         )
 
@@ -331,13 +352,14 @@ class SignalStore:
 
     @cached_property
     def checksum(self) -> str:
-        """Checksum of all recordings, 16 hexadecimal digits."""
+        """Checksum of all recordings and shares, 16 hexadecimal digits."""
         # Checksums of the samples, together with everything that determines the values in volts.
         lines = [f"{self.sfreq} {self.dtype}"]
         lines += [
             f"{r.name} {r.subject!r} {r.ch_names} {r.n_times} {r.checksum}"
             for r in self._recordings
         ]
+        lines += [f"share of {name}: {share}" for name, share in sorted(self.shares.items())]
         content = "\n".join(lines).encode() + self._scale.tobytes() + self._offset.tobytes()
         return checksum_of(content)
 

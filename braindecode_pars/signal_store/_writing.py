@@ -6,7 +6,8 @@ import logging
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, replace
 from io import FileIO
@@ -18,13 +19,18 @@ from tqdm.auto import tqdm
 
 from braindecode_pars._sampling_rate import check_same_rate, is_same_rate
 from braindecode_pars._warnings import warn_user
+from braindecode_pars.recordings._left_out import count_left_out
+from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.recordings.loading import skipped_message
 from braindecode_pars.signal_store._index import INDEX, SAMPLES, Index, StoredRecording
 from braindecode_pars.signal_store._reading import Encoded, Unusable, read_all
+from braindecode_pars.signal_store._shares import check_shares
 from braindecode_pars.signal_store._sources import (
     Preparation,
     Source,
+    corpora_of,
     find_sources,
+    name_in_store,
     name_without_piece,
 )
 from braindecode_pars.storage._atomic import is_leftover, locked, remove_leftovers
@@ -44,11 +50,7 @@ _REMARKS = {
     "amplitude": "The amplitude is not that of EEG. {}",
 }
 
-#: Messages about channels, for the recordings and the names.
-_LEFT_OUT = (
-    "Channels of %s that are not stored, because they are not EEG by type or name, marked as bad, "
-    "or not in channels=: %s."
-)
+#: Message about channels, for the recordings and the names.
 _MISSING = "Channels in channels= that %s do not have as good EEG channels: %s."
 
 #: Maximum share of the time that is spent on commits.
@@ -61,6 +63,7 @@ def create(
     subject: Callable[[Path], Any] | None,
     preparation: Preparation,
     dtype: str,
+    shares: Mapping[str, float],
     **reading: Any,
 ) -> None:
     """Create a store, or resume the creation of one that was started with the same arguments.
@@ -74,11 +77,14 @@ def create(
         store. Also when its creation was started with other arguments; the message names the
         differences.
     """
+    corpora = {corpus.name: dict(corpus.settings) for corpus in corpora_of(recordings)}
+    _check_prepared_once(corpora, preparation)
+    shares = check_shares(shares, corpora)
     sources = find_sources(recordings, subject)
     _check_contents(folder)
     with _open_locked(folder) as file:
         # A new index, or that of an unfinished store.
-        settings = _settings(dtype, preparation)
+        settings = _settings(dtype, preparation, corpora)
         index = Index.read(folder) if (folder / INDEX).exists() else Index(settings)
         if index.complete:
             raise ValueError(
@@ -86,10 +92,12 @@ def create(
                 "with SignalStore.open, and add recordings with its method append."
             )
         if index.recordings:
-            before = _settings(index.settings["dtype"], _preparation_of(index))
+            preparation_before = _preparation_of(index)
+            before = _settings(index.settings["dtype"], preparation_before, _corpora_of(index))
             _check_settings(folder, before, settings)
         else:  # nothing is stored yet, so the settings may change
             index = Index(settings)
+        index.shares = shares  # they decide nothing about the samples
         # Only recordings that are not stored yet.
         _check_same_recordings(folder, index, {source.name for source in sources})
         sources = _not_stored(folder, index, sources)
@@ -112,6 +120,7 @@ def append(
     recordings: Any,
     subject: Callable[[Path], Any] | None,
     sfreq: float | None,
+    shares: Mapping[str, float] | None,
     **reading: Any,
 ) -> None:
     """Add recordings to a finished store: all of them, or none if the call ends early.
@@ -129,6 +138,8 @@ def append(
         check_finished(folder, index)
         check_same_rate(sfreq, index.sfreq, "The recordings would be", f"the store {folder}")
         preparation = _preparation_of(index)
+        _add_corpora(folder, index, corpora_of(recordings), preparation)
+        index.shares = check_shares(index.shares if shares is None else shares, _corpora_of(index))
         if sfreq is not None:
             preparation = replace(preparation, sfreq=index.sfreq)
         # New recordings of a dataset continue the numbers of stored and skipped recordings.
@@ -148,14 +159,64 @@ def append(
             raise
 
 
-def _settings(dtype: str, preparation: Preparation) -> dict[str, Any]:
-    return {"dtype": dtype, **asdict(preparation)}
+def _settings(
+    dtype: str, preparation: Preparation, corpora: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
+    return {"dtype": dtype, **asdict(preparation), "corpora": corpora}
 
 
 def _preparation_of(index: Index) -> Preparation:
     """Preparation of the recordings of a store; settings that are newer than it are not set."""
-    settings = {name: value for name, value in index.settings.items() if name != "dtype"}
-    return Preparation(**settings)
+    others = ("dtype", "corpora")
+    return Preparation(**{name: v for name, v in index.settings.items() if name not in others})
+
+
+def _corpora_of(index: Index) -> dict[str, dict[str, Any]]:
+    """Settings of the corpora of recipes in a store, by name."""
+    return index.settings.get("corpora", {})
+
+
+def _check_prepared_once(corpora: Mapping[str, Any], preparation: Preparation) -> None:
+    given = [name for name, value in asdict(preparation).items() if value is not None]
+    if corpora and given:
+        raise ValueError(
+            f"The recipe {next(iter(corpora))} prepares its recordings; omit {', '.join(given)}."
+        )
+
+
+def _add_corpora(
+    folder: Path, index: Index, corpora: list[ContinuousCorpus], preparation: Preparation
+) -> None:
+    """Add corpora to the settings of a store. All its recordings are of recipes, or none are."""
+    stored = _corpora_of(index)
+    new = {corpus.name: dict(corpus.settings) for corpus in corpora}
+    if bool(stored) != bool(new):
+        of_store, of_call = ("", "not ") if stored else ("not ", "")
+        raise ValueError(
+            f"{folder} was {of_store}made from recipes, but the new recordings are {of_call}of a "
+            "recipe, so they are prepared otherwise; make another store of them."
+        )
+    _check_prepared_once(new, preparation)
+    for name in stored.keys() & new.keys():
+        _check_settings(folder, stored[name], new[name])
+    _check_still_trained_on(folder, index, corpora)
+    index.settings["corpora"] = {**stored, **new}
+
+
+def _check_still_trained_on(folder: Path, index: Index, corpora: list[ContinuousCorpus]) -> None:
+    """Check that no stored recording is left out now, such as one of a new test subject."""
+    left_out = {
+        name_in_store(corpus, recording)
+        for corpus in corpora
+        for recording in (*corpus.held_out, *corpus.excluded)
+    }
+    stored = [r.name for r in index.recordings if name_without_piece(r.name) in left_out]
+    if stored:
+        raise ValueError(
+            f"{folder} has {len(stored)} recordings that are left out now, such as {stored[0]}: "
+            "they are excluded, or in a validation or test set, which may depend on the subjects "
+            "in the folder of the corpus. Make another store, since these would be trained on."
+        )
 
 
 def check_finished(folder: Path, index: Index) -> None:
@@ -240,7 +301,10 @@ class _Writer:
             os.fsync(self.file.fileno())
             self.index.n_bytes = self.n_bytes
             self.index.mtime_ns = os.fstat(self.file.fileno()).st_mtime_ns
-        self.index.write(self.folder)
+        try:
+            self.index.write(self.folder)
+        except OSError as error:
+            raise type(error)(error.errno, f"{error.strerror}; {self.after_error}") from error
         self._committed_at = time.monotonic()
         self._cost = self._committed_at - start
 
@@ -295,10 +359,11 @@ def _store(
     stored = {} if may_repeat else {_content(r): r.name for r in index.recordings}
     skipped: list[str] = []
     remarks: dict[str, list[str]] = defaultdict(list)
-    left_out: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    left_out: list[dict[str, str]] = []
     missing: dict[tuple[str, ...], list[str]] = defaultdict(list)
     n_pieces = 0
-    with closing(read_all(sources, preparation, index.settings["dtype"], n_jobs)) as results:
+    reading = read_all(sources, preparation, index.settings["dtype"], n_jobs)
+    with _explain_kill(writer.after_error), closing(reading) as results:
         bar = tqdm(
             zip(sources, results, strict=True),
             total=len(sources),
@@ -319,15 +384,13 @@ def _store(
                 index.skipped[name] = result.reason
                 skipped.append(f"{label}: {result.reason}")
             writer.add(source, usable)
+            left_out += [piece.left_out for piece in list(usable.values())[:1]]
             for name, piece in usable.items():
-                left_out[piece.left_out].append(_label_of(source, name))
                 missing[preparation.missing(piece.ch_names)].append(_label_of(source, name))
                 for kind, phrase in _remarks(_label_of(source, name), piece):
                     remarks[kind].append(phrase)
             on_time()
-    level = logging.WARNING if verbose else logging.INFO
-    _log_channels(left_out, _LEFT_OUT, level)
-    _log_channels(missing, _MISSING, level)
+    _log_channels(left_out, missing, logging.WARNING if verbose else logging.INFO)
     nowhere = _missing_everywhere(preparation, index)
     if nowhere:
         warn_user(
@@ -342,6 +405,18 @@ def _store(
         raise ValueError(f"None of {len(sources)} recordings could be stored.")
 
 
+@contextmanager
+def _explain_kill(after_error: str) -> Iterator[None]:
+    """Raise an error that states what is kept when a process that reads was killed."""
+    try:
+        yield
+    except BrokenProcessPool as error:
+        raise ChildProcessError(
+            "A process that reads recordings was killed, most likely for lack of memory; "
+            f"{after_error}. Fewer processes (n_jobs, --jobs) need less memory."
+        ) from error
+
+
 def _label_of(source: Source, piece: str) -> str:
     """Name of a piece of a recording, for messages."""
     return source.label.replace(source.name, piece)
@@ -354,12 +429,16 @@ def _missing_everywhere(preparation: Preparation, index: Index) -> list[str]:
     return [name for name in missing[0] if all(name in m for m in missing)] if missing else []
 
 
-def _log_channels(labels_of: dict[tuple[str, ...], list[str]], message: str, level: int) -> None:
-    """Log channels: one line for all recordings with the same ones."""
-    for names, labels in labels_of.items():
+def _log_channels(
+    left_out: list[dict[str, str]], missing: dict[tuple[str, ...], list[str]], level: int
+) -> None:
+    """Log left-out channels in one line, and a line for all recordings that lack the same ones."""
+    if (line := count_left_out(left_out)) is not None:
+        log.log(level, line)
+    for names, labels in missing.items():
         if names:
             recordings = f"{len(labels)} recordings" if len(labels) > 1 else labels[0]
-            log.log(level, message, recordings, ", ".join(names))
+            log.log(level, _MISSING, recordings, ", ".join(names))
 
 
 def _remarks(label: str, encoded: Encoded) -> Iterator[tuple[str, str]]:

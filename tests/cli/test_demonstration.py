@@ -68,7 +68,7 @@ def test_demo_on_the_recordings_in_the_package(short, tmp_path):
     assert set(scores["n_train_subjects"]) == {scenarios.N_LABELED}
     clf = PARSClassifier(encoder=out / "encoder", finetune_epochs=1, verbose=0)
     card = clf.fit(datasets.mental_arithmetic(["Subject12", "Subject13"])).encoder_card_
-    assert set(card.subjects) == {"S001", *(f"Subject{number:02}" for number in range(12))}
+    assert set(card.subjects) == {"S001", *(f"eegmat:Subject{number:02}" for number in range(12))}
 
 
 def test_a_named_task_is_pretrained_from_new(short, tmp_path, monkeypatch):

@@ -42,6 +42,10 @@ def one_line(output: str) -> str:
         ([*SMALL, "--set", "epochs=3"], "PARSClassifier has no parameter 'epochs'"),
         ([*SMALL, "--load", "size=3"], "simulated has no argument 'size'; it has n_subjects"),
         ([*SMALL, "--encoder", "nowhere"], "nowhere is not the folder of a pretrained encoder"),
+        (
+            [*SMALL, "--method", "band-power", "--against", "scratch"],
+            "--against scratch is no method; methods are band power",
+        ),
         ([*SMALL, "--metric", "auc", "--method", "band-power"], "Unknown metric 'auc'"),
     ],
 )
@@ -65,6 +69,17 @@ def test_user_errors_in_transfer(arguments, message, tmp_path):
     result = runner.invoke(app, ["evaluate", "transfer", "--encoder", str(tmp_path), *arguments])
     assert result.exit_code == 1
     assert message in one_line(result.output)
+
+
+def test_a_file_of_settings_for_transfer_has_a_table_of_each_corpus(tmp_path):
+    (tmp_path / "settings.toml").write_text("[load]\nwindow_seconds = 10\n")
+    arguments = ["--encoder", str(tmp_path), "--dataset", "eegmat=a"]
+    arguments += ["--config", str(tmp_path / "settings.toml")]
+    result = runner.invoke(app, ["evaluate", "transfer", *arguments])
+    assert result.exit_code == 1
+    assert "entry 'window_seconds'; transfer takes a table of each corpus" in one_line(
+        result.output
+    )
 
 
 def test_unknown_subjects_and_grids(tmp_path):

@@ -109,7 +109,7 @@ def test_compare_on_real_recordings_resumes_after_an_interruption(
     for sentence in (
         "mean ± SD over 3 held-out subjects",
         "band power",
-        "no significant difference",
+        "not established",
     ):
         assert sentence.lower() in one_line(result.output).lower()
 
@@ -181,11 +181,12 @@ def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
     output = evaluate(
         *("compare", *SMALL, "--set", "finetune_epochs=1", "--method", "scratch"),
         *("--encoder", f"PARS={encoders / 'pars'}", "--encoder", f"MAE={encoders / 'mae'}"),
-        *("--out", tmp_path),
+        *("--against", "scratch", "--out", tmp_path),
     )
     scores = pd.read_csv(tmp_path / "scores.csv")
     assert set(scores["method"]) == {"scratch", "PARS", "MAE"}
-    assert "p-values after Holm's correction for 3 pairs" in one_line(output)
+    assert "p-values after Holm's correction for 2 pairs" in one_line(output)
+    assert "PARS and scratch" in one_line(output)
 
 
 def test_names_of_encoders(tmp_path):
@@ -226,3 +227,17 @@ def test_two_settings_are_drawn_as_lines(tmp_path, monkeypatch):
     assert [line.get_label() for line in figures[0].get_lines()] == ["cross_attention", "mlp"]
     assert figures[0].get_xlabel() == "position mask ratio"
     plt.close("all")
+
+
+def test_a_file_of_settings(tmp_path):
+    (tmp_path / "settings.toml").write_text(
+        "[set]\nchannels = ['C3']\n[load]\nn_subjects = 3\nhours = 0.1\nn_chans = 2\nsfreq = 100\n"
+    )
+    evaluate(
+        *("leave-one-subject-out", "--dataset", "simulated", "--load", "n_subjects=2"),
+        *("--config", tmp_path / "settings.toml", "--method", "band-power"),
+        *("--out", tmp_path / "out"),
+    )
+    settings = json.loads((tmp_path / "out/settings.json").read_text())
+    assert settings["datasets"]["simulated"]["n_windows"] == 24
+    assert "C3" in json.dumps(settings["methods"]["band power"])

@@ -26,3 +26,18 @@ def test_user_errors_end_without_a_traceback(tree, tmp_path, arguments, message)
     assert output.startswith("Error: ")
     assert message in output
     assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["store"], "expected SOURCE and STORE, or --recipe and STORE; got 1 folders"),
+        (["--recipe", "tueg=tueg", "a", "store"], "expected STORE after --recipe; got 2 folders"),
+        (["a", "store", "--share", "tueg=1"], "--exclude, --share and --set need --recipe"),
+        (["--recipe", "tueg=tueg", "store", "--append", "--dtype", "int16"], "omit --dtype"),
+    ],
+)
+def test_arguments_that_do_not_fit_together(arguments, message):
+    code, output = invoke(*arguments)
+    assert code == 2
+    assert message in output

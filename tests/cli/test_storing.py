@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from support.challenge_records import write as write_record
 from support.store_command import invoke, make_tree, write
+from support.temple_trees import truncate, write_recording
 
+from braindecode_pars.datasets import RECIPES, tueg, ysyw
+from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 from braindecode_pars.signal_store import SignalStore
 
 
@@ -93,3 +99,116 @@ def test_patterns_that_find_no_subject(pattern, message, tree, tmp_path):
     code, output = invoke(tree, tmp_path / "store", "--subject", pattern)
     assert code == 1
     assert message in output
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory) -> Path:
+    """TUEG of three subjects, TUAB with one of them, and YSYW with six."""
+    root = tmp_path_factory.mktemp("corpora")
+    for subject in ("aaaaaaaa", "aaaaaaab", "aaaaaadd"):
+        name = f"000/{subject}/s001_2003/01_tcp_ar/{subject}_s001_t000.edf"
+        write_recording(root / "tueg/edf" / name, seconds=95)
+    write_recording(root / "tuab/edf/eval/normal/01_tcp_ar/aaaaaaaa_s009_t000.edf", seconds=32)
+    for subject in [*(f"tr03-000{i}" for i in range(1, 6)), "te03-0094"]:
+        write_record(root / "ysyw", subject, seconds=95)
+    (root / "people.txt").write_text("aaaaaadd\n\ntr03-0001\nzzzzzzzz\n")
+    return root
+
+
+def windows_of(store: SignalStore, corpus: str) -> np.ndarray:
+    """All windows of 30 s of a corpus in a store."""
+    subjects = store.recordings["subject"][store.recordings["corpus"] == corpus]
+    windows = store.select(subjects).windows(6000)
+    return np.stack([windows[i] for i in range(len(windows))])
+
+
+def test_recipes_become_one_store(corpora, tmp_path):
+    """Its samples are those of the recipes' windows, of training subjects only."""
+    path = tmp_path / "store"
+    recipes = [f"--recipe={name}={corpora / name}" for name in ("tueg", "ysyw")]
+    exclude = ["--exclude", corpora / "tuab", "--exclude", corpora / "people.txt"]
+    shares = ["--share", "tueg=1", "--share", "ysyw=1"]
+    code, output = invoke(*recipes, *exclude, *shares, path, "--dtype", "float32")
+    assert code == 0, output
+    assert "tueg: 1 subject (1 recording) of the 14,987 published. Left out: 2 subjects" in output
+    assert "in its validation and test sets; 1 subject (1 recording) excluded." in output
+    assert "1 of 3 listed in --exclude have no recording here: zzzzzzzz. If" in output
+    assert "Examples of pretraining: tueg 50%, ysyw 50%." in output
+    store = SignalStore.open(path)
+    assert (store.sfreq, store.shares) == (200, {"tueg": 1, "ysyw": 1})
+    names = dict(zip(store.recordings["corpus"], store.recordings["ch_names"], strict=True))
+    assert names == {"tueg": list(COMMON_CHANNELS), "ysyw": list(ysyw.CHANNELS)}
+
+    # The same samples as the windows of the recipes.
+    kept = store.recordings.groupby("corpus")["subject"].apply(list)
+    assert kept["tueg"] == ["tueg:aaaaaaab"]
+    expected = tueg.load(corpora / "tueg", kept["tueg"], exclude=[corpora / "tuab"], verbose=0)
+    expected = np.stack([x for x, *_ in expected])
+    np.testing.assert_allclose(windows_of(store, "tueg"), expected, rtol=1e-6, atol=1e-12)
+    splits = {r.subject: r.description["split"] for r in ysyw.recordings(corpora / "ysyw")}
+    trained_on = {s for s, split in splits.items() if split in ("train", "unlabeled")}
+    assert set(kept["ysyw"]) == {f"ysyw:{subject}" for subject in trained_on - {"tr03-0001"}}
+    nights = ysyw.load(corpora / "ysyw", kept["ysyw"], part="pretraining", verbose=0)
+    expected = np.stack([x for x, *_ in nights])
+    np.testing.assert_allclose(windows_of(store, "ysyw"), expected, rtol=1e-6, atol=1e-12)
+
+
+def test_a_recipe_is_added_and_the_mixture_named(corpora, tmp_path):
+    path = tmp_path / "store"
+    code, output = invoke("--recipe", f"ysyw={corpora / 'ysyw'}", path)
+    assert code == 0, output
+    assert "Examples of pretraining" not in output
+    more = ["--recipe", f"tueg={corpora / 'tueg'}", "--exclude", corpora / "tuab", "--append"]
+    code, output = invoke(*more, path, "--share", "tueg=3", "--share", "ysyw=1")
+    assert code == 0, output
+    assert "Examples of pretraining: tueg 75%, ysyw 25%." in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tueg=tuab"], "tuab is not of the recipe tueg, but of tuab; use --recipe tuab="),
+        (["ysyw=tueg"], "tueg is not of the recipe ysyw, but of tueg; use --recipe tueg="),
+        (["tueg=absent"], "the folder does not exist. Nothing is downloaded; TUEG is at https://"),
+        (["tuag=tueg"], "Unknown recipe 'tuag'; known are eegmat"),
+        (["tueg"], "--recipe 'tueg' is not of the form NAME=FOLDER"),
+        (["eesm17=empty"], "contains no night of EESM17; expected files such as"),
+        (["ysyw=ysyw", "--exclude", "tuab"], "tuab is a folder, but only tueg has the subjects"),
+        (["ysyw=ysyw", "--exclude", "list.txt"], "list.txt does not exist; it must be a folder"),
+        (["ysyw=ysyw", "--set", "tueg.sfreq=1"], "--set tueg.sfreq is of no recipe of this comm"),
+        (["ysyw=ysyw", "--set", "ysyw.sfreq=1"], "YSYW has no setting sfreq; its settings are"),
+        (["ysyw=ysyw", "--share", "tueg=1"], "shares has tueg, but the store has ysyw"),
+        (["ysyw=ysyw", "--high", "40"], "The recipe ysyw prepares its recordings; omit high"),
+        (["ysyw=ysyw", "--recipe", "ysyw=ysyw"], "The corpus ysyw is given twice"),
+    ],
+)
+def test_recipes_that_do_not_fit(corpora, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(corpora)
+    Path("empty").mkdir(exist_ok=True)
+    code, output = invoke("--recipe", *arguments, tmp_path / "store")
+    assert code == 1
+    assert output.startswith(("Error: ", "ysyw: "))
+    assert message in output
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_half_downloaded_corpus_keeps_what_is_stored(corpora, tmp_path):
+    for subject in ("te03-0001", "te03-0002"):
+        write_record(tmp_path / "ysyw", subject, seconds=40)
+    truncate(tmp_path / "ysyw/test/te03-0002/te03-0002.mat")
+    arguments = ["--recipe", f"ysyw={tmp_path / 'ysyw'}", tmp_path / "store"]
+    code, output = invoke(*arguments)
+    assert code == 1
+    assert "ysyw: 2 subjects (2 recordings) of the 1,983 published." in output
+    assert "te03-0002.mat cannot be used: it is damaged or truncated" in output
+    assert "the same call resumes after the stored recordings" in output
+    code, output = invoke(*arguments, "--on-error", "warn")
+    assert code == 0, output
+    assert "1 recordings were skipped: ysyw/test/te03-0002/te03-0002.mat: it is damaged" in output
+
+
+def test_every_recipe_has_what_a_store_needs():
+    for recipe in RECIPES.values():
+        assert {"name", "version", "subjects", "address"} <= set(recipe.CARD)
+        assert callable(recipe.recordings)
+        assert callable(recipe.prepare)

@@ -242,10 +242,18 @@ def test_a_store_of_the_recipe_has_the_signals_of_its_trials(two_trees, tmp_path
     trials = physionet_mi.load(two_trees, **PREPARED)
     whole = physionet_mi.load(two_trees, part="pretraining", **PREPARED)
     store = SignalStore.create(tmp_path / "store", whole, dtype="float32", verbose=0)
-    assert store.subjects == ["eegmmidb:1", "eegmmidb:2"]
+    assert store.subjects == ["physionet_mi:1", "physionet_mi:2"]
     start = trials.datasets[1].metadata["i_start_in_trial"][2]
     crops = store.crops(range(4, 8), [start] * 4, 512)
     np.testing.assert_allclose(crops, trials.datasets[1][2][0], atol=1e-10)
+
+
+def test_signals_other_than_eeg_do_not_change_the_reference(tmp_path):
+    write(tmp_path / "S001R04.edf", 160, ["Fc5.", "C3..", "ECG", "EOG left"])
+    (run,) = physionet_mi.recordings(tmp_path)
+    raw = physionet_mi.prepare(run)
+    assert raw.ch_names == ["FC5", "C3"]
+    np.testing.assert_allclose(raw.get_data().mean(axis=0), 0, atol=1e-15)
 
 
 def test_rest_and_imagery(two_trees):

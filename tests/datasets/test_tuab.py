@@ -83,7 +83,7 @@ def test_names_are_read_without_opening_files(tmp_path):
     assert recording.file == file
     assert recording.description == dict(
         subject="aaaaaacz",
-        corpus="tuh",
+        corpus="tuab",
         folder="eval",
         label="abnormal",
         montage="01_tcp_ar",

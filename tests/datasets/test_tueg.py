@@ -76,10 +76,10 @@ def test_names_are_read_without_opening_files(tmp_path):
     first, second = tueg.recordings(tmp_path)  # no recording of the other corpora
     assert (first.file, second.file) == (old, new)
     assert first.description == dict(
-        subject="00000254", corpus="tuh", montage="01_tcp_ar", session=5, token=0
+        subject="00000254", corpus="tueg", montage="01_tcp_ar", session=5, token=0
     )
     assert second.description == dict(
-        subject="aaaaaaaa", corpus="tuh", montage="01_tcp_ar", session=1, token=2
+        subject="aaaaaaaa", corpus="tueg", montage="01_tcp_ar", session=1, token=2
     )
     assert tueg.recordings(new.parent) == [second]
 
@@ -100,7 +100,9 @@ def test_subjects_of_other_corpora_are_removed_and_counted(written, others, capl
     assert set(windows.description["subject"]) == {"aaaaaaab"}
     assert caplog.messages == [
         "Excluded from TUEG: 2 subjects (3 recordings) of 3 subjects (4 recordings). "
-        "Remaining: 1 subject (1 recording)."
+        "Remaining: 1 subject (1 recording).",
+        "Channels left out of 1 of 1 recordings: 1 ECG (EEG EKG1-REF), 1 EMG (EMG-REF), 1 other "
+        "(PHOTIC-REF).",
     ]
 
 

@@ -146,7 +146,7 @@ def test_names_are_read_without_opening_files(tmp_path):
     assert recording.file == file
     assert recording.description == dict(
         subject="aaaaaajy",
-        corpus="tuh",
+        corpus="tusz",
         folder="dev",
         montage="03_tcp_ar_a",
         session=2,

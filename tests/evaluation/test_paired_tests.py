@@ -73,9 +73,7 @@ def test_both_tests_must_be_significant():
     tests = paired_tests(table(A=differences, B=np.zeros(10)))
     assert tests["p"].item() < 0.01
     assert tests["p_corrected"].item() > 0.05
-    assert "No significant difference in kappa: A and B (+0.074, p = " in describe_differences(
-        tests
-    )
+    assert "Not established in kappa: A and B (+0.074, p = " in describe_differences(tests)
 
 
 @pytest.mark.parametrize("m", [1, 2, 5, 10])
@@ -85,6 +83,19 @@ def test_holm_matches_its_definition(m):
     with_gap = np.insert(p_values, 0, np.nan)
     assert np.isnan(holm(with_gap)[0])
     assert holm(with_gap)[1:] == pytest.approx(reference_holm(p_values.tolist()))
+
+
+def test_one_method_is_tested_against_the_others():
+    a, b, c = RNG.random((3, 8))
+    scores = table(A=a, B=b, C=c)
+    tests = paired_tests(scores, against="B")
+    assert tests[["method_a", "method_b"]].to_numpy().tolist() == [["A", "B"], ["C", "B"]]
+    p_values = [reference_wilcoxon((x - b).round(9)) for x in (a, c)]
+    assert tests["p"].tolist() == pytest.approx(p_values)
+    assert tests["p_holm"].tolist() == pytest.approx(reference_holm(p_values))
+    assert "p-values after Holm's correction for 2 pairs" in describe_differences(tests)
+    with pytest.raises(ValueError, match="against is 'D'; the methods are A, B, C"):
+        paired_tests(scores, against="D")
 
 
 def test_all_pairs_are_tested_and_corrected_together():
@@ -151,7 +162,7 @@ def test_significant_and_other_differences_are_described():
     description = describe_differences(tests)
     assert "strong is better than weak in kappa by 0.200 ± 0.000 " in description
     assert "(weak ahead in 0 of 10 subjects, p = 0.0059 of Wilcoxon's and 0 of " in description
-    assert "No significant difference in kappa: weak and twin (" in description
+    assert "Not established in kappa: weak and twin (" in description
     assert "p-values after Holm's correction for 3 pairs." in description
     assert "could have been significant" not in description
 

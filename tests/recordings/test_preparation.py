@@ -6,9 +6,11 @@ import mne
 import numpy as np
 import pytest
 
+from braindecode_pars.recordings._left_out import channels_left_out
 from braindecode_pars.recordings.preparation import (
     COMMON_CHANNELS,
     check_filters,
+    drop_other_signals,
     filter_and_resample,
     pick_electrodes,
 )
@@ -60,6 +62,22 @@ def test_channels_have_the_requested_order():
     pick_electrodes(raw, ["C3", "Cz"], lambda name: name.removeprefix("EEG ").split("-")[0])
     assert raw.ch_names == ["C3", "Cz"]
     assert raw.get_data()[:, 0].tolist() == [2, 0]
+
+
+def test_channels_that_are_not_picked_are_remembered():
+    names = ["EEG C4", "EEG C3", "EMG chin", "ABD"]
+    raw = pick_electrodes(recording(np.zeros((4, 100)), names=names), ["C3"], lambda n: n[4:])
+    expected = {"EEG C4": "EEG", "EMG chin": "EMG", "ABD": "respiration"}
+    assert channels_left_out(raw) == expected
+
+
+def test_signals_other_than_eeg_are_dropped():
+    raw = recording(np.zeros((4, 100)), names=["Fc5.", "ECG", "C3", "X1"])
+    raw.set_channel_types({"X1": "eog"}, verbose="error")
+    assert drop_other_signals(raw).ch_names == ["Fc5.", "C3"]
+    assert channels_left_out(raw) == {"ECG": "ECG", "X1": "EOG"}
+    with pytest.raises(ValueError, match="it has no EEG channel, only ECG"):
+        drop_other_signals(recording(np.zeros((1, 100)), names=["ECG"]))
 
 
 def test_missing_and_duplicate_channels_are_named():

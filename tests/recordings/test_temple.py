@@ -94,7 +94,7 @@ def test_linked_folders_are_refused(tmp_path):
     root = tmp_path / "edf"
     root.mkdir()
     (root / "000").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
-    for search in (temple.subjects_in, lambda root: temple.find(root, [temple.FILE], "")):
+    for search in (temple.subjects_in, lambda root: temple.find(root, "tueg", [temple.FILE], "")):
         with pytest.raises(ValueError, match="edf/000 cannot be searched: it is a link"):
             search(root)
 

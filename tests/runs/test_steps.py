@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from support import own_recipe
 from support.small_runs import make_store
 from torch.utils.data import DataLoader
 
-from braindecode_pars.runs._steps import EpochLoader, Steps
+from braindecode_pars.runs._steps import ORDER, EpochLoader, Steps
+from braindecode_pars.signal_store import SignalStore
 
 
 @pytest.fixture(scope="module")
@@ -113,3 +115,49 @@ def test_crops_longer_than_every_recording_raise(store):
     message = r"2100 samples \(21 s\), but the longest of 4 recordings has only 2000 \(20 s\)"
     with pytest.raises(ValueError, match=message):
         Steps(store, 2100, 4)
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    """Return a function that stores two corpora: 12 windows of three seconds, and 4."""
+    root = tmp_path_factory.mktemp("mixed")
+    for name, folder, seconds in (("P1", "a", 20), ("P2", "a", 19), ("P3", "b", 14)):
+        own_recipe.write(root / folder, f"{name}_train", seconds)
+    corpora = [own_recipe.corpus_of(root / name, name) for name in "ab"]
+
+    def make(**shares: float) -> SignalStore:
+        folder = root / f"store-{'-'.join(map(str, shares.values()))}"
+        return SignalStore.create(folder, corpora, shares=shares, verbose=0)
+
+    return make
+
+
+def test_shares_are_the_ratio_of_the_examples(mixed):
+    steps = Steps(mixed(a=2, b=1), 300, 5)
+    assert (steps.n_windows, steps.in_pass) == (12, {"a": 8, "b": 4})
+    corpus = steps.store.recordings["corpus"].to_numpy()
+    windows = [steps._windows_of_pass(number).tolist() for number in range(30)]
+    for order, one in zip(passes(steps, 30), windows, strict=True):
+        assert (corpus[order] == "a").sum() == 8
+        assert len(set(one)) == 12  # no window twice
+        assert {12, 13, 14, 15} <= set(one)  # every window of the smaller corpus
+    # Each pass has another part of the larger corpus, in another order.
+    assert {window for one in windows for window in one} == set(range(16))
+    assert len(set(map(tuple, windows))) == 30
+    again = Steps(steps.store, 300, 7)
+    assert np.array_equal(passes(again, 4), passes(steps, 4))
+
+
+def test_without_shares_the_order_is_that_of_all_windows(mixed):
+    steps = Steps(mixed(), 300, 5, seed=3)
+    assert (steps.n_windows, steps.in_pass) == (16, {})
+    expected = np.random.default_rng([3, ORDER, 2]).permutation(16)
+    assert np.array_equal(steps._windows_of_pass(2), expected)
+
+
+def test_a_corpus_that_gives_no_window_has_no_share(mixed):
+    store = mixed(a=1, b=1)
+    with pytest.raises(ValueError, match="No recording of b that is not excluded is as long as a"):
+        Steps(store, 1500, 5)
+    with pytest.raises(ValueError, match="No recording of b that is not excluded"):
+        Steps(store.select(exclude=["P3"]), 300, 5)

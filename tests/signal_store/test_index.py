@@ -50,8 +50,8 @@ def test_another_version_or_format_raises(tmp_path):
     index_of(1).write(tmp_path)
     file = tmp_path / INDEX
     text = file.read_text()
-    file.write_text(text.replace('"version": 2', '"version": 3'))
-    with pytest.raises(ValueError, match="has version 3, but this package reads versions 1 and 2"):
+    file.write_text(text.replace('"version": 3', '"version": 4'))
+    with pytest.raises(ValueError, match="has version 4, but this package reads versions 1, 2, 3"):
         Index.read(tmp_path)
     file.write_text('{"format": "zarr"}')
     with pytest.raises(ValueError, match="not the index of a store: its format is 'zarr'"):
@@ -66,8 +66,10 @@ def test_version_1_is_read_and_has_no_clipped_samples(tmp_path):
     index_of(2).write(tmp_path)
     file = tmp_path / INDEX
     body, _, _ = file.read_bytes().rpartition(b'"checksum": ')
-    old = body.replace(b'"version": 2', b'"version": 1').replace(b', "clipped": {}', b"")
+    old = body.replace(b'"version": 3', b'"version": 1').replace(b', "clipped": {}', b"")
+    old = old.replace(b',\n "shares": {}', b"")
     assert b"clipped" not in old
+    assert b"shares" not in old
     file.write_bytes(old + f'"checksum": "{checksum_of(old)}"\n}}\n'.encode())
     assert Index.read(tmp_path) == index_of(2)
 

@@ -8,8 +8,12 @@ import pandas as pd
 import pytest
 from braindecode.datasets import RawDataset
 from braindecode.preprocessing import create_fixed_length_windows
+from support import own_recipe
+from support.challenge_records import write
 from torch.utils.data import Subset, TensorDataset
 
+from braindecode_pars.datasets import ysyw
+from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.signal_store._sources import Preparation, find_sources
 
 
@@ -83,6 +87,59 @@ def test_unreadable_files_are_sources_with_a_problem(tmp_path, make_edf):
     assert problems["night.edf"] == "it is a folder, not a file."
     assert "rec.dat is missing; download it first" in problems["rec.hea"]
     assert "its subject may be Anna or Anna_B" in problems["sub-Anna_B.edf"]
+
+
+def folders_of(root, names) -> None:
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+
+
+def test_first_folders_of_many_recordings_are_not_taken_for_subjects(tmp_path):
+    folders_of(tmp_path, [f"{part}/n{i}.edf" for part in ("train", "eval") for i in range(5)])
+    message = (
+        r"10 recordings in .* would be of two subjects, eval and train, the name of their first "
+        r"folder, such as eval/n0\.edf\..*--subject with a regular expression .*subject= with a f"
+    )
+    with pytest.raises(ValueError, match=message):
+        find_sources(tmp_path, None)
+    assert len(find_sources(tmp_path, lambda path: path.parts[0])) == 10
+    folders_of(tmp_path, ["anna/n1.edf"])  # three folders
+    assert len(find_sources(tmp_path, None)) == 11
+
+
+def test_many_recordings_in_a_known_layout_may_be_of_one_subject(tmp_path):
+    folders_of(tmp_path, [f"edf/aaaaaaab_s001_t{i:03d}.edf" for i in range(12)])
+    folders_of(tmp_path, [f"sub-01/ses-{i}/sub-01_ses-{i}_eeg.edf" for i in range(12)])
+    subjects = {source.description["subject"] for source in find_sources(tmp_path, None)}
+    assert subjects == {"aaaaaaab", "01"}
+
+
+def test_few_recordings_of_one_folder_are_of_one_subject(tmp_path):
+    folders_of(tmp_path, [f"anna/n{i}.edf" for i in range(9)])
+    assert {s.description["subject"] for s in find_sources(tmp_path, None)} == {"anna"}
+
+
+def test_sources_of_a_corpus(tmp_path):
+    own_recipe.write(tmp_path / "night", "P01_train", 4)
+    corpus = own_recipe.corpus_of(tmp_path)
+    (source,) = find_sources(corpus, None)
+    assert source.name == "own_recipe/night/P01_train.txt"
+    assert source.description == dict(corpus="own_recipe", subject="P01", split="train")
+    assert source.open().ch_names == ["C3", "C4"]
+    assert [other.name for other in find_sources([corpus], None)] == [source.name]
+
+
+def test_the_state_of_a_record_includes_its_header_but_no_labels(tmp_path):
+    """Labels that are downloaded later do not change the stored signals."""
+    write(tmp_path, "tr03-0001", notes=None)
+    corpus = ContinuousCorpus.of(ysyw, tmp_path)
+    (before,) = find_sources(corpus, None)
+    header = tmp_path / "training/tr03-0001/tr03-0001.hea"
+    header.with_suffix(".arousal").write_text("labels")
+    assert find_sources(corpus, None)[0].state == before.state
+    header.write_text(header.read_text() + "# a comment\n")
+    assert find_sources(corpus, None)[0].state != before.state
 
 
 def test_a_mistake_in_the_function_for_subjects_is_raised(tree):

@@ -47,10 +47,11 @@ def test_metadata_of_the_recordings(store):
     table = store.recordings
     assert isinstance(table, pd.DataFrame)
     assert table.columns.tolist() == [
-        *("name", "subject", "ch_names", "n_times", "first_signal", "n_clipped")
+        *("name", "subject", "ch_names", "n_times", "first_signal", "n_clipped", "corpus")
     ]
     assert table["n_clipped"].tolist() == [0] * 4
     assert table["subject"].tolist() == [1, 2, "anna", 1]
+    assert table["corpus"].tolist() == [None] * 4
     assert table["n_times"].tolist() == N_TIMES
     assert table["first_signal"].tolist() == [0, 2, 4, 8]
     assert table["ch_names"].tolist()[2] == ["Fz", "Cz", "Pz", "O1"]

@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import time
+from dataclasses import replace
 from io import FileIO
 from pathlib import Path
 
@@ -17,6 +18,8 @@ import mne
 import numpy as np
 import pytest
 from braindecode.datasets import BaseConcatDataset, RawDataset
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+from support import own_recipe
 from support.edf_files import write_edf_records
 
 from braindecode_pars.signal_store import SignalStore, _writing
@@ -597,3 +600,149 @@ def test_the_store_json_of_another_program_is_left_alone(tree, tmp_path):
     (tmp_path / "store.json").write_text('{"a":' * 10**5)
     with pytest.raises(ValueError, match="not the index of a store"):
         SignalStore.open(tmp_path)
+
+
+@pytest.fixture
+def two_corpora(tmp_path):
+    """Two corpora of 20 and 19 s, and of 14 s."""
+    for name, folder, seconds in (("P1", "a", 20), ("P2", "a", 19), ("P3", "b", 14)):
+        own_recipe.write(tmp_path / folder, f"{name}_train", seconds)
+    return [own_recipe.corpus_of(tmp_path / name, name) for name in "ab"]
+
+
+def test_corpora_are_stored_as_their_recipes_prepare_them(two_corpora, tmp_path):
+    store = SignalStore.create(tmp_path / "store", two_corpora, dtype="float32", verbose=0)
+    assert store.recordings["name"].tolist() == [
+        "a/P1_train.txt",
+        "a/P2_train.txt",
+        "b/P3_train.txt",
+    ]
+    assert store.recordings["corpus"].tolist() == ["a", "a", "b"]
+    assert store.subjects == ["a:P1", "a:P2", "b:P3"]
+    assert store.shares == {}
+    for row, corpus in zip(store.recordings.itertuples(), [*"aab"], strict=True):
+        recordings = two_corpora["ab".index(corpus)].recordings
+        (one,) = [r for r in recordings if f"{corpus}:{r.subject}" == row.subject]
+        expected = own_recipe.prepare(one).get_data()
+        found = store.crops(row.first_signal + np.arange(2), np.zeros(2, int), row.n_times)
+        np.testing.assert_array_equal(found, expected.astype("float32"))
+
+
+def test_shares_are_in_the_index_and_may_change_while_storing(two_corpora, tmp_path):
+    path, broken = tmp_path / "store", tmp_path / "b" / "P3_train.txt"
+    content = broken.read_text()
+    broken.write_text("")
+    with pytest.raises(ValueError, match=r"P3_train\.txt cannot be used: .* same call resumes"):
+        SignalStore.create(path, two_corpora, shares={"a": 1, "b": 1}, verbose=0)
+    broken.write_text(content)
+    store = SignalStore.create(path, two_corpora, shares={"a": 2, "b": 1}, verbose=0)
+    assert SignalStore.open(path).shares == {"a": 2.0, "b": 1.0}
+    plain = SignalStore.create(tmp_path / "plain", two_corpora, verbose=0)
+    assert plain.checksum != store.checksum  # a run does not resume on another mixture
+    assert (plain.path / "samples.bin").read_bytes() == (path / "samples.bin").read_bytes()
+
+
+def test_a_corpus_can_be_added(two_corpora, recordings, tmp_path):
+    a, b = two_corpora
+    both = SignalStore.create(tmp_path / "both", two_corpora, verbose=0)
+    store = SignalStore.create(tmp_path / "store", a, verbose=0)
+    with pytest.raises(ValueError, match="shares has a, but the store has a, b"):
+        store.append(b, shares={"a": 1}, verbose=0)
+    assert store.append(b, verbose=0).checksum == both.checksum
+    mixed = store.append([a, b], shares={"a": 3, "b": 1}, verbose=0)  # only the shares are new
+    assert (len(mixed), mixed.shares) == (len(both), {"a": 3.0, "b": 1.0})
+    # The recordings of a store are prepared in one way.
+    other = own_recipe.corpus_of(tmp_path / "b", "b", level=1e-6)
+    with pytest.raises(ValueError, match=r"other settings: level is 1e-06, was not set"):
+        mixed.append(other, verbose=0)
+    with pytest.raises(ValueError, match="was made from recipes, but the new recordings are not"):
+        mixed.append(recordings, verbose=0)
+    plain = SignalStore.create(tmp_path / "plain", recordings, verbose=0)
+    with pytest.raises(ValueError, match="was not made from recipes, but the new recordings are"):
+        plain.append(b, verbose=0)
+
+
+def test_a_stored_recording_that_is_left_out_now_is_refused(two_corpora, tmp_path):
+    """As when YSYW is divided again after more subjects were downloaded."""
+    a, _ = two_corpora
+    store = SignalStore.create(tmp_path / "store", a, verbose=0)
+    own_recipe.write(tmp_path / "a", "P4_train", 12)
+    fewer = own_recipe.corpus_of(tmp_path / "a", "a", exclude=[["P1"]])
+    with pytest.raises(ValueError, match=r"1 recordings that are left out now, such as a/P1_tr"):
+        store.append(fewer, verbose=0)
+    held_out = replace(fewer, excluded=(), held_out=fewer.excluded)
+    with pytest.raises(ValueError, match="in a validation or test set, which may depend on the s"):
+        store.append(held_out, verbose=0)
+    more = own_recipe.corpus_of(tmp_path / "a", "a", exclude=[["P9"]])
+    assert store.append(more, verbose=0).subjects == ["P1", "P2", "P4"]
+
+
+def test_a_recipe_prepares_its_recordings_alone(two_corpora, tmp_path):
+    a, _ = two_corpora
+    with pytest.raises(ValueError, match="The recipe a prepares its recordings; omit low, mains"):
+        SignalStore.create(tmp_path / "store", a, low=1, mains=50)
+    with pytest.raises(ValueError, match="The corpus a is given twice"):
+        SignalStore.create(tmp_path / "store", [a, a])
+    with pytest.raises(TypeError, match="subject= is only for a folder"):
+        SignalStore.create(tmp_path / "store", a, subject=str)
+    assert not (tmp_path / "store").exists()
+
+
+def test_resuming_with_another_recipe_raises(two_corpora, tmp_path):
+    a, b = two_corpora
+    (tmp_path / "b" / "P3_train.txt").write_text("")
+    with pytest.raises(ValueError, match="cannot be used"):
+        SignalStore.create(tmp_path / "store", two_corpora, verbose=0)
+    with pytest.raises(ValueError, match=r"started with other settings: corpora\.b is not set"):
+        SignalStore.create(tmp_path / "store", a, verbose=0)
+    fewer = own_recipe.corpus_of(tmp_path / "a", "a", exclude=[["P1"]])
+    with pytest.raises(ValueError, match="was started with other recordings: it contains a/P1"):
+        SignalStore.create(tmp_path / "store", [fewer, b], verbose=0)
+
+
+def test_a_killed_process_is_named_with_what_is_kept(two_corpora, tmp_path, monkeypatch):
+    read_all = _writing.read_all
+
+    def killed_after_the_first(*arguments):
+        yield next(read_all(*arguments))
+        raise TerminatedWorkerError("A worker process was unexpectedly terminated")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_writing, "read_all", killed_after_the_first)
+        with pytest.raises(ChildProcessError, match=r"was killed.*; the same call resumes after"):
+            SignalStore.create(tmp_path / "store", two_corpora, verbose=0)
+    assert len(Index.read(tmp_path / "store").recordings) == 1
+    assert len(SignalStore.create(tmp_path / "store", two_corpora, verbose=0).recordings) == 3
+
+
+@pytest.mark.slow
+def test_a_real_kill_is_recognised(two_corpora, tmp_path):
+    a, _ = two_corpora
+    deadly = replace(a, read=own_recipe.killed)
+    with pytest.raises(ChildProcessError, match=r"was killed.*; the same call resumes after"):
+        SignalStore.create(tmp_path / "store", deadly, n_jobs=2, verbose=0)
+    assert len(SignalStore.create(tmp_path / "store", a, verbose=0).recordings) == 2
+
+
+def test_a_full_disk_at_the_index_says_what_is_kept(recordings, tmp_path, monkeypatch):
+    def full(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", full)
+        with pytest.raises(OSError, match=r"store\.json .*No space left.*the same call resumes"):
+            SignalStore.create(tmp_path / "store", recordings, verbose=0)
+    assert len(SignalStore.create(tmp_path / "store", recordings, verbose=0).recordings) == 4
+
+
+def test_left_out_channels_are_counted_in_one_line(make_raw, tmp_path, caplog):
+    kinds = ["eeg", "ecg", "eeg", "misc"]
+    raws = [make_raw(i, 4, names=["C3", "X", "Chin", "ABD"], kinds=kinds) for i in range(3)]
+    raws[1].info["bads"] = ["C3"]
+    given = BaseConcatDataset([RawDataset(raw, {"subject": i}) for i, raw in enumerate(raws)])
+    caplog.set_level("INFO")
+    with pytest.warns(UserWarning, match="no EEG channel"):
+        SignalStore.create(tmp_path / "store", given, on_error="warn", verbose=0)
+    assert caplog.messages == [
+        "Channels left out of 2 of 2 recordings: 2 ECG (X), 2 EMG (Chin), 2 respiration (ABD)."
+    ]

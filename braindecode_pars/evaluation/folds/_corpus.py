@@ -36,7 +36,7 @@ class Corpus:
         Whether a window has a label.
     unlabeled_label : hashable | None
         Label of unlabelled windows; None when every window is labelled.
-    splits : ndarray, shape (n_windows,)
+    splits : ndarray, shape (n_windows,) | None
         Entry ``split`` of the description of each window's recording; None where there is none.
     people : dict
         Name of each subject with the corpus in front, where that is known.
@@ -57,7 +57,7 @@ class Corpus:
     groups: np.ndarray
     labeled: np.ndarray
     unlabeled_label: Any
-    splits: np.ndarray
+    splits: np.ndarray | None = None
     people: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -101,10 +101,7 @@ class Corpus:
         unlabeled, label = find_unlabeled(y, unlabeled_label)
         windows = as_window_set(X)
         people = dict(zip(groups.tolist(), windows.people.tolist(), strict=True))
-        splits = windows.splits
-        if splits is None:
-            splits = np.full(len(y), None, object)
-        return cls(name, X, y, groups, ~unlabeled, label, splits, people)
+        return cls(name, X, y, groups, ~unlabeled, label, windows.splits, people)
 
     @property
     def subjects(self) -> list:

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +32,7 @@ from braindecode_pars.evaluation.folds._encoder_origin import (
 from braindecode_pars.evaluation.folds._fingerprint import describe_corpus, describe_estimator
 from braindecode_pars.evaluation.folds._fold_store import FoldStore
 from braindecode_pars.evaluation.folds._fold_warnings import FoldWarning, collected, warn_once
+from braindecode_pars.evaluation.folds._gpu import free_gpu, on_device
 from braindecode_pars.evaluation.folds._probabilities import predicted_probabilities
 from braindecode_pars.evaluation.folds._scoring import score_rows, scored, undefined_sentence
 from braindecode_pars.evaluation.folds._seed import with_seed
@@ -183,7 +184,8 @@ def run_folds(
 
     Folds run in parallel processes, or on the backend of :func:`joblib.parallel_config` (such as
     Dask or Ray). Folds in the same process run one after another, because torch's random state is
-    global to the process. Torch's threads are divided among the processes. The result depends
+    global to the process. Torch's threads are divided among the processes, and so are the GPUs of a
+    machine, for estimators with ``device="auto"``. The result depends
     neither on the process that a fold runs in nor on the order in which folds finish.
 
     Parameters
@@ -412,7 +414,9 @@ def _finished(
         for i in missing:
             bar.set_postfix(subject=folds[i].subject, method=folds[i].method)
             corpus = corpora[folds[i].dataset]
-            yield delayed(_run)(i, folds[i], corpus, metrics, store, files[i], n_threads)
+            yield delayed(_run)(
+                i, folds[i], corpus, metrics, store, files[i], n_threads, n_parallel
+            )
 
     yield from parallel(tasks())
 
@@ -425,14 +429,21 @@ def _run(
     store: FoldStore | None,
     file: Path | None,
     n_threads: int,
+    n_parallel: int,
 ) -> tuple[int, dict[str, Any], list[FoldWarning]]:
     """Fit and score one fold in a worker, and save it if the worker has access to the folder.
 
     The warnings are returned, because those of a worker process would be lost.
     """
     try:
-        with _ONE_AT_A_TIME, _threads(n_threads), _torch_seed(fold), collected() as found:
-            result = _fit_and_score(fold, corpus, metrics)
+        with (
+            _ONE_AT_A_TIME,
+            _threads(n_threads),
+            _own_gpu(fold, n_parallel) as placed,
+            _torch_seed(placed),
+            collected() as found,
+        ):
+            result = _fit_and_score(placed, corpus, metrics)
     except Exception as error:
         raise FoldError(f"{fold} failed with {type(error).__name__}: {_sentence(error)}") from error
     if store is not None and file.parent.is_dir():
@@ -583,6 +594,16 @@ def _device_of(params: Mapping[str, Any]) -> torch.device:
             devices.append(find_device(value))
     devices = devices or [find_device("auto")]
     return next((device for device in devices if device.type != "cpu"), devices[0])
+
+
+@contextmanager
+def _own_gpu(fold: Fold, n_parallel: int) -> Iterator[Fold]:
+    """Set ``device="auto"`` to a GPU that no other worker uses, where there are several."""
+    if n_parallel == 1 or torch.cuda.device_count() < 2:
+        yield fold
+        return
+    with free_gpu(torch.cuda.device_count()) as device:
+        yield replace(fold, estimator=on_device(fold.estimator, device))
 
 
 @contextmanager

@@ -1,0 +1,226 @@
+"""The recordings of a corpus to pretrain on, each read as a whole when its turn comes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, Protocol
+
+import mne
+
+from braindecode_pars._subjects import SubjectKeys
+from braindecode_pars._warnings import warn_user
+from braindecode_pars.recordings.loading import Recording
+
+__all__ = ["ContinuousCorpus"]
+
+#: Splits of a corpus that are not trained on.
+_HELD_OUT = ("valid", "test")
+
+
+class _Recipe(Protocol):
+    """A module as in :mod:`braindecode_pars.datasets`."""
+
+    __name__: str
+    CARD: Mapping[str, Any]
+    recordings: Callable[..., list[Recording]]
+    prepare: Callable[..., mne.io.BaseRaw]
+
+
+@dataclass(frozen=True)
+class ContinuousCorpus:
+    """Whole recordings of a corpus, for :meth:`SignalStore.create`. No file is opened yet.
+
+    Created by :meth:`of`. Subjects in a validation or test split of the corpus are left out, since
+    a store is for pretraining.
+
+    Attributes
+    ----------
+    name : str
+        Name of the recipe, such as "tueg".
+    folder : Path
+        Folder of the corpus.
+    recordings : tuple of Recording
+        Recordings to store.
+    read : callable
+        Function that returns the prepared Raw of a Recording.
+    settings : mapping
+        Name, version and settings of the preparation, as values that JSON supports.
+    held_out, excluded : tuple of Recording
+        Recordings of validation and test subjects, and of the other excluded subjects.
+    absent : tuple of str
+        People in lists in ``exclude`` who have no recording in the folder.
+    n_published : int | None
+        Number of subjects of the complete corpus.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.recordings.continuous import ContinuousCorpus
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("S001R04", "S002R04", "S100R04"):
+    ...         Path(folder, f"{name}.edf").touch()
+    ...     corpus = ContinuousCorpus.of(datasets.physionet_mi, folder, exclude=[[2, 3]], sfreq=128)
+    >>> [recording.subject for recording in corpus.recordings], corpus.absent
+    ([1], ('3',))
+    """
+
+    name: str
+    folder: Path
+    recordings: tuple[Recording, ...]
+    read: Callable[[Recording], mne.io.BaseRaw]
+    settings: Mapping[str, Any]
+    held_out: tuple[Recording, ...] = ()
+    excluded: tuple[Recording, ...] = ()
+    absent: tuple[str, ...] = ()
+    n_published: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        recipe: _Recipe,
+        path: str | Path,
+        *,
+        exclude: Sequence[str | PathLike | Iterable] = (),
+        **settings: Any,
+    ) -> ContinuousCorpus:
+        """Find the recordings of a corpus to pretrain on.
+
+        Parameters
+        ----------
+        recipe : module
+            Module of :mod:`braindecode_pars.datasets`, such as ``datasets.tueg``, or your own with
+            a ``CARD`` (``name``, ``version`` and number of ``subjects``), a function ``recordings``
+            of a folder, and a function ``prepare`` that returns the prepared Raw of a Recording.
+        path : path
+            Folder of the corpus.
+        exclude : sequence
+            Lists of subjects to leave out, in any spelling. People without a recording are
+            tolerated; they are in :attr:`absent`. For TUEG also folders of TUAB and TUSZ, as in
+            :func:`datasets.tueg.leave_out <braindecode_pars.datasets.tueg.leave_out>`.
+        **settings
+            Arguments of the functions ``recordings`` and ``prepare`` of the recipe.
+
+        Returns
+        -------
+        ContinuousCorpus
+            The recordings, which are not opened yet.
+
+        Raises
+        ------
+        FileNotFoundError
+            When the folder contains no recording of the corpus.
+        TypeError
+            When ``exclude`` is a path instead of a list, or a setting is not one of the recipe.
+        ValueError
+            When all recordings are left out, or ``exclude`` has a folder for a corpus that shares
+            no subjects with others.
+
+        Warns
+        -----
+        UserWarning
+            When the corpus has subjects of others, and none is excluded.
+        """
+        name = recipe.__name__.rpartition(".")[-1]
+        finding, preparing = _divided(recipe, settings)
+        found = recipe.recordings(path, **finding)
+        trained_on = [r for r in found if r.description.get("split") not in _HELD_OUT]
+        kept, excluded, absent = _leave_out(recipe, trained_on, found, exclude)
+        if not kept:
+            raise ValueError(
+                f"{path} has recordings of {_subjects(found)} of {recipe.CARD['name']}, but all of "
+                "them are excluded or in its validation and test sets; none is left to store."
+            )
+        return cls(
+            name,
+            Path(path).expanduser(),
+            tuple(kept),
+            partial(recipe.prepare, **preparing),
+            dict(corpus=recipe.CARD["name"], version=recipe.CARD["version"], **settings),
+            held_out=tuple(r for r in found if r.description.get("split") in _HELD_OUT),
+            excluded=tuple(excluded),
+            absent=tuple(absent),
+            n_published=recipe.CARD.get("subjects"),
+        )
+
+    @property
+    def summary(self) -> str:
+        """A line that counts who is stored and who is left out, with the reasons."""
+        total = "" if self.n_published is None else f" of the {self.n_published:,} published"
+        line = f"{self.name}: {_count(self.recordings)}{total}."
+        reasons = {
+            "in its validation and test sets": self.held_out,
+            "excluded": self.excluded,
+        }
+        phrases = [f"{_count(found)} {reason}" for reason, found in reasons.items() if found]
+        return f"{line} Left out: {'; '.join(phrases)}." if phrases else line
+
+
+def _divided(recipe: _Recipe, settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Divide settings into arguments of ``recordings`` and arguments of ``prepare``."""
+    finding, preparing = (
+        set(inspect.signature(function).parameters) - {"path", "subjects", "recording"}
+        for function in (recipe.recordings, recipe.prepare)
+    )
+    unknown = [name for name in settings if name not in finding | preparing]
+    if unknown:
+        accepted = ", ".join(sorted(finding | preparing)) or "none"
+        raise TypeError(
+            f"{recipe.CARD['name']} has no setting {unknown[0]}; its settings are {accepted}."
+        )
+    return (
+        {name: value for name, value in settings.items() if name in finding},
+        {name: value for name, value in settings.items() if name in preparing},
+    )
+
+
+def _leave_out(
+    recipe: _Recipe,
+    recordings: list[Recording],
+    found: list[Recording],
+    exclude: Sequence[str | PathLike | Iterable],
+) -> tuple[list[Recording], list[Recording], list[str]]:
+    """Return kept and excluded recordings, and people in lists who have none in the folder."""
+    if isinstance(exclude, str | PathLike):
+        raise TypeError(f"exclude is the path {str(exclude)!r}; pass a list of folders and lists.")
+    folders = [item for item in exclude if isinstance(item, str | PathLike)]
+    lists = [item for item in exclude if not isinstance(item, str | PathLike)]
+    for item in lists:
+        if not isinstance(item, Iterable):
+            raise TypeError(f"exclude contains {item!r}; put subjects into a list: [[{item!r}]].")
+    listed = [subject for item in lists for subject in item]
+    if not exclude and (overlap := getattr(recipe, "OVERLAP", None)):
+        warn_user(overlap)
+
+    # Folders of other corpora, for recipes whose corpus has the subjects of others.
+    excluded: list[Recording] = []
+    if folders:
+        if not hasattr(recipe, "leave_out"):
+            raise ValueError(
+                f"exclude has the folder {folders[0]}, but {recipe.CARD['name']} shares no "
+                "subjects with other corpora; pass a list of its subjects."
+            )
+        recordings, excluded = recipe.leave_out(recordings, folders)
+
+    # Lists of subjects, of which some may be in other corpora only.
+    keys = SubjectKeys(listed)
+    excluded += [r for r in recordings if r.person in keys]
+    kept = [r for r in recordings if r.person not in keys]
+    present = SubjectKeys(recording.person for recording in found)
+    return kept, excluded, [str(name) for name in dict.fromkeys(listed) if name not in present]
+
+
+def _subjects(recordings: Iterable[Recording]) -> str:
+    n_subjects = len({recording.subject for recording in recordings})
+    return f"{n_subjects:,} subject{'' if n_subjects == 1 else 's'}"
+
+
+def _count(recordings: Sequence[Recording]) -> str:
+    n_files = len(recordings)
+    return f"{_subjects(recordings)} ({n_files:,} recording{'' if n_files == 1 else 's'})"

@@ -1,0 +1,65 @@
+"""Folds that run at the same time use different GPUs; no GPU is needed to test it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from braindecode_pars import PARSEmbedder
+from braindecode_pars.evaluation import leave_one_subject_out
+from braindecode_pars.evaluation.folds import _gpu, _running
+from braindecode_pars.evaluation.folds._gpu import free_gpu, on_device
+
+
+@pytest.fixture(autouse=True)
+def own_locks(tmp_path, monkeypatch):
+    monkeypatch.setattr(_gpu.tempfile, "gettempdir", lambda: str(tmp_path))
+
+
+def test_each_worker_has_its_own_gpu_until_it_is_done():
+    with free_gpu(2) as one:
+        with free_gpu(2) as other:
+            assert {one, other} == {"cuda:0", "cuda:1"}
+            with free_gpu(2) as shared:  # more workers than GPUs
+                assert shared in (one, other)
+        with free_gpu(2) as again:
+            assert again == other
+
+
+def test_only_auto_is_replaced():
+    pipeline = make_pipeline(PARSEmbedder(), PARSEmbedder(device="cpu"), LogisticRegression())
+    changed = on_device(pipeline, "cuda:1")
+    assert (changed[0].device, changed[1].device) == ("cuda:1", "cpu")
+    assert pipeline[0].device == "auto"
+
+
+class Device(ClassifierMixin, BaseEstimator):
+    """Predicts the number of its device."""
+
+    def __init__(self, device="auto"):
+        self.device = device
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), -2 if self.device == "auto" else int(self.device[-1]))
+
+
+@pytest.mark.parametrize(("n_jobs", "expected"), [(1, "auto"), (2, "cuda:0")])
+def test_folds_take_a_gpu_when_several_workers_run(nights, monkeypatch, n_jobs, expected):
+    used = []
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(_running, "_torch_seed", lambda fold: _record(fold, used))
+    with _running.joblib.parallel_config("threading"):
+        leave_one_subject_out({"A": Device()}, nights, n_jobs=n_jobs, verbose=0)
+    assert used == [expected] * 4
+
+
+def _record(fold, used):
+    used.append(fold.estimator.device)
+    return _running.suppress()

@@ -1,0 +1,96 @@
+"""The recordings of a corpus to pretrain on, and who is left out."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import own_recipe
+
+from braindecode_pars.datasets import eesm17, physionet_mi, tueg
+from braindecode_pars.recordings.continuous import ContinuousCorpus
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    for name in ("P01_train", "P02_unlabeled", "P03_valid", "P04_test", "P05_train"):
+        own_recipe.write(tmp_path / "own", name, 4)
+    return tmp_path / "own"
+
+
+def subjects(recordings) -> list:
+    return [recording.subject for recording in recordings]
+
+
+def touch(file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch()
+
+
+def test_validation_and_test_subjects_are_left_out(folder):
+    corpus = ContinuousCorpus.of(own_recipe, folder)
+    assert subjects(corpus.recordings) == ["P01", "P02", "P05"]
+    assert subjects(corpus.held_out) == ["P03", "P04"]
+    assert corpus.name == "own_recipe"
+    assert corpus.summary == (
+        "own_recipe: 3 subjects (3 recordings) of the 20 published. Left out: 2 subjects (2 "
+        "recordings) in its validation and test sets."
+    )
+
+
+def test_absent_people_are_tolerated_and_listed(folder):
+    """A list may be of several corpora; a person in the test set is present."""
+    corpus = ContinuousCorpus.of(own_recipe, folder, exclude=[["p01 ", "P99"], ["P04", 7]])
+    assert subjects(corpus.recordings) == ["P02", "P05"]
+    assert subjects(corpus.excluded) == ["P01"]
+    assert corpus.absent == ("P99", "7")
+    assert corpus.summary.endswith("validation and test sets; 1 subject (1 recording) excluded.")
+    plain = ContinuousCorpus.of(own_recipe, folder / "..", exclude=[["P99"]])
+    assert subjects(plain.recordings) == ["P01", "P02", "P05"]
+
+
+def test_settings_reach_the_functions_of_the_recipe(folder, tmp_path):
+    corpus = ContinuousCorpus.of(own_recipe, folder, level=1e-6)
+    assert corpus.settings == dict(corpus="Own", version="1", level=1e-6)
+    raw = pickle.loads(pickle.dumps(corpus)).read(corpus.recordings[0])
+    np.testing.assert_allclose(raw.get_data().std(), 1e-6, rtol=0.1)
+    touch(tmp_path / "mi/S001R04.edf")
+    touch(tmp_path / "mi/S001R06.edf")
+    corpus = ContinuousCorpus.of(physionet_mi, tmp_path / "mi", runs=[6], sfreq=128)
+    assert [r.description["run"] for r in corpus.recordings] == [6]
+    assert corpus.read.keywords == dict(sfreq=128)
+    with pytest.raises(TypeError, match="Own has no setting sfreq; its settings are level"):
+        ContinuousCorpus.of(own_recipe, folder, sfreq=128)
+
+
+def test_folders_of_other_temple_corpora_are_excluded(tmp_path):
+    for subject in ("aaaaaaaa", "aaaaaaab"):
+        touch(tmp_path / f"v2/edf/000/{subject}/s001_2003/01_tcp_ar/{subject}_s001_t000.edf")
+    touch(tmp_path / "tuab/edf/eval/normal/01_tcp_ar/aaaaaaaa_s009_t000.edf")
+    touch(tmp_path / "tuab/edf/eval/normal/01_tcp_ar/zzzzzzzz_s009_t000.edf")
+    corpus = ContinuousCorpus.of(tueg, tmp_path / "v2", exclude=[tmp_path / "tuab", ["zz"]])
+    assert (subjects(corpus.recordings), corpus.absent) == (["aaaaaaab"], ("zz",))
+    with pytest.warns(UserWarning, match="TUEG contains the subjects of TUAB and TUSZ"):
+        ContinuousCorpus.of(tueg, tmp_path / "v2")
+
+
+@pytest.mark.parametrize(
+    ("exclude", "error", "message"),
+    [
+        ("tuab", TypeError, "exclude is the path 'tuab'; pass a list"),
+        (["tuab"], ValueError, "folder tuab, but Own shares no subjects with other corpora"),
+        ([7], TypeError, r"exclude contains 7; put subjects into a list: \[\[7\]\]"),
+        ([["P01", "P02", "P05"]], ValueError, "recordings of 5 subjects of Own, but all of them"),
+    ],
+)
+def test_exclusions_that_cannot_be_meant(folder, exclude, error, message):
+    with pytest.raises(error, match=message):
+        ContinuousCorpus.of(own_recipe, folder, exclude=exclude)
+
+
+def test_a_corpus_without_splits_is_stored_whole(tmp_path):
+    touch(tmp_path / "sub-001/ses-001/eeg/sub-001_ses-001_task-sleep_eeg.set")
+    corpus = ContinuousCorpus.of(eesm17, tmp_path)
+    assert corpus.summary == "eesm17: 1 subject (1 recording) of the 9 published."

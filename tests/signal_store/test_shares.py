@@ -1,0 +1,67 @@
+"""Shares of corpora in the examples of pretraining."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from braindecode_pars.signal_store._shares import check_shares, windows_of_a_pass
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_pass_is_the_largest_that_repeats_no_window(seed):
+    """Compared with a search over all sizes of a pass."""
+    rng = np.random.default_rng(seed)
+    names = ["a", "b", "c"]
+    n_windows = dict(zip(names, rng.integers(50, 2000, 3).tolist(), strict=True))
+    shares = dict(zip(names, rng.uniform(0.2, 3, 3).tolist(), strict=True))
+    total = sum(shares.values())
+    for size in range(sum(n_windows.values()), 0, -1):
+        parts = {name: size * share / total for name, share in shares.items()}
+        if all(parts[name] <= n_windows[name] for name in names):
+            break
+    found = windows_of_a_pass(n_windows, shares)
+    for name in names:
+        assert abs(found[name] - parts[name]) <= 1.5
+        assert found[name] <= n_windows[name]
+    assert any(found[name] == n_windows[name] for name in names)
+
+
+def test_the_mixture_of_the_paper():
+    n_windows = {"tueg": 2_900_000, "ysyw": 756_563}
+    assert windows_of_a_pass(n_windows, {"tueg": 1, "ysyw": 1}) == dict.fromkeys(n_windows, 756_563)
+    assert windows_of_a_pass({"a": 10, "b": 1}, {"a": 1e-9, "b": 1.0}) == {"a": 1, "b": 1}
+    assert windows_of_a_pass({}, {}) == {}
+
+
+def test_only_ratios_count():
+    n_windows = {"a": 600, "b": 900}
+    assert windows_of_a_pass(n_windows, {"a": 2, "b": 1}) == {"a": 600, "b": 300}
+    assert windows_of_a_pass(n_windows, {"a": 0.5, "b": 0.25}) == {"a": 600, "b": 300}
+
+
+@pytest.mark.parametrize(
+    ("shares", "message"),
+    [
+        ({"tueg": 1}, "shares has tueg, but the store has tueg, ysyw; give each corpus a share"),
+        ({"tueg": 1, "ysyv": 1}, "shares has tueg, ysyv, but"),
+        ({"tueg": 0, "ysyw": 1}, "The share of tueg must be a positive number, got 0"),
+        ({"tueg": math.nan, "ysyw": 1}, "The share of tueg must be a positive number, got nan"),
+    ],
+)
+def test_impossible_shares(shares, message):
+    with pytest.raises(ValueError, match=message):
+        check_shares(shares, ["tueg", "ysyw"])
+
+
+def test_shares_of_another_type():
+    with pytest.raises(TypeError, match=r"shares must be a dict of corpus and share, got \[1, 1\]"):
+        check_shares([1, 1], ["tueg", "ysyw"])
+    with pytest.raises(TypeError, match="share of a must be a positive number, got 'x'"):
+        check_shares({"a": "x"}, ["a"])
+    with pytest.raises(ValueError, match="but the store has no corpora of recipes"):
+        check_shares({"a": 1}, [])
+    assert check_shares({}, ["a"]) == {}
+    assert check_shares({"a": np.float32(1)}, ["a"]) == {"a": 1.0}
