@@ -9,9 +9,7 @@ import pytest
 import torch
 from support.small_runs import SMALL, make_store, run, small_config
 
-from braindecode_pars import paper
 from braindecode_pars.benchmarks._measuring import peak_bytes
-from braindecode_pars.pretext import PARS
 from braindecode_pars.runs import CorpusSize, RunConfig, plan
 from braindecode_pars.runs import _plan as module
 from braindecode_pars.runs._run import build_task
@@ -63,21 +61,6 @@ def test_memory_of_the_backward_pass():
     peak = peak_bytes(step)
     assert 0.6 * peak < kept < 1.05 * peak
     assert module._kept_bytes(task, "bfloat16") * 16 < 0.85 * kept
-
-
-def test_the_paper_without_measuring_it(monkeypatch):
-    """All but the hours, on a stand-in for the slow network."""
-    monkeypatch.setattr(module, "_measured", lambda *arguments: (4, 1e6))
-    monkeypatch.setattr(module, "_kept_bytes", lambda *arguments: 10**7)
-    config = RunConfig(device="cpu")
-    planned = plan(CorpusSize.of_numbers(1_500_000, sfreq=200, n_chans=6), config)
-    assert planned.parameters == sum(p.numel() for p in PARS(6000, **paper.ENCODER).parameters())
-    assert (planned.steps_per_epoch, planned.n_steps) == (2930, 2_930_000)
-    assert planned.tokens == 40 * 512 * 2_930_000
-    # 2.2 GFLOP with the literal decoder, 1.1 with the factorised one, forwards; three times that
-    assert 2.5e9 < planned.flops / planned.n_examples < 3.5e9
-    assert planned.hours == pytest.approx(planned.n_examples / 1e6 / 3600)
-    assert planned.memory_bytes == 16 * planned.parameters + 512 * 10**7
 
 
 def test_a_step_that_does_not_fit_ends_the_measuring(monkeypatch):
