@@ -142,6 +142,11 @@ def _family(corpus: str | None) -> str | None:
     return _FAMILIES.get(corpus, corpus)
 
 
+def _alike(names: list) -> list:
+    """Return those of several names that may be one person: of one corpus, or of unknown ones."""
+    return [name for i, name in enumerate(names) if name in SubjectKeys(names[:i] + names[i + 1 :])]
+
+
 def _parts(subject: Any) -> tuple[str | None, Any]:
     """Return the corpus, in lower case, and the name without it."""
     found = _QUALIFIED.fullmatch(subject) if isinstance(subject, str) else None
@@ -172,10 +177,11 @@ def warn_of_similar_names(subjects: Iterable) -> None:
     >>> from braindecode_pars._subjects import warn_of_similar_names
     >>> warn_of_similar_names(["01", "02", "P1"])
     """
+    names = list(dict.fromkeys(subjects))
     by_key: dict[str, list] = {}
-    for subject in dict.fromkeys(subjects):
-        by_key.setdefault(subject_key(subject), []).append(subject)
-    similar = [names for names in by_key.values() if len(names) > 1]
+    for subject in names:
+        by_key.setdefault(_name_key(_parts(subject)[1]), []).append(subject)
+    similar = [found for found in map(_alike, by_key.values()) if len(found) > 1]
     if similar:
         shown = "; ".join(" and ".join(map(repr, names)) for names in similar[:5])
         warn_user(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+import warnings
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -132,3 +133,11 @@ def test_a_corpus_is_put_in_front_of_a_name_once():
     assert in_corpus("day", "night:1") == "day:night:1"
     assert "night:1" not in SubjectKeys(["day:1"])
     assert in_corpus(None, 7) == 7
+
+
+def test_a_name_without_corpus_may_be_that_of_a_corpus():
+    with pytest.warns(UserWarning, match="'day:1' and 1"):
+        warn_of_similar_names(["day:1", "night:2", 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_similar_names(["day:1", "night:1"])

@@ -290,6 +290,10 @@ def transfer(
         windows, test_subjects = {}, {}
         for name, folder in folders:
             title = _corpus.title(name)
+            if title in windows:
+                raise ValueError(
+                    f"Two of the data sets are called {title}; rename the folder of one of them."
+                )
             arguments = {**in_file[name], **values(by_corpus[name], "--load")}
             windows[title] = _corpus.load(name, Path(folder), arguments)
             if subjects[name]:

@@ -71,7 +71,7 @@ from braindecode_pars.storage._model_folder import (
 from braindecode_pars.training._device import find_device
 from braindecode_pars.training._history import history_frame, history_row
 from braindecode_pars.windows._amplitudes import warn_of_amplitudes
-from braindecode_pars.windows._held_out import drop_held_out, hold_out
+from braindecode_pars.windows._held_out import drop_held_out, hold_out, without_held_out_splits
 from braindecode_pars.windows._labels import cross_entropy_weights
 from braindecode_pars.windows._window_set import WindowSet
 
@@ -435,8 +435,11 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
                 # Pretrain on training windows only. Unlabelled windows of held-out subjects are
                 # excluded too.
                 if needs_pretraining(self):
-                    without_label = drop_held_out(windows.unlabeled, train, valid)
-                    parts = [train, without_label, drop_held_out(extra, train, valid)]
+                    further = [
+                        without_held_out_splits(part, self.validation)
+                        for part in (windows.unlabeled, extra)
+                    ]
+                    parts = [train, *(drop_held_out(part, train, valid) for part in further)]
                     store = self._store_pretraining
                     before = None if pretrained is None else pretrained.card
                     pretrain(self, self.encoder_, parts, seeds.pretraining, store, before)

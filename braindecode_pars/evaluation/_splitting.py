@@ -316,13 +316,15 @@ def _subjects_of_test_split(corpus: Corpus) -> list:
 def _without_validation(corpus: Corpus, windows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Divide the training windows of a fold into those to train on, and fixed validation windows.
 
-    Unlabelled windows of validation subjects are in neither of them.
+    Unlabelled windows of the validation subjects, and of subjects in the split "valid" without any
+    label, are in neither of them.
     """
     labeled = windows[corpus.labeled[windows]]
     splits = None if corpus.splits is None else corpus.splits[labeled]
     is_valid = are_validation(splits, corpus.groups[labeled], len(labeled))
     valid = labeled[is_valid]
-    return np.setdiff1d(windows, corpus.windows_of(corpus.subjects_of(valid))), valid
+    reserved = corpus.subjects_of(np.flatnonzero(corpus.splits == "valid"))
+    return np.setdiff1d(windows, corpus.windows_of(reserved)), valid
 
 
 def validates_by_split(estimator: BaseEstimator) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from braindecode_pars._subjects import subject_key
+from braindecode_pars._subjects import SubjectKeys
 
 __all__ = ["SPLIT", "are_validation"]
 
@@ -71,8 +71,8 @@ def are_validation(
 
 def _check_apart(valid: Iterable, train: Iterable) -> None:
     """Check that no subject is on both sides, in any spelling of the name."""
-    trained = set(map(subject_key, dict.fromkeys(train)))
-    both = [subject for subject in dict.fromkeys(valid) if subject_key(subject) in trained]
+    trained = SubjectKeys(subject for subject in dict.fromkeys(train) if not pd.isna(subject))
+    both = [s for s in dict.fromkeys(valid) if not pd.isna(s) and s in trained]
     if both:
         raise ValueError(
             f"Subject{'s' if len(both) > 1 else ''} {', '.join(map(str, both[:10]))} "

@@ -14,7 +14,7 @@ from braindecode_pars._warnings import warn_user
 from braindecode_pars.windows._fixed_split import SPLIT, are_validation
 from braindecode_pars.windows._window_set import WindowSet
 
-__all__ = ["drop_held_out", "hold_out"]
+__all__ = ["drop_held_out", "hold_out", "without_held_out_splits"]
 
 #: Random draws of the validation subjects before giving up: one may take a class out of training.
 _DRAWS = 20
@@ -117,6 +117,18 @@ def _subject_numbers(windows: WindowSet) -> np.ndarray | None:
     return np.array([number_of[subject] for subject in windows.groups.tolist()])
 
 
+def without_held_out_splits(windows: WindowSet | None, share: float | str) -> WindowSet | None:
+    """Drop windows of the splits "valid" and "test", if ``share`` is "split".
+
+    Labels are not needed to be in one of them: an unlabelled window of a test subject must not be
+    pretrained on either.
+    """
+    if share != SPLIT or windows is None or windows.splits is None:
+        return windows
+    keep = ~np.isin(windows.splits.astype(str), ("valid", "test"))
+    return windows.take(np.flatnonzero(keep)) if keep.any() else None
+
+
 def drop_held_out(
     windows: WindowSet | None, train: WindowSet, valid: WindowSet | None
 ) -> WindowSet | None:
@@ -144,7 +156,7 @@ def drop_held_out(
     keep = np.ones(len(windows), dtype=bool)
     if _same_source(windows.source, valid.source):
         keep &= ~np.isin(windows.indices, valid.indices)
-    held_out = [] if valid.groups is None else _not_in(valid.people, train.people)
+    held_out = [] if valid.groups is None else _held_out_people(train, valid)
     if held_out and not windows.known.all():
         which = f"{(~windows.known).sum()} of {len(windows)}" if windows.known.any() else "the"
         warn_user(
@@ -159,10 +171,11 @@ def drop_held_out(
     return windows.take(np.flatnonzero(keep)) if keep.any() else None
 
 
-def _not_in(people: np.ndarray, others: np.ndarray) -> list:
-    """Return the people who are not among the others."""
-    keys = SubjectKeys(dict.fromkeys(others.tolist()))
-    return [person for person in dict.fromkeys(people.tolist()) if person not in keys]
+def _held_out_people(train: WindowSet, valid: WindowSet) -> list:
+    """Return the people of the held-out windows who have no training windows."""
+    known = train.take(np.flatnonzero(train.known))
+    trained_on = set(() if known.people is None else known.people.tolist())
+    return [person for person in dict.fromkeys(valid.people.tolist()) if person not in trained_on]
 
 
 def _same_source(one: Any, other: Any) -> bool:

@@ -1,6 +1,6 @@
 """Draw the figures of the README from stored scores: docs/images/control.png and hands.png.
 
-    python docs/experiments/readme_figures.py
+python docs/experiments/readme_figures.py
 """
 
 from __future__ import annotations

@@ -165,5 +165,17 @@ def test_evaluation_warns_when_test_subjects_were_pretrained_on(nights, tmp_path
     assert leaked == [
         "PARS was pretrained on windows of test subjects 3, 4. Its scores of these subjects are "
         "not held-out scores, unless another dataset used the same names for different subjects; "
-        "then name the corpus of the recordings with an entry 'corpus' in their descriptions."
+        "then name the corpus of the recordings with an entry 'corpus' in their descriptions. "
+        "Use the name on the encoder's card if it is the same corpus."
     ]
+
+
+def test_unlabelled_windows_of_held_out_splits_are_not_pretrained_on(nights):
+    windows = with_split(nights, {1: "train", 2: "valid", 3: "test", 4: "valid"})
+    X, y, groups = as_sklearn(windows)
+    y = np.where(groups > 2, -1, y)  # subjects 3 and 4 have no labels
+    split = dict(validation="split", unlabeled_label=-1)
+    assert classifier(**split).fit(X, y).encoder_card_.subjects == [1]
+    first = np.flatnonzero(groups < 3)
+    fitted = classifier(**split).fit(X[first], y[first], unlabeled=windows)
+    assert fitted.encoder_card_.subjects == [1]

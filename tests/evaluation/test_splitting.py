@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from braindecode.datasets import BaseConcatDataset
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut
 from support.subjects import with_split, with_subject
 from torch.utils.data import Subset
 
+from braindecode_pars import PARSClassifier
 from braindecode_pars.evaluation._splitting import (
     Split,
     draw_subjects,
@@ -143,3 +144,22 @@ def test_draws_are_nested_and_new_for_every_seed():
         ValueError, match="n_train_subjects is 31, but there are 30 training subjects"
     ):
         draw_subjects(subjects, 31, 0)
+
+
+def test_validation_subjects_without_labels_are_trained_on_by_nobody(nights):
+    splits = {1: "train", 2: "valid", 3: "test", 4: "valid"}
+    labels = BaseConcatDataset(
+        [
+            part if part.description["subject"] < 4 else without_labels(part)
+            for part in with_split(nights, splits).datasets
+        ]
+    )
+    corpus = Corpus.of(labels, "nights", -1)
+    methods = {"A": PARSClassifier(validation="split")}
+    (fold,) = make_folds("p", methods, corpus, given_split(corpus, [3]), [0])
+    assert corpus.subjects_of(np.union1d(fold.train, fold.valid)) == [1, 2]
+
+
+def without_labels(windows):
+    metadata = windows.metadata.assign(target=-1)
+    return EEGWindowsDataset(windows.raw, metadata, dict(windows.description))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from braindecode_pars.windows._held_out import drop_held_out, hold_out
+from braindecode_pars.windows._held_out import drop_held_out, hold_out, without_held_out_splits
 from braindecode_pars.windows._window_set import as_window_set
 
 
@@ -118,3 +118,21 @@ def test_the_validation_windows_of_a_split_are_held_out():
     for seed in (0, 1):
         train, valid = hold_out(given, "split", seed)
         assert (train.indices.tolist(), valid.indices.tolist()) == ([0, 1, 3, 4], [2])
+
+
+def test_unlabelled_windows_of_held_out_splits_are_not_pretrained_on():
+    splits = np.array(["train", "valid", "test", None], object)
+    given = replace(windows([0] * 4), splits=splits)
+    assert without_held_out_splits(given, "split").indices.tolist() == [0, 3]
+    assert without_held_out_splits(given, 0.2) is given
+    assert without_held_out_splits(given.take([1, 2]), "split") is None
+
+
+def test_a_fixed_split_needs_no_subjects():
+    given = replace(windows([0, 1] * 2), splits=np.array(["train", "train", "valid", "valid"]))
+    train, valid = hold_out(given, "split", seed=0)
+    assert (len(train), len(valid)) == (2, 2)
+    some = replace(given, subjects=np.array([None, None, 2, 2], object))
+    train, valid = hold_out(some, "split", seed=0)
+    further = windows([0] * 2, [1, 2])
+    assert drop_held_out(further, train, valid).groups.tolist() == [1]

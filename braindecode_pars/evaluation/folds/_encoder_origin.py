@@ -83,7 +83,8 @@ def leak_sentences(seen: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]
                 f"{'s' if len(leaked) > 1 else ''} {', '.join(map(str, leaked))}. Its scores of "
                 "these subjects are not held-out scores, unless another dataset used the same "
                 "names for different subjects; then name the corpus of the recordings with an "
-                "entry 'corpus' in their descriptions."
+                "entry 'corpus' in their descriptions. Use the name on the encoder's card if it is "
+                "the same corpus."
             )
     return sentences
 

@@ -32,7 +32,7 @@ def predicted_probabilities(fitted: BaseEstimator, windows: Any) -> tuple[list, 
     Raises
     ------
     ValueError
-        When the number of probabilities is not that of windows and classes.
+        When the number of probabilities is not that of windows.
     """
     name = type(fitted).__name__
     if not hasattr(fitted, "predict_proba"):
@@ -42,10 +42,11 @@ def predicted_probabilities(fitted: BaseEstimator, windows: Any) -> tuple[list, 
     classes = np.asarray(fitted.classes_).tolist()
     probabilities = np.asarray(fitted.predict_proba(windows))
     if probabilities.shape != (len(windows), len(classes)):
-        raise ValueError(
-            f"predict_proba returns shape {probabilities.shape} for {len(windows)} windows and "
-            f"{len(classes)} classes"
-        )
+        shape = f"{probabilities.shape} for {len(windows)} windows and {len(classes)} classes"
+        if len(probabilities) != len(windows):
+            raise ValueError(f"predict_proba returns shape {shape}")
+        # As a net with a unit for a class that no training subject has.
+        return [], {"missing": f"predict_proba of {name} returns shape {shape}"}
     if not np.isfinite(probabilities).all():
         return [], {"missing": f"{name} predicts probabilities that are NaN or infinite"}
     # The shortest text of a float32 is half as long as that of the same number as a float64.

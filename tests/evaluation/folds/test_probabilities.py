@@ -90,3 +90,12 @@ def test_probabilities_of_another_number_of_windows_raise():
     model = SimpleNamespace(classes_=[0, 1], predict_proba=lambda X: np.ones((2, 2)) / 2)
     with pytest.raises(ValueError, match=r"shape \(2, 2\) for 3 windows and 2 classes"):
         predicted_probabilities(model, range(3))
+
+
+def test_probabilities_of_another_number_of_classes_are_missing():
+    model = SimpleNamespace(classes_=[0, 1], predict_proba=lambda X: np.ones((3, 5)) / 5)
+    assert predicted_probabilities(model, range(3))[0] == []
+    assert (
+        "(3, 5) for 3 windows and 2 classes"
+        in predicted_probabilities(model, range(3))[1]["missing"]
+    )

@@ -249,7 +249,7 @@ def test_processes_give_the_same_table_and_warnings(nights, log_folder, leaky, t
             "leaky was pretrained on windows of test subjects 1, 2. Its scores of these "
             "subjects are not held-out scores, unless another dataset used the same names for "
             "different subjects; then name the corpus of the recordings with an entry 'corpus' in "
-            "their descriptions."
+            "their descriptions. Use the name on the encoder's card if it is the same corpus."
         ]
     pd.testing.assert_frame_equal(*tables)
     # With two processes each has half of the threads, which sum floats in another order.
