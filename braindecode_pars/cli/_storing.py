@@ -12,7 +12,7 @@ from rich.console import Console
 
 from braindecode_pars.cli._console import make_console
 from braindecode_pars.datasets import RECIPES
-from braindecode_pars.recordings.continuous import ContinuousCorpus
+from braindecode_pars.recordings.continuous import ContinuousCorpus, without_left_out
 from braindecode_pars.signal_store import SignalStore
 
 __all__ = ["corpora_of", "make_store"]
@@ -55,6 +55,8 @@ def corpora_of(
         own = {key.partition(".")[2]: v for key, v in settings.items() if _is_for(key, name)}
         left_out = [*(others if name in _OVERLAPPING else ()), *lists]
         corpora.append(_corpus(name, Path(folder).expanduser(), left_out, own))
+
+    corpora = without_left_out(corpora)
 
     # Who is stored, and people in the lists who are in none of the corpora.
     console = make_console()

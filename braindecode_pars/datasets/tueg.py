@@ -11,7 +11,7 @@ from typing import Any
 import mne
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._subjects import subject_key
+from braindecode_pars._subjects import SubjectKeys, subject_key
 from braindecode_pars._warnings import warn_user
 from braindecode_pars.recordings import _temple as temple
 from braindecode_pars.recordings.cutting import fixed_windows
@@ -41,6 +41,9 @@ OVERLAP = (
     "on TUAB or TUSZ, exclude these subjects from pretraining with exclude=[TUAB_FOLDER, "
     "TUSZ_FOLDER]."
 )
+
+#: Corpus in :func:`subject_key` of names with a corpus of this hospital, or without one.
+_FAMILY = ("tuh", "")
 
 _EXAMPLE = "edf/000/aaaaaaaa/s001_2015_12_30/01_tcp_ar/aaaaaaaa_s001_t000.edf"
 _SUBJECT = r"\d{3}/(?:[a-z]{8}|\d{8})/s\d+_\d{4}\w*/"
@@ -104,7 +107,8 @@ def leave_out(
         Excluded subjects: folders of other corpora, or lists of subjects. The subjects of a folder
         are taken from the names of its recordings. Examples:
         ``["tuh_eeg_abnormal/v3.0.1", "tuh_eeg_seizure/v2.0.3"]`` and
-        ``[["aaaaaaaa", "aaaaaaab"]]``.
+        ``[["aaaaaaaa", "tuab:aaaaaaab"]]``. A subject of TUAB or TUSZ is the same one in TUEG; one
+        of a corpus of another hospital, such as ``eegmat:5``, is not.
 
     Returns
     -------
@@ -142,23 +146,19 @@ def leave_out(
         raise TypeError(
             f"exclude is the path {str(exclude)!r}; pass a list of folders or of lists of subjects."
         )
-    # Compared by key: a table may contain the subject 00000254 as the number 254.
-    excluded_keys: set[str] = set()
+    everyone: set = set()
     for item in exclude:
         # A string is the path of a folder; subjects are always in a list.
         is_folder = isinstance(item, str | PathLike)
         subjects = temple.subjects_in(item) if is_folder else _subjects_of_list(item)
         _check_naming(recordings, subjects, str(item) if is_folder else "a list in exclude")
-        keys = set(map(subject_key, subjects))
         if not is_folder:
-            _warn_of_absent(recordings, keys)
-        excluded_keys |= keys
-    is_excluded = [subject_key(recording.subject) in excluded_keys for recording in recordings]
-    kept, excluded = (
-        [r for r, found in zip(recordings, is_excluded, strict=True) if found is wanted]
-        for wanted in (False, True)
-    )
-    return kept, excluded
+            _warn_of_absent(recordings, subjects)
+        everyone |= subjects
+    # Compared by key: a table may contain the subject 00000254 as the number 254.
+    keys = SubjectKeys(everyone)
+    excluded = [recording for recording in recordings if recording.person in keys]
+    return [recording for recording in recordings if recording.person not in keys], excluded
 
 
 def _subjects_of_list(item: Iterable) -> set:
@@ -170,13 +170,15 @@ def _subjects_of_list(item: Iterable) -> set:
     return set(item)
 
 
-def _warn_of_absent(recordings: list[Recording], keys: set[str]) -> None:
+def _warn_of_absent(recordings: list[Recording], subjects: set) -> None:
     """Warn of excluded subjects without recording, which may be typing errors."""
-    absent = sorted(keys - {subject_key(recording.subject) for recording in recordings})
+    present = SubjectKeys(recording.person for recording in recordings)
+    by_key = {subject_key(subject): subject for subject in subjects}
+    absent = sorted(str(subject) for subject in by_key.values() if subject not in present)
     if absent:
         more = ", ..." if len(absent) > 10 else ""
         warn_user(
-            f"{len(absent)} of {len(keys)} subjects in a list in exclude have no recording: "
+            f"{len(absent)} of {len(by_key)} subjects in a list in exclude have no recording: "
             f"{', '.join(absent[:10])}{more}. Check their spelling, or they are trained on."
         )
 
@@ -184,7 +186,12 @@ def _warn_of_absent(recordings: list[Recording], keys: set[str]) -> None:
 def _check_naming(recordings: list[Recording], subjects: set[str], source: str) -> None:
     # One example subject for each kind of name: number (True) or letters (False).
     recorded = {recording.subject.isdigit(): recording.subject for recording in recordings}
-    excluded = {subject_key(subject).isdigit(): subject for subject in subjects}
+    keys = {subject: subject_key(subject).rpartition(":") for subject in subjects}
+    excluded = {
+        name.isdigit(): subject
+        for subject, (corpus, _, name) in keys.items()
+        if corpus in _FAMILY  # those of other hospitals are named otherwise
+    }
     if recorded and excluded and recorded.keys() != excluded.keys():
         raise ValueError(
             f"{source} has subjects such as {', '.join(map(str, excluded.values()))}, but the "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from braindecode_pars._channel_names import is_eeg
 from braindecode_pars._parameters import check_parameters, integer, optional, positive
+from braindecode_pars._subjects import SubjectKeys
 from braindecode_pars.runs._steps import Steps
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store._index import INDEX
@@ -108,7 +110,7 @@ class CorpusSize(NamedTuple):
             When every recording is shorter than a window, or every one of a corpus with a share.
         """
         lengths = store.recordings["n_times"].to_numpy()
-        n_windows = _n_windows(lengths / store.sfreq, window_seconds)
+        n_windows = _n_windows(lengths, store.sfreq, window_seconds)
         if store.shares:  # a pass visits a part of the larger corpora
             n_windows = Steps(store, round(window_seconds * store.sfreq), 1).n_windows
         described = f"the store {store.path}, {len(lengths):,} recordings"
@@ -116,7 +118,11 @@ class CorpusSize(NamedTuple):
 
     @classmethod
     def of_folder(
-        cls, folder: str | Path, window_seconds: float = 30.0, sfreq: float | None = None
+        cls,
+        folder: str | Path,
+        window_seconds: float = 30.0,
+        sfreq: float | None = None,
+        exclude: Iterable = (),
     ) -> CorpusSize:
         """Return the size of a store of a folder of recordings, from their headers.
 
@@ -129,6 +135,8 @@ class CorpusSize(NamedTuple):
             Length of a window in seconds.
         sfreq : float | None
             Sampling rate of the store in Hz; None takes that of the recordings.
+        exclude : iterable
+            Subjects to leave out, in any spelling.
 
         Returns
         -------
@@ -141,10 +149,11 @@ class CorpusSize(NamedTuple):
         FileNotFoundError
             When the folder does not exist or contains no recording.
         ValueError
-            When no recording can be opened, when every recording is shorter than a window, or when
-            sampling rates differ and ``sfreq`` is None.
+            When no recording can be opened, when every recording is shorter than a window, when
+            sampling rates differ and ``sfreq`` is None, or when an excluded subject has no
+            recording or no other subject has one.
         """
-        sources = find_sources(folder, None)
+        sources = _without(folder, find_sources(folder, None), list(exclude))
         chosen = np.linspace(0, len(sources) - 1, min(SAMPLE, len(sources))).round().astype(int)
         headers = [header for i in chosen if (header := _header(sources[i])) is not None]
         if not headers:
@@ -159,7 +168,8 @@ class CorpusSize(NamedTuple):
         sfreq = float(sfreq or rates.pop())
         factor = len(sources) / len(chosen)
         seconds = np.array([header[0] for header in headers])
-        n_windows = round(factor * _n_windows(seconds, window_seconds))
+        lengths = (seconds * sfreq).round().astype(int)
+        n_windows = round(factor * _n_windows(lengths, sfreq, window_seconds))
         n_bytes = factor * sum(s * sfreq * n_chans * _BYTES for s, _, n_chans in headers)
         described = f"the folder {folder}, {len(sources):,} recordings"
         if factor > 1:
@@ -183,7 +193,7 @@ class CorpusSize(NamedTuple):
         window_seconds, sfreq
             As in :meth:`of_folder`. A store has its own sampling rate.
         exclude : tuple of str
-            Subjects of a store to leave out.
+            Subjects to leave out.
 
         Returns
         -------
@@ -197,7 +207,24 @@ class CorpusSize(NamedTuple):
         if Path(path, INDEX).exists():
             store = SignalStore.open(path, verbose=0).select(exclude=exclude)
             return cls.of_store(store, window_seconds)
-        return cls.of_folder(path, window_seconds, sfreq)
+        return cls.of_folder(path, window_seconds, sfreq, exclude)
+
+
+def _without(folder: str | Path, sources: list[Source], exclude: list) -> list[Source]:
+    """Return the recordings of other subjects; one that names no subject cannot be stored."""
+    subjects = [source.description.get("subject") for source in sources]
+    found = SubjectKeys(subject for subject in subjects if subject is not None)
+    absent = [str(subject) for subject in exclude if subject not in found]
+    if absent:
+        raise ValueError(
+            f"{folder} contains no recording of {', '.join(absent)}; check the spelling of the "
+            "subjects to exclude."
+        )
+    keys = SubjectKeys(exclude)
+    kept = [s for s, subject in zip(sources, subjects, strict=True) if subject not in keys]
+    if not kept:
+        raise ValueError(f"No recording of {folder} remains; exclude fewer subjects.")
+    return kept
 
 
 def _header(source: Source) -> tuple[float, float, int] | None:
@@ -210,11 +237,17 @@ def _header(source: Source) -> tuple[float, float, int] | None:
     return raw.n_times / sfreq, sfreq, sum(map(is_eeg, raw.info["chs"]))
 
 
-def _n_windows(seconds: np.ndarray, window_seconds: float) -> int:
-    n_windows = int((seconds // window_seconds).sum())
+def _n_windows(lengths: np.ndarray, sfreq: float, window_seconds: float) -> int:
+    """Count windows in whole samples, as a run does: 0.3 s are three windows of 0.1 s."""
+    n_times = round(window_seconds * sfreq)
+    if n_times < 1:
+        raise ValueError(
+            f"At {sfreq:g} Hz a window of {window_seconds:g} s has no sample; use longer windows."
+        )
+    n_windows = int((lengths // n_times).sum())
     if n_windows == 0:
         raise ValueError(
-            f"The longest recording has {seconds.max():g} s, less than a window of "
+            f"The longest recording has {lengths.max() / sfreq:g} s, less than a window of "
             f"{window_seconds:g} s; use shorter windows."
         )
     return n_windows

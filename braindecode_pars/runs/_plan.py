@@ -110,7 +110,8 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
     TypeError
         When an argument is of another type.
     ValueError
-        When the configuration does not fit the sampling rate.
+        When the configuration does not fit the sampling rate, or a single window does not fit into
+        the memory of the device.
 
     Examples
     --------
@@ -222,7 +223,7 @@ def _measured(
         result["loss"].item()  # waits for the device
         return time.perf_counter() - start
 
-    best = (1, 0.0)
+    best = (0, 0.0)
     n_windows = 1
     with tensor_cores(device), suppress(torch.OutOfMemoryError):
         while True:
@@ -232,6 +233,12 @@ def _measured(
             if n_windows == at_once or took > _SECONDS:
                 break
             n_windows = min(2 * n_windows, at_once)
+    if best[0] == 0:
+        raise ValueError(
+            f"A step of a single window of {config.window_seconds:g} s does not fit into the "
+            f"memory of {_name_of(device)}; use shorter windows (window_seconds), a smaller encoder "
+            "(embed_dim, num_layers), or a device with more free memory."
+        )
     return best
 
 

@@ -137,11 +137,13 @@ class SignalStore:
             :class:`~braindecode_pars.recordings.continuous.ContinuousCorpus`, or a folder. The
             whole recordings of windows are stored. Those of a ContinuousCorpus are read and
             prepared one by one by its recipe, so that the arguments ``sfreq`` to ``subject`` are
-            omitted. A folder is searched for EDF, BDF, FIF and WFDB recordings.
-            Hidden files and folders are ignored. Dead links, links to folders outside this folder,
-            and folders with the name of a recording count as recordings that cannot be read. A
-            recording with gaps, such as EDF+D, is stored in pieces between the gaps, named with #1,
-            #2 and so on, so that no crop or window contains a gap.
+            omitted. People whom one of several corpora excludes or holds out for validation and
+            test are not stored from the others; how many is logged.
+            A folder is searched for EDF, BDF, FIF and WFDB recordings. Hidden files and folders are
+            ignored. Dead links, links to folders outside this folder, and folders with the name of
+            a recording count as recordings that cannot be read. A recording with gaps, such as
+            EDF+D, is stored in pieces between the gaps, named with #1, #2 and so on, so that no
+            crop or window contains a gap.
         dtype : "int16" | "float16" | "float32"
             Type of the stored samples. With int16, the error of a sample is at most half of
             1/65,534 of the range of its channel in that recording. Where rare artefacts are so
@@ -299,8 +301,9 @@ class SignalStore:
         Raises
         ------
         ValueError
-            When a sampling rate differs from the store's, when a recording cannot be stored, or
-            when a stored file has changed.
+            When a sampling rate differs from the store's, when a recording cannot be stored, when
+            a stored file has changed, or when a stored subject is one whom a new ContinuousCorpus
+            excludes or holds out.
         OSError
             When the folder cannot be written; the store is unchanged.
         """

@@ -18,9 +18,10 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from braindecode_pars._sampling_rate import check_same_rate, is_same_rate
+from braindecode_pars._subjects import SubjectKeys
 from braindecode_pars._warnings import warn_user
 from braindecode_pars.recordings._left_out import count_left_out
-from braindecode_pars.recordings.continuous import ContinuousCorpus
+from braindecode_pars.recordings.continuous import ContinuousCorpus, without_left_out
 from braindecode_pars.recordings.loading import skipped_message
 from braindecode_pars.signal_store._index import INDEX, SAMPLES, Index, StoredRecording
 from braindecode_pars.signal_store._reading import Encoded, Unusable, read_all
@@ -77,6 +78,7 @@ def create(
         store. Also when its creation was started with other arguments; the message names the
         differences.
     """
+    recordings = without_left_out(corpora_of(recordings)) or recordings
     corpora = {corpus.name: dict(corpus.settings) for corpus in corpora_of(recordings)}
     _check_prepared_once(corpora, preparation)
     shares = check_shares(shares, corpora)
@@ -131,6 +133,7 @@ def append(
         When ``sfreq`` is not the sampling rate of the store, when a stored file has changed, or
         when no recording can be stored.
     """
+    recordings = without_left_out(corpora_of(recordings)) or recordings
     Index.read(folder)  # before a lock is left in a folder that is no store
     with _open_locked(folder) as file:
         # The preparation of the store.
@@ -204,13 +207,18 @@ def _add_corpora(
 
 
 def _check_still_trained_on(folder: Path, index: Index, corpora: list[ContinuousCorpus]) -> None:
-    """Check that no stored recording is left out now, such as one of a new test subject."""
+    """Check that no stored recording, or its subject, is left out now, as a new test subject."""
     left_out = {
         name_in_store(corpus, recording)
         for corpus in corpora
         for recording in (*corpus.held_out, *corpus.excluded)
     }
-    stored = [r.name for r in index.recordings if name_without_piece(r.name) in left_out]
+    people = SubjectKeys(person for corpus in corpora for person in corpus.people_left_out)
+    stored = [
+        r.name
+        for r in index.recordings
+        if name_without_piece(r.name) in left_out or r.subject in people
+    ]
     if stored:
         raise ValueError(
             f"{folder} has {len(stored)} recordings that are left out now, such as {stored[0]}: "

@@ -131,6 +131,21 @@ def test_numbers_exclude_subjects_that_are_named_by_numbers(tmp_path):
         tueg.leave_out(found, [1, 2])
 
 
+def test_subjects_of_a_list_may_have_a_corpus(written):
+    """As on the card of an encoder; the corpora of the hospital have people in common."""
+    found = tueg.recordings(written)
+    with pytest.warns(UserWarning, match=r"2 of 4 subjects .*: eegmat:5, tusz:zzzzzzzz\. Check"):
+        kept, excluded = tueg.leave_out(
+            found, [["tuab:aaaaaaab", "TUEG:aaaaaadd", "eegmat:5", "tusz:zzzzzzzz"]]
+        )
+    assert {recording.subject for recording in kept} == {"aaaaaaaa"}
+    assert {recording.subject for recording in excluded} == {"aaaaaaab", "aaaaaadd"}
+    with pytest.raises(ValueError, match=r"subjects such as tuab:00000254, but the recordings"):
+        tueg.leave_out(found, [["tuab:00000254"]])
+    windows = tueg.load(written, ["aaaaaaab", "aaaaaadd"], exclude=[["tuab:aaaaaaab"]], verbose=0)
+    assert set(windows.description["subject"]) == {"aaaaaadd"}
+
+
 def test_requested_subjects_are_excluded_too(written):
     windows = tueg.load(written, ["aaaaaaaa", "aaaaaaab"], exclude=[["aaaaaaaa"]], verbose=0)
     assert set(windows.description["subject"]) == {"aaaaaaab"}

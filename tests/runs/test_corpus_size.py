@@ -10,6 +10,7 @@ from support.small_runs import make_store
 
 from braindecode_pars.runs import CorpusSize
 from braindecode_pars.runs import _corpus_size as module
+from braindecode_pars.runs._steps import Steps
 from braindecode_pars.signal_store import SignalStore
 
 
@@ -36,6 +37,27 @@ def test_a_store_and_the_folder_that_it_is_made_of(folder, tmp_path):
     assert excluded.n_windows == 12
     # At another rate.
     assert CorpusSize.of_folder(folder, 3, sfreq=50).store_bytes == planned.store_bytes / 2
+
+
+def test_subjects_of_a_folder_are_excluded(folder):
+    excluded = CorpusSize.of_path(folder, 3, exclude=("0", "sub-001"))
+    assert excluded.n_windows == 12
+    assert excluded.description.endswith("3 recordings")
+    with pytest.raises(ValueError, match="contains no recording of 7; check the spelling"):
+        CorpusSize.of_path(folder, 3, exclude=("0", "7"))
+    with pytest.raises(ValueError, match="remains; exclude fewer subjects"):
+        CorpusSize.of_path(folder, 3, exclude=tuple("01234"))
+
+
+def test_windows_are_counted_in_samples(folder, tmp_path):
+    """As in a run; 10 s // 0.1 s is 99 in floating point."""
+    store = SignalStore.create(tmp_path / "store", folder, verbose=0)
+    expected = Steps(store, 10, 1).n_windows
+    assert expected == 100 + 110 + 120 + 130 + 140
+    assert CorpusSize.of_store(store, 0.1).n_windows == expected
+    assert CorpusSize.of_folder(folder, 0.1).n_windows == expected
+    with pytest.raises(ValueError, match=r"At 100 Hz a window of 0\.001 s has no sample"):
+        CorpusSize.of_store(store, 0.001)
 
 
 def test_a_large_folder_is_estimated(folder, monkeypatch):

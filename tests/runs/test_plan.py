@@ -76,6 +76,17 @@ def test_a_step_that_does_not_fit_ends_the_measuring(monkeypatch):
     assert planned.measured_windows == 4
 
 
+def test_a_single_window_that_does_not_fit(monkeypatch):
+    from braindecode_pars.pretraining import PretrainingNet
+
+    def train_step(net, batch):
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(PretrainingNet, "train_step", train_step)
+    with pytest.raises(ValueError, match="a single window of 3 s does not fit into the memory of "):
+        plan(CorpusSize.of_numbers(10, sfreq=100, window_seconds=3), small_config())
+
+
 def test_wrong_arguments(tmp_path):
     with pytest.raises(TypeError, match="corpus must be a CorpusSize, got a str"):
         plan("store")

@@ -677,6 +677,20 @@ def test_a_stored_recording_that_is_left_out_now_is_refused(two_corpora, tmp_pat
     assert store.append(more, verbose=0).subjects == ["a:P1", "a:P2", "a:P4"]
 
 
+def test_test_subjects_of_a_corpus_are_not_stored_from_another(two_corpora, tmp_path):
+    a, _ = two_corpora
+    own_recipe.write(tmp_path / "c", "P1_test", 6)
+    own_recipe.write(tmp_path / "c", "P7_train", 6)
+    c = own_recipe.corpus_of(tmp_path / "c", "c")
+    store = SignalStore.create(tmp_path / "store", [a, c], verbose=0)
+    assert list(store.recordings["name"]) == ["a/P2_train.txt", "c/P7_train.txt"]
+    plain = SignalStore.create(tmp_path / "plain", c, verbose=0).append([a, c], verbose=0)
+    assert list(plain.recordings["name"]) == ["c/P7_train.txt", "a/P2_train.txt"]
+    leaky = SignalStore.create(tmp_path / "leaky", a, verbose=0)
+    with pytest.raises(ValueError, match=r"1 recordings that are left out now, such as a/P1_tr"):
+        leaky.append(c, verbose=0)
+
+
 def test_a_recipe_prepares_its_recordings_alone(two_corpora, tmp_path):
     a, _ = two_corpora
     with pytest.raises(ValueError, match="The recipe a prepares its recordings; omit low, mains"):
