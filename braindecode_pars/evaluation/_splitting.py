@@ -238,6 +238,7 @@ def make_folds(
             )
         # Kept in every fold, for estimators that pretrain on unlabelled windows.
         unlabeled = [subject for subject in trained_on if subject not in labeled]
+        pretrain = _without_test_split(corpus, train_windows)
         for n in n_train_subjects or [len(candidates)]:
             for seed in seeds:
                 drawn = draw_subjects(candidates, n, seed)
@@ -256,6 +257,7 @@ def make_folds(
                             test=test,
                             test_subjects=tested_on,
                             valid=valid if validates_by_split(estimator) else valid[:0],
+                            pretrain=pretrain,
                             pooled=split.pooled,
                             varied=(varied or {}).get(method, {}),
                         )
@@ -311,6 +313,12 @@ def _subjects_of_test_split(corpus: Corpus) -> list:
             "in split 'test' and in another split; put all recordings of a subject in one split."
         )
     return test
+
+
+def _without_test_split(corpus: Corpus, windows: np.ndarray) -> np.ndarray:
+    """Return the windows without those of subjects of split "test", which a ``cv`` may train on."""
+    reserved = corpus.subjects_of(np.flatnonzero(corpus.splits == "test"))
+    return np.setdiff1d(windows, corpus.windows_of(reserved))
 
 
 def _without_validation(corpus: Corpus, windows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -182,7 +182,7 @@ def ablation(
     )
     encoders: list[SharedEncoder | None] = [None] * len(folds)
     if share_pretraining:
-        folds, encoders = share_encoders(folds, corpus, split.subjects, out=out, verbose=verbose)
+        folds, encoders = share_encoders(folds, corpus, out=out, verbose=verbose)
     run = run_folds(
         folds, {dataset: corpus}, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose
     )

@@ -53,12 +53,13 @@ def pretrains(estimator: BaseEstimator) -> bool:
 def share_encoders(
     folds: Sequence[Fold],
     corpus: Corpus,
-    subjects: Sequence,
     *,
     out: str | Path | None = None,
     verbose: int = 1,
 ) -> tuple[list[Fold], list[SharedEncoder | None]]:
     """Pretrain one encoder for each method and set of test subjects, and give it to its folds.
+
+    An encoder is pretrained on the windows ``pretrain`` of all its folds.
 
     Parameters
     ----------
@@ -66,9 +67,6 @@ def share_encoders(
         Folds of one dataset.
     corpus : Corpus
         Windows of the dataset.
-    subjects : sequence
-        Subjects that may be used. An encoder is pretrained on all their windows but those of the
-        test subjects of its folds.
     out : path | None
         Folder for the results. Encoders are saved in ``out/encoders`` and are not pretrained again.
     verbose : int
@@ -80,6 +78,11 @@ def share_encoders(
         Folds whose estimators have the encoder. A fold that does not pretrain is as before.
     encoders : list of SharedEncoder | None
         Encoder of each fold.
+
+    Raises
+    ------
+    ValueError
+        When folds have no window to pretrain on.
     """
     groups: dict[tuple, list[int]] = {}
     for i, fold in enumerate(folds):
@@ -95,12 +98,23 @@ def share_encoders(
     encoders: list[SharedEncoder | None] = [None] * len(folds)
     for members in tqdm(groups.values(), "pretraining", unit=" encoders", disable=not verbose):
         fold = folds[members[0]]
-        windows = corpus.windows_of(set(subjects) - set(fold.test_subjects))
+        windows = _windows([folds[i] for i in members])
         encoder = _encoder(fold, corpus, windows, out, described)
         for i in members:
             estimator = clone(folds[i].estimator).set_params(encoder=encoder.encoder)
             shared[i], encoders[i] = replace(folds[i], estimator=estimator), encoder
     return shared, encoders
+
+
+def _windows(folds: Sequence[Fold]) -> np.ndarray:
+    """Return the windows that an encoder of these folds is pretrained on."""
+    windows = np.unique(np.concatenate([fold.pretrain for fold in folds]))
+    if not len(windows):
+        raise ValueError(
+            "There is no window to pretrain on: all training subjects are of split 'test'. Change "
+            "'split' in the descriptions of the recordings, or use other training subjects."
+        )
+    return windows
 
 
 def _encoder(

@@ -125,3 +125,29 @@ def test_a_wrong_folder_is_refused_before_pretraining(nights, fits, tmp_path):
     with pytest.raises(ValueError, match=r"notes\.txt"):
         run(nights, out=tmp_path)
     assert fits == []
+
+
+def test_subjects_that_cv_leaves_out_are_not_pretrained_on(nights, fits):
+    left_out = with_split(nights, {1: "train", 2: "train", 3: "train", 4: "test"})
+    train, test = np.arange(48), np.arange(48, 72)
+    arguments = dict(test_subjects=None, n_train_subjects=1, seeds=[0])
+    run(left_out, cv=[(train, test)], **arguments)
+    assert [e.encoder_card_.seen_subjects for e in fits] == [{1, 2}] * 2
+    # Two folds with the same test subject share the subjects of both.
+    fits.clear()
+    run(left_out, cv=[(train[:24], test), (train[24:], test)], **arguments)
+    assert [e.encoder_card_.seen_subjects for e in fits] == [{1, 2}] * 2
+    # Subjects of split "test" are not pretrained on, even where cv trains on them.
+    fits.clear()
+    run(left_out, cv=[(np.r_[train, np.arange(72, 96)], test)], **arguments)
+    assert [e.encoder_card_.seen_subjects for e in fits] == [{1, 2}] * 2
+    with pytest.raises(ValueError, match="no window to pretrain on: all training subjects are of"):
+        run(left_out, cv=[(np.arange(72, 96), test)], **arguments)
+
+
+def test_fixed_validation_subjects_are_not_pretrained_on(nights, fits):
+    windows = with_split(nights, {1: "train", 2: "train", 3: "valid", 4: "train"})
+    ablation(
+        classifier(validation="split"), windows, {"a": {}}, test_subjects=[4], seeds=[0], verbose=0
+    )
+    assert [e.encoder_card_.seen_subjects for e in fits] == [{1, 2}]
