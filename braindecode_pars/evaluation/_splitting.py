@@ -74,12 +74,13 @@ def given_split(
     corpus: Corpus,
     test_subjects: Iterable | None = None,
     train_subjects: Iterable | None = None,
+    left_out: Iterable = (),
 ) -> Split:
     """Split into training subjects and fixed test subjects.
 
     The test subjects are ``test_subjects``, or the subjects whose recordings have ``"test"`` as
     ``split`` in their description. The latter are never trained on, even when ``test_subjects``
-    are other subjects.
+    are other subjects, and neither are the subjects ``left_out``.
 
     Raises
     ------
@@ -98,7 +99,7 @@ def given_split(
             f"There are no test subjects{where}: no recording's description has 'split' 'test'. "
             "Pass test_subjects, or use leave_one_subject_out."
         )
-    held_out = {*reserved, *test}
+    held_out = {*reserved, *test, *left_out}
     # Training subjects
     chosen = None
     if train_subjects is not None:
