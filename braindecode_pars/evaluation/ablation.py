@@ -73,9 +73,9 @@ def ablation(
 
     All settings are scored on the same test subjects. This protocol reproduces the paper's
     ablations (appendix A.4, figure 6): each setting is pretrained once, on the windows of all
-    subjects that are not tested, with their labels unused; each seed then draws training subjects
-    and fine-tunes the same encoder. Several folds with different test subjects cannot share an
-    encoder, so each fold has its own. Seeds therefore vary the fine-tuning only.
+    subjects that may be trained on, with their labels unused; each seed then draws training
+    subjects and fine-tunes the same encoder. Folds with different test subjects cannot share an
+    encoder, so they have different ones. Seeds therefore vary the fine-tuning only.
 
     Parameters
     ----------
@@ -104,8 +104,12 @@ def ablation(
         Number of training subjects (the paper: 100), drawn at random for each seed; None means
         all.
     share_pretraining : bool
-        Whether the fits of a setting share its pretraining, whose seed is 0. False pretrains in
-        every fit, on the training subjects of this fit.
+        Whether the fits of a setting share its pretraining, whose seed is 0. It uses the training
+        windows of all folds with the same test subjects, before subjects are drawn; not those of
+        split ``"test"``, and not those that ``validation="split"`` validates on. A random share
+        for internal validation, as ``validation=0.2``, is drawn later by each fit, so the encoder
+        has seen these windows without their labels. Test windows are never seen. False pretrains
+        in every fit, on the training subjects of this fit without its validation windows.
     seeds : sequence of int
         Seeds of the random draws and of every ``random_state`` of the fits.
     metrics, dataset, unlabeled_label, out, n_jobs, verbose
