@@ -82,28 +82,39 @@ def share_encoders(
     Raises
     ------
     ValueError
-        When folds have no window to pretrain on.
+        When folds have no window to pretrain on, or the folder contains results of other data or
+        settings.
     """
     groups: dict[tuple, list[int]] = {}
     for i, fold in enumerate(folds):
         if pretrains(fold.estimator):
-            groups.setdefault((fold.method, tuple(fold.test_subjects)), []).append(i)
-    described = None
+            groups.setdefault(_key(fold), []).append(i)
+    windows = {key: _windows([folds[i] for i in members]) for key, members in groups.items()}
+    folders: dict[tuple, Path] = {}
     if groups and out is not None:
         # The folder is checked, and becomes an evaluation, before hours of pretraining.
         described = describe_corpus(corpus)
         datasets = {corpus.name: described}
-        FoldStore.open(out, {"protocol": folds[0].protocol, "datasets": datasets, "methods": {}})
+        store = FoldStore.open(
+            out, {"protocol": folds[0].protocol, "datasets": datasets, "methods": {}}
+        )
+        for key, members in groups.items():
+            folders[key] = _folder(store, folds[members[0]], windows[key], described)
+        _check_methods(store, folds, folders)
     shared: list[Fold] = list(folds)
     encoders: list[SharedEncoder | None] = [None] * len(folds)
-    for members in tqdm(groups.values(), "pretraining", unit=" encoders", disable=not verbose):
-        fold = folds[members[0]]
-        windows = _windows([folds[i] for i in members])
-        encoder = _encoder(fold, corpus, windows, out, described)
+    for key in tqdm(groups, "pretraining", unit=" encoders", disable=not verbose):
+        members = groups[key]
+        encoder = _encoder(folds[members[0]], corpus, windows[key], folders.get(key))
         for i in members:
             estimator = clone(folds[i].estimator).set_params(encoder=encoder.encoder)
             shared[i], encoders[i] = replace(folds[i], estimator=estimator), encoder
     return shared, encoders
+
+
+def _key(fold: Fold) -> tuple:
+    """Return what the folds with one encoder have in common."""
+    return fold.method, tuple(fold.test_subjects)
 
 
 def _windows(folds: Sequence[Fold]) -> np.ndarray:
@@ -117,21 +128,40 @@ def _windows(folds: Sequence[Fold]) -> np.ndarray:
     return windows
 
 
-def _encoder(
-    fold: Fold,
-    corpus: Corpus,
-    windows: np.ndarray,
-    out: str | Path | None,
-    described: Mapping[str, Any] | None,
-) -> SharedEncoder:
-    """Return the saved encoder of a fold, or pretrain it."""
+def _folder(
+    store: FoldStore, fold: Fold, windows: np.ndarray, described: Mapping[str, Any]
+) -> Path:
+    """Return the folder of the encoder of a fold; its name has a digest of its origin."""
     estimator = with_seed(clone(fold.estimator), SEED)
-    if out is None:
-        fitted = _pretrain(estimator, corpus, windows)
-        return SharedEncoder(fitted, history_of(fitted))
     content = digest(described, describe_estimator(estimator), digest_array(windows))
     readable = re.sub(r"[^\w.+=-]+", "-", fold.method)[:80]
-    folder = Path(out).expanduser() / "encoders" / f"{readable}_{content}"
+    return store.folder / "encoders" / f"{readable}_{content}"
+
+
+def _check_methods(store: FoldStore, folds: Sequence[Fold], folders: Mapping[tuple, Path]) -> None:
+    """Check that the finished folds are of the same settings, before anything is pretrained."""
+    before, methods = store.finished_methods(), {}
+    for fold in folds:
+        if fold.method in methods or fold.method not in before:
+            continue
+        settings = describe_estimator(fold.estimator)
+        if (key := _key(fold)) in folders:
+            # The weights are known only after the pretraining, the name of the folder already now.
+            # Last, so that the message begins with the settings that another encoder comes from.
+            del settings["encoder"]
+            encoder = before[fold.method].get("encoder")
+            known = encoder if isinstance(encoder, Mapping) else {}
+            settings["encoder"] = {**known, "folder": folders[key].name}
+        methods[fold.method] = settings
+    store.check_methods(methods)
+
+
+def _encoder(fold: Fold, corpus: Corpus, windows: np.ndarray, folder: Path | None) -> SharedEncoder:
+    """Return the saved encoder of a fold, or pretrain it."""
+    estimator = with_seed(clone(fold.estimator), SEED)
+    if folder is None:
+        fitted = _pretrain(estimator, corpus, windows)
+        return SharedEncoder(fitted, history_of(fitted))
     history = folder.with_name(f"{folder.name}.json")  # written last
     if not history.exists():
         fitted = _pretrain(estimator, corpus, windows)
