@@ -186,7 +186,9 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         windows whose recordings have ``split`` ``"valid"`` in their description, such as the
         validation subjects of a published corpus; all other labelled windows must have the split
         ``"train"``. The held-out windows are
-        used neither for pretraining nor for fine-tuning. The state with the lowest validation
+        used neither for pretraining nor for fine-tuning. An ``encoder`` that was pretrained before
+        may have seen a random share without labels, as may the one that the fits of an
+        :func:`~braindecode_pars.evaluation.ablation` share. The state with the lowest validation
         loss is restored. This loss is the mean of the cross-entropies of all held-out windows, each
         with the weight of its class. With 0, all windows are training windows and the last state is
         kept.

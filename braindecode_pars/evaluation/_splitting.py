@@ -74,12 +74,13 @@ def given_split(
     corpus: Corpus,
     test_subjects: Iterable | None = None,
     train_subjects: Iterable | None = None,
+    left_out: Iterable = (),
 ) -> Split:
     """Split into training subjects and fixed test subjects.
 
     The test subjects are ``test_subjects``, or the subjects whose recordings have ``"test"`` as
     ``split`` in their description. The latter are never trained on, even when ``test_subjects``
-    are other subjects.
+    are other subjects, and neither are the subjects ``left_out``.
 
     Raises
     ------
@@ -98,7 +99,7 @@ def given_split(
             f"There are no test subjects{where}: no recording's description has 'split' 'test'. "
             "Pass test_subjects, or use leave_one_subject_out."
         )
-    held_out = {*reserved, *test}
+    held_out = {*reserved, *test, *left_out}
     # Training subjects
     chosen = None
     if train_subjects is not None:
@@ -238,6 +239,7 @@ def make_folds(
             )
         # Kept in every fold, for estimators that pretrain on unlabelled windows.
         unlabeled = [subject for subject in trained_on if subject not in labeled]
+        pretrain = _without_test_split(corpus, train_windows)
         for n in n_train_subjects or [len(candidates)]:
             for seed in seeds:
                 drawn = draw_subjects(candidates, n, seed)
@@ -256,6 +258,7 @@ def make_folds(
                             test=test,
                             test_subjects=tested_on,
                             valid=valid if validates_by_split(estimator) else valid[:0],
+                            pretrain=pretrain,
                             pooled=split.pooled,
                             varied=(varied or {}).get(method, {}),
                         )
@@ -311,6 +314,12 @@ def _subjects_of_test_split(corpus: Corpus) -> list:
             "in split 'test' and in another split; put all recordings of a subject in one split."
         )
     return test
+
+
+def _without_test_split(corpus: Corpus, windows: np.ndarray) -> np.ndarray:
+    """Return the windows without those of subjects of split "test", which a ``cv`` may train on."""
+    reserved = corpus.subjects_of(np.flatnonzero(corpus.splits == "test"))
+    return np.setdiff1d(windows, corpus.windows_of(reserved))
 
 
 def _without_validation(corpus: Corpus, windows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -16,10 +16,12 @@ from braindecode_pars._columns import SCORES
 from braindecode_pars._parameters import boolean
 from braindecode_pars.evaluation._arguments import check_arguments, in_order
 from braindecode_pars.evaluation._splitting import (
+    Split,
     draw_subjects,
     given_split,
     make_folds,
     splitter,
+    validates_by_split,
 )
 from braindecode_pars.evaluation.folds import Corpus, run_folds
 from braindecode_pars.evaluation.folds._shared_encoders import (
@@ -71,9 +73,9 @@ def ablation(
 
     All settings are scored on the same test subjects. This protocol reproduces the paper's
     ablations (appendix A.4, figure 6): each setting is pretrained once, on the windows of all
-    subjects that are not tested, with their labels unused; each seed then draws training subjects
-    and fine-tunes the same encoder. Several folds with different test subjects cannot share an
-    encoder, so each fold has its own. Seeds therefore vary the fine-tuning only.
+    subjects that may be trained on, with their labels unused; each seed then draws training
+    subjects and fine-tunes the same encoder. Folds with different test subjects cannot share an
+    encoder, so they have different ones. Seeds therefore vary the fine-tuning only.
 
     Parameters
     ----------
@@ -96,14 +98,18 @@ def ablation(
     test_subjects : sequence | None
         Subjects to test on. None means the validation subjects of the corpus, as in the paper:
         those whose recordings have ``"valid"`` as ``split`` in their description, of more than 200
-        a random 200. Subjects of split ``"test"`` are then not used at all. A corpus without
-        validation subjects is scored on its test subjects.
+        a random 200. The other validation subjects and those of split ``"test"`` are then not used
+        at all. A corpus without validation subjects is scored on its test subjects.
     n_train_subjects : int | None
         Number of training subjects (the paper: 100), drawn at random for each seed; None means
         all.
     share_pretraining : bool
-        Whether the fits of a setting share its pretraining, whose seed is 0. False pretrains in
-        every fit, on the training subjects of this fit.
+        Whether the fits of a setting share its pretraining, whose seed is 0. It uses the training
+        windows of all folds with the same test subjects, before subjects are drawn; not those of
+        split ``"test"``, and not those that ``validation="split"`` validates on. A random share
+        for internal validation, as ``validation=0.2``, is drawn later by each fit, so the encoder
+        has seen these windows without their labels. Test windows are never seen. False pretrains
+        in every fit, on the training subjects of this fit without its validation windows.
     seeds : sequence of int
         Seeds of the random draws and of every ``random_state`` of the fits.
     metrics, dataset, unlabeled_label, out, n_jobs, verbose
@@ -128,8 +134,9 @@ def ablation(
     TypeError
         When the grid has neither of the two forms.
     ValueError
-        When a setting is not a parameter, there are no test subjects, or ``n_train_subjects`` is
-        larger than the number of training subjects.
+        When a setting is not a parameter, there are no test subjects, ``n_train_subjects`` is
+        larger than the number of training subjects, or an estimator has ``validation="split"`` and
+        the validation subjects are the test subjects.
     FoldError
         When a fit fails.
 
@@ -161,10 +168,11 @@ def ablation(
     estimators = {name: configured(estimator, settings) for name, settings in named.items()}
     # Split the subjects.
     corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
-    tested = test_subjects
-    if tested is None and cv is None:
-        tested = _validation_subjects(corpus)
-    default = given_split(corpus, tested) if cv is None else None
+    default = None
+    if cv is None and test_subjects is None:
+        default = _default_split(corpus, estimators)
+    elif cv is None:
+        default = given_split(corpus, test_subjects)
     split = splitter(corpus, cv, default, test_subjects=test_subjects)
     # Fit and score; each varied parameter becomes a column.
     columns = dict.fromkeys(column for settings in named.values() for column in settings)
@@ -182,7 +190,7 @@ def ablation(
     )
     encoders: list[SharedEncoder | None] = [None] * len(folds)
     if share_pretraining:
-        folds, encoders = share_encoders(folds, corpus, split.subjects, out=out, verbose=verbose)
+        folds, encoders = share_encoders(folds, corpus, out=out, verbose=verbose)
     run = run_folds(
         folds, {dataset: corpus}, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose
     )
@@ -192,13 +200,22 @@ def ablation(
     return (run.scores, curves) if return_curves else run.scores
 
 
-def _validation_subjects(corpus: Corpus) -> list | None:
-    """Return the validation subjects of a corpus, at most 200 of them; None if it has none."""
-    is_valid = (corpus.splits == "valid") & corpus.labeled
-    subjects = corpus.subjects_of(np.flatnonzero(is_valid))
-    if not subjects:
-        return None
-    return in_order(draw_subjects(subjects, min(N_VALIDATION, len(subjects)), seed=0))
+def _default_split(corpus: Corpus, estimators: Mapping[str, BaseEstimator]) -> Split:
+    """Test on the validation subjects, at most 200 of them; without any, on the test subjects."""
+    is_valid = corpus.splits == "valid"
+    labeled = corpus.subjects_of(np.flatnonzero(is_valid & corpus.labeled))
+    if not labeled:
+        return given_split(corpus)
+    for name, estimator in estimators.items():
+        if validates_by_split(estimator):
+            raise ValueError(
+                f"{name} has validation='split', but the validation subjects are the test subjects "
+                "of an ablation. Pass test_subjects, or hold out a random share of the training "
+                "subjects, such as validation=0.2."
+            )
+    tested = in_order(draw_subjects(labeled, min(N_VALIDATION, len(labeled)), seed=0))
+    # Validation subjects that were not drawn are not trained on either.
+    return given_split(corpus, tested, left_out=corpus.subjects_of(np.flatnonzero(is_valid)))
 
 
 def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -10,7 +10,7 @@ import pytest
 from braindecode.datasets import BaseConcatDataset
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from support.subjects import LoggingClassifier, with_split
+from support.subjects import LoggingClassifier, fits, with_split
 
 from braindecode_pars import PARSClassifier, PatchEncoder, paper
 from braindecode_pars._columns import SCORES
@@ -118,9 +118,19 @@ def test_validation_subjects_are_scored_by_default(nights, tmp_path, monkeypatch
     tested = set(scores["subject"]) - {"all"}
     assert len(tested) == 3
     assert {split[subject] for subject in tested} == {"valid"}
-    # Neither all other validation subjects nor seeds change the choice; training never has "test".
-    n_others = 8 - 1 - 3
-    assert set(scores["n_train_subjects"]) == {n_others}
+    # Seeds do not change the choice; training never has "test" nor the other validation subjects.
+    trained = {subject for subject in subjects if split[subject] == "train"}
+    assert set(scores["n_train_subjects"]) == {len(trained)}
+    assert all(set(fit["subjects"]) == trained for fit in fits(tmp_path))
+
+
+def test_fixed_validation_subjects_are_the_test_subjects(nights):
+    windows = with_split(nights, {1: "train", 2: "train", 3: "valid", 4: "valid"})
+    clf = PARSClassifier(validation="split")
+    with pytest.raises(
+        ValueError, match=r"a has validation='split', but .* Pass test_subjects, or"
+    ):
+        ablation(clf, windows, {"a": {}}, verbose=0)
 
 
 def test_named_settings_can_set_different_parameters(nights, tmp_path):

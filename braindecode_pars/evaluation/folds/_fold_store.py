@@ -85,6 +85,24 @@ class FoldStore:
             (folder / "folds").mkdir(exist_ok=True)
         return cls(folder)
 
+    def finished_methods(self) -> dict[str, Any]:
+        """Return the settings of the methods when folds are finished, which must not change."""
+        finished = any((self.folder / "folds").glob("*.json"))
+        return dict(read_json(self.folder / _SETTINGS)["methods"]) if finished else {}
+
+    def check_methods(self, methods: Mapping[str, Any]) -> None:
+        """Check settings of methods against those of the finished folds; nothing is saved.
+
+        Raises
+        ------
+        ValueError
+            When they differ.
+        """
+        before = self.finished_methods()
+        shared = before.keys() & methods.keys()
+        old, new = ({"methods": {k: of[k] for k in shared}} for of in (before, methods))
+        _check_same(self.folder, differences(old, new))
+
     def file_of(self, key: Mapping[str, Any], content: str) -> Path:
         """Return the path of the file of a fold.
 
@@ -145,6 +163,12 @@ def _with_earlier(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(
             f"{file} is damaged ({error!r}); use another folder, or delete this one."
         ) from error
+    _check_same(folder, found)
+    return merged
+
+
+def _check_same(folder: Path, found: list[str]) -> None:
+    """Check that there are no differences between the settings of two runs."""
     if found:
         what = "data" if all(clause.startswith("datasets.") for clause in found) else "settings"
         more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
@@ -152,7 +176,6 @@ def _with_earlier(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
             f"{folder} contains results of other {what}: {'; '.join(found[:3])}{more}. "
             f"Use another folder, or restore the {what} to resume this one."
         )
-    return merged
 
 
 def _check_format(folder: Path, before: Mapping[str, Any]) -> None:

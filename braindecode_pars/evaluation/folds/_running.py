@@ -91,6 +91,9 @@ class Fold:
     valid : ndarray of int
         Indices of the fixed validation windows, which an estimator with ``validation="split"`` is
         given together with the training windows.
+    pretrain : ndarray of int
+        Indices of the windows that a pretraining for several folds may use: the training windows
+        before subjects are drawn, without those of validation subjects and of split "test".
     pooled : bool
         Whether the scores get a row over all test windows together.
     varied : dict
@@ -126,6 +129,7 @@ class Fold:
     test: np.ndarray
     test_subjects: list
     valid: np.ndarray = field(default_factory=lambda: np.array([], dtype=int))
+    pretrain: np.ndarray = field(default_factory=lambda: np.array([], dtype=int))
     pooled: bool = False
     varied: dict[str, Any] = field(default_factory=dict)
 

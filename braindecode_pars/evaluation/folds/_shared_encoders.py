@@ -53,12 +53,13 @@ def pretrains(estimator: BaseEstimator) -> bool:
 def share_encoders(
     folds: Sequence[Fold],
     corpus: Corpus,
-    subjects: Sequence,
     *,
     out: str | Path | None = None,
     verbose: int = 1,
 ) -> tuple[list[Fold], list[SharedEncoder | None]]:
     """Pretrain one encoder for each method and set of test subjects, and give it to its folds.
+
+    An encoder is pretrained on the windows ``pretrain`` of all its folds.
 
     Parameters
     ----------
@@ -66,9 +67,6 @@ def share_encoders(
         Folds of one dataset.
     corpus : Corpus
         Windows of the dataset.
-    subjects : sequence
-        Subjects that may be used. An encoder is pretrained on all their windows but those of the
-        test subjects of its folds.
     out : path | None
         Folder for the results. Encoders are saved in ``out/encoders`` and are not pretrained again.
     verbose : int
@@ -80,44 +78,90 @@ def share_encoders(
         Folds whose estimators have the encoder. A fold that does not pretrain is as before.
     encoders : list of SharedEncoder | None
         Encoder of each fold.
+
+    Raises
+    ------
+    ValueError
+        When folds have no window to pretrain on, or the folder contains results of other data or
+        settings.
     """
     groups: dict[tuple, list[int]] = {}
     for i, fold in enumerate(folds):
         if pretrains(fold.estimator):
-            groups.setdefault((fold.method, tuple(fold.test_subjects)), []).append(i)
-    described = None
+            groups.setdefault(_key(fold), []).append(i)
+    windows = {key: _windows([folds[i] for i in members]) for key, members in groups.items()}
+    folders: dict[tuple, Path] = {}
     if groups and out is not None:
         # The folder is checked, and becomes an evaluation, before hours of pretraining.
         described = describe_corpus(corpus)
         datasets = {corpus.name: described}
-        FoldStore.open(out, {"protocol": folds[0].protocol, "datasets": datasets, "methods": {}})
+        store = FoldStore.open(
+            out, {"protocol": folds[0].protocol, "datasets": datasets, "methods": {}}
+        )
+        for key, members in groups.items():
+            folders[key] = _folder(store, folds[members[0]], windows[key], described)
+        _check_methods(store, folds, folders)
     shared: list[Fold] = list(folds)
     encoders: list[SharedEncoder | None] = [None] * len(folds)
-    for members in tqdm(groups.values(), "pretraining", unit=" encoders", disable=not verbose):
-        fold = folds[members[0]]
-        windows = corpus.windows_of(set(subjects) - set(fold.test_subjects))
-        encoder = _encoder(fold, corpus, windows, out, described)
+    for key in tqdm(groups, "pretraining", unit=" encoders", disable=not verbose):
+        members = groups[key]
+        encoder = _encoder(folds[members[0]], corpus, windows[key], folders.get(key))
         for i in members:
             estimator = clone(folds[i].estimator).set_params(encoder=encoder.encoder)
             shared[i], encoders[i] = replace(folds[i], estimator=estimator), encoder
     return shared, encoders
 
 
-def _encoder(
-    fold: Fold,
-    corpus: Corpus,
-    windows: np.ndarray,
-    out: str | Path | None,
-    described: Mapping[str, Any] | None,
-) -> SharedEncoder:
-    """Return the saved encoder of a fold, or pretrain it."""
+def _key(fold: Fold) -> tuple:
+    """Return what the folds with one encoder have in common."""
+    return fold.method, tuple(fold.test_subjects)
+
+
+def _windows(folds: Sequence[Fold]) -> np.ndarray:
+    """Return the windows that an encoder of these folds is pretrained on."""
+    windows = np.unique(np.concatenate([fold.pretrain for fold in folds]))
+    if not len(windows):
+        raise ValueError(
+            "There is no window to pretrain on: all training subjects are of split 'test'. Change "
+            "'split' in the descriptions of the recordings, or use other training subjects."
+        )
+    return windows
+
+
+def _folder(
+    store: FoldStore, fold: Fold, windows: np.ndarray, described: Mapping[str, Any]
+) -> Path:
+    """Return the folder of the encoder of a fold; its name has a digest of its origin."""
     estimator = with_seed(clone(fold.estimator), SEED)
-    if out is None:
-        fitted = _pretrain(estimator, corpus, windows)
-        return SharedEncoder(fitted, history_of(fitted))
     content = digest(described, describe_estimator(estimator), digest_array(windows))
     readable = re.sub(r"[^\w.+=-]+", "-", fold.method)[:80]
-    folder = Path(out).expanduser() / "encoders" / f"{readable}_{content}"
+    return store.folder / "encoders" / f"{readable}_{content}"
+
+
+def _check_methods(store: FoldStore, folds: Sequence[Fold], folders: Mapping[tuple, Path]) -> None:
+    """Check that the finished folds are of the same settings, before anything is pretrained."""
+    before, methods = store.finished_methods(), {}
+    for fold in folds:
+        if fold.method in methods or fold.method not in before:
+            continue
+        settings = describe_estimator(fold.estimator)
+        if (key := _key(fold)) in folders:
+            # The weights are known only after the pretraining, the name of the folder already now.
+            # Last, so that the message begins with the settings that another encoder comes from.
+            del settings["encoder"]
+            encoder = before[fold.method].get("encoder")
+            known = encoder if isinstance(encoder, Mapping) else {}
+            settings["encoder"] = {**known, "folder": folders[key].name}
+        methods[fold.method] = settings
+    store.check_methods(methods)
+
+
+def _encoder(fold: Fold, corpus: Corpus, windows: np.ndarray, folder: Path | None) -> SharedEncoder:
+    """Return the saved encoder of a fold, or pretrain it."""
+    estimator = with_seed(clone(fold.estimator), SEED)
+    if folder is None:
+        fitted = _pretrain(estimator, corpus, windows)
+        return SharedEncoder(fitted, history_of(fitted))
     history = folder.with_name(f"{folder.name}.json")  # written last
     if not history.exists():
         fitted = _pretrain(estimator, corpus, windows)

@@ -125,3 +125,51 @@ def test_a_wrong_folder_is_refused_before_pretraining(nights, fits, tmp_path):
     with pytest.raises(ValueError, match=r"notes\.txt"):
         run(nights, out=tmp_path)
     assert fits == []
+
+
+def test_subjects_that_cv_leaves_out_are_not_pretrained_on(nights, fits):
+    left_out = with_split(nights, {1: "train", 2: "train", 3: "train", 4: "test"})
+    train, test = np.arange(48), np.arange(48, 72)
+    arguments = dict(test_subjects=None, n_train_subjects=1, seeds=[0])
+    run(left_out, cv=[(train, test)], **arguments)
+    assert [e.encoder_card_.seen_subjects for e in fits] == [{1, 2}] * 2
+    # Two folds with the same test subject share the subjects of both.
+    fits.clear()
+    run(left_out, cv=[(train[:24], test), (train[24:], test)], **arguments)
+    assert [e.encoder_card_.seen_subjects for e in fits] == [{1, 2}] * 2
+    # Subjects of split "test" are not pretrained on, even where cv trains on them.
+    fits.clear()
+    run(left_out, cv=[(np.r_[train, np.arange(72, 96)], test)], **arguments)
+    assert [e.encoder_card_.seen_subjects for e in fits] == [{1, 2}] * 2
+    with pytest.raises(ValueError, match="no window to pretrain on: all training subjects are of"):
+        run(left_out, cv=[(np.arange(72, 96), test)], **arguments)
+
+
+def test_fixed_validation_subjects_are_not_pretrained_on(nights, fits):
+    windows = with_split(nights, {1: "train", 2: "train", 3: "valid", 4: "train"})
+    ablation(
+        classifier(validation="split"), windows, {"a": {}}, test_subjects=[4], seeds=[0], verbose=0
+    )
+    assert [e.encoder_card_.seen_subjects for e in fits] == [{1, 2}]
+
+
+def test_other_settings_are_refused_before_pretraining(nights, fits, tmp_path):
+    def again(name="a", test=4, **params):
+        clf = classifier(**{"validation": 0, **params})
+        ablation(clf, nights, {name: {}}, test_subjects=[test], seeds=[0], out=tmp_path, verbose=0)
+
+    again()
+    saved = (tmp_path / "settings.json").read_text()
+    n_fits = len(fits)
+    with pytest.raises(ValueError, match=r"other settings: .*methods\.a\.finetune_lr is 0\.5, was"):
+        again(finetune_lr=0.5)
+    with pytest.raises(ValueError, match=r"other settings: methods\.a\.encoder.folder is 'a_"):
+        again(test=3)
+    assert len(fits) == n_fits == 1
+    assert (tmp_path / "settings.json").read_text() == saved
+    # An encoder that was deleted is pretrained again, and other methods are added.
+    for file in (tmp_path / "encoders").glob("*.json"):
+        file.unlink()
+    again()
+    again("b")
+    assert len(fits) == 3
