@@ -80,8 +80,8 @@ Paper = Annotated[
 Config = Annotated[
     Path | None,
     typer.Option(
-        help="TOML file with tables [set] and [load] for many arguments of --set and --load; for "
-        "transfer a table of each corpus, such as [load.eegmat]. The "
+        help="TOML file with the tables 'set' and 'load' for many arguments of --set and --load; "
+        "for transfer a table of each corpus, such as 'load.eegmat'. The "
         "options win over the file, and the file over --paper.",
         metavar="FILE",
     ),

@@ -95,12 +95,24 @@ def compare(
     **arguments: Any,
 ) -> None:
     """Run the protocol of this name, and show its scores and tests of their differences."""
-    if against is not None and against not in methods:
-        raise ValueError(f"--against {against} is no method; methods are {', '.join(methods)}.")
+    if against is not None:
+        against = _method_called(against, methods)
     scores = evaluation.compare(methods, windows, dataset=dataset, out=out, **arguments)
     _report(scores, out, "subjects", plotting.paired_bars)
     show_differences(make_console(), scores, against)
     show_costs(make_console(), methods, {dataset: windows}, scores, out)
+
+
+def _method_called(name: str, methods: Mapping[str, BaseEstimator]) -> str:
+    """Return the name in tables of a method, from this name or that of --method."""
+    names = {_plain(method): method for method in methods}
+    if _plain(name) not in names:
+        raise ValueError(f"--against {name} is no method; methods are {', '.join(methods)}.")
+    return names[_plain(name)]
+
+
+def _plain(name: str) -> str:
+    return name.casefold().replace("-", " ")
 
 
 def leave_one_subject_out(

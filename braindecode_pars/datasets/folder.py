@@ -205,7 +205,8 @@ def _found_labels(chosen: list[Recording], seconds: float) -> list[str]:
     if not long and not instant:
         raise ValueError(
             f"No annotation of {len(chosen)} recordings is as long as a window of {seconds:g} s, "
-            "or without a duration; annotate the recordings, or add tables _events.tsv as in BIDS."
+            "or without a duration; pass a shorter window_seconds, annotate the recordings, or "
+            "add tables _events.tsv as in BIDS."
         )
     return sorted(long or instant)
 

@@ -241,3 +241,12 @@ def test_two_settings_are_drawn_as_lines(tmp_path, monkeypatch):
     assert [line.get_label() for line in figures[0].get_lines()] == ["cross_attention", "mlp"]
     assert figures[0].get_xlabel() == "position mask ratio"
     plt.close("all")
+
+
+def test_a_method_is_called_by_either_of_its_names():
+    methods = dict.fromkeys(["scratch", "band power", "PARS"])
+    called = [_evaluation._method_called(name, methods) for name in ("band-power", "band power")]
+    assert called == ["band power", "band power"]
+    assert _evaluation._method_called("pars", methods) == "PARS"
+    with pytest.raises(ValueError, match="--against mae is no method; methods are scratch, band"):
+        _evaluation._method_called("mae", methods)
