@@ -236,8 +236,8 @@ def _measured(
     if best[0] == 0:
         raise ValueError(
             f"A step of a single window of {config.window_seconds:g} s does not fit into the "
-            f"memory of {_name_of(device)}; use shorter windows (window_seconds), a smaller encoder "
-            "(embed_dim, num_layers), or a device with more free memory."
+            f"memory of {_name_of(device)}; use shorter windows (window_seconds), a smaller "
+            "encoder (embed_dim, num_layers), or a device with more free memory."
         )
     return best
 
