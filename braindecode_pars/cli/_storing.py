@@ -12,7 +12,8 @@ from rich.console import Console
 
 from braindecode_pars.cli._console import make_console
 from braindecode_pars.datasets import RECIPES
-from braindecode_pars.recordings.continuous import ContinuousCorpus, without_left_out
+from braindecode_pars.recordings._people_left_out import without_left_out
+from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.signal_store import SignalStore
 
 __all__ = ["corpora_of", "make_store"]

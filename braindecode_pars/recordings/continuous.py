@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -17,9 +16,7 @@ from braindecode_pars._subjects import SubjectKeys
 from braindecode_pars._warnings import warn_user
 from braindecode_pars.recordings.loading import Recording
 
-__all__ = ["ContinuousCorpus", "without_left_out"]
-
-log = logging.getLogger(__name__)
+__all__ = ["ContinuousCorpus"]
 
 #: Splits of a corpus that are not trained on.
 _HELD_OUT = ("valid", "test")
@@ -168,52 +165,6 @@ class ContinuousCorpus:
         }
         phrases = [f"{_count(found)} {reason}" for reason, found in reasons.items() if found]
         return f"{line} Left out: {'; '.join(phrases)}." if phrases else line
-
-
-def without_left_out(corpora: Sequence[ContinuousCorpus]) -> list[ContinuousCorpus]:
-    """Leave people whom one corpus leaves out also out of the others, and log how many they are.
-
-    A test subject of TUAB is also in TUEG, and would be trained on from there.
-
-    Parameters
-    ----------
-    corpora : sequence of ContinuousCorpus
-        Corpora of one store.
-
-    Returns
-    -------
-    list of ContinuousCorpus
-        The corpora; the recordings of these people are in ``excluded``.
-
-    Raises
-    ------
-    ValueError
-        When no recording of a corpus is left.
-    """
-    people = [corpus.people_left_out for corpus in corpora]
-    return [
-        _without(corpus, SubjectKeys(p for other in (*people[:i], *people[i + 1 :]) for p in other))
-        for i, corpus in enumerate(corpora)
-    ]
-
-
-def _without(corpus: ContinuousCorpus, keys: SubjectKeys) -> ContinuousCorpus:
-    """Exclude the people in ``keys`` from a corpus."""
-    dropped = tuple(r for r in corpus.recordings if r.person in keys)
-    if not dropped:
-        return corpus
-    kept = tuple(r for r in corpus.recordings if r.person not in keys)
-    if not kept:
-        raise ValueError(
-            f"All {_count(dropped)} of {corpus.name} are of people whom the other corpora exclude "
-            f"or hold out; none is left to store. Omit {corpus.name}, or exclude fewer people."
-        )
-    log.warning(
-        "%s: %s left out, of people whom the other corpora exclude or hold out.",
-        corpus.name,
-        _count(dropped),
-    )
-    return replace(corpus, recordings=kept, excluded=(*corpus.excluded, *dropped))
 
 
 def _divided(recipe: _Recipe, settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

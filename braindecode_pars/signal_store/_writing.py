@@ -21,7 +21,8 @@ from braindecode_pars._sampling_rate import check_same_rate, is_same_rate
 from braindecode_pars._subjects import SubjectKeys
 from braindecode_pars._warnings import warn_user
 from braindecode_pars.recordings._left_out import count_left_out
-from braindecode_pars.recordings.continuous import ContinuousCorpus, without_left_out
+from braindecode_pars.recordings._people_left_out import without_left_out
+from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.recordings.loading import skipped_message
 from braindecode_pars.signal_store._index import INDEX, SAMPLES, Index, StoredRecording
 from braindecode_pars.signal_store._reading import Encoded, Unusable, read_all
