@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import current_thread, main_thread
 from types import FrameType
+from typing import Any
 
 import typer
 
@@ -28,7 +30,8 @@ def report_failures(kept: str = "") -> Iterator[None]:
         with _ctrl_c_during_imports(kept):
             # The imports that all commands need. They take seconds.
             import braindecode_pars._hosts  # noqa: F401
-        yield
+        with _plain_warnings():
+            yield
     except KeyboardInterrupt:
         typer.secho(f"Interrupted. {kept}".strip(), err=True)
         raise typer.Exit(130) from None
@@ -41,6 +44,23 @@ def report_failures(kept: str = "") -> Iterator[None]:
         if not isinstance(error, FoldError):
             raise
         _exit_with(error)
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Print warnings for users without a line of code, which is not theirs in a command."""
+    given = warnings.formatwarning
+
+    def formatted(message: Warning | str, category: type[Warning], *where: Any) -> str:
+        if category is UserWarning:
+            return f"Warning: {message}\n"
+        return given(message, category, *where)
+
+    warnings.formatwarning = formatted
+    try:
+        yield
+    finally:
+        warnings.formatwarning = given
 
 
 @contextmanager

@@ -80,3 +80,12 @@ def test_ctrl_c_that_the_shell_ignores_stays_ignored():
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_warnings_for_users_have_no_line_of_code():
+    command = "import warnings\nfrom braindecode_pars.cli._failures import report_failures\n"
+    command += "with report_failures():\n    warnings.warn('C3 is flat.')\n"
+    command += "warnings.warn('after')\n"
+    result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
+    assert "\nWarning: C3 is flat.\n" in f"\n{result.stderr}"
+    assert "UserWarning: after" in result.stderr
