@@ -142,6 +142,20 @@ def test_subjects_of_each_seed_are_their_own(monkeypatch, tmp_path):
     assert found["subject"].tolist() == ["0-7", "all", "1-7", "all"]
 
 
+def test_a_method_without_some_number_of_subjects_has_an_empty_cell(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    from stored_scores import table
+
+    same = dict(protocol="p", dataset="d", seed=0, metric="kappa")
+    rows = [
+        dict(method=method, n_train_subjects=n, subject=subject, value=0.5, **same)
+        for method, n in [("A", 2), ("A", 4), ("B", 4)]
+        for subject in (1, 2)
+    ]
+    found = table(pd.DataFrame(rows), "subjects")
+    assert found.loc["B"].tolist() == ["", "0.500 ± 0.000"]
+
+
 def test_differences_at_each_number_of_subjects(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
     from stored_scores import differences

@@ -49,8 +49,8 @@ class Measured(SphinxDirective):
         several = scores["n_train_subjects"].nunique() > 1
         if other and not several:
             rows[f"against {other}"] = against(scores, other)
-        # Not every method was run with every number of subjects.
-        lines = _list_table(rows.fillna("").reset_index())
+            rows = rows.fillna("")
+        lines = _list_table(rows.reset_index())
         if other and several:
             lines += ["", f"The same against {other}:", ""]
             lines += _list_table(differences(scores, other))

@@ -52,7 +52,7 @@ def table(scores: pd.DataFrame, over: str) -> pd.DataFrame:
     if over == "seeds" or scores["n_train_subjects"].nunique() > 1:
         wide = wide.droplevel("dataset")[first].unstack("n_train_subjects", sort=False)
         wide.columns = [f"{n} subjects" for n in wide.columns]
-        return wide
+        return wide.fillna("")  # not every method was run with every number
     wide = wide.droplevel(["dataset", "n_train_subjects"])
     wide.columns = [metric.replace("_", " ") for metric in wide.columns]
     if scores["seed"].nunique() > 1:
