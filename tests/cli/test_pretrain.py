@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-import subprocess
+import socket
 import sys
+import time
 from dataclasses import fields
 
+import psutil
 import pytest
 import torch
 from support.small_runs import make_store
@@ -144,15 +147,85 @@ def test_defaults_on_the_cpu_are_a_laptops_and_say_so(store, tmp_path):
     assert {name: found[name] for name in sizes} == sizes
 
 
+@pytest.fixture(scope="module")
+def torchrun():
+    """Start the agents of torchrun, each as on a machine of its own; all are ended at the end."""
+    started: list[psutil.Popen] = []
+
+    def start(n_nodes, n_processes, store, out, *options):
+        with socket.socket() as free:
+            free.bind(("localhost", 0))
+            port = free.getsockname()[1]
+        command = [
+            *(sys.executable, "-m", "torch.distributed.run", "--nnodes", n_nodes),
+            *("--nproc-per-node", n_processes, "--rdzv-backend", "c10d"),
+            *("--rdzv-endpoint", f"localhost:{port}"),
+            *("-m", "braindecode_pars", "pretrain", store, "--out", out),
+            *(*SMALL, "--epochs", 20, *options),
+        ]
+        # With one process, torchrun would leave all threads to it, which sum in another order.
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        agents = []
+        for node in range(n_nodes):
+            with out.with_name(f"{out.name}-{node}.log").open("w") as log:
+                words = list(map(str, command))
+                agents.append(psutil.Popen(words, stdout=log, stderr=log, env=environment))
+        started.extend(agents)
+        return agents
+
+    yield start
+    for agent in started:
+        end(agent)
+
+
+def end(agent: psutil.Popen) -> None:
+    """Kill an agent with its processes, as when a machine fails."""
+    if agent.is_running():
+        agent.suspend()  # otherwise it would end the others before they see why
+        for process in agent.children(recursive=True):
+            process.kill()
+        time.sleep(1)
+        agent.kill()
+    agent.wait()
+
+
+@pytest.fixture(scope="module")
+def together(torchrun, tmp_path_factory):
+    """A run of one agent with two processes; ``store`` is beside it."""
+    out = tmp_path_factory.mktemp("together") / "run"
+    (agent,) = torchrun(1, 2, make_store(out.with_name("store")).path, out)
+    assert agent.wait(300) == 0, out.with_name("run-0.log").read_text()
+    return out
+
+
 @pytest.mark.slow
-def test_torchrun_with_two_processes_writes_one_encoder(store, tmp_path):
-    command = [
-        *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"),
-        *("-m", "braindecode_pars", "pretrain", store, "--out", tmp_path / "run", *SMALL),
-    ]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert len(re.findall("on 2 cpu processes", done.stdout)) == 1
-    assert len(re.findall("The encoder is in", done.stdout)) == 1
-    assert configuration(tmp_path / "run")["micro_batch_size"] == 4
-    assert load_encoder(tmp_path / "run").card.epochs == 2
+def test_torchrun_with_two_processes_writes_one_encoder(together):
+    printed = together.with_name("run-0.log").read_text()
+    assert len(re.findall("on 2 cpu processes", printed)) == 1
+    assert len(re.findall("The encoder is in", printed)) == 1
+    assert configuration(together)["micro_batch_size"] == 4
+    assert load_encoder(together).card.epochs == 20
+
+
+@pytest.mark.slow
+def test_a_run_on_two_nodes_survives_the_loss_of_one(torchrun, together, tmp_path):
+    """The resumed run ends with the encoder of two processes on one node, to the bit."""
+    store, out = together.with_name("store"), tmp_path / "run"
+    lost, other = torchrun(2, 1, store, out)
+    deadline = time.monotonic() + 200
+    while not list(out.glob("checkpoints/*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    end(lost)
+    assert other.wait(60) == 1
+    messages = [(tmp_path / f"run-{node}.log").read_text() for node in (0, 1)]
+    advice = f"Another process of this run has ended. The last checkpoint is in {out}; resume the"
+    assert advice in messages[1]
+    assert not (out / "encoder.safetensors").exists()
+
+    agents = torchrun(2, 1, store, out, "--resume")
+    assert [agent.wait(300) for agent in agents] == [0, 0]
+    sessions = json.loads((out / "run.json").read_text())["sessions"]
+    assert [session["processes"] for session in sessions] == [2, 2]
+    assert 0 < sessions[1]["first_step"] < 60
+    encoders = [(run / "encoder.safetensors").read_bytes() for run in (out, together)]
+    assert encoders[0] == encoders[1]

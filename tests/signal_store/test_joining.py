@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import dask
 import numpy as np
 import pandas as pd
 import pytest
 from braindecode.datasets import BaseConcatDataset, RawDataset
 from distributed import Client, LocalCluster
 from support import own_recipe
+from support.small_runs import import_in_advance
 
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store._index import Index
@@ -258,7 +260,9 @@ def test_a_dask_worker_that_dies_is_replaced_and_its_part_resumed(tmp_path):
         own_recipe.write(tmp_path / "a", f"P{i}_train", 10)
     corpus = own_recipe.corpus_of(tmp_path / "a", "a")
     deadly = replace(corpus, read=dying_once)
+    import_in_advance()
     with (
+        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
         LocalCluster(1, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
