@@ -185,7 +185,8 @@ class SignalStore:
             Number of a part, from 1, and number of parts, to store only this part of the
             recordings: ``(3, 8)`` is the third eighth of their list. Several machines store one
             part each, in folders of their own and with otherwise the same arguments, and
-            :meth:`join` makes one store of them. None stores all recordings.
+            :meth:`join` makes one store of them. A part that is finished is only opened, so that
+            all jobs can be started again after some were killed. None stores all recordings.
         n_jobs : int
             Number of processes, as in joblib.
         on_error : "raise" | "warn"

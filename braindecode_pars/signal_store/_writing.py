@@ -97,6 +97,12 @@ def create(
         # A new index, or that of an unfinished store.
         settings = _settings(dtype, preparation, corpora, chosen)
         index = Index.read(folder) if (folder / INDEX).exists() else Index(settings)
+        if index.complete and chosen is not None:
+            # Jobs of a cluster are submitted again together, also those that have finished.
+            _check_settings(folder, index.settings, settings)
+            _check_same_recordings(folder, index, {source.name for source in sources})
+            _not_stored(folder, index, sources)
+            return
         if index.complete:
             raise ValueError(
                 f"{folder} is a finished store of {len(index.recordings)} recordings; open it "

@@ -89,7 +89,7 @@ def test_a_pattern_finds_the_subjects(tmp_path):
 
 def test_parts_are_stored_by_jobs_and_joined(tree, tmp_path):
     code, output = invoke(tree, tmp_path / "whole", "--sfreq", 100)
-    for part in ("1/2", "2/2"):
+    for part in ("1/2", "2/2", "1/2"):  # an array of jobs is submitted again as a whole
         path = tmp_path / f"part-{part[0]}"
         code, output = invoke(tree, path, "--sfreq", 100, "--part", part)
         assert code == 0, output

@@ -107,6 +107,23 @@ def test_a_part_resumes_and_remains_the_same_part(recordings, make_raw, tmp_path
     assert resumed.recordings["name"].tolist() == ["recording-2", "recording-3"]
 
 
+def test_a_finished_part_is_opened(recordings, others, tmp_path, monkeypatch):
+    (part, _) = create_parts(tmp_path, recordings, 2)
+    with monkeypatch.context() as patch:
+        patch.delattr("braindecode_pars.signal_store._sources.Source.open")  # nothing is read
+        again = create(part.path, recordings, part=(1, 2))
+    assert again.checksum == part.checksum
+    with pytest.raises(ValueError, match=r"other settings: part\.n_parts is 4, was 2"):
+        create(part.path, recordings, part=(1, 4))
+    with pytest.raises(ValueError, match="started with other settings: high is 30, was None"):
+        create(part.path, recordings, part=(1, 2), high=30)
+    changed = others.split([[1, 0, 2, 3]])["0"]
+    with pytest.raises(ValueError, match=r"recording-0 .* has changed since it was stored in .*pa"):
+        create(part.path, changed, part=(1, 2))
+    with pytest.raises(ValueError, match="is a finished store of 2 recordings"):
+        create(part.path, recordings)
+
+
 def test_missing_parts_are_named(recordings, make_raw, tmp_path):
     parts = create_parts(tmp_path, recordings, 4)
     with pytest.raises(ValueError, match=r"Missing: 2, 4 of the 4 parts of 4 recordings\. Create"):
