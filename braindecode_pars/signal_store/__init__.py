@@ -2,8 +2,10 @@
 
 ``_sources`` finds and prepares recordings, and ``_reading`` does so in parallel. ``_samples``
 encodes and decodes samples. ``_index`` stores the metadata of all recordings. ``_shares`` mixes
-corpora. ``_writing`` creates and extends a store, and ``_store`` opens it. ``_windows`` cuts a
-store into windows and registers them with ``braindecode_pars.windows``.
+corpora. ``_writing`` creates and extends a store, and ``_store`` opens it. ``_division`` divides
+recordings into parts; ``_joining`` has the rules for joining stores, ``_parts`` their list in a
+file, and ``_joined_samples`` reads them. ``_windows`` cuts a store into windows and registers them
+with ``braindecode_pars.windows``.
 """
 
 import braindecode_pars._hosts  # noqa: F401

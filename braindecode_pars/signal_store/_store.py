@@ -42,7 +42,8 @@ class SignalStore:
     A signal is one channel of one recording. ``samples.bin`` contains all signals, one after
     another. It is mapped into memory, so reading a crop does not read other samples, and all
     processes share one copy in the page cache. ``store.json`` describes the signals. Labels are
-    not stored. Create a store with :meth:`create` and open it with :meth:`open`.
+    not stored. Create a store with :meth:`create` and open it with :meth:`open`. :meth:`join` makes
+    one store of several ones, such as those that several machines created.
 
     ``len(store)`` is the number of signals.
 

@@ -79,13 +79,13 @@ def test_recordings_of_datasets_are_numbered_on(make_raw, tmp_path):
     """Also those that were skipped, or are in pieces between gaps."""
     raws = [make_raw(i, seconds=9) for i in range(5)]
     raws[1].annotations.append(4, 0.5, "BAD_ACQ_SKIP")
-    raws[3]._data[0, 7] = np.nan
+    raws[2]._data[0, 7] = np.nan
     whole = create(tmp_path / "whole", dataset(*raws))
-    second = dataset(*raws[2:])
-    for i, part in enumerate(second.datasets, 2):
+    second = dataset(*raws[3:])
+    for i, part in enumerate(second.datasets, 3):
         part.set_description({"subject": i}, overwrite=True)
-    parts = [create(tmp_path / "a", dataset(*raws[:2])), create(tmp_path / "b", second)]
-    names = ["recording-0", "recording-1#1", "recording-1#2", "recording-2", "recording-4"]
+    parts = [create(tmp_path / "a", dataset(*raws[:3])), create(tmp_path / "b", second)]
+    names = ["recording-0", "recording-1#1", "recording-1#2", "recording-3", "recording-4"]
     joined = SignalStore.join(tmp_path / "all", parts)
     assert joined.recordings["name"].tolist() == names
     assert_same(joined, whole)

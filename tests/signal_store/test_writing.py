@@ -686,6 +686,9 @@ def test_test_subjects_of_a_corpus_are_not_stored_from_another(two_corpora, tmp_
     assert list(store.recordings["name"]) == ["a/P2_train.txt", "c/P7_train.txt"]
     plain = SignalStore.create(tmp_path / "plain", c, verbose=0).append([a, c], verbose=0)
     assert list(plain.recordings["name"]) == ["c/P7_train.txt", "a/P2_train.txt"]
+    # The store remembers who was left out when it was made.
+    later = SignalStore.create(tmp_path / "later", c, verbose=0).append(a, verbose=0)
+    assert list(later.recordings["name"]) == ["c/P7_train.txt", "a/P2_train.txt"]
     leaky = SignalStore.create(tmp_path / "leaky", a, verbose=0)
     with pytest.raises(ValueError, match=r"1 recordings that are left out now, such as a/P1_tr"):
         leaky.append(c, verbose=0)
