@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from numbers import Integral
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from braindecode_pars._parameters import integer
 from braindecode_pars.signal_store._sources import Source
 
 __all__ = ["Part", "check_part", "missing_parts", "recordings_of_part"]
@@ -39,8 +39,10 @@ def check_part(part: Any) -> tuple[int, int] | None:
 
     Raises
     ------
+    TypeError
+        When ``part`` is not two integers.
     ValueError
-        When ``part`` is not two integers, of which the first is at least 1 and at most the second.
+        When a number is below 1, or the number of the part is above that of parts.
 
     Examples
     --------
@@ -50,19 +52,16 @@ def check_part(part: Any) -> tuple[int, int] | None:
     """
     if part is None:
         return None
-    is_pair = isinstance(part, Sequence) and not isinstance(part, str) and len(part) == 2
-    if not is_pair or not all(isinstance(number, Integral) for number in part):
-        raise ValueError(
-            "part must be None or two integers, such as (3, 8) for the third of eight parts, got "
-            f"{part!r}."
+    if not isinstance(part, (tuple, list)) or len(part) != 2:
+        raise TypeError(
+            "part must be None or a tuple of two integers, such as (3, 8) for the third of eight "
+            f"parts, got {part!r}."
         )
+    for name, number in zip(("The number of the part", "The number of parts"), part, strict=True):
+        integer(1).check(name, number)
     number, n_parts = map(int, part)
-    if not 1 <= number <= n_parts:
-        raise ValueError(
-            f"part is {number} of {n_parts}; parts are numbered from 1 to {n_parts}."
-            if n_parts > 0
-            else f"part is {number} of {n_parts}; there is at least one part."
-        )
+    if number > n_parts:
+        raise ValueError(f"part is {number} of {n_parts}; parts are numbered from 1 to {n_parts}.")
     return number, n_parts
 
 

@@ -204,7 +204,8 @@ class SignalStore:
         Raises
         ------
         TypeError
-            When ``recordings`` has another type, or ``channels`` is a string.
+            When ``recordings`` has another type, ``channels`` is a string, or ``part`` is not two
+            integers.
         ValueError
             When the folder is not empty and not an unfinished store, when a recording cannot be
             stored, or when sampling rates differ. The message names the recording. Also when one or

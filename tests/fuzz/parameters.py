@@ -45,6 +45,7 @@ WRONG = {
     "choice": ["", "nothing", 3, [], ("a",), "PARS ", True],
     "dict": ["a", [1], 3, [("a", 1)], True],
     "seed": ["0", 0.5, -1, 2**70, [0]],
+    "part": ["1/2", 3, (1,), (0, 2), (3, 2), (1.0, 2), (True, 2), (1, 9), (1, float("nan"))],
 }
 #: Kind of an argument -> (a value, the same in another type).
 EQUAL = {
@@ -77,6 +78,7 @@ KINDS = dict(
     detrend="flag",
     target="choice",
     random_state="seed",
+    part="part",
 )
 X = small.signals(0)
 

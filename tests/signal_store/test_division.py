@@ -32,14 +32,17 @@ def test_more_parts_than_recordings_raise():
 def test_numbers_of_a_part():
     assert check_part(None) is None
     assert check_part([np.int64(2), 3]) == (2, 3)
-    for wrong in ("3/8", (1, 2, 3), (1.0, 2), 3, {1, 2}):
-        with pytest.raises(ValueError, match="part must be None or two integers, such as"):
+    for wrong in ("3/8", (1, 2, 3), 3, {1, 2}, np.array([1, 2])):
+        with pytest.raises(TypeError, match="part must be None or a tuple of two integers, such"):
             check_part(wrong)
-    for wrong in ((0, 8), (9, 8), (-1, 2)):
-        with pytest.raises(ValueError, match=r"parts are numbered from 1 to \d"):
+    for wrong in ((1.0, 2), (True, 2), ("1", 2)):
+        with pytest.raises(TypeError, match="The number of the part must be an integer of at leas"):
             check_part(wrong)
-    with pytest.raises(ValueError, match="there is at least one part"):
-        check_part((1, 0))
+    for wrong in ((1, 0), (1, -2)):
+        with pytest.raises(ValueError, match="The number of parts must be an integer of at least"):
+            check_part(wrong)
+    with pytest.raises(ValueError, match="part is 9 of 8; parts are numbered from 1 to 8"):
+        check_part((9, 8))
 
 
 def test_each_division_must_be_complete():
