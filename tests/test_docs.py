@@ -98,6 +98,19 @@ def test_the_form_of_an_example(page):
     assert reads == ("``BRAINDECODE_PARS_EEG``" in ast.get_docstring(ast.parse(text)))
 
 
+def test_the_cluster_of_the_example_is_one_of_slurm():
+    """Its script can be written without SLURM."""
+    page = (ROOT / "examples" / "plot_10_folds_on_dask.py").read_text(encoding="utf-8")
+    names = {}
+    wanted = ast.parse(page)
+    wanted.body = [node for node in wanted.body if isinstance(node, ast.FunctionDef)]
+    exec(compile(wanted, "plot_10", "exec"), names)
+    with names["make_cluster"]("slurm") as cluster:
+        lines = cluster.job_script().splitlines()
+    assert {"#SBATCH -p gpu", "#SBATCH -t 04:00:00", "#SBATCH --gres=gpu:1"} <= set(lines)
+    assert "--nthreads 1" in lines[-1]
+
+
 def test_the_table_of_the_readme_equals_the_stored_scores(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
     from stored_scores import read_scores, table

@@ -1,4 +1,4 @@
-"""``braindecode-pars store``: make a SignalStore from a folder of recordings, or from recipes."""
+"""``braindecode-pars store``: make a SignalStore of a folder of recordings, recipes or stores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def store(
         list[Path],
         typer.Argument(
             help="Folder with EDF, BDF, FIF or WFDB recordings at any depth, which is omitted with "
-            "--recipe, and folder of the store.",
+            "--recipe, and folder of the store. With --join, folders of stores before it.",
             metavar="[SOURCE] STORE",
         ),
     ],
@@ -106,6 +106,22 @@ def store(
             help="Add recordings to a finished store, with the store's filters, channels and type.",
         ),
     ] = False,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            help="Part of the recordings to store, such as 3/8 for the third of eight. Jobs of a "
+            "cluster store one part each, in folders of their own; --join makes one store of them.",
+            metavar="N/PARTS",
+        ),
+    ] = None,
+    join: Annotated[
+        bool,
+        typer.Option(
+            "--join",
+            help="Join stores, such as the parts of a corpus, to one: --join STORE/part-* "
+            "STORE/all. Nothing is copied.",
+        ),
+    ] = False,
     jobs: Annotated[int, typer.Option(help="Number of recordings to read in parallel.")] = 1,
     on_error: Annotated[
         str,
@@ -118,24 +134,32 @@ def store(
 ) -> None:
     """Store recordings for pretraining. After an interruption, the same command resumes."""
     path = folders[-1]
+    settings = dict(
+        low=low, high=high, mains=mains, channels=channel, reference=reference, dtype=dtype
+    )
+    settings = {name: value for name, value in settings.items() if value is not None}
+    given = ["channel" if name == "channels" else name for name in settings]
+    given += ["part"] if part else []
+    if join:
+        sources = dict(recipe=recipe, exclude=exclude, set=setting, sfreq=sfreq, subject=subject)
+        given += [name for name, value in {**sources, "append": add}.items() if value]
+        _join(folders, share, given)
+        return
     n_expected = 1 if recipe else 2
     if len(folders) != n_expected:
         expected = "STORE after --recipe" if recipe else "SOURCE and STORE, or --recipe and STORE"
         raise typer.BadParameter(f"expected {expected}; got {len(folders)} folders.")
     if not recipe and (exclude or share or setting):
         raise typer.BadParameter("--exclude, --share and --set need --recipe.")
-    settings = dict(
-        low=low, high=high, mains=mains, channels=channel, reference=reference, dtype=dtype
-    )
-    settings = {name: value for name, value in settings.items() if value is not None}
-    if add and settings:
-        option = "channel" if "channels" in settings else next(iter(settings))
-        raise typer.BadParameter(f"--append uses the store's own settings; omit --{option}.")
+    if add and given:
+        raise typer.BadParameter(f"--append uses the store's own settings; omit --{given[0]}.")
     with report_failures(
         f"Finished recordings are kept in {path}; run the same command to resume."
     ):
         from braindecode_pars.cli._storing import corpora_of, make_store
 
+        if part:
+            settings["part"] = _part(part)
         source: Any = folders[0]
         if recipe:
             chosen = pairs(recipe, "--recipe", "NAME=FOLDER")
@@ -151,3 +175,23 @@ def store(
             n_jobs=jobs,
             on_error=on_error,
         )
+
+
+def _join(folders: list[Path], share: list[str] | None, given: list[str]) -> None:
+    """Join stores; ``given`` are the options that are only for new recordings."""
+    if given:
+        raise typer.BadParameter(f"--join reads no recording; omit --{given[0]}.")
+    if len(folders) < 2:
+        raise typer.BadParameter("expected the folders of stores, and STORE, after --join.")
+    with report_failures("Nothing was written; run the same command again."):
+        from braindecode_pars.cli._storing import join_stores
+
+        join_stores(folders[:-1], folders[-1], values(share, "--share") or None)
+
+
+def _part(text: str) -> tuple[int, int]:
+    """Return the number of a part, and the number of parts, from a text such as 3/8."""
+    number, _, n_parts = text.partition("/")
+    if not (number.isdecimal() and n_parts.isdecimal()):
+        raise ValueError(f"--part {text!r} is not of the form N/PARTS, such as 3/8.")
+    return int(number), int(n_parts)

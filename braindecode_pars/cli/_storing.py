@@ -1,4 +1,4 @@
-"""Make or extend a SignalStore, and print its content."""
+"""Make, extend or join SignalStores, and print the content."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from braindecode_pars.recordings._people_left_out import without_left_out
 from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.signal_store import SignalStore
 
-__all__ = ["corpora_of", "make_store"]
+__all__ = ["corpora_of", "join_stores", "make_store"]
 
 
 def corpora_of(
@@ -174,6 +174,21 @@ def make_store(
         else:
             finished = SignalStore.create(path, source, subject=find_subject, **reading, **settings)
     _show(make_console(), finished)
+
+
+def join_stores(folders: list[Path], path: Path, shares: Mapping[str, Any] | None) -> None:
+    """Join the stores in several folders.
+
+    Parameters
+    ----------
+    folders : list of Path
+        Folders of the stores.
+    path : Path
+        Folder of the joined store.
+    shares : mapping of str to float | None
+        Share of each corpus; None takes those of the stores.
+    """
+    _show(make_console(), SignalStore.join(path, folders, shares=shares))
 
 
 def _subject_finder(pattern: str) -> Callable[[Path], str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from braindecode_pars._subjects import SubjectKeys
@@ -14,7 +14,9 @@ __all__ = ["without_left_out"]
 log = logging.getLogger(__name__)
 
 
-def without_left_out(corpora: Sequence[ContinuousCorpus]) -> list[ContinuousCorpus]:
+def without_left_out(
+    corpora: Sequence[ContinuousCorpus], others: Iterable = ()
+) -> list[ContinuousCorpus]:
     """Leave people whom one corpus leaves out also out of the others, and log how many they are.
 
     A test subject of TUAB is also in TUEG, and would be trained on from there.
@@ -23,6 +25,8 @@ def without_left_out(corpora: Sequence[ContinuousCorpus]) -> list[ContinuousCorp
     ----------
     corpora : sequence of ContinuousCorpus
         Corpora of one store.
+    others : iterable
+        People whom corpora that are already in the store leave out.
 
     Returns
     -------
@@ -34,10 +38,10 @@ def without_left_out(corpora: Sequence[ContinuousCorpus]) -> list[ContinuousCorp
     ValueError
         When no recording of a corpus is left.
     """
-    people = [corpus.people_left_out for corpus in corpora]
+    people = [list(others), *(corpus.people_left_out for corpus in corpora)]
     return [
         _without(corpus, SubjectKeys(p for other in (*people[:i], *people[i + 1 :]) for p in other))
-        for i, corpus in enumerate(corpora)
+        for i, corpus in enumerate(corpora, 1)
     ]
 
 

@@ -13,7 +13,7 @@ from braindecode_pars._parameters import check_parameters, integer, optional, po
 from braindecode_pars._subjects import SubjectKeys
 from braindecode_pars.runs._steps import Steps
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.signal_store._index import INDEX
+from braindecode_pars.signal_store._parts import is_store
 from braindecode_pars.signal_store._sources import Source, find_sources
 
 __all__ = ["CorpusSize"]
@@ -204,7 +204,7 @@ class CorpusSize(NamedTuple):
         FileNotFoundError, ValueError
             As in :meth:`of_store` and :meth:`of_folder`, and when a store is damaged.
         """
-        if Path(path, INDEX).exists():
+        if is_store(path):
             store = SignalStore.open(path, verbose=0).select(exclude=exclude)
             return cls.of_store(store, window_seconds)
         return cls.of_folder(path, window_seconds, sfreq, exclude)

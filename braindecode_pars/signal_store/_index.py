@@ -106,6 +106,8 @@ class Index:
         Metadata of the stored recordings.
     shares : dict of str to float
         Share of each corpus in the examples of pretraining, by name; empty if there are none.
+    left_out : list
+        People whom the corpora exclude, or hold out for validation and test.
     """
 
     settings: dict[str, Any]
@@ -116,6 +118,7 @@ class Index:
     skipped: dict[str, str] = field(default_factory=dict)
     recordings: list[StoredRecording] = field(default_factory=list)
     shares: dict[str, float] = field(default_factory=dict)
+    left_out: list[Any] = field(default_factory=list)
 
     @classmethod
     def read(cls, folder: Path) -> Index:
@@ -159,7 +162,7 @@ class Index:
                 "original, or create the store again."
             )
         recordings = [StoredRecording(**entry) for entry in entries.pop("recordings")]
-        entries.setdefault("shares", {})
+        entries = {"shares": {}, "left_out": [], **entries}
         header = {name: entries[name] for name in _HEADER}
         return cls(**header, recordings=recordings)
 
@@ -180,4 +183,4 @@ class Index:
         replace_file(folder / INDEX, body + _CHECKSUM + f'"{checksum_of(body)}"\n}}\n'.encode())
 
 
-_HEADER = ("complete", "settings", "sfreq", "n_bytes", "mtime_ns", "skipped", "shares")
+_HEADER = ("complete", "settings", "sfreq", "n_bytes", "mtime_ns", "skipped", "shares", "left_out")

@@ -245,6 +245,14 @@ class SampleFile:
             self._map = mapped.view(np.ndarray)
         return self._map
 
+    def file_at(self, first: int) -> Path:
+        """Return the file that contains a position."""
+        return self.file
+
+    def stored(self, first: int, n_samples: int) -> np.ndarray:
+        """Return stored numbers from a position on, shape (n_samples,), read-only."""
+        return self.flat[first : first + n_samples]
+
     def crops(
         self, firsts: np.ndarray, n_times: int, scale: np.ndarray, offset: np.ndarray
     ) -> np.ndarray:

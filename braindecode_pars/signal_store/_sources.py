@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from glob import escape
@@ -32,6 +32,8 @@ __all__ = [
     "find_sources",
     "name_in_store",
     "name_without_piece",
+    "next_number",
+    "numbered_on",
 ]
 
 ACCEPTED = (
@@ -44,6 +46,9 @@ _PARTS = {".mat": (".mat", ".hea"), ".set": (".set", ".fdt")}
 
 #: At most so many first folders for at least so many recordings are no names of subjects.
 _FEW_SUBJECTS, _MANY_RECORDINGS = 2, 10
+
+#: Name of a recording of a dataset, or of a piece of it: only a number.
+_NUMBERED = re.compile(r"recording-(\d+)(#\d+)?")
 
 _ENDINGS = (".edf", ".bdf", ".hea", ".fif", ".fif.gz")
 
@@ -203,6 +208,25 @@ def name_without_piece(name: str) -> str:
     Names of recordings end with the ending of a file, or with "recording-" and a number.
     """
     return re.sub(r"#\d+$", "", name)
+
+
+def next_number(names: Iterable[str]) -> int:
+    """Return the number after those in the names of recordings of datasets; 0 if there are none."""
+    found = (_NUMBERED.fullmatch(name) for name in names)
+    return 1 + max((int(number[1]) for number in found if number), default=-1)
+
+
+def numbered_on(name: str, n_before: int) -> str:
+    """Return the name of a recording of a dataset that follows others; other names stay.
+
+    Examples
+    --------
+    >>> from braindecode_pars.signal_store._sources import numbered_on
+    >>> numbered_on("recording-0#2", 5), numbered_on("P1/night.edf", 5)
+    ('recording-5#2', 'P1/night.edf')
+    """
+    found = _NUMBERED.fullmatch(name)
+    return f"recording-{int(found[1]) + n_before}{found[2] or ''}" if found else name
 
 
 def find_sources(

@@ -15,7 +15,11 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from braindecode_pars._subjects import SubjectKeys
+from braindecode_pars.signal_store._division import check_part
 from braindecode_pars.signal_store._index import INDEX, SAMPLES, Index, StoredRecording
+from braindecode_pars.signal_store._joined_samples import JoinedSamples, Samples
+from braindecode_pars.signal_store._joining import in_order, joined_index
+from braindecode_pars.signal_store._parts import PARTS, Parts, check_may_join, check_not_joined
 from braindecode_pars.signal_store._samples import DTYPES, SampleFile
 from braindecode_pars.signal_store._sources import Preparation
 from braindecode_pars.signal_store._windows import StoreWindows
@@ -80,7 +84,7 @@ class SignalStore:
         self,
         path: Path,
         index: Index,
-        samples: SampleFile,
+        samples: Samples,
         recordings: tuple[StoredRecording, ...],
     ):
         self.path = path
@@ -119,6 +123,7 @@ class SignalStore:
         reference: str | None = None,
         subject: Callable[[Path], Any] | None = None,
         shares: Mapping[str, float] | None = None,
+        part: tuple[int, int] | None = None,
         n_jobs: int = 1,
         on_error: str = "raise",
         verbose: int = 1,
@@ -176,6 +181,11 @@ class SignalStore:
             of the store, and :func:`runs.pretrain <braindecode_pars.runs.pretrain>` draws the
             examples by them; the samples do not depend on them, so that a call that resumes may
             change them. None draws every window once in a pass.
+        part : (int, int) | None
+            Number of a part, from 1, and number of parts, to store only this part of the
+            recordings: ``(3, 8)`` is the third eighth of their list. Several machines store one
+            part each, in folders of their own and with otherwise the same arguments, and
+            :meth:`join` makes one store of them. None stores all recordings.
         n_jobs : int
             Number of processes, as in joblib.
         on_error : "raise" | "warn"
@@ -196,8 +206,8 @@ class SignalStore:
         ValueError
             When the folder is not empty and not an unfinished store, when a recording cannot be
             stored, or when sampling rates differ. The message names the recording. Also when one or
-            two first folders would be the subjects of many recordings, or when an argument is not
-            one of the accepted values.
+            two first folders would be the subjects of many recordings, when there are fewer
+            recordings than parts, or when an argument is not one of the accepted values.
         OSError
             When the folder cannot be written, for example on a full disk, or a process that reads
             was killed. Stored recordings are kept, and the same call resumes after them.
@@ -215,11 +225,86 @@ class SignalStore:
         if isinstance(channels, str):
             raise TypeError(f"channels is the string {channels!r}; give a list of names.")
         channels = None if channels is None else list(channels)
-        path = Path(path).expanduser()
+        path, part = Path(path).expanduser(), check_part(part)
         preparation = Preparation(sfreq, low, high, mains, channels, reference)
         reading = _reading_options(n_jobs, on_error, verbose)
-        create(path, recordings, subject, preparation, dtype, shares or {}, **reading)
+        create(path, recordings, subject, preparation, dtype, shares or {}, part, **reading)
         return cls.open(path)
+
+    @classmethod
+    def join(
+        cls,
+        path: str | Path,
+        stores: Iterable[SignalStore | str | Path],
+        *,
+        shares: Mapping[str, float] | None = None,
+        verbose: int = 1,
+    ) -> SignalStore:
+        """Join stores, such as the parts that several machines stored; no sample is copied.
+
+        The new folder has one small file, ``parts.json``, with the paths of the stores relative to
+        it and their checksums. Opened, it is like one store of all recordings: a run on it is the
+        same to the bit. Recordings cannot be added to it.
+
+        Parameters
+        ----------
+        path : path
+            New or empty folder.
+        stores : iterable of SignalStore | path
+            Finished stores of the same preparation, type and sampling rate. Their recordings are
+            joined in this order, and the parts of one division (``part`` of :meth:`create`) in the
+            order of the parts. The stores may have different corpora, and be joined ones.
+        shares : mapping of str to float | None
+            Share of each corpus in the examples of a pretraining run, as in :meth:`create`. None
+            takes those of the stores, which must be the same.
+        verbose : int
+            Whether to show a progress bar while a large store is checked (1) or nothing (0).
+
+        Returns
+        -------
+        SignalStore
+            The joined store.
+
+        Raises
+        ------
+        FileNotFoundError
+            When a folder is not a store.
+        TypeError
+            When ``stores`` is one path.
+        ValueError
+            When the folder is not empty, when a store is unfinished or altered, or is a view by
+            :meth:`select`. Also when stores differ in preparation, type or sampling rate, when a
+            part is missing, when a recording is in two stores, or when a store has a person whom a
+            corpus of another one excludes or holds out.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from braindecode_pars import datasets
+        >>> from braindecode_pars.signal_store import SignalStore
+        >>> nights = datasets.simulated.sleep(n_subjects=3, hours=0.1, n_chans=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     parts = [  # one machine stores one part
+        ...         SignalStore.create(Path(folder, f"part-{i}"), nights, part=(i, 2), verbose=0)
+        ...         for i in (1, 2)
+        ...     ]
+        ...     store = SignalStore.join(Path(folder, "all"), parts)
+        >>> store.subjects, len(store)
+        ([1, 2, 3], 6)
+        """
+        path = Path(path).expanduser()
+        if isinstance(stores, (str, Path, SignalStore)):
+            raise TypeError(f"stores is {stores!r}; pass a list of stores, or of their folders.")
+        check_may_join(path)
+        opened = _by_path(
+            store if isinstance(store, SignalStore) else cls.open(store, verbose=verbose)
+            for store in stores
+        )
+        indexes = in_order({folder: store._index for folder, store in opened.items()})
+        shares = joined_index(indexes, shares).shares
+        Parts({folder: opened[folder].checksum for folder in indexes}, shares).write(path)
+        return cls.open(path, verbose=verbose)
 
     @classmethod
     def open(cls, path: str | Path, *, verbose: int = 1) -> SignalStore:
@@ -243,12 +328,14 @@ class SignalStore:
         Raises
         ------
         FileNotFoundError
-            When the folder is not a store.
+            When the folder is not a store, or joins a store that is missing.
         ValueError
-            When the store is unfinished, truncated or altered.
+            When the store, or one that it joins, is unfinished, truncated or altered.
         """
         # Check that index and samples are complete.
         path = Path(path).expanduser()
+        if (path / PARTS).exists():
+            return cls._open_joined(path, verbose)
         index = Index.read(path)
         check_finished(path, index)
         samples = path / SAMPLES
@@ -265,6 +352,16 @@ class SignalStore:
             with suppress(OSError):  # in a read-only folder, the samples are checked every time
                 os.utime(samples, ns=(found.st_atime_ns, index.mtime_ns))
         return store
+
+    @classmethod
+    def _open_joined(cls, path: Path, verbose: int) -> SignalStore:
+        parts = Parts.read(path)
+        stores = {folder: cls.open(folder, verbose=verbose) for folder in parts.checksums}
+        parts.check(path, [(folder, store.checksum) for folder, store in stores.items()])
+        indexes = {folder: store._index for folder, store in stores.items()}
+        index = joined_index(indexes, parts.shares)
+        samples = JoinedSamples([store._samples for store in stores.values()])
+        return cls(path, index, samples, tuple(index.recordings))
 
     def append(
         self,
@@ -303,10 +400,11 @@ class SignalStore:
         ValueError
             When a sampling rate differs from the store's, when a recording cannot be stored, when
             a stored file has changed, or when a stored subject is one whom a new ContinuousCorpus
-            excludes or holds out.
+            excludes or holds out. Also when the store joins others.
         OSError
             When the folder cannot be written; the store is unchanged.
         """
+        check_not_joined(self.path)
         SignalStore.open(self.path, verbose=verbose)  # raises an error if the store was altered
         options = _reading_options(n_jobs, on_error, verbose)
         append(self.path, recordings, subject, sfreq, shares, **options)
@@ -600,17 +698,36 @@ class SignalStore:
             unit=" recordings",
             disable=not verbose or self.n_bytes < _BIG,
         )
-        altered = [r.name for r in bar if checksum_of(self._stored(r)) != r.checksum]
+        altered = [r for r in bar if checksum_of(self._stored(r)) != r.checksum]
         if altered:
+            names = ", ".join(recording.name for recording in altered[:5])
             more = f" and {len(altered) - 5} more" if len(altered) > 5 else ""
             raise ValueError(
-                f"{self._samples.file} was altered: the samples of {', '.join(altered[:5])}{more} "
+                f"{self._samples.file_at(altered[0].first_sample)} was altered: the samples of "
+                f"{names}{more} "
                 "do not match their checksums. Copy it again, or create the store again."
             )
 
     def _stored(self, recording: StoredRecording) -> np.ndarray:
-        first = recording.first_sample
-        return self._samples.flat[first : first + recording.n_samples]
+        return self._samples.stored(recording.first_sample, recording.n_samples)
+
+
+def _by_path(stores: Iterable[SignalStore]) -> dict[Path, SignalStore]:
+    """Return whole stores by their absolute paths."""
+    by_path: dict[Path, SignalStore] = {}
+    for store in stores:
+        path = store.path.resolve()
+        if path in by_path:
+            raise ValueError(f"The store {store.path} is given twice.")
+        if len(store._recordings) < len(store._index.recordings):
+            raise ValueError(
+                f"{store.path} is given as a view of some subjects, but whole stores are joined; "
+                "select subjects from the joined store."
+            )
+        by_path[path] = store
+    if not by_path:
+        raise ValueError("stores is empty; pass at least one store.")
+    return by_path
 
 
 def _check_n_times(n_times: int) -> None:

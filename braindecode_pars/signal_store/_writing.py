@@ -18,12 +18,13 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from braindecode_pars._sampling_rate import check_same_rate, is_same_rate
-from braindecode_pars._subjects import SubjectKeys
+from braindecode_pars._subjects import SubjectKeys, normalized
 from braindecode_pars._warnings import warn_user
 from braindecode_pars.recordings._left_out import count_left_out
 from braindecode_pars.recordings._people_left_out import without_left_out
 from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.recordings.loading import skipped_message
+from braindecode_pars.signal_store._division import Part, recordings_of_part
 from braindecode_pars.signal_store._index import INDEX, SAMPLES, Index, StoredRecording
 from braindecode_pars.signal_store._reading import Encoded, Unusable, read_all
 from braindecode_pars.signal_store._shares import check_shares
@@ -34,9 +35,11 @@ from braindecode_pars.signal_store._sources import (
     find_sources,
     name_in_store,
     name_without_piece,
+    next_number,
 )
 from braindecode_pars.storage._atomic import is_leftover, locked, remove_leftovers
 from braindecode_pars.storage._folder import check_may_write
+from braindecode_pars.storage._json import plain
 from braindecode_pars.storage._settings import differences
 
 __all__ = ["append", "create"]
@@ -66,6 +69,7 @@ def create(
     preparation: Preparation,
     dtype: str,
     shares: Mapping[str, float],
+    part: tuple[int, int] | None,
     **reading: Any,
 ) -> None:
     """Create a store, or resume the creation of one that was started with the same arguments.
@@ -84,10 +88,14 @@ def create(
     _check_prepared_once(corpora, preparation)
     shares = check_shares(shares, corpora)
     sources = find_sources(recordings, subject)
+    chosen = None
+    if part is not None:
+        chosen = Part(*part, len(sources))
+        sources = recordings_of_part(sources, *part)
     _check_contents(folder)
     with _open_locked(folder) as file:
         # A new index, or that of an unfinished store.
-        settings = _settings(dtype, preparation, corpora)
+        settings = _settings(dtype, preparation, corpora, chosen)
         index = Index.read(folder) if (folder / INDEX).exists() else Index(settings)
         if index.complete:
             raise ValueError(
@@ -95,12 +103,13 @@ def create(
                 "with SignalStore.open, and add recordings with its method append."
             )
         if index.recordings:
-            preparation_before = _preparation_of(index)
-            before = _settings(index.settings["dtype"], preparation_before, _corpora_of(index))
-            _check_settings(folder, before, settings)
+            # Settings that are newer than the store are not set in it.
+            nothing = _settings("", Preparation(), {}, None)
+            _check_settings(folder, {**nothing, **index.settings}, settings)
         else:  # nothing is stored yet, so the settings may change
             index = Index(settings)
         index.shares = shares  # they decide nothing about the samples
+        index.left_out = _people_left_out(recordings)
         # Only recordings that are not stored yet.
         _check_same_recordings(folder, index, {source.name for source in sources})
         sources = _not_stored(folder, index, sources)
@@ -134,8 +143,8 @@ def append(
         When ``sfreq`` is not the sampling rate of the store, when a stored file has changed, or
         when no recording can be stored.
     """
-    recordings = without_left_out(corpora_of(recordings)) or recordings
-    Index.read(folder)  # before a lock is left in a folder that is no store
+    left_out = Index.read(folder).left_out  # before a lock is left in a folder that is no store
+    recordings = without_left_out(corpora_of(recordings), left_out) or recordings
     with _open_locked(folder) as file:
         # The preparation of the store.
         index = Index.read(folder)
@@ -143,13 +152,13 @@ def append(
         check_same_rate(sfreq, index.sfreq, "The recordings would be", f"the store {folder}")
         preparation = _preparation_of(index)
         _add_corpora(folder, index, corpora_of(recordings), preparation)
+        index.left_out = list(dict.fromkeys([*index.left_out, *_people_left_out(recordings)]))
         index.shares = check_shares(index.shares if shares is None else shares, _corpora_of(index))
         if sfreq is not None:
             preparation = replace(preparation, sfreq=index.sfreq)
         # New recordings of a dataset continue the numbers of stored and skipped recordings.
-        sources = find_sources(
-            recordings, subject, n_before=len(index.recordings) + len(index.skipped)
-        )
+        names = [*(recording.name for recording in index.recordings), *index.skipped]
+        sources = find_sources(recordings, subject, max(len(names), next_number(names)))
         writer = _Writer(folder, file, index, "the store is unchanged")
         try:
             sources = _not_stored(folder, index, sources)
@@ -164,14 +173,24 @@ def append(
 
 
 def _settings(
-    dtype: str, preparation: Preparation, corpora: dict[str, dict[str, Any]]
+    dtype: str,
+    preparation: Preparation,
+    corpora: dict[str, dict[str, Any]],
+    part: Part | None,
 ) -> dict[str, Any]:
-    return {"dtype": dtype, **asdict(preparation), "corpora": corpora}
+    entries = None if part is None else part._asdict()
+    return {"dtype": dtype, **asdict(preparation), "corpora": corpora, "part": entries}
+
+
+def _people_left_out(recordings: Any) -> list:
+    """Return people whom corpora of recipes leave out, each once; none for other recordings."""
+    people = (p for corpus in corpora_of(recordings) for p in corpus.people_left_out)
+    return list(dict.fromkeys(normalized(plain(person)) for person in people))
 
 
 def _preparation_of(index: Index) -> Preparation:
     """Preparation of the recordings of a store; settings that are newer than it are not set."""
-    others = ("dtype", "corpora")
+    others = ("dtype", "corpora", "part")
     return Preparation(**{name: v for name, v in index.settings.items() if name not in others})
 
 

@@ -87,6 +87,27 @@ def test_a_pattern_finds_the_subjects(tmp_path):
     assert SignalStore.open(tmp_path / "store").subjects == ["S001", "S002"]
 
 
+def test_parts_are_stored_by_jobs_and_joined(tree, tmp_path):
+    code, output = invoke(tree, tmp_path / "whole", "--sfreq", 100)
+    for part in ("1/2", "2/2"):
+        path = tmp_path / f"part-{part[0]}"
+        code, output = invoke(tree, path, "--sfreq", 100, "--part", part)
+        assert code == 0, output
+        assert "1 recordings of 1 subjects" in output
+    parts = sorted(tmp_path.glob("part-*"))
+    code, output = invoke("--join", parts[1], tmp_path / "all")
+    assert code == 1
+    assert "Error: Missing: 1 of the 2 parts of 2 recordings. Create them, and join" in output
+    code, output = invoke("--join", *parts, tmp_path / "all")
+    assert code == 0, output
+    assert "all: 2 recordings of 2 subjects, 0.1 hours, 2-4 channels at 100 Hz as int16" in output
+    whole, joined = (SignalStore.open(tmp_path / name) for name in ("whole", "all"))
+    assert joined.checksum == whole.checksum
+    code, output = invoke(tree, tmp_path / "all", "--append")
+    assert code == 1
+    assert "all joins other stores and has no samples of its own" in output
+
+
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
@@ -138,6 +159,16 @@ def test_recipes_become_one_store(corpora, tmp_path):
     assert (store.sfreq, store.shares) == (200, {"tueg": 1, "ysyw": 1})
     names = dict(zip(store.recordings["corpus"], store.recordings["ch_names"], strict=True))
     assert names == {"tueg": list(COMMON_CHANNELS), "ysyw": list(ysyw.CHANNELS)}
+
+    # In parts, with the mixture chosen for the joined store.
+    for i in (1, 2):
+        options = ["--part", f"{i}/2", "--dtype", "float32"]
+        code, output = invoke(*recipes, *exclude, tmp_path / f"part-{i}", *options)
+        assert code == 0, output
+    code, output = invoke("--join", *tmp_path.glob("part-*"), tmp_path / "all", *shares)
+    assert code == 0, output
+    assert "Examples of pretraining: tueg 50%, ysyw 50%." in output
+    assert SignalStore.open(tmp_path / "all").checksum == store.checksum
 
     # The same samples as the windows of the recipes.
     kept = store.recordings.groupby("corpus")["subject"].apply(list)

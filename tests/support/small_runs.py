@@ -68,15 +68,22 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
 def make_store(
     path: Path, seconds: Sequence[float] = (20, 7, 2, 12), sfreq: float = 100.0, seed: int = 0
 ) -> SignalStore:
-    """Store recordings of noise; recording n has n + 1 channels and is of subject n."""
+    """Store recordings of :func:`noise`."""
+    return SignalStore.create(path, noise(seconds, sfreq, seed), dtype="float32", verbose=0)
+
+
+def noise(
+    seconds: Sequence[float] = (20, 7, 2, 12), sfreq: float = 100.0, seed: int = 0
+) -> BaseConcatDataset:
+    """Make recordings of noise; recording n has n + 1 channels and is of subject n."""
     rng = np.random.default_rng(seed)
     recordings = []
     for number, length in enumerate(seconds):
         names = [f"EEG{channel}" for channel in range(number + 1)]
-        noise = rng.normal(scale=1e-5, size=(len(names), round(length * sfreq)))
-        raw = mne.io.RawArray(noise, mne.create_info(names, sfreq, "eeg"), verbose="error")
+        values = rng.normal(scale=1e-5, size=(len(names), round(length * sfreq)))
+        raw = mne.io.RawArray(values, mne.create_info(names, sfreq, "eeg"), verbose="error")
         recordings.append(RawDataset(raw, {"subject": f"subject-{number}"}))
-    return SignalStore.create(path, BaseConcatDataset(recordings), dtype="float32", verbose=0)
+    return BaseConcatDataset(recordings)
 
 
 @register("smallest")

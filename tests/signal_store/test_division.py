@@ -1,0 +1,51 @@
+"""Which recordings are of which part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from braindecode_pars.signal_store._division import (
+    Part,
+    check_part,
+    missing_parts,
+    recordings_of_part,
+)
+from braindecode_pars.signal_store._sources import Source
+
+
+@pytest.mark.parametrize(("n", "n_parts"), [(1, 1), (7, 3), (8, 8), (100, 7)])
+def test_the_parts_are_all_recordings_in_their_order(n, n_parts):
+    sources = [Source(f"r{i}", {}, {}, Path()) for i in range(n)]
+    parts = [recordings_of_part(sources, i, n_parts) for i in range(1, n_parts + 1)]
+    assert [source for part in parts for source in part] == sources
+    assert {len(part) for part in parts} <= {n // n_parts, -(-n // n_parts)}
+
+
+def test_more_parts_than_recordings_raise():
+    with pytest.raises(ValueError, match="2 recordings cannot be divided into 3 parts; use fewer"):
+        recordings_of_part([Source("r", {}, {}, Path())] * 2, 1, 3)
+
+
+def test_numbers_of_a_part():
+    assert check_part(None) is None
+    assert check_part([np.int64(2), 3]) == (2, 3)
+    for wrong in ("3/8", (1, 2, 3), (1.0, 2), 3, {1, 2}):
+        with pytest.raises(ValueError, match="part must be None or two integers, such as"):
+            check_part(wrong)
+    for wrong in ((0, 8), (9, 8), (-1, 2)):
+        with pytest.raises(ValueError, match=r"parts are numbered from 1 to \d"):
+            check_part(wrong)
+    with pytest.raises(ValueError, match="there is at least one part"):
+        check_part((1, 0))
+
+
+def test_each_division_must_be_complete():
+    assert missing_parts([]) == []
+    assert missing_parts([Part(2, 2, 9), Part(1, 2, 9), Part(1, 1, 5)]) == []
+    assert missing_parts([Part(2, 2, 9), Part(1, 2, 10)]) == [
+        "1 of the 2 parts of 9 recordings",
+        "2 of the 2 parts of 10 recordings",
+    ]

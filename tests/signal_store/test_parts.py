@@ -1,0 +1,99 @@
+"""The file that lists the stores of a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+
+import pytest
+
+from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.signal_store._parts import PARTS, is_store
+
+
+@pytest.fixture
+def parts(recordings, tmp_path) -> list[SignalStore]:
+    return [
+        SignalStore.create(tmp_path / f"part-{i}", recordings, part=(i, 2), verbose=0)
+        for i in (1, 2)
+    ]
+
+
+def test_a_joined_store_is_one_small_file(parts, tmp_path):
+    store = SignalStore.join(tmp_path / "all", parts)
+    assert [file.name for file in store.path.iterdir()] == [PARTS]
+    assert is_store(store.path)
+    assert is_store(parts[0].path)
+    assert not is_store(tmp_path)
+    paths = [entry["path"] for entry in json.loads((store.path / PARTS).read_text())["parts"]]
+    assert paths == ["../part-1", "../part-2"]
+
+
+def test_all_folders_can_be_moved_together(parts, tmp_path):
+    store = SignalStore.join(tmp_path / "all", parts)
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    for name in ("all", "part-1", "part-2"):
+        shutil.move(tmp_path / name, moved / name)
+    assert SignalStore.open(moved / "all").checksum == store.checksum
+    linked = tmp_path / "link"
+    linked.symlink_to(moved / "all")
+    assert SignalStore.open(linked).checksum == store.checksum
+
+
+def test_relative_paths(parts, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    store = SignalStore.join("all", ["part-1", "part-2"])
+    monkeypatch.chdir("/")
+    assert SignalStore.open(tmp_path / "all").checksum == store.checksum
+
+
+def test_a_missing_store_is_named(parts, tmp_path):
+    store = SignalStore.join(tmp_path / "all", parts)
+    shutil.move(tmp_path / "part-2", tmp_path / "elsewhere")
+    with pytest.raises(FileNotFoundError, match=r"part-2 is missing, one of the 2 stores that"):
+        SignalStore.open(store.path)
+
+
+def test_altered_stores_are_named(parts, others, tmp_path):
+    store = SignalStore.join(tmp_path / "all", parts)
+    samples = tmp_path / "part-2" / "samples.bin"
+    content, times = samples.read_bytes(), samples.stat()
+    samples.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    with pytest.raises(ValueError, match=r"part-2/samples\.bin was altered: .* recording-2 do"):
+        SignalStore.open(store.path)
+    # With the old time of the file, only verify reads the samples.
+    os.utime(samples, ns=(times.st_atime_ns, times.st_mtime_ns))
+    with pytest.raises(ValueError, match=r"part-2/samples\.bin was altered: .* recording-2 do"):
+        SignalStore.open(store.path).verify()
+    samples.write_bytes(content)
+    SignalStore.open(store.path).verify()
+    parts[1].append(others, verbose=0)
+    with pytest.raises(ValueError, match=r"part-2 has other recordings, or other shares, than wh"):
+        SignalStore.open(store.path)
+
+
+def test_an_edited_list_raises(parts, tmp_path):
+    store = SignalStore.join(tmp_path / "all", parts)
+    file = store.path / PARTS
+    text = file.read_text()
+    file.write_text(text.replace("part-1", "part-3"))
+    with pytest.raises(ValueError, match=r"does not match its checksum\. Join the stores again"):
+        SignalStore.open(store.path)
+    file.write_text("{}")
+    with pytest.raises(ValueError, match=r"has no checksum.*Join the stores again"):
+        SignalStore.open(store.path)
+
+
+def test_nothing_is_added_or_overwritten(parts, recordings, tmp_path):
+    store = SignalStore.join(tmp_path / "all", parts)
+    with pytest.raises(ValueError, match="joins other stores and has no samples of its own"):
+        store.append(recordings)
+    with pytest.raises(ValueError, match=r"all already joins stores; open it with SignalStore\.op"):
+        SignalStore.join(tmp_path / "all", parts)
+    with pytest.raises(ValueError, match=r"contains parts\.json, and is not the folder of a store"):
+        SignalStore.create(tmp_path / "all", recordings)
+    with pytest.raises(ValueError, match="is not the folder of joined stores"):
+        SignalStore.join(parts[0].path, parts)
+    assert [file.name for file in store.path.iterdir()] == [PARTS]
