@@ -16,6 +16,12 @@ from braindecode_pars import datasets
 matplotlib.use("Agg")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Give each of several test processes (``-n 2``) one thread, since they share the cores."""
+    if config.getoption("numprocesses", None):
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
 @pytest.fixture(autouse=True)
 def seeded():
     """Start every test from the same global random state, and restore the state afterwards."""

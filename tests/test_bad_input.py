@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 
@@ -358,8 +359,9 @@ LABEL_MISTAKES = {
     ),
 }
 
+# Cases are named without addresses, so that the names are the same in every process.
 PARAMETERS = {
-    f"{name}={value!r}": (
+    re.sub(r" (object )?at 0x\w+", "", f"{name}={value!r}", flags=re.IGNORECASE): (
         lambda name=name, value=value: fit(**{name: value}),
         (ValueError, TypeError, FileNotFoundError),
         message,
