@@ -32,6 +32,7 @@ _SAME_ELECTRODE = {"T3": "T7", "T4": "T8", "T5": "P7", "T6": "P8"}
 #: Words in labels of signals that are not EEG, by kind: in polysomnography, EDF+, and the files of
 #: common amplifiers. ``E1`` and ``E2`` alone are missing on purpose: they are eye channels of
 #: polysomnography, but scalp electrodes of an EGI net. Against a mastoid they are eye channels.
+#: So is ``ERG``: an electroretinogram, but also the electrode G of the right ear in EESM17.
 _OTHER_WORDS = {
     # ECG, EMG and EOG also within a word, as in ChinEMG, ECGII or LeftEOG
     "ECG": (r"[a-z]*(?:ECG|EKG)[a-z]*|VCG",),
@@ -46,7 +47,7 @@ _OTHER_WORDS = {
     ),
     "other": (
         # other fields, oxygen and pulse
-        r"MCG|MEG|ERG|[a-z]*(?:Pulse|Trig)[a-z]*",
+        r"MCG|MEG|[a-z]*(?:Pulse|Trig)[a-z]*",
         r"S[ap]O2|O?Sat|Ox ?Stat(?:us)?|D?HR|H\.R|Heart|Pleth?[a-z]*|PPG",
         # environment, movement and skin
         r"Temp(?:erature)?|Light|Lux|Sound|Audio|Mic|Pos(?:ition)?|Acc[XYZ]?|Accel[a-z]*|Gyro[XYZ]?",

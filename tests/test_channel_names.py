@@ -13,6 +13,7 @@ from braindecode_pars._channel_names import (
     match_channels,
     signal_kind,
 )
+from braindecode_pars.datasets import eesm17
 from braindecode_pars.electrodes import template_montage
 
 OTHERS = [
@@ -34,7 +35,7 @@ EEG = [
     *("Fp1", "Fc5.", "C3-M2", "EEG Fpz-Cz", "EEG(sec)", "EEG1", "EEG 001", "EEG 26-REF"),
     *("A1", "M2", "CB1", "SP1", "PG1", "T10", "Iz", "X1"),
     *("E1", "E2", "E128"),  # an EGI net
-    *("ELA", "ERB1"),  # ear-EEG
+    *("ELB1", "ERB1", *eesm17.CHANNELS),  # ear-EEG
     *("Cz-Nose", "EEG Cz-NOSE"),
     *("LOC1", "LAT2", "Tempo"),  # depth electrodes, and a word that begins with Temp
 ]

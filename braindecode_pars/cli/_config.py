@@ -17,7 +17,12 @@ _TABLES = ("set", "load")
 
 
 def settings_of(
-    options: list[str] | None, config: Path | None, *, published: bool, dataset: str = ""
+    options: list[str] | None,
+    config: Path | None,
+    *,
+    published: bool,
+    dataset: str = "",
+    pretrains: bool = False,
 ) -> dict[str, Any]:
     """Return arguments of PARSClassifier; options win over the file, the file over the paper.
 
@@ -31,6 +36,8 @@ def settings_of(
         Whether to begin with the paper's fine-tuning, for EESM17 with its noise.
     dataset : str
         Name of the corpus.
+    pretrains : bool
+        Whether the classifier pretrains; the paper then has its sizes and its pretraining, too.
 
     Raises
     ------
@@ -39,7 +46,8 @@ def settings_of(
     ValueError
         When the file is not valid TOML, or has another table.
     """
-    settings = dict(paper.FINE_TUNING) if published else {}
+    settings = dict(paper.CLASSIFIER if pretrains else paper.FINE_TUNING) if published else {}
+    settings.pop("pretext", None)  # is the method's
     if published and dataset == "eesm17":
         settings["augmentation"] = paper.EESM17["augmentation"]
     return {**settings, **_read(config)["set"], **values(options, "--set")}

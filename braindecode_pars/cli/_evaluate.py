@@ -323,7 +323,14 @@ def ablation(
     data: Data = None,
     load: Load = None,
     settings: Settings = None,
-    published: Paper = False,
+    published: Annotated[
+        bool,
+        typer.Option(
+            "--paper",
+            help="Sizes, pretraining and fine-tuning as published: paper.CLASSIFIER, and for "
+            "eesm17 its noise.",
+        ),
+    ] = False,
     config: Config = None,
     metric: Metrics = None,
     test_subject: TestSubjects = None,
@@ -343,7 +350,7 @@ def ablation(
 
         windows = _corpus.load(dataset, data, load_arguments(load, config))
         _evaluation.ablation(
-            settings_of(settings, config, published=published, dataset=dataset),
+            settings_of(settings, config, published=published, dataset=dataset, pretrains=True),
             windows,
             _corpus.title(dataset),
             grid,

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from sklearn.base import BaseEstimator
 
 from braindecode_pars import evaluation, plotting
+from braindecode_pars._subjects import in_corpus
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.cli._console import make_console
 from braindecode_pars.cli._costs import show_costs
@@ -75,14 +76,21 @@ def _is_nameless(option: str) -> bool:
 
 
 def subjects_of(windows: BaseConcatDataset, names: list[str] | None) -> list | None:
-    """Return the corpus' own values for subjects given as text; None if no subjects are given."""
+    """Return the corpus' own values for subjects given as text; None if no subjects are given.
+
+    A name may have the corpus in front, as in stores and cards: "tuab:aaaaaaab".
+    """
     if not names:
         return None
-    known = {str(subject): subject for subject in windows.description["subject"]}
-    unknown = [name for name in names if name not in known]
+    known, people = {}, {}
+    for recording in windows.datasets:
+        subject = recording.description["subject"]
+        known[str(subject)] = subject
+        people[str(in_corpus(recording.description.get("corpus"), subject))] = subject
+    unknown = [name for name in names if name not in {**people, **known}]
     if unknown:
         raise ValueError(f"Unknown subject {', '.join(unknown)}; known are {', '.join(known)}.")
-    return [known[name] for name in names]
+    return [{**people, **known}[name] for name in names]
 
 
 def compare(
@@ -99,7 +107,7 @@ def compare(
         against = _method_called(against, methods)
     scores = evaluation.compare(methods, windows, dataset=dataset, out=out, **arguments)
     _report(scores, out, "subjects", plotting.paired_bars)
-    show_differences(make_console(), scores, against)
+    show_differences(make_console(), scores, against, out)
     show_costs(make_console(), methods, {dataset: windows}, scores, out)
 
 

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from braindecode_pars.cli._console import print_table
 from braindecode_pars.evaluation import describe_differences, paired_tests, score_table
+from braindecode_pars.storage._atomic import replace_file
 
 __all__ = ["save_figure", "show_differences", "show_scores"]
 
@@ -53,7 +54,9 @@ def show_scores(console: Console, scores: pd.DataFrame, over: str) -> None:
     print_table(console, table)
 
 
-def show_differences(console: Console, scores: pd.DataFrame, against: str | None = None) -> None:
+def show_differences(
+    console: Console, scores: pd.DataFrame, against: str | None = None, out: Path | None = None
+) -> None:
     """Print which differences between methods are significant in the first metric.
 
     Parameters
@@ -64,9 +67,15 @@ def show_differences(console: Console, scores: pd.DataFrame, against: str | None
         Scores of one protocol.
     against : str | None
         Method that the others are tested against; None tests all pairs.
+    out : Path | None
+        Folder for a table of the tests, ``tests.csv``; None writes nothing.
     """
-    tests = paired_tests(scores, scores["metric"].iloc[0], against=against)
+    metric = scores["metric"].iloc[0]
+    tests = paired_tests(scores, metric, against=against)
     console.print(describe_differences(tests))
+    if out is not None:
+        replace_file(out / "tests.csv", tests.assign(metric=metric).to_csv(index=False))
+        console.print(f"Written to {out / 'tests.csv'}.")
 
 
 def save_figure(

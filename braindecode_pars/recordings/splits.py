@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset
 
-from braindecode_pars._subjects import subject_key
+from braindecode_pars._subjects import in_corpus, subject_key
 from braindecode_pars._warnings import warn_user
 
 __all__ = ["set_splits", "split_subjects"]
@@ -77,7 +77,8 @@ def set_splits(
     splits : mapping | path
         Split by subject, or a table of them: a file ``.csv`` or ``.tsv`` with the columns
         ``subject`` (or BIDS' ``participant_id``) and ``split``. Spellings of one name, such as
-        "sub-01" and "1", are one subject.
+        "sub-01" and "1", are one subject. A name may have its corpus in front, as in
+        "tuab:aaaaaaab".
 
     Returns
     -------
@@ -106,22 +107,29 @@ def set_splits(
     ['test', 'train', 'valid']
     """
     split_of = _by_key(splits.items() if isinstance(splits, Mapping) else _read(Path(splits)))
-    subjects = {subject_key(part.description.get("subject")) for part in windows_ds.datasets}
-    without = sorted(subjects - split_of.keys())
+    # A name with the corpus decides before the name alone.
+    names = [_spellings(part.description) for part in windows_ds.datasets]
+    found = [next((name for name in both if name in split_of), None) for both in names]
+    without = sorted({both[-1] for both, name in zip(names, found, strict=True) if name is None})
     if without:
         raise ValueError(
             f"The splits do not name {len(without)} subjects of the data: {_listed(without)}; add "
             "them to the splits, or leave them out of the data."
         )
-    absent = sorted(split_of.keys() - subjects)
+    absent = sorted(split_of.keys() - {name for both in names for name in both})
     if absent:
         warn_user(
             f"The splits name {len(absent)} subjects that are not in the data: {_listed(absent)}. "
             "The others are used."
         )
-    entries = [split_of[subject_key(part.description["subject"])] for part in windows_ds.datasets]
-    windows_ds.set_description({"split": entries}, overwrite=True)
+    windows_ds.set_description({"split": [split_of[name] for name in found]}, overwrite=True)
     return windows_ds
+
+
+def _spellings(description: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the keys of a subject with the corpus in front, and without it."""
+    subject = description.get("subject")
+    return subject_key(in_corpus(description.get("corpus"), subject)), subject_key(subject)
 
 
 def _by_key(pairs: Iterable[tuple[Any, str]]) -> dict[str, str]:

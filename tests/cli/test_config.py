@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from braindecode_pars import paper
+from braindecode_pars.baselines import make_methods
 from braindecode_pars.cli._config import load_arguments, settings_of
 
 CONFIG = """
@@ -42,6 +43,14 @@ def test_eesm17_has_its_noise_in_the_paper():
     found = settings_of(None, None, published=True, dataset="eesm17")
     assert found == {**paper.FINE_TUNING, "augmentation": "ChannelNoise"}
     assert settings_of(None, None, published=False, dataset="eesm17") == {}
+
+
+def test_a_classifier_that_pretrains_has_the_papers_sizes_too():
+    found = settings_of(["embed_dim=64"], None, published=True, pretrains=True)
+    (classifier,) = make_methods(["pars"], **found).values()
+    params = classifier.get_params()
+    expected = {**paper.CLASSIFIER, "embed_dim": 64}
+    assert {name: params[name] for name in expected} == expected
 
 
 @pytest.mark.parametrize(

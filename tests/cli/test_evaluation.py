@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, datasets, evaluation
 from braindecode_pars.cli import _evaluation, app
-from braindecode_pars.cli._evaluation import encoders_of, methods_of
+from braindecode_pars.cli._evaluation import encoders_of, methods_of, subjects_of
 from braindecode_pars.estimators import NetworkClassifier
 
 runner = CliRunner()
@@ -189,6 +189,22 @@ def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
     assert set(scores["method"]) == {"scratch", "PARS", "MAE"}
     assert "p-values after Holm's correction for 2 pairs" in one_line(output)
     assert "PARS and scratch" in one_line(output)
+    # What is printed is written, too.
+    tests = pd.read_csv(tmp_path / "tests.csv")
+    assert tests[["method_a", "method_b"]].to_numpy().tolist() == [
+        ["PARS", "scratch"],
+        ["MAE", "scratch"],
+    ]
+    assert tests[["metric", "n_subjects"]].drop_duplicates().to_numpy().tolist() == [["kappa", 4]]
+    assert tests[["p", "p_holm", "p_corrected", "p_corrected_holm"]].notna().all(axis=None)
+
+
+def test_test_subjects_may_have_their_corpus_in_front(nights):
+    windows = nights.split([[0, 1, 2]])["0"]
+    windows.set_description({"corpus": ["clinic"] * 3})
+    assert subjects_of(windows, ["2", "clinic:1"]) == [2, 1]
+    with pytest.raises(ValueError, match="Unknown subject home:1; known are 1, 2, 3"):
+        subjects_of(windows, ["home:1"])
 
 
 def test_names_of_encoders(tmp_path):

@@ -8,24 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.edf_files import write_edf_records
-from support.temple_trees import level, truncate, write_recording
+from support.temple_trees import annotate, level, truncate, write_recording
 
 from braindecode_pars.datasets import tusz
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
-
-
-def annotate(file: Path, rows: list[tuple], ending: str = "csv_bi") -> None:
-    """Write the annotations of a recording; rows are (channel, start, stop, label)."""
-    lines = [
-        "# version = csv_v1.0.0",
-        f"# bname = {file.stem}",
-        "# duration = 302.0000 secs",
-        "# montage_file = $NEDC_NFC/lib/nedc_eas_default_montage.txt",
-        "#",
-        "channel,start_time,stop_time,label,confidence",
-        *(f"{name},{start:.4f},{stop:.4f},{label},1.0000" for name, start, stop, label in rows),
-    ]
-    file.with_suffix(f".{ending}").write_text("\n".join(lines) + "\n")
 
 
 def write(path: Path, folder: str, subject: str, rows: list[tuple], **arguments) -> Path:

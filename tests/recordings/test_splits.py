@@ -46,6 +46,18 @@ def test_splits_of_a_file_are_set_by_any_spelling_of_a_subject(tmp_path):
     assert as_window_set(windows).splits[::12].tolist() == ["test", "train", "train"]
 
 
+def test_names_with_the_corpus_in_front_are_the_same_subjects():
+    windows = sleep(n_subjects=2, hours=0.1, n_chans=1)
+    windows.set_description(
+        {"subject": ["aaaaaaab", "aaaaaaac"], "corpus": ["tuab"] * 2}, overwrite=True
+    )
+    splits = {"tuab:aaaaaaab": "train", "tuab:aaaaaaac": "test"}
+    set_splits(windows, splits)
+    assert list(windows.description["split"]) == ["train", "test"]
+    with pytest.raises(ValueError, match="do not name 2 subjects of the data: aaaaaaab, aaaaaaac"):
+        set_splits(windows, {f"ysyw:{name[5:]}": split for name, split in splits.items()})
+
+
 def test_a_file_that_names_absent_people_says_so():
     windows = sleep(n_subjects=2, hours=0.1, n_chans=1)
     with pytest.warns(UserWarning, match="name 2 subjects that are not in the data: 8, 9"):

@@ -27,14 +27,21 @@ def write_recording(
     reference: str = "REF",
     drop: Iterable[str] = (),
     names: dict[str, str] | None = None,
+    seed: int | None = None,
 ) -> Path:
-    """Write 10 Hz and 60 Hz mains on every electrode, and some channels that are not EEG."""
+    """Write 10 Hz and 60 Hz mains on every electrode, and some channels that are not EEG.
+
+    With a seed, there is noise on every electrode.
+    """
+    rng = np.random.default_rng(seed)
+    noise = 0 if seed is None else 10
     times = np.arange(round(seconds * sfreq)) / sfreq
     mains = 30 * np.sin(2 * np.pi * 60 * times)
     signals = [edfio.EdfSignal(mains, sfreq, label="PHOTIC-REF", physical_dimension="uV")]
     for electrode in ELECTRODES:
         if electrode not in drop:
             wave = level(electrode) * np.sin(2 * np.pi * 10 * times) + mains
+            wave += noise * rng.standard_normal(len(times))
             label = f"EEG {(names or {}).get(electrode, electrode)}-{reference}"
             signals.append(edfio.EdfSignal(wave, sfreq, label=label, physical_dimension="uV"))
     for label in (f"EEG EKG1-{reference}", "EMG-REF"):
@@ -42,6 +49,20 @@ def write_recording(
     file.parent.mkdir(parents=True, exist_ok=True)
     edfio.Edf(signals).write(file)
     return file
+
+
+def annotate(file: Path, rows: list[tuple], ending: str = "csv_bi") -> None:
+    """Write the annotations of a recording of TUSZ; rows are (channel, start, stop, label)."""
+    lines = [
+        "# version = csv_v1.0.0",
+        f"# bname = {file.stem}",
+        "# duration = 302.0000 secs",
+        "# montage_file = $NEDC_NFC/lib/nedc_eas_default_montage.txt",
+        "#",
+        "channel,start_time,stop_time,label,confidence",
+        *(f"{name},{start:.4f},{stop:.4f},{label},1.0000" for name, start, stop, label in rows),
+    ]
+    file.with_suffix(f".{ending}").write_text("\n".join(lines) + "\n")
 
 
 def truncate(file: Path) -> None:

@@ -1,0 +1,95 @@
+"""The commands on a page of the documentation, run in this process or in one that is killed."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import re
+import shlex
+import signal
+import threading
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tqdm.auto import tqdm
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from braindecode_pars.cli import app
+
+
+class Command(NamedTuple):
+    """Arguments of ``braindecode-pars``, and the program that starts it."""
+
+    program: str
+    arguments: list[str]
+
+    @property
+    def name(self) -> str:
+        """Name of the command, without ``evaluate``."""
+        return self.arguments[self.arguments[0] == "evaluate"]
+
+
+def commands_of(page: Path) -> list[Command]:
+    """Return the commands on a page that start ``braindecode-pars``, also by torchrun."""
+    return list(_commands(page.read_text(encoding="utf-8")))
+
+
+def _commands(text: str) -> Iterator[Command]:
+    blocks = re.findall(r"\.\. code-block:: sh\n\n((?:   .*\n|\n)+)", text)
+    for line in "".join(blocks).replace("\\\n", " ").splitlines():
+        program, *words = shlex.split(line, comments=True) or [""]
+        if program == "torchrun":
+            words = words[words.index("braindecode_pars") + 1 :]
+        if program in ("braindecode-pars", "torchrun"):
+            yield Command(program, words)
+
+
+def parse(arguments: list[str]) -> dict[str, Any]:
+    """Return the options of a command; an unknown one, or a wrong value, is an error."""
+    command, rest, context = get_command(app), list(arguments), None
+    while hasattr(command, "commands"):
+        context = command.make_context(command.name, rest, parent=context)
+        _, command, rest = command.resolve_command(context, context._protected_args + context.args)
+    return command.make_context(command.name, rest, parent=context).params
+
+
+def run(arguments: list[str]) -> str:
+    """Run a command in this process, and return its output."""
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, f"{arguments}\n{result.output}"
+    return result.output
+
+
+def run_until_killed(arguments: list[str], moment: str, nth: int) -> int | None:
+    """Run a command in a forked process that is killed, and return its exit code.
+
+    ``moment`` is a method, such as "package.module:Class.method", at whose nth call the process
+    sends SIGKILL to itself. Everything is imported in this process, which has one thread.
+    """
+    process = multiprocessing.get_context("fork").Process(
+        target=_run_until, args=(arguments, moment, nth)
+    )
+    process.start()
+    process.join(120)
+    return process.exitcode
+
+
+def _run_until(arguments: list[str], moment: str, nth: int) -> None:
+    # A lock that is shared with the process that goes on would stay locked after the kill.
+    tqdm.set_lock(threading.RLock())
+    module, _, path = moment.partition(":")
+    owner_name, _, name = path.partition(".")
+    owner, calls = getattr(import_module(module), owner_name), itertools.count(1)
+    original = getattr(owner, name)
+
+    def watched(*given: Any, **named: Any) -> Any:
+        if next(calls) == nth:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(*given, **named)
+
+    setattr(owner, name, watched)
+    run(arguments)

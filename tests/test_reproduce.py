@@ -1,0 +1,182 @@
+"""The commands of docs/reproduce.rst: they parse, and end in the same table after kills."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from support.corpora import write_corpora
+from support.page_commands import Command, commands_of, parse, run, run_until_killed
+
+from braindecode_pars.cli._names import CORPORA, GRIDS, METHODS, METRICS, TASKS
+from braindecode_pars.runs import RunConfig
+from braindecode_pars.runs._plan import _count
+from braindecode_pars.runs._run import build_task
+from braindecode_pars.signal_store import SignalStore
+
+PAGE = Path(__file__).parents[1] / "docs" / "reproduce.rst"
+COMMANDS = commands_of(PAGE)
+
+# Options that come after those of the page, and replace them: tiny encoders and few steps.
+SIZES = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16)
+RUN = dict(device="cpu", epochs=2, steps_per_epoch=2, batch_size=4, micro_batch_size=2, lr=0.01)
+FIT = dict(device="cpu", finetune_epochs=2, finetune_lr=0.02, finetune_batch_size=8)
+
+
+def small(command: Command) -> list[str]:
+    """Return the arguments of a command of the page with the sizes of a test."""
+    given = command.arguments
+    if command.name in ("plan", "pretrain"):
+        sizes = {**RUN, **SIZES}.items()
+        return [*given, *(f"--{name.replace('_', '-')}={value}" for name, value in sizes)]
+    if command.name == "store":
+        return [*given, "--jobs=1"]
+    # All metrics, not only those of the cell.
+    added = [f"--metric={metric}" for metric in METRICS if metric not in given]
+    added += [f"--set={name}={value}" for name, value in FIT.items()]
+    if command.name == "transfer":
+        corpus = given[given.index("--dataset") + 1].partition("=")[0]
+        added += [f"--load={corpus}.n_jobs=1", "--seeds=1"]
+    elif command.name == "label-efficiency":  # numbers of subjects add up: the first stays
+        first, last = given.index("--n"), len(given) - given[::-1].index("--n")
+        given = [*given[:first], *given[last + 1 :]]
+        added += ["--n=4", "--load=n_jobs=1", "--seeds=1"]
+    elif command.name == "ablation":
+        added += [f"--set={name}={value}" for name, value in SIZES.items()]
+        added += ["--set=pretrain_epochs=1", "--grid=overlap", "--n=2", "--seeds=1"]
+    return [*given, *added]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.arguments[:2]))
+def test_every_command_parses_and_names_what_is_there(command):
+    found = parse(command.arguments)
+    assert found.get("task") in (None, *TASKS)
+    assert found.get("grid") in (None, *GRIDS)
+    assert {*(found.get("method") or ())} <= {*METHODS}
+    assert {*(found.get("metric") or ())} <= {*METRICS}
+    corpora = found.get("recipe") or found.get("dataset") or ()
+    corpora = [corpora] if isinstance(corpora, str) else corpora
+    assert {name.partition("=")[0] for name in corpora} <= {*CORPORA}
+
+
+def test_the_page_has_every_step():
+    steps = "plan store pretrain compare transfer label-efficiency ablation"
+    assert {command.name for command in COMMANDS} == {*steps.split()}
+
+
+@pytest.mark.slow
+def test_the_operations_on_the_page_are_those_of_a_run():
+    """1000 epochs of 2,979 steps of 512 windows, and the hours at the rate of the page."""
+    cells = (
+        r"   \* - ``(\w+)``\n     - ([\d.]+)\n     - ([\d.e]+)\n     - ([\d.]+)\n     - ([\d,]+)\n"
+    )
+    found = re.findall(cells, PAGE.read_text(encoding="utf-8"))
+    assert [task for task, *_ in found] == ["pars", "mae", "mp3", "droppos"]
+    for task, per_window, in_all, rate, hours in found:
+        n_windows = 1000 * 2979 * 512
+        count = _count(build_task(RunConfig(task=task), 200.0, None), 1000 * 2979, n_windows)
+        assert float(in_all) == float(f"{count.flops:.3g}")
+        assert float(per_window) == round(count.flops / n_windows / 1e9, 2)
+        assert float(hours.replace(",", "")) == round(n_windows / float(rate) / 3600, -2)
+
+
+@pytest.fixture
+def one_thread():
+    """Use one thread: a process with several cannot be forked safely."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+#: Outputs whose command is killed, and when: at the nth call of a method.
+_TRAINING = ("braindecode_pars.runs._net:RunNet.get_loss", 7)  # micro-batch 7 of 8, epoch 2 of 2
+_SCORING = ("braindecode_pars.evaluation.folds._fold_store:FoldStore.write", 3)  # fit 3 of 5
+KILLS = {
+    "store-pretraining": ("braindecode_pars.signal_store._writing:_Writer.add", 7),  # of 12
+    "runs/pars": _TRAINING,
+    "runs/mae": _TRAINING,
+    "results/tuab": _SCORING,
+    "results/physionet_mi": _SCORING,
+}
+
+#: The columns of Table 1, by the folder of their command.
+CELLS = {
+    "eesm17": {"balanced_accuracy", "kappa"},
+    "tuab": {"balanced_accuracy", "auroc"},
+    "tusz": {"balanced_accuracy", "auroc"},
+    "physionet_mi": {"balanced_accuracy", "kappa"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.filterwarnings("ignore:.*scores are undefined", "ignore:Validation windows")
+def test_the_chain_ends_in_the_same_table_after_kills(tmp_path, monkeypatch):
+    """Every command of the page on six small corpora, and again with SIGKILL in five of them."""
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    write_corpora(whole)
+    shutil.copytree(whole, killed)
+    commands = {_output(c): c for c in COMMANDS if c.program != "torchrun" and c.name != "plan"}
+
+    monkeypatch.chdir(whole)
+    for command in [COMMANDS[0], *commands.values()]:
+        run(small(command))
+    _check_cells(whole)
+
+    monkeypatch.chdir(killed)
+    for output, command in commands.items():
+        if output in KILLS:
+            _run_with_a_kill(command, output)
+        elif command.name == "pretrain":
+            run(small(command))
+    found, expected = _results(killed), _results(whole)
+    assert len(found) == len(KILLS) + 2  # two runs are not killed
+    assert [name for name, content in found.items() if content != expected[name]] == []
+
+
+def _output(command: Command) -> str:
+    """Return the folder that a command writes."""
+    given = command.arguments
+    return given[given.index("--out") + 1] if "--out" in given else given[1]
+
+
+def _run_with_a_kill(command: Command, output: str) -> None:
+    """Run a command until it is killed, and again, without a second fit of what is finished."""
+    arguments = small(command)
+    assert run_until_killed(arguments, *KILLS[output]) == -signal.SIGKILL, arguments
+    if command.name == "store":
+        with pytest.raises(ValueError, match=r"unfinished store: .* after [1-9] recordings"):
+            SignalStore.open(output)
+    kept = _written(output)
+    assert len(kept) == (2 if command.name == "transfer" else 0)
+    run([*arguments, *["--resume"] * (command.name == "pretrain")])
+    assert kept.items() <= _written(output).items()
+
+
+def _written(output: str) -> dict[str, int]:
+    """Return the time of writing of each finished fit."""
+    return {str(file): file.stat().st_mtime_ns for file in Path(output).glob("folds/*.json")}
+
+
+def _results(folder: Path) -> dict[str, bytes]:
+    """Return what must be the same after a kill."""
+    files = [*folder.glob("runs/*/encoder.safetensors"), *folder.glob("store-*/samples.bin")]
+    files += folder.glob("results/*/scores.csv")
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+
+def _check_cells(folder: Path) -> None:
+    """Check that there is a score for each cell of Table 1, and in all other metrics."""
+    for name, of_the_paper in CELLS.items():
+        scores = pd.read_csv(folder / "results" / name / "scores.csv")
+        cells = scores[(scores["subject"] == "all") | (name == "eesm17")]
+        assert {*cells["method"]} == {"scratch", "MAE", "MP3", "DropPos", "PARS"}
+        assert of_the_paper < {*cells["metric"]} == {*METRICS}
+        assert cells["value"].notna().all()
+        assert cells.loc[cells["metric"] == "auroc", "value"].nunique() > 1  # methods differ
