@@ -17,6 +17,7 @@ from skorch.helper import SliceDataset
 from torch.utils.data import ConcatDataset, Dataset, Subset
 
 from braindecode_pars.windows._channels import Channels
+from braindecode_pars.windows._stored import StoredSignals
 
 __all__ = ["Description", "as_column", "describe", "plain_array"]
 
@@ -45,6 +46,9 @@ class Description:
     shapes : ndarray of int, shape (n_windows, 2) | None
         Number of channels and samples of each window. It is given only when all samples are known
         to be finite.
+    stored : StoredSignals | None
+        Position of each window in the signals of a store, if all are of one store. ``shapes`` and
+        ``channels`` are then given too.
     """
 
     source: Any
@@ -56,6 +60,7 @@ class Description:
     channels: Channels | None = None
     shapes: np.ndarray | None = None
     splits: np.ndarray | None = None
+    stored: StoredSignals | None = None
 
 
 @singledispatch
@@ -238,6 +243,7 @@ def _select(source: Any, whole: Description, indices: Any) -> Description:
         splits=None if whole.splits is None else whole.splits[indices],
         channels=None if whole.channels is None else whole.channels.take(indices),
         shapes=None if whole.shapes is None else whole.shapes[indices],
+        stored=None if whole.stored is None else whole.stored.take(indices),
     )
 
 
@@ -254,6 +260,7 @@ def _join(source: Any, parts: list[Description]) -> Description:
         sfreqs=sum((part.sfreqs for part in parts), Counter()),
         channels=_join_channels(parts),
         shapes=None if any(known is None for known in shapes) else np.concatenate(shapes),
+        stored=StoredSignals.join([part.stored for part in parts]),
     )
 
 
