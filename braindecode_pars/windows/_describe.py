@@ -19,7 +19,7 @@ from torch.utils.data import ConcatDataset, Dataset, Subset
 from braindecode_pars.windows._channels import Channels
 from braindecode_pars.windows._stored import StoredSignals
 
-__all__ = ["Description", "as_column", "describe", "plain_array"]
+__all__ = ["Description", "as_column", "describe", "describe_recording", "plain_array"]
 
 ACCEPTED = (
     "a braindecode windows dataset, as_sklearn's X, a list of windows, an mne.Epochs, an array of "
@@ -195,7 +195,11 @@ def _(X: ConcatDataset) -> Description:
 @describe.register(EEGWindowsDataset)
 @describe.register(WindowsDataset)
 def _(X: EEGWindowsDataset | WindowsDataset) -> Description:
-    info = (X.raw if isinstance(X, EEGWindowsDataset) else X.windows).info
+    return describe_recording(X, (X.raw if isinstance(X, EEGWindowsDataset) else X.windows).info)
+
+
+def describe_recording(X: EEGWindowsDataset | WindowsDataset, info: mne.Info) -> Description:
+    """Describe the windows of a recording with these channels."""
     chs_info = info["chs"]
     has_target_channels = X.targets_from != "metadata"
     if has_target_channels:
