@@ -12,8 +12,9 @@ from typing import Any
 
 from braindecode.datasets import BaseConcatDataset
 
-from braindecode_pars.cli._labelled import is_store, labelled_windows, recipe_of
+from braindecode_pars.cli._labelled import labelled_windows, recipe_of
 from braindecode_pars.datasets import RECIPES, folder, mental_arithmetic, simulated
+from braindecode_pars.signal_store._parts import is_store
 
 __all__ = ["load", "title"]
 

@@ -9,14 +9,9 @@ from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars.datasets import RECIPES
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.signal_store._index import INDEX
+from braindecode_pars.signal_store._parts import is_store
 
-__all__ = ["is_store", "labelled_windows", "recipe_of"]
-
-
-def is_store(path: str | Path) -> bool:
-    """Whether a path is the folder of a store."""
-    return (Path(path).expanduser() / INDEX).is_file()
+__all__ = ["labelled_windows", "recipe_of"]
 
 
 def labelled_windows(path: Path, subjects: Iterable | None = None) -> BaseConcatDataset:
