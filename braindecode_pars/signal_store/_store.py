@@ -17,7 +17,7 @@ from braindecode.datasets import BaseConcatDataset
 from tqdm.auto import tqdm
 
 from braindecode_pars._subjects import SubjectKeys
-from braindecode_pars.recordings.continuous import HELD_OUT
+from braindecode_pars.recordings._recipe import HELD_OUT
 from braindecode_pars.signal_store._index import INDEX, SAMPLES, Index, StoredRecording
 from braindecode_pars.signal_store._label_table import check_labels, read_labels
 from braindecode_pars.signal_store._labelled_windows import StoredWindowsDataset

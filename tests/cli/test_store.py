@@ -33,7 +33,10 @@ def test_user_errors_end_without_a_traceback(tree, tmp_path, arguments, message)
     [
         (["store"], "expected SOURCE and STORE, or --recipe and STORE; got 1 folders"),
         (["--recipe", "tueg=tueg", "a", "store"], "expected STORE after --recipe; got 2 folders"),
-        (["a", "store", "--share", "tueg=1"], "--exclude, --share, --set and --labels need --recipe"),
+        (
+            ["a", "store", "--share", "tueg=1"],
+            "--exclude, --share, --set and --labels need --recipe",
+        ),
         (["--recipe", "tueg=tueg", "store", "--append", "--dtype", "int16"], "omit --dtype"),
     ],
 )
