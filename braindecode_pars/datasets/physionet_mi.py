@@ -357,7 +357,16 @@ def _check_order(tmin: float, tmax: float) -> None:
 
 
 def class_names(*, contrast: str = "movements") -> tuple[str, ...]:
-    """Return the names of the targets 0, 1, ... of a contrast of :func:`load`.
+    """Return the names of the targets 0, 1, ... of :func:`load`.
+
+    Parameters
+    ----------
+    contrast : "movements" | "rest"
+        As in :func:`load`.
+
+    Returns
+    -------
+    tuple of str
 
     Examples
     --------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,12 +13,10 @@ import mne
 
 from braindecode_pars._subjects import SubjectKeys
 from braindecode_pars._warnings import warn_user
+from braindecode_pars.recordings._recipe import HELD_OUT, divided
 from braindecode_pars.recordings.loading import Recording
 
-__all__ = ["HELD_OUT", "ContinuousCorpus", "divided"]
-
-#: Splits of a corpus that are not trained on.
-HELD_OUT = ("valid", "test")
+__all__ = ["ContinuousCorpus"]
 
 
 class _Recipe(Protocol):
@@ -165,33 +162,6 @@ class ContinuousCorpus:
         }
         phrases = [f"{_count(found)} {reason}" for reason, found in reasons.items() if found]
         return f"{line} Left out: {'; '.join(phrases)}." if phrases else line
-
-
-def divided(
-    recipe: Any, read: Callable[..., Any], settings: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Divide settings into arguments of a recipe's ``recordings`` and of its reading function.
-
-    Raises
-    ------
-    TypeError
-        When a setting is of neither function.
-    """
-    finding, reading = map(_parameters, (recipe.recordings, read))
-    unknown = [name for name in settings if name not in finding | reading]
-    if unknown:
-        accepted = ", ".join(sorted(finding | reading)) or "none"
-        raise TypeError(
-            f"{recipe.CARD['name']} has no setting {unknown[0]}; its settings are {accepted}."
-        )
-    return (
-        {name: value for name, value in settings.items() if name in finding},
-        {name: value for name, value in settings.items() if name in reading},
-    )
-
-
-def _parameters(function: Callable[..., Any]) -> set[str]:
-    return set(inspect.signature(function).parameters) - {"path", "subjects", "recording"}
 
 
 def _leave_out(

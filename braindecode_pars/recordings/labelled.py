@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 from braindecode.datasets import EEGWindowsDataset
 
-from braindecode_pars.recordings.continuous import ContinuousCorpus, divided
+from braindecode_pars.recordings._recipe import divided
+from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.recordings.loading import Recording, choose_subjects
 
 __all__ = ["LabelledCorpus"]

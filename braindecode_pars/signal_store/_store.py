@@ -17,7 +17,7 @@ from braindecode.datasets import BaseConcatDataset
 from tqdm.auto import tqdm
 
 from braindecode_pars._subjects import SubjectKeys
-from braindecode_pars.recordings.continuous import HELD_OUT
+from braindecode_pars.recordings._recipe import HELD_OUT
 from braindecode_pars.signal_store._division import check_part
 from braindecode_pars.signal_store._index import INDEX, SAMPLES, Index, StoredRecording
 from braindecode_pars.signal_store._joined_samples import JoinedSamples, Samples

@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, default_collate
 
-__all__ = ["ReadCrops", "StoredSignals", "StoredWindow"]
+__all__ = ["ReadCrops", "StoredBatch", "StoredSignals", "StoredWindow", "WindowLoader"]
 
 #: Reads crops: (numbers of signals, first samples, length) -> float32 (n_signals, length), in volts
 ReadCrops = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
@@ -72,6 +75,40 @@ class StoredSignals:
     def view(self, i: int, shape: tuple[int, int]) -> StoredWindow:
         """Return a view of window ``i``, of shape (n_chans, n_times)."""
         return StoredWindow(self.crops, int(self.first_signal[i]), int(self.start[i]), shape)
+
+
+class StoredBatch(list):
+    """A list of windows with their labels that were read as one array.
+
+    Parameters
+    ----------
+    windows : ndarray of float32, shape (batch, n_chans, n_times)
+        The windows.
+    y : ndarray, shape (batch,)
+        Their labels.
+    """
+
+    def __init__(self, windows: np.ndarray, y: np.ndarray):
+        super().__init__(zip(windows, y, strict=True))
+        self.windows = windows
+        self.y = y
+
+
+class WindowLoader(DataLoader):
+    """A DataLoader of windows that does not copy batches of a store; for others it is torch's."""
+
+    def __init__(self, dataset: Dataset, **arguments: Any):
+        super().__init__(dataset, **{"collate_fn": _collate, **arguments})
+
+
+def _collate(items: list[tuple[np.ndarray, Any]]) -> list[Tensor]:
+    """Return windows and labels as two tensors, as torch's ``default_collate`` does.
+
+    A batch that was read as one array is not copied.
+    """
+    if isinstance(items, StoredBatch) and items.y.dtype.kind in "iuf":
+        return [torch.from_numpy(items.windows), torch.from_numpy(items.y)]
+    return default_collate(items)
 
 
 class StoredWindow:

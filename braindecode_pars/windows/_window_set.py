@@ -18,7 +18,7 @@ from braindecode_pars._sampling_rate import check_same_rate, is_same_rate
 from braindecode_pars._subjects import in_corpus, normalized
 from braindecode_pars.windows._channels import Channels, Montage
 from braindecode_pars.windows._describe import as_column, describe, plain_array
-from braindecode_pars.windows._stored import StoredSignals
+from braindecode_pars.windows._stored import StoredBatch, StoredSignals
 
 __all__ = ["WindowSet", "as_window_set", "is_continuous"]
 
@@ -122,8 +122,8 @@ class WindowSet(Dataset):
         positions = np.asarray(positions)
         if not self.is_stored or not self._are_alike(positions):
             return [self[int(i)] for i in positions]
-        y = np.zeros(len(positions), int).tolist() if self.y is None else self.y[positions]
-        return list(zip(self._stored_windows(positions), y, strict=True))
+        y = np.zeros(len(positions), int) if self.y is None else self.y[positions]
+        return StoredBatch(self._stored_windows(positions), y)
 
     def _are_alike(self, positions: np.ndarray) -> bool:
         """Whether some windows of a store have the same channels and length."""
@@ -224,13 +224,14 @@ class WindowSet(Dataset):
         """
         shapes: dict[int, tuple[int, ...]] = {}
         for start, stop, montage in self._spans(batch_size, any_montage):
-            batch = [window for window, _ in self.__getitems__(range(start, stop))]
+            items = self.__getitems__(range(start, stop))
+            batch = [window for window, _ in items]
             shape = shapes.setdefault(montage, batch[0].shape)
             if 0 in shape:
                 raise ValueError(f"The windows have shape {shape}, so they have no samples.")
             for i, window in enumerate(batch, start):
                 _check_shape(i, window.shape, shape)
-            yield np.stack(batch)
+            yield items.windows if isinstance(items, StoredBatch) else np.stack(batch)
 
     def _spans(self, batch_size: int, any_montage: bool) -> Iterator[tuple[int, int, int]]:
         """Yield first window, last window + 1 and montage of each batch."""

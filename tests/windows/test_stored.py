@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from torch.utils.data import ConcatDataset, Subset
+import torch
+from torch.utils.data import ConcatDataset, Subset, default_collate
 
 from braindecode_pars.windows._describe import describe
-from braindecode_pars.windows._stored import StoredSignals
+from braindecode_pars.windows._stored import StoredSignals, WindowLoader
 from braindecode_pars.windows._window_set import as_window_set
 
 SIGNALS = np.arange(6 * 50, dtype=np.float32).reshape(6, 50)
@@ -56,6 +57,19 @@ def test_batches_of_a_window_set_are_its_items(labelled_store, rows):
         whole = windows.source[int(windows.indices[i])][0]
         np.testing.assert_array_equal(x, whole if rows is None else whole[rows])
         np.testing.assert_array_equal(windows.lazy_window(i)[:, 5:9], x[:, 5:9])
+
+
+def test_a_batch_that_was_read_as_one_array_is_not_copied(labelled_store, nights):
+    """Its tensors are those of torch's own collate function."""
+    stored, others = map(as_window_set, (labelled_store.labelled_windows(), nights))
+    for windows in (stored, others):
+        (found,) = WindowLoader(windows, batch_sampler=[[8, 2, 40]])
+        expected = default_collate([windows[i] for i in (8, 2, 40)])
+        assert [x.dtype for x in found] == [x.dtype for x in expected]
+        assert all(torch.equal(x, y) for x, y in zip(found, expected, strict=True))
+    batch = stored.__getitems__([8, 2, 40])
+    found = WindowLoader(stored).collate_fn(batch)
+    assert found[0].data_ptr() == batch.windows.ctypes.data
 
 
 def test_other_sources_are_not_of_a_store(nights):
