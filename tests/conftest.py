@@ -12,6 +12,7 @@ import torch
 from sklearn.utils import check_random_state
 
 from braindecode_pars import datasets
+from braindecode_pars.signal_store import SignalStore
 
 matplotlib.use("Agg")
 
@@ -66,3 +67,10 @@ TINY = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
 @pytest.fixture
 def tiny() -> dict:
     return dict(TINY)
+
+
+@pytest.fixture(scope="session")
+def labelled_store(nights, tmp_path_factory):
+    """A store of ``nights`` with their labels, in single precision."""
+    path = tmp_path_factory.mktemp("labelled") / "store"
+    return SignalStore.create(path, nights, dtype="float32", verbose=0)

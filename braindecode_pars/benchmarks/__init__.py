@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from braindecode_pars.benchmarks._channel_drop import channel_drop
 from braindecode_pars.benchmarks._estimators import estimators
 from braindecode_pars.benchmarks._inference import inference
+from braindecode_pars.benchmarks._labels import labels
 from braindecode_pars.benchmarks._measuring import Row
 from braindecode_pars.benchmarks._pair_decoder import decoder_memory, decoder_time
 from braindecode_pars.benchmarks._pretext_steps import (
@@ -30,6 +31,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Row]]] = {
     "long-sequence": long_sequence,
     "channel-drop": channel_drop,
     "reading": reading,
+    "labels": labels,
     "training-loop": training_loop,
     "estimators": estimators,
     "inference": inference,

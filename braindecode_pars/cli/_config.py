@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from braindecode_pars import paper
+from braindecode_pars.cli._labelled import recipe_of
 from braindecode_pars.cli._values import values
 
 __all__ = ["load_arguments", "settings_of"]
@@ -35,7 +36,7 @@ def settings_of(
     published : bool
         Whether to begin with the paper's fine-tuning, for EESM17 with its noise.
     dataset : str
-        Name of the corpus.
+        Name of the corpus, or folder of a store of it.
     pretrains : bool
         Whether the classifier pretrains; the paper then has its sizes and its pretraining, too.
 
@@ -48,7 +49,7 @@ def settings_of(
     """
     settings = dict(paper.CLASSIFIER if pretrains else paper.FINE_TUNING) if published else {}
     settings.pop("pretext", None)  # is the method's
-    if published and dataset == "eesm17":
+    if published and recipe_of(dataset) == "eesm17":
         settings["augmentation"] = paper.EESM17["augmentation"]
     return {**settings, **_read(config)["set"], **values(options, "--set")}
 

@@ -1,4 +1,4 @@
-"""The data of a command: a corpus by name, own recordings, or a module with ``load``."""
+"""The data of a command: a corpus by name, a store, own recordings, or a module with ``load``."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from typing import Any
 
 from braindecode.datasets import BaseConcatDataset
 
+from braindecode_pars.cli._labelled import labelled_windows, recipe_of
 from braindecode_pars.datasets import RECIPES, folder, mental_arithmetic, simulated
+from braindecode_pars.signal_store._parts import is_store
 
 __all__ = ["load", "title"]
 
 
 def title(dataset: str) -> str:
     """Return the name of a corpus in tables and figures."""
-    if dataset in RECIPES:
-        return RECIPES[dataset].CARD["name"]
+    recipe = recipe_of(dataset)
+    if recipe in RECIPES:
+        return RECIPES[recipe].CARD["name"]
     is_path = Path(dataset).exists()
     return Path(dataset).resolve().stem if is_path else dataset
 
@@ -31,17 +34,18 @@ def load(dataset: str, data: Path | None, arguments: Mapping[str, Any]) -> BaseC
     Parameters
     ----------
     dataset : str
-        Name of a corpus; path of a folder of own recordings, or any name for the one in ``data``;
-        path of a Python file, or dotted name of an installed module, with a function ``load``.
+        Name of a corpus; path of a store with labels, or of a folder of own recordings, or any name
+        for the one in ``data``; path of a Python file, or dotted name of an installed module, with
+        a function ``load``.
     data : Path | None
-        Folder of the corpus; the first argument of ``load``.
+        Folder of the corpus, or of a store of it; the first argument of ``load``.
     arguments : dict
         Further arguments of ``load``.
 
     Raises
     ------
     ValueError
-        When the corpus or an argument is unknown, or the folder is missing.
+        When the corpus or an argument is unknown, the folder is missing, or a store has no labels.
     """
     given = [] if data in (None, Path()) else [data]  # "simulated=" of transfer has an empty path
     if given and dataset in ("mental_arithmetic", "simulated"):
@@ -51,6 +55,9 @@ def load(dataset: str, data: Path | None, arguments: Mapping[str, Any]) -> BaseC
     if dataset == "simulated":
         defaults = dict(n_subjects=6, hours=1, random_state=0)
         return _load(simulated.sleep, dataset, **{**defaults, **arguments})
+    found = given[0] if given else Path(dataset)
+    if is_store(found):
+        return _load(labelled_windows, dataset, found, **arguments)
     if dataset in RECIPES:
         if not given:
             raise ValueError(
@@ -66,8 +73,8 @@ def load(dataset: str, data: Path | None, arguments: Mapping[str, Any]) -> BaseC
         return _load(folder.load, dataset, *given, **arguments)
     known = ", ".join(["mental_arithmetic", "simulated", *sorted(RECIPES)])
     raise ValueError(
-        f"Unknown corpus {dataset!r}; known are {known}, a folder of own recordings, and a Python "
-        "file or module with a function load."
+        f"Unknown corpus {dataset!r}; known are {known}, a folder of own recordings, a store with "
+        "labels, and a Python file or module with a function load."
     )
 
 

@@ -24,14 +24,17 @@ Dataset = Annotated[
     str,
     typer.Option(
         help=f"Corpus: mental_arithmetic (in the package), simulated, {', '.join(CORPORA)}; a "
-        "folder of own annotated recordings or a BIDS data set; a Python file with a function load "
-        "that returns labelled windows.",
+        "folder of own annotated recordings, a BIDS data set, or a store with labels; a Python "
+        "file with a function load that returns labelled windows.",
         metavar="NAME",
     ),
 ]
 Data = Annotated[
     Path | None,
-    typer.Option(help="Folder of a corpus with a name; mental_arithmetic and simulated need none."),
+    typer.Option(
+        help="Folder of a corpus with a name, or of a store of it with labels; mental_arithmetic "
+        "and simulated need none."
+    ),
 ]
 Load = Annotated[
     list[str] | None,

@@ -32,6 +32,14 @@ def store(
             metavar="NAME=FOLDER",
         ),
     ] = None,
+    labels: Annotated[
+        bool,
+        typer.Option(
+            "--labels",
+            help="Store the labelled windows of the recipes too, for evaluate --dataset STORE: of "
+            "the subjects of all splits. Pretraining leaves out validation and test subjects.",
+        ),
+    ] = False,
     exclude: Annotated[
         list[Path] | None,
         typer.Option(
@@ -132,7 +140,7 @@ def store(
         ),
     ] = "raise",
 ) -> None:
-    """Store recordings for pretraining. After an interruption, the same command resumes."""
+    """Store recordings, for pretraining or with labels. An interrupted command resumes."""
     path = folders[-1]
     settings = dict(
         low=low, high=high, mains=mains, channels=channel, reference=reference, dtype=dtype
@@ -142,28 +150,37 @@ def store(
     given += ["part"] if part else []
     if join:
         sources = dict(recipe=recipe, exclude=exclude, set=setting, sfreq=sfreq, subject=subject)
-        given += [name for name, value in {**sources, "append": add}.items() if value]
+        given += [
+            name for name, value in {**sources, "append": add, "labels": labels}.items() if value
+        ]
         _join(folders, share, given)
         return
     n_expected = 1 if recipe else 2
     if len(folders) != n_expected:
         expected = "STORE after --recipe" if recipe else "SOURCE and STORE, or --recipe and STORE"
         raise typer.BadParameter(f"expected {expected}; got {len(folders)} folders.")
-    if not recipe and (exclude or share or setting):
-        raise typer.BadParameter("--exclude, --share and --set need --recipe.")
+    if not recipe and (exclude or share or setting or labels):
+        raise typer.BadParameter("--exclude, --share, --set and --labels need --recipe.")
+    if labels and (exclude or share):
+        raise typer.BadParameter("--exclude and --share are for pretraining; omit --labels.")
     if add and given:
         raise typer.BadParameter(f"--append uses the store's own settings; omit --{given[0]}.")
     with report_failures(
         f"Finished recordings are kept in {path}; run the same command to resume."
     ):
-        from braindecode_pars.cli._storing import corpora_of, make_store
+        from braindecode_pars.cli._storing import corpora_of, labelled_of, make_store
 
         if part:
             settings["part"] = _part(part)
         source: Any = folders[0]
         if recipe:
             chosen = pairs(recipe, "--recipe", "NAME=FOLDER")
-            source = corpora_of(chosen, exclude or (), values(setting, "--set"))
+            settings_of_recipes = values(setting, "--set")
+            source = (
+                labelled_of(chosen, settings_of_recipes)
+                if labels
+                else corpora_of(chosen, exclude or (), settings_of_recipes)
+            )
         make_store(
             source,
             path,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 
@@ -14,9 +15,12 @@ from braindecode_pars.cli._console import make_console
 from braindecode_pars.datasets import RECIPES
 from braindecode_pars.recordings._people_left_out import without_left_out
 from braindecode_pars.recordings.continuous import ContinuousCorpus
+from braindecode_pars.recordings.labelled import LabelledCorpus
 from braindecode_pars.signal_store import SignalStore
 
-__all__ = ["corpora_of", "join_stores", "make_store"]
+__all__ = ["corpora_of", "join_stores", "labelled_of", "make_store"]
+
+Corpus = TypeVar("Corpus", bound=ContinuousCorpus)
 
 
 def corpora_of(
@@ -53,9 +57,9 @@ def corpora_of(
     others = [path for path in exclude if path.is_dir()]
     corpora = []
     for name, folder in folders:
-        own = {key.partition(".")[2]: v for key, v in settings.items() if _is_for(key, name)}
         left_out = [*(others if name in _OVERLAPPING else ()), *lists]
-        corpora.append(_corpus(name, Path(folder).expanduser(), left_out, own))
+        find = partial(ContinuousCorpus.of, exclude=left_out)
+        corpora.append(_corpus(find, name, folder, settings))
 
     corpora = without_left_out(corpora)
 
@@ -71,6 +75,35 @@ def corpora_of(
             f"{len(absent)} of {n_listed} listed in --exclude have no recording here: {shown}. If "
             "a name is misspelt, its subject is trained on."
         )
+    return corpora
+
+
+def labelled_of(
+    folders: Iterable[tuple[str, str]], settings: Mapping[str, Any]
+) -> list[LabelledCorpus]:
+    """Find the labelled recordings of recipes, and print how many there are.
+
+    Parameters
+    ----------
+    folders, settings
+        As in :func:`corpora_of`.
+
+    Returns
+    -------
+    list of LabelledCorpus
+        The recordings of all splits, which are not opened yet.
+
+    Raises
+    ------
+    ValueError, FileNotFoundError
+        As in :func:`corpora_of`, and when a corpus has no labels.
+    """
+    folders = list(folders)
+    _check_recipes([name for name, _ in folders], [], settings)
+    corpora = [_corpus(LabelledCorpus.of, name, folder, settings) for name, folder in folders]
+    console = make_console()
+    for corpus in corpora:
+        console.print(corpus.summary)
     return corpora
 
 
@@ -111,16 +144,18 @@ def _lines(file: Path) -> list[str]:
 
 
 def _corpus(
-    name: str, folder: Path, exclude: list, settings: Mapping[str, Any]
-) -> ContinuousCorpus:
+    find: Callable[..., Corpus], name: str, path: str, settings: Mapping[str, Any]
+) -> Corpus:
     """Find the recordings of one recipe; an error names the recipes that the folder is of."""
+    folder = Path(path).expanduser()
+    own = {key.partition(".")[2]: v for key, v in settings.items() if _is_for(key, name)}
     if not folder.is_dir():
         raise FileNotFoundError(
             f"--recipe {name}={folder}: the folder does not exist. Nothing is downloaded; "
             f"{RECIPES[name].CARD['name']} is at {RECIPES[name].CARD['address']}"
         )
     try:
-        return ContinuousCorpus.of(RECIPES[name], folder, exclude=exclude, **settings)
+        return find(RECIPES[name], folder, **own)
     except FileNotFoundError as error:
         fitting = [other for other in RECIPES if other != name and _is_of(other, folder)]
         if not fitting:
@@ -140,7 +175,7 @@ def _is_of(name: str, folder: Path) -> bool:
 
 
 def make_store(
-    source: Path | list[ContinuousCorpus],
+    source: Path | list[ContinuousCorpus] | list[LabelledCorpus],
     path: Path,
     settings: Mapping[str, Any],
     *,
@@ -152,8 +187,8 @@ def make_store(
 
     Parameters
     ----------
-    source : Path | list of ContinuousCorpus
-        Folder of recordings, or result of :func:`corpora_of`.
+    source : Path | list of ContinuousCorpus | list of LabelledCorpus
+        Folder of recordings, or result of :func:`corpora_of` or :func:`labelled_of`.
     path : Path
         Folder of the store.
     settings : mapping
@@ -224,6 +259,13 @@ def _show(console: Console, finished: SignalStore) -> None:
         f"channels at {finished.sfreq:g} Hz as {finished.dtype}, "
         f"{finished.n_bytes / 1e9:.2f} GB."
     )
+
+    if finished.n_labelled_windows:
+        labels = ", ".join(f"{i} {name}" for i, name in enumerate(finished.classes))
+        console.print(
+            f"Labelled windows: {finished.n_labelled_windows:,}{labels and f' ({labels})'}; "
+            f"evaluate them with --dataset {finished.path}."
+        )
 
     if finished.shares:
         total = sum(finished.shares.values())

@@ -29,7 +29,7 @@ from braindecode_pars.recordings.preparation import (
 )
 from braindecode_pars.recordings.readers import read_edf
 
-__all__ = ["CARD", "load", "prepare", "recordings"]
+__all__ = ["CARD", "cut", "load", "prepare", "recordings"]
 
 #: Description of the corpus and of the windows that :func:`load` returns.
 CARD: dict[str, Any] = dict(
@@ -147,6 +147,46 @@ def _check_preparation(*, reference: str | None, **filters: float | None) -> Non
     check_parameters(dict(reference=reference), dict(reference=choice("average", None)))
 
 
+def cut(
+    recording: Recording,
+    *,
+    window_seconds: float = 10.0,
+    sfreq: float = SFREQ,
+    low: float | None = 0.3,
+    high: float | None = 75.0,
+    mains: float | None = 50.0,
+    reference: str | None = None,
+) -> EEGWindowsDataset | None:
+    """Read a recording and cut it into labelled windows, as :func:`load` does.
+
+    Parameters
+    ----------
+    recording : Recording
+        Recording, as returned by :func:`recordings`.
+    window_seconds, sfreq, low, high, mains, reference
+        As in :func:`load`.
+
+    Returns
+    -------
+    EEGWindowsDataset | None
+        Labelled windows without a description; None when the recording has none.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged, lacks a channel, or an argument is invalid.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> first = datasets.eegmat.recordings("eegmat")[0]  # doctest: +SKIP
+    >>> windows = datasets.eegmat.cut(first)  # doctest: +SKIP
+    """
+    prepared = dict(sfreq=sfreq, low=low, high=high, mains=mains, reference=reference)
+    target = CARD["classes"].index(recording.description["condition"])
+    return fixed_windows(prepare(recording, **prepared), window_seconds, target)
+
+
 def load(
     path: str | Path,
     subjects: Iterable[str] | None = None,
@@ -215,17 +255,10 @@ def load(
     arguments = dict(window_seconds=window_seconds, **prepared)
     return read_corpus(
         choose_subjects(recordings(path), subjects, path),
-        partial(_read, **arguments),
+        partial(cut, **arguments),
         dict(corpus=CARD["name"], version=CARD["version"], **arguments),
         n_jobs=n_jobs,
         cache=cache,
         on_error=on_error,
         verbose=verbose,
     )
-
-
-def _read(
-    recording: Recording, *, window_seconds: float, **prepared: Any
-) -> EEGWindowsDataset | None:
-    target = CARD["classes"].index(recording.description["condition"])
-    return fixed_windows(prepare(recording, **prepared), window_seconds, target)

@@ -23,7 +23,7 @@ from braindecode_pars.recordings.preparation import (
     pick_electrodes,
 )
 
-__all__ = ["CARD", "CHANNELS", "load", "prepare", "recordings"]
+__all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
 #: Channels of the left ear, then of the right ear. The files also contain ELB1 and ERB1, which
 #: the authors of the corpus did not use.
@@ -137,6 +137,48 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
     return filter_and_resample(raw, mains=50.0)
 
 
+def cut(recording: Recording) -> EEGWindowsDataset | None:
+    """Read a recording and cut it into labelled windows, as :func:`load` does.
+
+    Parameters
+    ----------
+    recording : Recording
+        Recording, as returned by :func:`recordings`.
+
+    Returns
+    -------
+    EEGWindowsDataset | None
+        Labelled windows without a description; None when the recording has none.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged, or lacks a channel or its scoring.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> first = datasets.eesm17.recordings("ds004348")[0]  # doctest: +SKIP
+    >>> windows = datasets.eesm17.cut(first)  # doctest: +SKIP
+    """
+    # A recording without scoring fails before its signals are loaded, which is slow.
+    scoring = _read_scoring(recording.file)
+
+    # Signals. Gaps are counted at the sampling rate of the file, before filtering.
+    raw, missing = _complete_signals(recording.file)
+    native_sfreq = raw.info["sfreq"]
+    raw.set_annotations(scoring, verbose="error")
+    filter_and_resample(raw, mains=50.0)
+
+    # Windows
+    targets = {stage: target for target, stage in enumerate(SLEEP_STAGES)}
+    windows = event_windows(raw, targets, WINDOW_SECONDS)
+    if windows is not None:
+        starts = windows.metadata["i_start_in_trial"].to_numpy() / SFREQ
+        windows.metadata["missing"] = _mean_per_window(missing, native_sfreq, starts)
+    return windows
+
+
 def load(
     path: str | Path,
     subjects: Iterable[str] | None = None,
@@ -200,32 +242,13 @@ def load(
     """
     return read_corpus(
         choose_subjects(recordings(path), subjects, path),
-        _read,
+        cut,
         dict(corpus=CARD["name"], version=CARD["version"]),
         n_jobs=n_jobs,
         cache=cache,
         on_error=on_error,
         verbose=verbose,
     )
-
-
-def _read(recording: Recording) -> EEGWindowsDataset | None:
-    # A recording without scoring fails before its signals are loaded, which is slow.
-    scoring = _read_scoring(recording.file)
-
-    # Signals. Gaps are counted at the sampling rate of the file, before filtering.
-    raw, missing = _complete_signals(recording.file)
-    native_sfreq = raw.info["sfreq"]
-    raw.set_annotations(scoring, verbose="error")
-    filter_and_resample(raw, mains=50.0)
-
-    # Windows
-    targets = {stage: target for target, stage in enumerate(SLEEP_STAGES)}
-    windows = event_windows(raw, targets, WINDOW_SECONDS)
-    if windows is not None:
-        starts = windows.metadata["i_start_in_trial"].to_numpy() / SFREQ
-        windows.metadata["missing"] = _mean_per_window(missing, native_sfreq, starts)
-    return windows
 
 
 def _complete_signals(file: Path) -> tuple[mne.io.BaseRaw, np.ndarray]:

@@ -28,7 +28,7 @@ from braindecode_pars.recordings.preparation import (
 )
 from braindecode_pars.recordings.readers import read_recording
 
-__all__ = ["CARD", "MONTAGES", "load", "prepare", "recordings"]
+__all__ = ["CARD", "MONTAGES", "class_names", "cut", "load", "prepare", "recordings"]
 
 log = logging.getLogger(__name__)
 
@@ -188,6 +188,51 @@ def _check_preparation(reference: str | None, **filters: float | None) -> None:
     check_filters(**filters)
 
 
+def cut(
+    recording: Recording,
+    *,
+    contrast: str = "movements",
+    tmin: float = 0.0,
+    tmax: float = 4.0,
+    picks: list[str] | str | None = None,
+    sfreq: float = SFREQ,
+    low: float | None = 0.3,
+    high: float | None = None,
+    mains: float | None = 60.0,
+    reference: str | None = "average",
+) -> EEGWindowsDataset | None:
+    """Read a recording and cut it into labelled windows, as :func:`load` does.
+
+    Parameters
+    ----------
+    recording : Recording
+        Recording, as returned by :func:`recordings`.
+    contrast, tmin, tmax, picks, sfreq, low, high, mains, reference
+        As in :func:`load`.
+
+    Returns
+    -------
+    EEGWindowsDataset | None
+        Labelled windows without a description; None when the recording has none.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged, lacks a channel, or an argument is invalid.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> first = datasets.physionet_mi.recordings("~/mne_data")[0]  # doctest: +SKIP
+    >>> windows = datasets.physionet_mi.cut(first)  # doctest: +SKIP
+    """
+    prepared = dict(picks=picks, sfreq=sfreq, low=low, high=high, mains=mains, reference=reference)
+    trials = dict(part="trials", contrast=contrast, tmin=tmin, tmax=tmax)
+    check_parameters(dict(**trials, reference=reference), RULES)
+    _check_order(tmin, tmax)
+    return _read(recording, **trials, **prepared)
+
+
 def load(
     path: str | Path,
     subjects: Iterable[int] | None = None,
@@ -287,8 +332,7 @@ def load(
     check_parameters(arguments, RULES)
     check_positive(stride_seconds=stride_seconds)
     _check_preparation(reference, **filters)
-    if tmin >= tmax:
-        raise ValueError(f"tmin={tmin:g} s must be less than tmax={tmax:g} s, the end of a window.")
+    _check_order(tmin, tmax)
     arguments |= dict(picks=_channels(picks), stride_seconds=stride_seconds, **filters)
     runs = _numbers(runs)
 
@@ -305,6 +349,32 @@ def load(
         on_error=on_error,
         verbose=verbose,
     )
+
+
+def _check_order(tmin: float, tmax: float) -> None:
+    if tmin >= tmax:
+        raise ValueError(f"tmin={tmin:g} s must be less than tmax={tmax:g} s, the end of a window.")
+
+
+def class_names(*, contrast: str = "movements") -> tuple[str, ...]:
+    """Return the names of the targets 0, 1, ... of :func:`load`.
+
+    Parameters
+    ----------
+    contrast : "movements" | "rest"
+        As in :func:`load`.
+
+    Returns
+    -------
+    tuple of str
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> datasets.physionet_mi.class_names(contrast="rest")
+    ('rest', 'imagined movement')
+    """
+    return CARD["classes"] if contrast == "movements" else ("rest", "imagined movement")
 
 
 def _channels(picks: list[str] | str | None) -> list[str] | None:
@@ -344,7 +414,7 @@ def _read(
     contrast: str,
     tmin: float,
     tmax: float,
-    stride_seconds: float,
+    stride_seconds: float = 30.0,
     **prepared: Any,
 ) -> EEGWindowsDataset | None:
     raw = prepare(recording, **prepared)

@@ -14,7 +14,7 @@ from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
-__all__ = ["CARD", "CHANNELS", "load", "prepare", "recordings"]
+__all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
 #: The 19 common channels and the two ear electrodes.
 CHANNELS = (*COMMON_CHANNELS, "A1", "A2")
@@ -119,6 +119,34 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
     return temple.prepare(recording.file, CHANNELS)
 
 
+def cut(recording: Recording) -> EEGWindowsDataset | None:
+    """Read a recording and cut it into labelled windows, as :func:`load` does.
+
+    Parameters
+    ----------
+    recording : Recording
+        Recording, as returned by :func:`recordings`.
+
+    Returns
+    -------
+    EEGWindowsDataset | None
+        Labelled windows without a description; None when the recording has none.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged, or lacks a channel.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> first = datasets.tuab.recordings("tuh_eeg_abnormal/v3.0.1")[0]  # doctest: +SKIP
+    >>> windows = datasets.tuab.cut(first)  # doctest: +SKIP
+    """
+    target = CARD["classes"].index(recording.description["label"])
+    return fixed_windows(prepare(recording), target=target)
+
+
 def load(
     path: str | Path,
     subjects: Iterable[str] | None = None,
@@ -171,15 +199,10 @@ def load(
     """
     return read_corpus(
         recordings(path, subjects, split_seed=split_seed),
-        _read,
+        cut,
         {"corpus": CARD["name"], "version": CARD["version"]},
         n_jobs=n_jobs,
         cache=cache,
         on_error=on_error,
         verbose=verbose,
     )
-
-
-def _read(recording: Recording) -> EEGWindowsDataset | None:
-    target = CARD["classes"].index(recording.description["label"])
-    return fixed_windows(prepare(recording), target=target)

@@ -18,7 +18,16 @@ from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
-__all__ = ["CARD", "MIN_OVERLAP", "load", "overlap", "prepare", "read_seizures", "recordings"]
+__all__ = [
+    "CARD",
+    "MIN_OVERLAP",
+    "cut",
+    "load",
+    "overlap",
+    "prepare",
+    "read_seizures",
+    "recordings",
+]
 
 #: Description of the corpus and of the windows that :func:`load` returns.
 CARD: dict[str, Any] = dict(
@@ -143,6 +152,61 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
     return temple.prepare(recording.file, COMMON_CHANNELS)
 
 
+def cut(
+    recording: Recording, *, annotations: str = "csv_bi", min_overlap: float = MIN_OVERLAP
+) -> EEGWindowsDataset | None:
+    """Read a recording and cut it into labelled windows, as :func:`load` does.
+
+    Parameters
+    ----------
+    recording : Recording
+        Recording, as returned by :func:`recordings`.
+    annotations, min_overlap
+        As in :func:`load`.
+
+    Returns
+    -------
+    EEGWindowsDataset | None
+        Labelled windows without a description; None when the recording has none.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged or discontinuous, or lacks a channel or its annotations.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> first = datasets.tusz.recordings("tuh_eeg_seizure/v2.0.3")[0]  # doctest: +SKIP
+    >>> windows = datasets.tusz.cut(first)  # doctest: +SKIP
+    """
+    _check_annotations(annotations, min_overlap)
+    # A recording without annotations fails before its signals are loaded, which is slow.
+    seizures = read_seizures(recording.file.with_suffix(f".{annotations}"))
+
+    def target(start: np.ndarray, stop: np.ndarray) -> np.ndarray:
+        # The tolerance of 1e-9 s is for rounding: in floats, 30.0001 - 30 is less than 0.0001.
+        return (overlap(start, stop, seizures) >= min_overlap - 1e-9).astype(int)
+
+    raw = prepare(recording)
+    if len(continuous_stretches(raw)) > 1:
+        raise ValueError(
+            "it is discontinuous (EDF+D), so the times in its annotation file are not those of its "
+            "samples; exclude it."
+        )
+    return fixed_windows(raw, seconds=WINDOW_SECONDS, target=target)
+
+
+def _check_annotations(annotations: str, min_overlap: float) -> None:
+    if annotations not in ("csv_bi", "csv"):
+        raise ValueError(f"annotations must be 'csv_bi' or 'csv', got {annotations!r}.")
+    if not 0 < min_overlap <= WINDOW_SECONDS:
+        raise ValueError(
+            f"min_overlap must be more than 0 and at most {WINDOW_SECONDS:g} seconds, "
+            f"got {min_overlap!r}."
+        )
+
+
 def load(
     path: str | Path,
     subjects: Iterable[str] | None = None,
@@ -201,16 +265,10 @@ def load(
     ('background', 'seizure')
     >>> windows = datasets.tusz.load("tuh_eeg_seizure/v2.0.3", min_overlap=5)  # doctest: +SKIP
     """
-    if annotations not in ("csv_bi", "csv"):
-        raise ValueError(f"annotations must be 'csv_bi' or 'csv', got {annotations!r}.")
-    if not 0 < min_overlap <= WINDOW_SECONDS:
-        raise ValueError(
-            f"min_overlap must be more than 0 and at most {WINDOW_SECONDS:g} seconds, "
-            f"got {min_overlap!r}."
-        )
+    _check_annotations(annotations, min_overlap)
     return read_corpus(
         recordings(path, subjects, dev=dev, split_seed=split_seed),
-        functools.partial(_read, annotations=annotations, min_overlap=min_overlap),
+        functools.partial(cut, annotations=annotations, min_overlap=min_overlap),
         {
             "corpus": CARD["name"],
             "version": CARD["version"],
@@ -326,20 +384,3 @@ def overlap(start: np.ndarray, stop: np.ndarray, stretches: np.ndarray) -> np.nd
     return np.interp(stop, knots.ravel(), before.ravel()) - np.interp(
         start, knots.ravel(), before.ravel()
     )
-
-
-def _read(recording: Recording, annotations: str, min_overlap: float) -> EEGWindowsDataset | None:
-    # A recording without annotations fails before its signals are loaded, which is slow.
-    seizures = read_seizures(recording.file.with_suffix(f".{annotations}"))
-
-    def target(start: np.ndarray, stop: np.ndarray) -> np.ndarray:
-        # The tolerance of 1e-9 s is for rounding: in floats, 30.0001 - 30 is less than 0.0001.
-        return (overlap(start, stop, seizures) >= min_overlap - 1e-9).astype(int)
-
-    raw = prepare(recording)
-    if len(continuous_stretches(raw)) > 1:
-        raise ValueError(
-            "it is discontinuous (EDF+D), so the times in its annotation file are not those of its "
-            "samples; exclude it."
-        )
-    return fixed_windows(raw, seconds=WINDOW_SECONDS, target=target)

@@ -26,7 +26,7 @@ from braindecode_pars.recordings.preparation import (
 from braindecode_pars.recordings.readers import read_wfdb
 from braindecode_pars.recordings.splits import split_subjects
 
-__all__ = ["CARD", "CHANNELS", "load", "prepare", "recordings"]
+__all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
 #: Channels; in the files each is referenced to the contralateral mastoid: F3-M2, F4-M1 and so on.
 CHANNELS = ("F3", "F4", "C3", "C4", "O1", "O2")
@@ -136,6 +136,33 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
     >>> raw = datasets.ysyw.prepare(first)  # doctest: +SKIP
     """
     return filter_and_resample(_signals(recording.file), mains=60.0)
+
+
+def cut(recording: Recording) -> EEGWindowsDataset | None:
+    """Read a recording and cut it into labelled windows, as :func:`load` does.
+
+    Parameters
+    ----------
+    recording : Recording
+        Recording, as returned by :func:`recordings`.
+
+    Returns
+    -------
+    EEGWindowsDataset | None
+        Labelled windows without a description; None when the recording has none.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged, or lacks a channel or its stages.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> first = datasets.ysyw.recordings("challenge-2018/1.0.0")[0]  # doctest: +SKIP
+    >>> windows = datasets.ysyw.cut(first)  # doctest: +SKIP
+    """
+    return _read(recording, part="labeled")
 
 
 def load(

@@ -26,6 +26,7 @@ from braindecode_pars.training._device import find_device
 from braindecode_pars.training._progress import ProgressLine
 from braindecode_pars.training._schedule import WarmupCosine
 from braindecode_pars.training._seeding import OwnDraws
+from braindecode_pars.windows._stored import WindowLoader
 from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = ["FineTuningNet", "fine_tune", "fine_tuning_net"]
@@ -84,6 +85,7 @@ def fine_tuning_net(
     arguments["batch_size"] = int(arguments["batch_size"])
     arguments["criterion__label_smoothing"] = float(arguments["criterion__label_smoothing"])
     arguments |= {f"module__{name}": value for name, value in module_arguments.items()}
+    arguments["iterator_train"] = WindowLoader
     if params["augmentation"] is not None:
         arguments["iterator_train"] = AugmentedDataLoader
         arguments["iterator_train__transforms"] = _seeded_copy(
@@ -96,6 +98,7 @@ def fine_tuning_net(
         optimizer=torch.optim.AdamW,
         optimizer__param_groups=param_groups(params),
         iterator_train__shuffle=True,
+        iterator_valid=WindowLoader,
         train_split=None,
         classes=np.arange(len(estimator.classes_)),
         callbacks=_callbacks(params, restore_best=restore_best),

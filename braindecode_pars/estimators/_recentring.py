@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,8 +37,11 @@ class WithSubjects(Dataset):
         return len(self.windows)
 
     def __getitem__(self, i: int) -> tuple[dict[str, Any], Any]:
-        x, y = self.windows[i]
-        return {"x": x, "subjects": self.subjects[i]}, y
+        return self.__getitems__([i])[0]
+
+    def __getitems__(self, positions: Sequence[int]) -> list[tuple[dict[str, Any], Any]]:
+        windows = zip(positions, self.windows.__getitems__(positions), strict=True)
+        return [({"x": x, "subjects": self.subjects[i]}, y) for i, (x, y) in windows]
 
 
 class SubjectLoader(AugmentedDataLoader):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import mne
 import pandas as pd
 from braindecode.datasets import EEGWindowsDataset
 
+from braindecode_pars.recordings._search import files_beside
 from braindecode_pars.storage._atomic import locked, replace_file, written_aside
 from braindecode_pars.storage._checked_json import read_checked, write_checked
 from braindecode_pars.storage._checksum import checksum_of, checksum_of_file
@@ -185,12 +185,7 @@ def _check_signals(file: Path, expected: str) -> None:
 
 def _state_of(source: Path) -> dict[str, Any]:
     """Return size and modification time of a recording and of files with the same name."""
-    names = [f"{glob.escape(source.stem)}.*"]
-    # In BIDS, sub-01_task-sleep_events.tsv annotates sub-01_task-sleep_eeg.set.
-    if source.stem.endswith("_eeg"):
-        names.append(f"{glob.escape(source.stem.removesuffix('_eeg'))}_*")
-    files = sorted({file for name in names for file in source.parent.glob(name)})
-    states = {file.name: file.stat() for file in files if file.exists()}  # skips dead links
+    states = {file.name: file.stat() for file in files_beside(source)}
     return {
         "file": str(source.absolute()),
         "bytes": {name: state.st_size for name, state in states.items()},

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-__all__ = ["find_files", "find_named", "list_files", "why_unreadable"]
+__all__ = ["files_beside", "find_files", "find_named", "list_files", "why_unreadable"]
 
 
 def find_files(root: Path, wanted: Callable[[str], bool]) -> dict[Path, str | None]:
@@ -158,3 +159,25 @@ def _names(folder: Path) -> Iterator[str]:
     for _, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (name for name in files if not name.startswith("."))
+
+
+def files_beside(recording: Path) -> list[Path]:
+    """Return a recording and the files of its samples and labels, by their names.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars.recordings._search import files_beside
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("a.edf", "a.csv_bi", "ab.edf"):
+    ...         Path(folder, name).touch()
+    ...     [file.name for file in files_beside(Path(folder, "a.edf"))]
+    ['a.csv_bi', 'a.edf']
+    """
+    names = [f"{glob.escape(recording.stem)}.*"]
+    # In BIDS, sub-01_task-sleep_events.tsv annotates sub-01_task-sleep_eeg.set.
+    if recording.stem.endswith("_eeg"):
+        names.append(f"{glob.escape(recording.stem.removesuffix('_eeg'))}_*")
+    found = {file for name in names for file in recording.parent.glob(name)}
+    return sorted(file for file in found if file.exists())  # skips dead links

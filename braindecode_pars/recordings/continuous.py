@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,12 +13,10 @@ import mne
 
 from braindecode_pars._subjects import SubjectKeys
 from braindecode_pars._warnings import warn_user
+from braindecode_pars.recordings._recipe import HELD_OUT, divided
 from braindecode_pars.recordings.loading import Recording
 
 __all__ = ["ContinuousCorpus"]
-
-#: Splits of a corpus that are not trained on.
-_HELD_OUT = ("valid", "test")
 
 
 class _Recipe(Protocol):
@@ -128,9 +125,9 @@ class ContinuousCorpus:
             When the corpus has subjects of others, and none is excluded.
         """
         name = recipe.__name__.rpartition(".")[-1]
-        finding, preparing = _divided(recipe, settings)
+        finding, preparing = divided(recipe, recipe.prepare, settings)
         found = recipe.recordings(path, **finding)
-        trained_on = [r for r in found if r.description.get("split") not in _HELD_OUT]
+        trained_on = [r for r in found if r.description.get("split") not in HELD_OUT]
         kept, excluded, absent = _leave_out(recipe, trained_on, found, exclude)
         if not kept:
             raise ValueError(
@@ -143,7 +140,7 @@ class ContinuousCorpus:
             tuple(kept),
             partial(recipe.prepare, **preparing),
             dict(corpus=recipe.CARD["name"], version=recipe.CARD["version"], **settings),
-            held_out=tuple(r for r in found if r.description.get("split") in _HELD_OUT),
+            held_out=tuple(r for r in found if r.description.get("split") in HELD_OUT),
             excluded=tuple(excluded),
             absent=tuple(absent),
             n_published=recipe.CARD.get("subjects"),
@@ -165,24 +162,6 @@ class ContinuousCorpus:
         }
         phrases = [f"{_count(found)} {reason}" for reason, found in reasons.items() if found]
         return f"{line} Left out: {'; '.join(phrases)}." if phrases else line
-
-
-def _divided(recipe: _Recipe, settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Divide settings into arguments of ``recordings`` and arguments of ``prepare``."""
-    finding, preparing = (
-        set(inspect.signature(function).parameters) - {"path", "subjects", "recording"}
-        for function in (recipe.recordings, recipe.prepare)
-    )
-    unknown = [name for name in settings if name not in finding | preparing]
-    if unknown:
-        accepted = ", ".join(sorted(finding | preparing)) or "none"
-        raise TypeError(
-            f"{recipe.CARD['name']} has no setting {unknown[0]}; its settings are {accepted}."
-        )
-    return (
-        {name: value for name, value in settings.items() if name in finding},
-        {name: value for name, value in settings.items() if name in preparing},
-    )
 
 
 def _leave_out(

@@ -206,7 +206,7 @@ class CorpusSize(NamedTuple):
         """
         if is_store(path):
             store = SignalStore.open(path, verbose=0).select(exclude=exclude)
-            return cls.of_store(store, window_seconds)
+            return cls.of_store(store.without_held_out(), window_seconds)
         return cls.of_folder(path, window_seconds, sfreq, exclude)
 
 
@@ -230,7 +230,7 @@ def _without(folder: str | Path, sources: list[Source], exclude: list) -> list[S
 def _header(source: Source) -> tuple[float, float, int] | None:
     """Return seconds, sampling rate and number of EEG channels; None if it cannot be opened."""
     try:
-        raw = source.open()
+        raw, _ = source.open()
     except (ValueError, OSError):
         return None
     sfreq = float(raw.info["sfreq"])

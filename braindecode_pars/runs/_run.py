@@ -72,7 +72,7 @@ def pretrain(
     Parameters
     ----------
     store : SignalStore | path
-        Store to pretrain on.
+        Store to pretrain on. Of a store with labels, the validation and test subjects are left out.
     out : path
         Folder for the run. It gets ``run.json`` (configuration, store, versions),
         ``metrics.csv``, ``checkpoints/`` and, if tensorboard is installed, ``tensorboard/``. At the
@@ -138,7 +138,8 @@ def pretrain(
 
     # Build everything that can raise an error before anything is written.
     accelerator = _accelerator(config.device)
-    store = _open_store(store, accelerator, verbose).select(exclude=config.exclude_subjects)
+    store = _open_store(store, accelerator, verbose)
+    store = store.select(exclude=config.exclude_subjects).without_held_out()
     pretrained = load_encoder_of(config, store.sfreq)
     config, steps = _sized(with_sizes_of(config, pretrained, store.sfreq), store, accelerator)
     task = build_task(config, store.sfreq, pretrained)

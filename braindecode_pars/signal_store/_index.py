@@ -19,10 +19,10 @@ __all__ = ["INDEX", "SAMPLES", "Index", "StoredRecording"]
 INDEX = "store.json"
 SAMPLES = "samples.bin"
 FORMAT = "braindecode_pars SignalStore"
-VERSION = 3
-#: Versions that can be read. Stores of version 1 contain no count of clipped samples, and those of
-#: versions 1 and 2 no shares of corpora.
-READABLE = (1, 2, 3)
+VERSION = 4
+#: Versions that can be read. Stores of version 1 contain no count of clipped samples, those of
+#: versions 1 and 2 no shares of corpora, and those before version 4 no labels.
+READABLE = (1, 2, 3, 4)
 #: Largest index, in bytes: that of some million recordings.
 _LARGEST = 2**32
 _CHECKSUM = b'"checksum": '
@@ -52,6 +52,9 @@ class StoredRecording:
         State of the original recording, such as its size, to detect a later change.
     clipped : dict of str to int
         Number of clipped samples, by name of the channel; channels without any are left out.
+    positions : dict of str to list of float
+        Position of the channels in metres in MNE's head frame, where known. Only in recordings with
+        labels.
     """
 
     name: str
@@ -64,6 +67,7 @@ class StoredRecording:
     checksum: str
     source: Mapping[str, Any]
     clipped: Mapping[str, int] = field(default_factory=dict)
+    positions: Mapping[str, list[float]] = field(default_factory=dict)
 
     @property
     def subject(self) -> Any:
@@ -108,6 +112,9 @@ class Index:
         Share of each corpus in the examples of pretraining, by name; empty if there are none.
     left_out : list
         People whom the corpora exclude, or hold out for validation and test.
+    labels : dict
+        Number of labelled windows, type of the labels, and size and checksum of their table; empty
+        if there are none.
     """
 
     settings: dict[str, Any]
@@ -119,6 +126,7 @@ class Index:
     recordings: list[StoredRecording] = field(default_factory=list)
     shares: dict[str, float] = field(default_factory=dict)
     left_out: list[Any] = field(default_factory=list)
+    labels: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path) -> Index:
@@ -162,7 +170,7 @@ class Index:
                 "original, or create the store again."
             )
         recordings = [StoredRecording(**entry) for entry in entries.pop("recordings")]
-        entries = {"shares": {}, "left_out": [], **entries}
+        entries = {"shares": {}, "left_out": [], "labels": {}, **entries}  # of earlier versions
         header = {name: entries[name] for name in _HEADER}
         return cls(**header, recordings=recordings)
 
@@ -184,3 +192,4 @@ class Index:
 
 
 _HEADER = ("complete", "settings", "sfreq", "n_bytes", "mtime_ns", "skipped", "shares", "left_out")
+_HEADER += ("labels",)

@@ -11,6 +11,8 @@ from braindecode_pars._sampling_rate import check_same_rate
 from braindecode_pars._subjects import SubjectKeys
 from braindecode_pars.signal_store._division import Part, missing_parts
 from braindecode_pars.signal_store._index import Index, StoredRecording
+from braindecode_pars.signal_store._label_table import read_labels
+from braindecode_pars.signal_store._labels import Labels
 from braindecode_pars.signal_store._samples import DTYPES
 from braindecode_pars.signal_store._shares import check_shares
 from braindecode_pars.signal_store._sources import (
@@ -21,7 +23,7 @@ from braindecode_pars.signal_store._sources import (
 )
 from braindecode_pars.storage._settings import differences
 
-__all__ = ["in_order", "joined_index"]
+__all__ = ["in_order", "joined_index", "joined_labels"]
 
 
 def in_order(indexes: Mapping[Path, Index]) -> dict[Path, Index]:
@@ -71,7 +73,49 @@ def joined_index(indexes: Mapping[Path, Index], shares: Mapping[str, Any] | None
         recordings=_one_after_another(numbered.values()),
         shares=check_shares(_common_shares(indexes) if shares is None else shares, corpora),
         left_out=list(dict.fromkeys(p for index in indexes.values() for p in index.left_out)),
+        labels=_labels_of(index.labels for index in numbered.values()),
     )
+
+
+def joined_labels(folder: Path, described: Mapping[str, Any], sfreq: float) -> dict[str, Labels]:
+    """Return the labelled windows of each recording of a store, from the tables of its parts.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the store.
+    described : mapping
+        Entry ``labels`` of its index.
+    sfreq : float
+        Sampling rate of the store in Hz.
+
+    Returns
+    -------
+    dict of str to Labels
+        Windows by the name of the recording.
+    """
+    if "parts" not in described:
+        return read_labels(folder, described, sfreq)
+    return {
+        numbered_on(name, n_before): labels
+        for path, n_before, own in described["parts"]
+        for name, labels in joined_labels(path, own, sfreq).items()
+    }
+
+
+def _labels_of(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the entry ``labels`` of the index: the sum, and those of the parts that have some."""
+    parts = [part for part in parts if part]
+    kinds = {part["kind"] for part in parts}
+    if len(kinds) > 1:
+        raise ValueError(
+            f"The labels of the stores are of different types ({', '.join(sorted(kinds))}); give "
+            "all windows labels of one type."
+        )
+    if not parts:
+        return {}
+    n_windows = sum(part["n_windows"] for part in parts)
+    return dict(n_windows=n_windows, kind=kinds.pop(), parts=[part["of"] for part in parts])
 
 
 def _common_corpora(indexes: Mapping[Path, Index]) -> dict[str, Any]:
@@ -100,6 +144,12 @@ def _common_corpora(indexes: Mapping[Path, Index]) -> dict[str, Any]:
                 f"{'; '.join(found)}. Create it again with the same settings."
             )
         corpora |= own
+    classes = [corpus.get("classes") for corpus in corpora.values()]  # None without labels
+    if any(found != classes[0] for found in classes):
+        raise ValueError(
+            f"The corpora {', '.join(corpora)} have other classes, or only some have labels; join "
+            "stores of the same labels, or of none."
+        )
     return corpora
 
 
@@ -146,6 +196,7 @@ def _numbered_on(indexes: Mapping[Path, Index]) -> dict[Path, Index]:
             index,
             recordings=[replace(r, name=numbered_on(r.name, n_before)) for r in index.recordings],
             skipped={numbered_on(name, n_before): why for name, why in index.skipped.items()},
+            labels={**index.labels, "of": (path, n_before, index.labels)} if index.labels else {},
         )
         taken |= _names(numbered[path])
     return numbered

@@ -20,7 +20,8 @@ FORMAT, VERSION = "braindecode_pars joined SignalStores", 1
 
 def is_store(folder: str | Path) -> bool:
     """Whether a folder is a store, of its own samples or of those of other stores."""
-    return Path(folder, INDEX).exists() or Path(folder, PARTS).exists()
+    folder = Path(folder).expanduser()
+    return (folder / INDEX).exists() or (folder / PARTS).exists()
 
 
 def check_not_joined(folder: Path) -> None:

@@ -6,17 +6,18 @@ A recording with gaps becomes several pieces, each of which is stored as a recor
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import joblib
 import mne
 import numpy as np
 
-from braindecode_pars.recordings._gaps import split_at_gaps
+from braindecode_pars.recordings._gaps import continuous_stretches, split_at_gaps
 from braindecode_pars.recordings._left_out import channels_left_out
+from braindecode_pars.signal_store._labels import Labels
 from braindecode_pars.signal_store._samples import NotFiniteError, encode
-from braindecode_pars.signal_store._sources import Preparation, Source
+from braindecode_pars.signal_store._sources import NoWindowError, Preparation, Source
 from braindecode_pars.storage._checksum import checksum_of
 from braindecode_pars.windows._amplitudes import amplitude_problem, spread_out
 
@@ -30,7 +31,8 @@ _CROP = 3000
 class Encoded:
     """An encoded piece of a recording, with metadata; see :class:`~._samples.EncodedSamples`.
 
-    ``left_out`` has the kinds of its other channels by name, which are not stored.
+    ``left_out`` has the kinds of its other channels by name, which are not stored. ``labels`` are
+    its labelled windows, and ``positions`` the positions of its channels if it has labels.
     """
 
     stored: np.ndarray
@@ -43,6 +45,8 @@ class Encoded:
     checksum: str
     amplitude_problem: str | None
     left_out: dict[str, str] = field(default_factory=dict)
+    labels: Labels | None = None
+    positions: dict[str, list[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -83,14 +87,31 @@ def read_all(
 
 def _read(source: Source, preparation: Preparation, dtype: str) -> list[Encoded | Unusable]:
     try:
-        pieces = split_at_gaps(source.open())
+        raw, labels = source.open()
+        pieces = split_at_gaps(raw)
+        of_pieces = _labels_of_pieces(raw, labels, len(pieces))
+    except NoWindowError as error:
+        return [Unusable(str(error), always_skip=True)]
     except Exception as error:  # the caller names the recording, whatever error a reader raises
         return [Unusable(str(error) or type(error).__name__)]
-    results = [_encode(piece, preparation, dtype) for piece in pieces]
+    results = [
+        _encode(piece, found, preparation, dtype)
+        for piece, found in zip(pieces, of_pieces, strict=True)
+    ]
     return results or [Unusable("it has no samples.")]
 
 
-def _encode(piece: mne.io.BaseRaw, preparation: Preparation, dtype: str) -> Encoded | Unusable:
+def _labels_of_pieces(
+    raw: mne.io.BaseRaw, labels: Labels | None, n_pieces: int
+) -> Sequence[Labels | None]:
+    if labels is None:
+        return [None] * n_pieces
+    return labels.pieces(continuous_stretches(raw), raw.info["sfreq"])
+
+
+def _encode(
+    piece: mne.io.BaseRaw, labels: Labels | None, preparation: Preparation, dtype: str
+) -> Encoded | Unusable:
     try:
         signals, ch_names, sfreq = preparation.apply(piece)
         samples = encode(signals, ch_names, dtype)
@@ -101,7 +122,18 @@ def _encode(piece: mne.io.BaseRaw, preparation: Preparation, dtype: str) -> Enco
     checksum = checksum_of(samples.stored)
     problem = amplitude_problem(_crops(signals))
     left_out = channels_left_out(piece, ch_names)
-    return Encoded(*samples, ch_names, sfreq, checksum, problem, left_out)
+    encoded = Encoded(*samples, ch_names, sfreq, checksum, problem, left_out)
+    if labels is None:
+        return encoded
+    labels = labels.resampled(piece.info["sfreq"], sfreq, signals.shape[1])
+    return replace(encoded, labels=labels, positions=_positions(piece, ch_names))
+
+
+def _positions(raw: mne.io.BaseRaw, ch_names: list[str]) -> dict[str, list[float]]:
+    """Return the positions of channels where they are known."""
+    found = {ch["ch_name"]: ch["loc"][:3] for ch in raw.info["chs"] if ch["ch_name"] in ch_names}
+    # MNE uses NaN or zeros for a position that is not set.
+    return {name: p.tolist() for name, p in found.items() if np.isfinite(p).all() and p.any()}
 
 
 def _crops(signals: np.ndarray) -> Iterator[np.ndarray]:

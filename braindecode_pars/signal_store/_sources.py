@@ -18,14 +18,17 @@ from torch.utils.data import ConcatDataset
 from braindecode_pars._channel_names import is_eeg, match_channels
 from braindecode_pars._parameters import check_parameters, choice
 from braindecode_pars._subjects import known_subject_of_path, normalized, subject_of_path
-from braindecode_pars.recordings._search import find_files, why_unreadable
+from braindecode_pars.recordings._search import files_beside, find_files, why_unreadable
 from braindecode_pars.recordings.continuous import ContinuousCorpus
+from braindecode_pars.recordings.labelled import LabelledCorpus
 from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import check_filters, filter_and_resample
 from braindecode_pars.recordings.readers import read_recording
+from braindecode_pars.signal_store._labels import Labels, labels_of
 from braindecode_pars.storage._json import plain
 
 __all__ = [
+    "NoWindowError",
     "Preparation",
     "Source",
     "corpora_of",
@@ -38,7 +41,7 @@ __all__ = [
 
 ACCEPTED = (
     "a BaseConcatDataset of continuous recordings or of their windows, a folder of .edf, .bdf, "
-    ".fif or WFDB (.hea) recordings, or one or several ContinuousCorpus"
+    ".fif or WFDB (.hea) recordings, or one or several ContinuousCorpus or LabelledCorpus"
 )
 
 #: Files with the samples of a recording, by the ending of the file that is read.
@@ -148,6 +151,10 @@ class Preparation:
         return signals, names, sfreq
 
 
+class NoWindowError(ValueError):
+    """A recording of a labelled corpus contains no labelled window."""
+
+
 @dataclass(frozen=True)
 class Source:
     """A recording to be stored.
@@ -165,7 +172,10 @@ class Source:
     problem : str | None
         Reason why the recording cannot be opened, as far as it is known without opening it.
     read : callable | None
-        Function that reads and prepares the file; None reads it as it is.
+        Function that reads and prepares the file, and may return it cut into labelled windows; None
+        reads it as it is.
+    labels : Labels | None
+        Labelled windows of a recording in memory.
     """
 
     name: str
@@ -173,7 +183,8 @@ class Source:
     state: Mapping[str, Any]
     origin: Path | mne.io.BaseRaw
     problem: str | None = None
-    read: Callable[[], mne.io.BaseRaw] | None = None
+    read: Callable[[], mne.io.BaseRaw | EEGWindowsDataset | None] | None = None
+    labels: Labels | None = None
 
     def names_of_pieces(self, n_pieces: int) -> list[str]:
         """Names of the pieces between gaps: that of the recording, with #1, #2 if several."""
@@ -187,19 +198,24 @@ class Source:
         subject = self.description.get("subject")
         return self.name if subject is None else f"{self.name} (subject {subject})"
 
-    def open(self) -> mne.io.BaseRaw:
-        """Return the recording; read it if it is a file.
+    def open(self) -> tuple[mne.io.BaseRaw, Labels | None]:
+        """Return the recording and its labelled windows; read it if it is a file.
 
         Raises
         ------
         ValueError
-            When the file is damaged, or cannot be opened for the reason in ``problem``.
+            When the file is damaged, has no labelled window although the recipe cuts labelled
+            windows, or cannot be opened for the reason in ``problem``.
         """
         if self.problem is not None:
             raise ValueError(self.problem)
-        if self.read is not None:
-            return self.read()
-        return read_recording(self.origin) if isinstance(self.origin, Path) else self.origin
+        if self.read is None:
+            is_file = isinstance(self.origin, Path)
+            return read_recording(self.origin) if is_file else self.origin, self.labels
+        read = self.read()
+        if read is None:
+            raise NoWindowError("it has no labelled window.")
+        return (read.raw, labels_of(read)) if isinstance(read, EEGWindowsDataset) else (read, None)
 
 
 def name_without_piece(name: str) -> str:
@@ -269,8 +285,9 @@ def find_sources(
     corpora = corpora_of(recordings)
     if corpora:
         return [source for corpus in corpora for source in _of_corpus(corpus)]
+    transform = getattr(recordings, "target_transform", None)
     return [
-        _of_dataset(dataset, f"recording-{number}")
+        _of_dataset(dataset, f"recording-{number}", transform)
         for number, dataset in enumerate(_leaves(recordings), n_before)
     ]
 
@@ -281,12 +298,13 @@ def corpora_of(recordings: Any) -> list[ContinuousCorpus]:
     Raises
     ------
     ValueError
-        When two corpora have the same name.
+        When two corpora have the same name, or only some have labels, or other classes.
     """
     given = recordings if isinstance(recordings, list | tuple) else [recordings]
     corpora = [corpus for corpus in given if isinstance(corpus, ContinuousCorpus)]
     if len(corpora) < len(given):
         return []
+    _check_labels_of(corpora)
     names = [corpus.name for corpus in corpora]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
@@ -296,13 +314,31 @@ def corpora_of(recordings: Any) -> list[ContinuousCorpus]:
     return corpora
 
 
+def _check_labels_of(corpora: list[ContinuousCorpus]) -> None:
+    """Check that all corpora have the same classes, or none has labels."""
+    first = corpora[0]
+    for corpus in corpora[1:]:
+        if isinstance(corpus, LabelledCorpus) != isinstance(first, LabelledCorpus):
+            raise ValueError(
+                f"Only one of {first.name} and {corpus.name} has labels; make a store for "
+                "pretraining and another one with labels, which has validation and test subjects."
+            )
+        if isinstance(corpus, LabelledCorpus) and corpus.classes != first.classes:
+            raise ValueError(
+                f"{first.name} and {corpus.name} have other classes ({', '.join(first.classes)}; "
+                f"{', '.join(corpus.classes)}); make a store of each."
+            )
+
+
 def _of_corpus(corpus: ContinuousCorpus) -> list[Source]:
     """Return the recordings of a recipe."""
+    # New labels are another recording, too.
+    beside = files_beside if isinstance(corpus, LabelledCorpus) else _parts_of
     return [
         Source(
             name_in_store(corpus, recording),
             {"corpus": corpus.name, **_plain(recording.description)},
-            _state_of(recording.file),
+            _state_of(beside(recording.file)),
             recording.file,
             why_unreadable(recording.file),
             partial(corpus.read, recording),
@@ -333,14 +369,19 @@ def _leaves(dataset: Any) -> list[Any]:
     raise TypeError(f"recordings contains a {type(dataset).__name__}; it must be {ACCEPTED}.")
 
 
-def _of_dataset(dataset: Any, name: str) -> Source:
+def _of_dataset(dataset: Any, name: str, transform: Callable[[Any], Any] | None) -> Source:
     raw = dataset.raw
     entries = {} if dataset.description is None else dataset.description.to_dict()
+    try:
+        labels = labels_of(dataset, transform)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be used: {error}") from error
     return Source(
         name,
         _plain(entries),
         dict(n_times=int(raw.n_times), n_chans=len(raw.ch_names), sfreq=float(raw.info["sfreq"])),
         raw,
+        labels=labels,
     )
 
 
@@ -394,7 +435,7 @@ def _of_file(file: Path, path: Path, subject: Callable[[Path], Any]) -> Source:
         if subject is not subject_of_path:  # a mistake in the user's own function
             raise
         return Source(path.as_posix(), {}, {}, file, str(error))
-    return Source(path.as_posix(), description, _state_of(file), file)
+    return Source(path.as_posix(), description, _state_of(_parts_of(file)), file)
 
 
 def _is_recording(file: Path) -> bool:
@@ -416,12 +457,16 @@ def _is_later_part(file: Path) -> bool:
     return any((file.parent / first).exists() for first in firsts - {file.name})
 
 
-def _state_of(file: Path) -> dict[str, int]:
-    """Return size and modification time of a file, with the other files of its signals."""
+def _parts_of(file: Path) -> list[Path]:
+    """Return a file with the other files of its signals."""
     # The samples of a WFDB record are in other files with the same stem.
-    files = [file.with_suffix(ending) for ending in _PARTS.get(file.suffix, (file.suffix,))]
     if file.suffix == ".hea":
-        files = list(file.parent.glob(f"{escape(file.stem)}.*"))
+        return list(file.parent.glob(f"{escape(file.stem)}.*"))
+    return [file.with_suffix(ending) for ending in _PARTS.get(file.suffix, (file.suffix,))]
+
+
+def _state_of(files: list[Path]) -> dict[str, int]:
+    """Return size and modification time of some files."""
     states = [each.stat() for each in files if each.exists()]  # skips dead links
     return dict(
         bytes=sum(state.st_size for state in states),

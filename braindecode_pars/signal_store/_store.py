@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -12,13 +13,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from braindecode.datasets import BaseConcatDataset
 from tqdm.auto import tqdm
 
 from braindecode_pars._subjects import SubjectKeys
+from braindecode_pars.recordings._recipe import HELD_OUT
 from braindecode_pars.signal_store._division import check_part
 from braindecode_pars.signal_store._index import INDEX, SAMPLES, Index, StoredRecording
 from braindecode_pars.signal_store._joined_samples import JoinedSamples, Samples
-from braindecode_pars.signal_store._joining import in_order, joined_index
+from braindecode_pars.signal_store._joining import in_order, joined_index, joined_labels
+from braindecode_pars.signal_store._label_table import check_labels
+from braindecode_pars.signal_store._labelled_windows import StoredWindowsDataset
 from braindecode_pars.signal_store._parts import PARTS, Parts, check_may_join, check_not_joined
 from braindecode_pars.signal_store._samples import DTYPES, SampleFile
 from braindecode_pars.signal_store._sources import Preparation
@@ -33,6 +38,8 @@ from braindecode_pars.storage._checksum import checksum_of
 
 __all__ = ["SignalStore"]
 
+log = logging.getLogger(__name__)
+
 _BIG = 1 << 30  # a store of more bytes is checked with a progress bar
 
 
@@ -41,9 +48,10 @@ class SignalStore:
 
     A signal is one channel of one recording. ``samples.bin`` contains all signals, one after
     another. It is mapped into memory, so reading a crop does not read other samples, and all
-    processes share one copy in the page cache. ``store.json`` describes the signals. Labels are
-    not stored. Create a store with :meth:`create` and open it with :meth:`open`. :meth:`join` makes
-    one store of several ones, such as those that several machines created.
+    processes share one copy in the page cache. ``store.json`` describes the signals. A store that
+    was made of labelled windows has a table of them, ``windows.csv``; :meth:`labelled_windows`
+    returns them. Create a store with :meth:`create` and open it with :meth:`open`. :meth:`join`
+    makes one store of several ones, such as those that several machines created.
 
     ``len(store)`` is the number of signals.
 
@@ -140,11 +148,13 @@ class SignalStore:
             Folder of the store: new, empty, or left by an interrupted call.
         recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
             Recordings to store: continuous recordings, windows, one or a list of
-            :class:`~braindecode_pars.recordings.continuous.ContinuousCorpus`, or a folder. The
-            whole recordings of windows are stored. Those of a ContinuousCorpus are read and
-            prepared one by one by its recipe, so that the arguments ``sfreq`` to ``subject`` are
-            omitted. People whom one of several corpora excludes or holds out for validation and
-            test are not stored from the others; how many is logged.
+            :class:`~braindecode_pars.recordings.continuous.ContinuousCorpus` or
+            :class:`~braindecode_pars.recordings.labelled.LabelledCorpus`, or a folder. The whole
+            recordings of windows are stored, and, if any window has a label other than -1, a table
+            of the windows, for :meth:`labelled_windows`. Recordings of corpora are read and
+            prepared one by one by their recipe, so that the arguments ``sfreq`` to ``subject`` are
+            omitted. People whom one of several ContinuousCorpus excludes or holds out for
+            validation and test are not stored from the others; how many is logged.
             A folder is searched for EDF, BDF, FIF and WFDB recordings. Hidden files and folders are
             ignored. Dead links, links to folders outside this folder, and folders with the name of
             a recording count as recordings that cannot be read. A recording with gaps, such as
@@ -345,6 +355,7 @@ class SignalStore:
         if not samples.is_file():
             raise FileNotFoundError(f"{samples} is missing; {INDEX} alone contains no samples.")
         check_not_truncated(path, index)
+        check_labels(path, index.labels)
         dtype = index.settings["dtype"]
         file = SampleFile(samples, dtype, index.n_bytes // DTYPES[dtype].itemsize)
         store = cls(path, index, file, tuple(index.recordings))
@@ -623,6 +634,47 @@ class SignalStore:
             raise ValueError(f"No recording of {self.path} remains; exclude fewer subjects.")
         return SignalStore(self.path, self._index, self._samples, recordings)
 
+    def without_held_out(self) -> SignalStore:
+        """Return a view to pretrain on: of a store with labels, without held-out people.
+
+        A store with labels has the validation and test subjects of its corpus. People with a
+        recording of the split "valid" or "test" are left out with all their recordings; the log
+        counts them.
+
+        Returns
+        -------
+        SignalStore
+            View of the remaining recordings; the store itself if it has no labels or splits.
+
+        Raises
+        ------
+        ValueError
+            When no recording remains.
+        """
+        if not self.n_labelled_windows:
+            return self
+        others = [r for r in self._recordings if r.description.get("split") not in HELD_OUT]
+        people = SubjectKeys(
+            r.subject
+            for r in self._recordings
+            if r.description.get("split") in HELD_OUT and r.subject is not None
+        )
+        kept = tuple(r for r in others if r.subject not in people)
+        if len(kept) == len(self._recordings):
+            return self
+        if not kept:
+            raise ValueError(
+                f"All recordings of {self.path} are of validation and test subjects; none is left "
+                "to pretrain on."
+            )
+        log.warning(
+            "%s has labels: left out %d of %d recordings, of its validation and test subjects.",
+            self.path,
+            len(self._recordings) - len(kept),
+            len(self._recordings),
+        )
+        return SignalStore(self.path, self._index, self._samples, kept)
+
     def _as_list(self, subjects: Iterable) -> list:
         """Return subjects as a list, and check that the store has recordings of them."""
         if isinstance(subjects, str):
@@ -681,6 +733,64 @@ class SignalStore:
                 f"longest, {longest.name}, has {longest.n_times} samples."
             )
         return StoreWindows(self.recordings, self.crops, self.sfreq, n_times)
+
+    @property
+    def n_labelled_windows(self) -> int:
+        """Number of labelled windows in the store, including those that a view leaves out."""
+        return self._index.labels.get("n_windows", 0)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the labels 0, 1, ... of a store that a recipe has labelled; empty if unknown."""
+        corpora = self._index.settings.get("corpora", {}).values()
+        return tuple(next((corpus.get("classes", ()) for corpus in corpora), ()))
+
+    def labelled_windows(self) -> BaseConcatDataset:
+        """Return the labelled windows that were stored, as a braindecode dataset.
+
+        The dataset has the windows, labels, descriptions and channel positions of the dataset or
+        recipe from which the store was made, in the same order, and is used like it: for ``fit``,
+        the protocols of :mod:`braindecode_pars.evaluation`, ``split("split")``, ``as_sklearn``. Of
+        the channels it has those that are stored: EEG channels that are not marked as bad.
+
+        Returns
+        -------
+        BaseConcatDataset of EEGWindowsDataset
+            Labelled windows, in volts. They are read from the memory map when they are used, by the
+            estimators a batch at a time; subsets and copies in other processes share it.
+
+        Raises
+        ------
+        ValueError
+            When the store, or this view of it, has no labelled windows.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from braindecode_pars import datasets
+        >>> from braindecode_pars.signal_store import SignalStore
+        >>> nights = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=3)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     store = SignalStore.create(folder, nights, verbose=0)
+        ...     windows = store.labelled_windows()
+        ...     samples, stage, _ = windows[0]
+        >>> len(windows) == len(nights), samples.shape, stage == nights[0][1]
+        (True, (3, 3000), True)
+        """
+        labels = joined_labels(self.path, self._index.labels, self.sfreq)
+        first = self._first_signal.tolist()
+        found = [
+            StoredWindowsDataset(recording, labels[recording.name], self.crops, i, self.sfreq)
+            for recording, i in zip(self._recordings, first, strict=True)
+            if recording.name in labels
+        ]
+        if not found:
+            raise ValueError(
+                f"{self.path} has no labels of these recordings; make a store of labelled windows, "
+                "such as SignalStore.create(path, datasets.tuab.load(...)), or with the command "
+                "braindecode-pars store --labels."
+            )
+        return BaseConcatDataset(found)
 
     def verify(self, *, verbose: int = 1) -> None:
         """Read all samples and compare them with their checksums.

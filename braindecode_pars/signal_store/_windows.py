@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import mne
@@ -14,8 +14,9 @@ from torch.utils.data import Dataset
 from braindecode_pars._channel_names import is_other_kind
 from braindecode_pars.windows._channels import Channels
 from braindecode_pars.windows._describe import Description, describe
+from braindecode_pars.windows._stored import ReadCrops, StoredSignals, StoredWindow
 
-__all__ = ["StoreWindows", "StoredWindow"]
+__all__ = ["StoreWindows", "info_of"]
 
 
 class StoreWindows(Dataset):
@@ -59,24 +60,22 @@ class StoreWindows(Dataset):
     def __init__(
         self,
         recordings: pd.DataFrame,
-        crops: Callable[[np.ndarray, np.ndarray, int], np.ndarray],
+        crops: ReadCrops,
         sfreq: float,
         n_times: int,
     ):
         counts = recordings["n_times"].to_numpy() // n_times
         self.recordings = recordings
-        self.crops = crops
         self.sfreq = sfreq
-        self.n_times = n_times
         self._counts = counts
-        self._stops = np.cumsum(counts)  # number of windows up to and including each recording
-        self._n_chans = recordings["ch_names"].map(len).to_numpy()
-        self._first_signal = recordings["first_signal"].to_numpy()
-        # Subject and shape of each window, from the table and without reading.
+        # Subject, shape and position of each window, from the table and without reading.
         self.subjects = np.repeat(recordings["subject"].to_numpy(dtype=object), counts)
-        self.shapes = np.column_stack(
-            [np.repeat(self._n_chans, counts), np.full(len(self.subjects), n_times)]
-        )
+        n_chans = np.repeat(recordings["ch_names"].map(len).to_numpy(), counts)
+        self.shapes = np.column_stack([n_chans, np.full(len(n_chans), n_times)])
+        before = np.repeat(np.cumsum(counts) - counts, counts)  # windows of earlier recordings
+        first_signal = np.repeat(recordings["first_signal"].to_numpy(), counts)
+        starts = (np.arange(len(before)) - before) * n_times
+        self.stored = StoredSignals(crops, first_signal, starts)
 
     def __len__(self) -> int:
         return len(self.shapes)
@@ -105,15 +104,7 @@ class StoreWindows(Dataset):
         if not -len(self) <= i < len(self):
             raise IndexError(f"Window {i} was requested; there are {len(self)} windows.")
         i %= len(self)
-        # The recording of the window, and the number of windows before this recording.
-        recording = int(np.searchsorted(self._stops, i, side="right"))
-        before = self._stops[recording - 1] if recording else 0
-        return StoredWindow(
-            self.crops,
-            int(self._first_signal[recording]),
-            int(i - before) * self.n_times,
-            (int(self._n_chans[recording]), self.n_times),
-        )
+        return self.stored.view(i, tuple(self.shapes[i].tolist()))
 
     @property
     def channels(self) -> Channels:
@@ -123,43 +114,19 @@ class StoreWindows(Dataset):
         for names, n_windows in zip(self.recordings["ch_names"], self._counts, strict=True):
             names = tuple(names)
             if names not in infos:
-                # Channels of type "eeg" with the name of another signal are not stored. A stored
-                # one had another type, such as "seeg", for which the name does not count.
-                kinds = ["seeg" if is_other_kind(name) else "eeg" for name in names]
-                infos[names] = mne.create_info(list(names), self.sfreq, kinds)["chs"]
+                infos[names] = info_of(names, self.sfreq)["chs"]
             parts.append(Channels.of_recording(n_windows, infos[names]))
         return Channels.join(parts)
 
 
-class StoredWindow:
-    """View of a window on disk: ``window[channels, start:stop]`` reads only these samples.
+def info_of(ch_names: Sequence[str], sfreq: float) -> mne.Info:
+    """Return the measurement info of stored channels.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Shape of the window, (n_chans, n_times).
+    Channels of type "eeg" with the name of another signal are not stored. A stored one had another
+    type, such as "seeg", for which the name does not count.
     """
-
-    def __init__(
-        self,
-        crops: Callable[[np.ndarray, np.ndarray, int], np.ndarray],
-        first_signal: int,
-        start: int,
-        shape: tuple[int, int],
-    ):
-        self.crops = crops
-        self.first_signal = first_signal
-        self.start = start
-        self.shape = shape
-
-    def __getitem__(self, key: Any) -> np.ndarray:
-        # Read the interval without its step, then apply the step.
-        channels, times = key if isinstance(key, tuple) else (key, slice(None))
-        start, stop, step = times.indices(self.shape[1])
-        signals = self.first_signal + np.arange(self.shape[0])[channels]
-        starts = np.full(np.shape(signals), self.start + start)
-        crops = self.crops(np.atleast_1d(signals), np.atleast_1d(starts), stop - start)
-        return crops[..., ::step].reshape(*np.shape(signals), -1)
+    kinds = ["seeg" if is_other_kind(name) else "eeg" for name in ch_names]
+    return mne.create_info(list(ch_names), sfreq, kinds)
 
 
 @describe.register(StoreWindows)
@@ -171,4 +138,5 @@ def _(X: StoreWindows) -> Description:
         sfreqs=Counter({X.sfreq: len(X)}),
         channels=X.channels,
         shapes=X.shapes,
+        stored=X.stored,
     )

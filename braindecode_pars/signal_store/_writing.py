@@ -26,6 +26,7 @@ from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.recordings.loading import skipped_message
 from braindecode_pars.signal_store._division import Part, recordings_of_part
 from braindecode_pars.signal_store._index import INDEX, SAMPLES, Index, StoredRecording
+from braindecode_pars.signal_store._label_table import LabelWriter, cut_off_labels
 from braindecode_pars.signal_store._reading import Encoded, Unusable, read_all
 from braindecode_pars.signal_store._shares import check_shares
 from braindecode_pars.signal_store._sources import (
@@ -174,6 +175,7 @@ def append(
             # Also on Ctrl-C: cut off new samples, and restore the time that the index contains.
             kept = Index.read(folder)
             file.truncate(kept.n_bytes)
+            cut_off_labels(folder, kept.labels)
             os.utime(folder / SAMPLES, ns=(time.time_ns(), kept.mtime_ns))
             raise
 
@@ -226,10 +228,21 @@ def _add_corpora(
             "recipe, so they are prepared otherwise; make another store of them."
         )
     _check_prepared_once(new, preparation)
+    _check_labels(folder, [*stored.values(), *new.values()])
     for name in stored.keys() & new.keys():
         _check_settings(folder, stored[name], new[name])
     _check_still_trained_on(folder, index, corpora)
     index.settings["corpora"] = {**stored, **new}
+
+
+def _check_labels(folder: Path, corpora: list[dict[str, Any]]) -> None:
+    """Check that all corpora have the same classes, or none has labels."""
+    classes = [corpus.get("classes") for corpus in corpora]  # None without labels
+    if any(found != classes[0] for found in classes):
+        raise ValueError(
+            f"The store {folder} and the new recordings have other classes, or only one of them "
+            "has labels; make another store of the new recordings."
+        )
 
 
 def _check_still_trained_on(folder: Path, index: Index, corpora: list[ContinuousCorpus]) -> None:
@@ -295,6 +308,7 @@ class _Writer:
         self.index = index
         self.after_error = after_error
         self.n_bytes = index.n_bytes
+        self.labels = LabelWriter(folder, index.labels)
         self._committed_at = self._cost = 0.0
         check_not_truncated(folder, index)
         file.seek(self.n_bytes)
@@ -321,9 +335,13 @@ class _Writer:
                     checksum=encoded.checksum,
                     source=source.state,
                     clipped={ch_name: int(n) for ch_name, n in n_clipped if n},
+                    positions=encoded.positions,
                 )
             )
             n_bytes += encoded.stored.nbytes
+        labels = {name: each.labels for name, each in pieces.items() if each.labels is not None}
+        with self._short_errors():
+            self.labels.add(labels, source.description, self.index.sfreq)
         self.index.recordings += added
         self.n_bytes = n_bytes
 
@@ -333,6 +351,7 @@ class _Writer:
         with self._short_errors():
             self.file.truncate(self.n_bytes)  # cuts off what a kill or a full disk left
             os.fsync(self.file.fileno())
+            self.index.labels = self.labels.commit()
             self.index.n_bytes = self.n_bytes
             self.index.mtime_ns = os.fstat(self.file.fileno()).st_mtime_ns
         try:

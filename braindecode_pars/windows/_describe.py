@@ -17,8 +17,9 @@ from skorch.helper import SliceDataset
 from torch.utils.data import ConcatDataset, Dataset, Subset
 
 from braindecode_pars.windows._channels import Channels
+from braindecode_pars.windows._stored import StoredSignals
 
-__all__ = ["Description", "as_column", "describe", "plain_array"]
+__all__ = ["Description", "as_column", "describe", "describe_recording", "plain_array"]
 
 ACCEPTED = (
     "a braindecode windows dataset, as_sklearn's X, a list of windows, an mne.Epochs, an array of "
@@ -45,6 +46,9 @@ class Description:
     shapes : ndarray of int, shape (n_windows, 2) | None
         Number of channels and samples of each window. It is given only when all samples are known
         to be finite.
+    stored : StoredSignals | None
+        Position of each window in the signals of a store, if all are of one store. ``shapes`` and
+        ``channels`` are then given too.
     """
 
     source: Any
@@ -56,6 +60,7 @@ class Description:
     channels: Channels | None = None
     shapes: np.ndarray | None = None
     splits: np.ndarray | None = None
+    stored: StoredSignals | None = None
 
 
 @singledispatch
@@ -190,7 +195,11 @@ def _(X: ConcatDataset) -> Description:
 @describe.register(EEGWindowsDataset)
 @describe.register(WindowsDataset)
 def _(X: EEGWindowsDataset | WindowsDataset) -> Description:
-    info = (X.raw if isinstance(X, EEGWindowsDataset) else X.windows).info
+    return describe_recording(X, (X.raw if isinstance(X, EEGWindowsDataset) else X.windows).info)
+
+
+def describe_recording(X: EEGWindowsDataset | WindowsDataset, info: mne.Info) -> Description:
+    """Describe the windows of a recording with these channels."""
     chs_info = info["chs"]
     has_target_channels = X.targets_from != "metadata"
     if has_target_channels:
@@ -238,6 +247,7 @@ def _select(source: Any, whole: Description, indices: Any) -> Description:
         splits=None if whole.splits is None else whole.splits[indices],
         channels=None if whole.channels is None else whole.channels.take(indices),
         shapes=None if whole.shapes is None else whole.shapes[indices],
+        stored=None if whole.stored is None else whole.stored.take(indices),
     )
 
 
@@ -254,6 +264,7 @@ def _join(source: Any, parts: list[Description]) -> Description:
         sfreqs=sum((part.sfreqs for part in parts), Counter()),
         channels=_join_channels(parts),
         shapes=None if any(known is None for known in shapes) else np.concatenate(shapes),
+        stored=StoredSignals.join([part.stored for part in parts]),
     )
 
 

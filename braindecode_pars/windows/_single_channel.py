@@ -184,7 +184,7 @@ def _eeg_only(corpus: Dataset) -> Dataset:
     has_other_channels = picked.channels is not None and any(
         montage.rows is not None for montage in picked.channels.montages
     )
-    return picked if has_other_channels else corpus
+    return picked if has_other_channels or picked.is_stored else corpus
 
 
 def _check_one_rate(corpora: list[Dataset]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -18,6 +18,7 @@ from braindecode_pars._sampling_rate import check_same_rate, is_same_rate
 from braindecode_pars._subjects import in_corpus, normalized
 from braindecode_pars.windows._channels import Channels, Montage
 from braindecode_pars.windows._describe import as_column, describe, plain_array
+from braindecode_pars.windows._stored import StoredBatch, StoredSignals
 
 __all__ = ["WindowSet", "as_window_set", "is_continuous"]
 
@@ -49,6 +50,9 @@ class WindowSet(Dataset):
     splits : ndarray, shape (n_windows,) | None
         Entry ``split`` of the description of each window's recording, such as "train"; None or NaN
         where there is none.
+    stored : StoredSignals | None
+        Position of each window in the signals of a store, from which whole batches are read; None
+        for other sources.
     """
 
     source: Any
@@ -60,6 +64,12 @@ class WindowSet(Dataset):
     channels: Channels | None = field(default=None, repr=False)
     shapes: np.ndarray | None = field(default=None, repr=False)
     splits: np.ndarray | None = field(default=None, repr=False)
+    stored: StoredSignals | None = field(default=None, repr=False)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether all windows are of one store."""
+        return self.stored is not None
 
     @property
     def known(self) -> np.ndarray:
@@ -104,6 +114,30 @@ class WindowSet(Dataset):
         ValueError
             When the window is not two-dimensional, or contains NaN or infinite samples.
         """
+        window = self._stored_windows(np.array([i]))[0] if self.is_stored else self._window(i)
+        return window, 0 if self.y is None else self.y[i]
+
+    def __getitems__(self, positions: Sequence[int]) -> list[tuple[np.ndarray, Any]]:
+        """Return several windows with their labels; torch's DataLoader reads a batch with it."""
+        positions = np.asarray(positions)
+        if not self.is_stored or not self._are_alike(positions):
+            return [self[int(i)] for i in positions]
+        y = np.zeros(len(positions), int) if self.y is None else self.y[positions]
+        return StoredBatch(self._stored_windows(positions), y)
+
+    def _are_alike(self, positions: np.ndarray) -> bool:
+        """Whether some windows of a store have the same channels and length."""
+        montages, lengths = self.channels.of_window[positions], self.shapes[positions, 1]
+        return bool((montages == montages[:1]).all() and (lengths == lengths[:1]).all())
+
+    def _stored_windows(self, positions: np.ndarray) -> np.ndarray:
+        """Read windows of one montage and length from the store, which are known to be finite."""
+        montage, n_times = self.montage_of(positions[0]), int(self.shapes[positions[0], 1])
+        rows = np.arange(montage.n_rows) if montage.rows is None else montage.rows
+        return self.stored.read(positions, rows, n_times)
+
+    def _window(self, i: int) -> np.ndarray:
+        """Read window ``i`` from a source of any kind, and check it."""
         # The samples alone: without the label, out of a one-window Epochs.
         window = self.source[int(self.indices[i])]
         if isinstance(window, tuple) or (isinstance(window, list) and np.ndim(window[0]) == 2):
@@ -127,18 +161,15 @@ class WindowSet(Dataset):
         with np.errstate(over="ignore"):  # values too large for float32 become inf, checked below
             window = np.array(window, dtype=np.float32, order="C")
         self._check_finite(i, window)
-        return window, 0 if self.y is None else self.y[i]
+        return window
 
     def lazy_window(self, i: int) -> Any:
-        """Return a view of window ``i`` that reads only indexed samples, if the source can."""
-        if not hasattr(self.source, "lazy_window"):
+        """Return a view of window ``i`` that reads only indexed samples, if it is of a store."""
+        if not self.is_stored:
             return self[i][0]
-        view = self.source.lazy_window(int(self.indices[i]))
         montage = self.montage_of(i)
-        if montage.rows is None:
-            return view
-        _check_n_rows(i, view.shape[0], montage)
-        return PickedView(view, montage.rows)
+        view = self.stored.view(i, (montage.n_rows, int(self.shapes[i, 1])))
+        return view if montage.rows is None else PickedView(view, montage.rows)
 
     def _check_finite(self, i: int, window: np.ndarray) -> None:
         finite = np.isfinite(window).all(axis=1)  # (n_chans,)
@@ -166,6 +197,7 @@ class WindowSet(Dataset):
             channels=None if self.channels is None else self.channels.take(positions),
             shapes=None if self.shapes is None else self.shapes[positions],
             splits=None if self.splits is None else self.splits[positions],
+            stored=None if self.stored is None else self.stored.take(positions),
         )
 
     def with_montages(self, montages: Iterable[Montage]) -> WindowSet:
@@ -192,13 +224,14 @@ class WindowSet(Dataset):
         """
         shapes: dict[int, tuple[int, ...]] = {}
         for start, stop, montage in self._spans(batch_size, any_montage):
-            batch = [self[i][0] for i in range(start, stop)]
+            items = self.__getitems__(range(start, stop))
+            batch = [window for window, _ in items]
             shape = shapes.setdefault(montage, batch[0].shape)
             if 0 in shape:
                 raise ValueError(f"The windows have shape {shape}, so they have no samples.")
             for i, window in enumerate(batch, start):
                 _check_shape(i, window.shape, shape)
-            yield np.stack(batch)
+            yield items.windows if isinstance(items, StoredBatch) else np.stack(batch)
 
     def _spans(self, batch_size: int, any_montage: bool) -> Iterator[tuple[int, int, int]]:
         """Yield first window, last window + 1 and montage of each batch."""
@@ -375,6 +408,7 @@ def _describe(X: Any) -> WindowSet:
         found.channels,
         found.shapes,
         found.splits,
+        found.stored,
     )
 
 

@@ -54,7 +54,7 @@ def test_a_folder_of_own_recordings(tmp_path):
     ("dataset", "message"),
     [
         ("nowhere.py", r"nowhere\.py does not exist; pass the path of a Python file"),
-        ("tuhab", r"Unknown corpus 'tuhab'; known are .*, a folder of own recordings, and a"),
+        ("tuhab", r"Unknown corpus 'tuhab'; known are .*, a folder of own recordings, a store"),
     ],
 )
 def test_unknown_data(dataset, message):

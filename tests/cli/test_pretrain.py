@@ -147,7 +147,7 @@ def test_defaults_on_the_cpu_are_a_laptops_and_say_so(store, tmp_path):
     assert {name: found[name] for name in sizes} == sizes
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def torchrun():
     """Start the agents of torchrun, each as on a machine of its own; all are ended at the end."""
     started: list[psutil.Popen] = []
@@ -189,28 +189,20 @@ def end(agent: psutil.Popen) -> None:
     agent.wait()
 
 
-@pytest.fixture(scope="module")
-def together(torchrun, tmp_path_factory):
-    """A run of one agent with two processes; ``store`` is beside it."""
-    out = tmp_path_factory.mktemp("together") / "run"
-    (agent,) = torchrun(1, 2, make_store(out.with_name("store")).path, out)
-    assert agent.wait(300) == 0, out.with_name("run-0.log").read_text()
-    return out
-
-
 @pytest.mark.slow
-def test_torchrun_with_two_processes_writes_one_encoder(together):
-    printed = together.with_name("run-0.log").read_text()
+def test_torchrun_on_one_node_and_on_two_of_which_one_is_lost(torchrun, store, tmp_path):
+    """The resumed run of two nodes ends with the encoder of one node, to the bit."""
+    together = tmp_path / "together"
+    (agent,) = torchrun(1, 2, store, together)
+    assert agent.wait(300) == 0
+    printed = (tmp_path / "together-0.log").read_text()
     assert len(re.findall("on 2 cpu processes", printed)) == 1
     assert len(re.findall("The encoder is in", printed)) == 1
     assert configuration(together)["micro_batch_size"] == 4
     assert load_encoder(together).card.epochs == 20
 
-
-@pytest.mark.slow
-def test_a_run_on_two_nodes_survives_the_loss_of_one(torchrun, together, tmp_path):
-    """The resumed run ends with the encoder of two processes on one node, to the bit."""
-    store, out = together.with_name("store"), tmp_path / "run"
+    # Two nodes, of which one fails after the first checkpoint.
+    out = tmp_path / "run"
     lost, other = torchrun(2, 1, store, out)
     deadline = time.monotonic() + 200
     while not list(out.glob("checkpoints/*")) and time.monotonic() < deadline:
@@ -222,6 +214,7 @@ def test_a_run_on_two_nodes_survives_the_loss_of_one(torchrun, together, tmp_pat
     assert advice in messages[1]
     assert not (out / "encoder.safetensors").exists()
 
+    # Both again.
     agents = torchrun(2, 1, store, out, "--resume")
     assert [agent.wait(300) for agent in agents] == [0, 0]
     sessions = json.loads((out / "run.json").read_text())["sessions"]

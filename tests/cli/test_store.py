@@ -35,7 +35,10 @@ def test_user_errors_end_without_a_traceback(tree, tmp_path, arguments, message)
     [
         (["store"], "expected SOURCE and STORE, or --recipe and STORE; got 1 folders"),
         (["--recipe", "tueg=tueg", "a", "store"], "expected STORE after --recipe; got 2 folders"),
-        (["a", "store", "--share", "tueg=1"], "--exclude, --share and --set need --recipe"),
+        (
+            ["a", "store", "--share", "tueg=1"],
+            "--exclude, --share, --set and --labels need --recipe",
+        ),
         (["--recipe", "tueg=tueg", "store", "--append", "--dtype", "int16"], "omit --dtype"),
         (["a", "store", "--append", "--part", "1/2"], "uses the store's own settings; omit --part"),
         (["a", "store", "--join", "--channel", "C3"], "--join reads no recording; omit --channel"),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.signal import welch
 from support.edf_files import write_edf_records
+from support.labelled_stores import check_same_windows
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import eegmat
@@ -113,3 +114,9 @@ def test_missing_recordings_and_subjects_raise(tmp_path):
     (tmp_path / "Subject00_1.edf").touch()
     with pytest.raises(FileNotFoundError, match="of subject Subject07; it has Subject00"):
         eegmat.load(tmp_path, ["Subject07"])
+
+
+def test_a_store_has_the_same_labelled_windows(tmp_path):
+    write(tmp_path / "Subject00_1.edf", 500, ["EEG A2-A1", "ECG ECG"])
+    write(tmp_path / "Subject08_2.edf", 500)
+    check_same_windows(eegmat, tmp_path, tmp_path / "store", window_seconds=4.0)

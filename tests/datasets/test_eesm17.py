@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.io
 from support.ear_nights import CHANNELS, LIGHTS_OFF, level, write
+from support.labelled_stores import check_same_windows
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import eesm17
@@ -230,3 +231,7 @@ def test_two_processes_give_the_same_windows(corpus, windows):
     both = eesm17.load(corpus, n_jobs=2, verbose=0)
     assert both.description.equals(windows.description)
     np.testing.assert_array_equal(both[11][0], windows[11][0])
+
+
+def test_a_store_has_the_same_labelled_windows(corpus, tmp_path):
+    check_same_windows(eesm17, corpus, tmp_path / "store")

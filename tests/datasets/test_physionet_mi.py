@@ -8,6 +8,7 @@ import mne
 import numpy as np
 import pytest
 from support.edf_files import write_edf_records
+from support.labelled_stores import check_same_windows
 
 from braindecode_pars import PARSClassifier, as_sklearn
 from braindecode_pars.datasets import physionet_mi
@@ -305,3 +306,11 @@ def test_a_run_in_two_folders_raises(two_trees):
     (two_trees / "copy/S002R04.edf").touch()
     with pytest.raises(ValueError, match=r"two recordings with the name S002R04\.edf: .*Pass a"):
         physionet_mi.load(two_trees)
+
+
+def test_a_store_has_the_same_labelled_windows(two_trees, tmp_path):
+    settings = {name: value for name, value in PREPARED.items() if name != "verbose"}
+    store = check_same_windows(
+        physionet_mi, two_trees, tmp_path / "store", tmin=1, contrast="rest", **settings
+    )
+    assert store.classes == ("rest", "imagined movement")

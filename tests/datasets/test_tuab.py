@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.labelled_stores import check_same_windows
 from support.temple_trees import level, truncate, write_recording
 
 from braindecode_pars import as_sklearn
@@ -173,3 +174,8 @@ def test_cache_and_n_jobs_do_not_change_the_windows(tree, tmp_path_factory):
     for (x, y, _), (other, target, _) in zip(plain, again, strict=True):
         np.testing.assert_allclose(other, x, rtol=1e-5, atol=1e-10)
         assert y == target
+
+
+def test_a_store_has_the_same_labelled_windows(tree, tmp_path):
+    store = check_same_windows(tuab, tree, tmp_path / "store")
+    assert store.classes == ("normal", "abnormal")

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.edf_files import write_edf_records
+from support.labelled_stores import check_same_windows
 from support.temple_trees import annotate, level, truncate, write_recording
 
 from braindecode_pars.datasets import tusz
@@ -261,3 +262,8 @@ def test_new_annotations_of_a_cached_recording_are_read(tree, tmp_path):
     assert targets(tusz.load(tree, cache=cache, verbose=0), "aaaaaajy") == [1]
     annotate(next(tree.rglob("aaaaaajy_s001_t000.edf")), BACKGROUND)
     assert targets(tusz.load(tree, cache=cache, verbose=0), "aaaaaajy") == [0]
+
+
+def test_a_store_has_the_same_labelled_windows(tree, tmp_path):
+    store = check_same_windows(tusz, tree, tmp_path / "store", min_overlap=2, dev="valid")
+    assert store.labelled_windows().split("split")["train"].get_metadata()["target"].tolist() == [1]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import wfdb
 from support.challenge_records import SIGNALS, write
+from support.labelled_stores import check_same_windows
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import ysyw
@@ -209,3 +210,10 @@ def test_two_processes_give_the_same_windows(challenge, labelled):
     both = ysyw.load(challenge, n_jobs=2, verbose=0)
     assert both.description.equals(labelled.description)
     np.testing.assert_array_equal(both[17][0], labelled[17][0])
+
+
+def test_a_store_has_the_same_labelled_windows(challenge, tmp_path):
+    """Those of subjects with stages; the others of the folder are not stored."""
+    store = check_same_windows(ysyw, challenge, tmp_path / "store", split_seed=3)
+    assert len(store.subjects) == 5
+    assert store.classes == ("W", "N1", "N2", "N3", "R")

@@ -18,7 +18,7 @@ from skorch.helper import SliceDataset
 from support import small_estimators
 from support.small_estimators import FAST, embedder, same_weights
 from torch import nn
-from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset
+from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from braindecode_pars import PARSNet, PatchEncoder, as_sklearn, datasets
 from braindecode_pars.callbacks import Pretraining
@@ -26,6 +26,7 @@ from braindecode_pars.pretext import PARS
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.pretraining import PretrainingNet
 from braindecode_pars.windows import SingleChannelWindows
+from braindecode_pars.windows._stored import WindowLoader
 
 N = 48
 
@@ -363,7 +364,7 @@ def test_augmentation_changes_training_only_and_follows_the_seed(two_nights, lab
     assert same_weights(noisy.fit(two_nights, labels).net_.module_, first)
     # Prediction and pretraining are not augmented.
     loader = noisy.net_.get_iterator(noisy.net_.get_dataset(np.zeros((2, 3, 3000))), training=False)
-    assert type(loader) is DataLoader
+    assert type(loader) is WindowLoader
     pretrained, augmented = (
         embedder(encoder=classifier(augmentation=a, freeze_encoder=True).fit(two_nights, labels))
         for a in (None, augmentation)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from braindecode.datasets import RawDataset
 from support.small_estimators import classifier, embedder
 
 from braindecode_pars import datasets
@@ -71,7 +72,7 @@ def test_a_store_of_another_sampling_rate_raises(nights, tmp_path):
 
 def test_a_store_of_short_recordings_raises(nights, store, tmp_path):
     raw = nights.datasets[0].raw.copy().crop(0, 19.99)
-    short = type(nights.datasets[0])(raw, nights.datasets[0].metadata, {"subject": "carl"})
+    short = RawDataset(raw, {"subject": "carl"})
     short = SignalStore.create(tmp_path / "store", short, verbose=0)
     message = "window of 3000 samples is longer than every .* recording-0, has 2000 samples"
     with pytest.raises(ValueError, match=message):

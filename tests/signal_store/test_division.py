@@ -36,7 +36,7 @@ def test_numbers_of_a_part():
         with pytest.raises(TypeError, match="part must be None or a tuple of two integers, such"):
             check_part(wrong)
     for wrong in ((1.0, 2), (True, 2), ("1", 2)):
-        with pytest.raises(TypeError, match="The number of the part must be an integer of at leas"):
+        with pytest.raises(TypeError, match="The number of the part must be an integer of at"):
             check_part(wrong)
     for wrong in ((1, 0), (1, -2)):
         with pytest.raises(ValueError, match="The number of parts must be an integer of at least"):

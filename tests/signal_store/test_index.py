@@ -50,8 +50,10 @@ def test_another_version_or_format_raises(tmp_path):
     index_of(1).write(tmp_path)
     file = tmp_path / INDEX
     text = file.read_text()
-    file.write_text(text.replace('"version": 3', '"version": 4'))
-    with pytest.raises(ValueError, match="has version 4, but this package reads versions 1, 2, 3"):
+    file.write_text(text.replace('"version": 4', '"version": 5'))
+    with pytest.raises(
+        ValueError, match="has version 5, but this package reads versions 1, 2, 3, 4"
+    ):
         Index.read(tmp_path)
     file.write_text('{"format": "zarr"}')
     with pytest.raises(ValueError, match="not the index of a store: its format is 'zarr'"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from support.small_runs import import_in_advance
 
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store._index import Index
+from braindecode_pars.signal_store._joining import joined_index
 
 
 def dataset(*raws) -> BaseConcatDataset:
@@ -89,6 +91,37 @@ def test_recordings_of_datasets_are_numbered_on(make_raw, tmp_path):
     joined = SignalStore.join(tmp_path / "all", parts)
     assert joined.recordings["name"].tolist() == names
     assert_same(joined, whole)
+
+
+def test_labels_of_parts(nights, make_raw, tmp_path):
+    """Also of stores whose recordings are numbered on."""
+    whole = create(tmp_path / "whole", nights).labelled_windows()
+    divided = create_parts(tmp_path, nights, 2)
+    rest = [*range(1, len(nights.datasets))]
+    halves = [create(tmp_path / f"half-{i}", h) for i, h in nights.split([[0], rest]).items()]
+    for name, stores in (("divided", divided), ("halves", halves)):
+        joined = SignalStore.join(tmp_path / name, stores)
+        assert joined.n_labelled_windows == len(whole)
+        found = SignalStore.join(tmp_path / f"{name}-nested", [joined]).labelled_windows()
+        pd.testing.assert_frame_equal(found.get_metadata(), whole.get_metadata())
+        for i in (0, len(whole) // 2, len(whole) - 1):
+            np.testing.assert_array_equal(found[i][0], whole[i][0])
+    unlabelled = create(tmp_path / "unlabelled", dataset(make_raw(0)))
+    some = SignalStore.join(tmp_path / "some", [unlabelled, *divided])
+    assert len(some.labelled_windows()) == len(whole)
+
+
+def test_held_out_people_of_another_part_are_not_trained_on(make_raw, nights, tmp_path):
+    """As one store with labels leaves them out."""
+    parts = deepcopy(nights).split([[0], [1]])
+    for i, split in enumerate(("train", "test")):
+        entries = {"split": split, "subject": "P1"}
+        parts[str(i)].datasets[0].set_description(entries, overwrite=True)
+    stores = [create(tmp_path / i, part) for i, part in parts.items()]
+    other = create(tmp_path / "other", dataset(make_raw(0)))
+    joined = SignalStore.join(tmp_path / "all", [*stores, other])
+    assert joined.subjects == ["P1", 0]
+    assert joined.without_held_out().subjects == [0]
 
 
 def test_a_part_resumes_and_remains_the_same_part(recordings, make_raw, tmp_path):
@@ -229,6 +262,20 @@ def test_stores_of_corpora(corpora, recordings, tmp_path):
     other = create(tmp_path / "other", own_recipe.corpus_of(tmp_path / "a", "a", level=1e-6))
     with pytest.raises(ValueError, match=r"other settings .*: a\.level is 1e-06, was not set"):
         SignalStore.join(tmp_path / "unlike", [stores[0], *stores[1:3], other])
+
+
+def test_stores_of_other_labels_are_refused(corpora, nights, tmp_path):
+    a, b = (create(tmp_path / f"of_{one.name}", one)._index for one in corpora)
+    staged = {"b": {**b.settings["corpora"]["b"], "classes": ["W", "N1"]}}
+    staged = replace(b, settings={**b.settings, "corpora": staged})
+    with pytest.raises(ValueError, match="The corpora a, b have other classes, or only some have"):
+        joined_index({Path("a"): a, Path("b"): staged}, None)
+    index, other = (store._index for store in create_parts(tmp_path, nights, 2))
+    words = replace(other, labels={**other.labels, "kind": "str"})
+    with pytest.raises(
+        ValueError, match=r"of different types \(int, str\); give all windows label"
+    ):
+        joined_index({Path("a"): index, Path("b"): words}, None)
 
 
 def test_people_whom_another_corpus_leaves_out_are_refused(corpora, tmp_path):

@@ -22,7 +22,7 @@ def test_all_formats_in_a_folder_are_read(written):
     sources = find_sources(root, None)
     assert [source.name for source in sources] == list(expected)
     for source in sources:
-        signals, ch_names, sfreq = Preparation().apply(source.open())
+        signals, ch_names, sfreq = Preparation().apply(source.open()[0])
         assert sfreq == 100
         assert len(ch_names) == len(expected[source.name])
         # EDF rounds to 65,536 steps, WFDB to fewer.
@@ -31,9 +31,9 @@ def test_all_formats_in_a_folder_are_read(written):
 
 def test_only_eeg_is_kept(written):
     by_name = {source.name: source for source in find_sources(written[0], None)}
-    _, ch_names, _ = Preparation().apply(by_name["anna/night_raw.fif"].open())
+    _, ch_names, _ = Preparation().apply(by_name["anna/night_raw.fif"].open()[0])
     assert ch_names == ["C3", "C4"]
-    _, ch_names, _ = Preparation().apply(by_name["b/r01.hea"].open())
+    _, ch_names, _ = Preparation().apply(by_name["b/r01.hea"].open()[0])
     assert ch_names == ["F3-M2", "F4-M1"]  # SaO2 is not a voltage
 
 
@@ -49,7 +49,7 @@ def test_only_eeg_is_kept(written):
 def test_channels_other_than_eeg_are_recognised_by_label(make_edf, tmp_path, labels, eeg):
     make_edf(tmp_path / "night.edf", labels)
     (source,) = find_sources(tmp_path, None)
-    assert Preparation().apply(source.open())[1] == eeg
+    assert Preparation().apply(source.open()[0])[1] == eeg
 
 
 def test_subjects_of_files(written):
@@ -126,7 +126,7 @@ def test_sources_of_a_corpus(tmp_path):
     (source,) = find_sources(corpus, None)
     assert source.name == "own_recipe/night/P01_train.txt"
     assert source.description == dict(corpus="own_recipe", subject="P01", split="train")
-    assert source.open().ch_names == ["C3", "C4"]
+    assert source.open()[0].ch_names == ["C3", "C4"]
     assert [other.name for other in find_sources([corpus], None)] == [source.name]
 
 
@@ -160,7 +160,7 @@ def test_recordings_of_a_dataset(recordings):
     first, *_, last = sources = find_sources(recordings, None, n_before=7)
     assert [source.name for source in sources] == [f"recording-{i}" for i in (7, 8, 9, 10)]
     assert first.description == {"subject": 1, "age": 30}
-    assert last.open() is recordings.datasets[-1].raw
+    assert last.open()[0] is recordings.datasets[-1].raw
     assert last.label == "recording-10 (subject 1)"
     signals, ch_names, _ = Preparation().apply(recordings.datasets[2].raw)
     assert ch_names == ["Fz", "Cz", "Pz", "O1"]  # O2 is marked as bad
@@ -187,7 +187,7 @@ def test_windows_are_stored_as_whole_recordings(recordings):
     windows = create_fixed_length_windows(recordings, **cut, verbose="error")
     sources = find_sources(windows, None)
     assert len(sources) == 4
-    assert all(s.open() is ds.raw for s, ds in zip(sources, windows.datasets, strict=True))
+    assert all(s.open()[0] is ds.raw for s, ds in zip(sources, windows.datasets, strict=True))
     cut |= dict(use_mne_epochs=True, preload=True)
     epochs = create_fixed_length_windows(recordings, **cut, verbose="error")
     with pytest.raises(TypeError, match="A store contains whole recordings"):

@@ -1,0 +1,138 @@
+"""The recordings of a corpus with their labels, each read and cut when its turn comes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from braindecode.datasets import EEGWindowsDataset
+
+from braindecode_pars.recordings._recipe import divided
+from braindecode_pars.recordings.continuous import ContinuousCorpus
+from braindecode_pars.recordings.loading import Recording, choose_subjects
+
+__all__ = ["LabelledCorpus"]
+
+#: Split of recordings whose labels are not published, such as the test set of YSYW's challenge.
+_UNLABELED = "unlabeled"
+
+
+class _Recipe(Protocol):
+    """A module as in :mod:`braindecode_pars.datasets`."""
+
+    __name__: str
+    CARD: Mapping[str, Any]
+    recordings: Callable[..., list[Recording]]
+    cut: Callable[..., EEGWindowsDataset | None]
+
+
+@dataclass(frozen=True)
+class LabelledCorpus(ContinuousCorpus):
+    """Recordings of a corpus with their labels, for :meth:`SignalStore.create`. No file is open.
+
+    Created by :meth:`of`. The subjects of all splits are kept: training, validation and test. A
+    store of them is for fine-tuning; :func:`runs.pretrain <braindecode_pars.runs.pretrain>` leaves
+    out its validation and test subjects.
+
+    Attributes
+    ----------
+    name, folder, recordings, settings, n_published
+        As in :class:`~braindecode_pars.recordings.continuous.ContinuousCorpus`.
+    read : callable
+        Function that returns the labelled windows of a Recording, an EEGWindowsDataset; None if it
+        has none.
+    held_out, excluded, absent
+        Empty.
+    classes : tuple of str
+        Names of the targets 0, 1, ...; empty if unknown.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.recordings.labelled import LabelledCorpus
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("S001R04", "S080R04", "S100R04"):
+    ...         Path(folder, f"{name}.edf").touch()
+    ...     corpus = LabelledCorpus.of(datasets.physionet_mi, folder, tmin=1)
+    >>> [recording.description["split"] for recording in corpus.recordings]
+    ['train', 'valid', 'test']
+    """
+
+    classes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(  # type: ignore[override]
+        cls, recipe: _Recipe, path: str | Path, subjects: Iterable | None = None, **settings: Any
+    ) -> LabelledCorpus:
+        """Find the labelled recordings of a corpus.
+
+        Parameters
+        ----------
+        recipe : module
+            Module of :mod:`braindecode_pars.datasets`, such as ``datasets.tuab``, or your own with
+            a ``CARD``, a function ``recordings`` of a folder, and a function ``cut`` that returns
+            the labelled windows of a Recording.
+        path : path
+            Folder of the corpus.
+        subjects : iterable | None
+            Subjects to keep; None keeps all.
+        **settings
+            Arguments of the functions ``recordings`` and ``cut`` of the recipe.
+
+        Returns
+        -------
+        LabelledCorpus
+            The recordings, which are not opened yet.
+
+        Raises
+        ------
+        FileNotFoundError
+            When the folder contains no recording of the corpus, or none of a subject.
+        TypeError
+            When a setting is not one of the recipe.
+        ValueError
+            When the corpus has no labels, or all recordings are without.
+        """
+        name = recipe.__name__.rpartition(".")[-1]
+        if not hasattr(recipe, "cut"):
+            raise ValueError(
+                f"{recipe.CARD['name']} has no labels: its recipe has no function cut. Store it "
+                "without labels, for pretraining."
+            )
+        finding, cutting = divided(recipe, recipe.cut, settings)
+        found = choose_subjects(recipe.recordings(path, **finding), subjects, path)
+        labelled = [r for r in found if r.description.get("split") != _UNLABELED]
+        if not labelled:
+            raise ValueError(
+                f"The labels of all {len(found)} recordings in {path} are unpublished."
+            )
+        classes = _class_names(recipe, cutting)
+        return cls(
+            name,
+            Path(path).expanduser(),
+            tuple(labelled),
+            partial(recipe.cut, **cutting),
+            dict(
+                corpus=recipe.CARD["name"],
+                version=recipe.CARD["version"],
+                classes=list(classes),
+                **settings,
+            ),
+            n_published=recipe.CARD.get("subjects"),
+            classes=classes,
+        )
+
+
+def _class_names(recipe: _Recipe, cutting: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the targets, which may depend on settings of the recipe."""
+    names = getattr(recipe, "class_names", None)
+    if names is None:
+        return tuple(recipe.CARD.get("classes", ()))
+    known = inspect.signature(names).parameters
+    return tuple(names(**{name: value for name, value in cutting.items() if name in known}))

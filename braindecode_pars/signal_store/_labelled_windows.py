@@ -1,0 +1,172 @@
+"""Labelled windows of a stored recording, as a recording of a braindecode dataset."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import mne
+import numpy as np
+import pandas as pd
+from braindecode.datasets import EEGWindowsDataset
+
+from braindecode_pars.signal_store._index import StoredRecording
+from braindecode_pars.signal_store._labels import Labels
+from braindecode_pars.signal_store._windows import info_of
+from braindecode_pars.windows._describe import Description, describe, describe_recording
+from braindecode_pars.windows._stored import ReadCrops, StoredSignals
+
+__all__ = ["StoredRaw", "StoredWindowsDataset"]
+
+
+class StoredRaw(mne.io.BaseRaw):
+    """A stored recording as a Raw of MNE, whose samples are read when they are used.
+
+    Parameters
+    ----------
+    crops : callable
+        Method ``crops`` of the store.
+    first_signal : int
+        Number of the signal that is the first channel; the others follow.
+    info : mne.Info
+        Channels and sampling rate.
+    n_times : int
+        Length in samples.
+    """
+
+    def __init__(self, crops: ReadCrops, first_signal: int, info: mne.Info, n_times: int):
+        extras = [dict(crops=crops, first_signal=first_signal)]
+        super().__init__(
+            info,
+            last_samps=[n_times - 1],
+            filenames=[None],
+            raw_extras=extras,
+            orig_format="single",
+            verbose="error",
+        )
+
+    def _read_segment_file(
+        self,
+        data: np.ndarray,
+        idx: slice | np.ndarray,
+        fi: int,
+        start: int,
+        stop: int,
+        cals: np.ndarray,
+        mult: np.ndarray | None,
+    ) -> None:
+        """Read samples into ``data``; MNE asks for channels, or for projections of all of them."""
+        extras = self._raw_extras[fi]
+        signals = extras["first_signal"] + np.arange(extras["orig_nchan"])[idx]
+        samples = extras["crops"](signals, np.full(len(signals), start), stop - start)
+        data[:] = samples if mult is None else mult @ samples
+
+
+class StoredWindowsDataset(EEGWindowsDataset):
+    """Labelled windows of one recording of a store, read from its memory map.
+
+    Created by :meth:`SignalStore.labelled_windows
+    <braindecode_pars.signal_store.SignalStore.labelled_windows>`. It is used like every
+    :class:`braindecode.datasets.EEGWindowsDataset`: items are ``(window, label, crop_inds)``, and
+    ``raw`` is the whole recording. A pickle of it contains the path of the store, not the samples.
+
+    Parameters
+    ----------
+    recording : StoredRecording
+        The recording.
+    labels : Labels
+        Its windows.
+    crops : callable
+        Method ``crops`` of the store.
+    first_signal : int
+        Number of the signal that is its first channel.
+    sfreq : float
+        Sampling rate in Hz.
+    """
+
+    def __init__(
+        self,
+        recording: StoredRecording,
+        labels: Labels,
+        crops: ReadCrops,
+        first_signal: int,
+        sfreq: float,
+    ):
+        metadata = pd.DataFrame(
+            {
+                "i_window_in_trial": labels.number,
+                "i_start_in_trial": labels.start,
+                "i_stop_in_trial": labels.stop,
+                "target": list(labels.label),
+            }
+        )
+        super().__init__(None, metadata, dict(recording.description))
+        self.recording = recording
+        self.crops = crops
+        self.first_signal = first_signal
+        self.sfreq = sfreq
+
+    @property
+    def info(self) -> mne.Info:
+        """Channels of the windows, with the positions that they had when they were stored."""
+        positions = {name: tuple(p) for name, p in self.recording.positions.items()}
+        return _located(tuple(self.recording.ch_names), self.sfreq, tuple(positions.items()))
+
+    @property
+    def raw(self) -> mne.io.BaseRaw:
+        """The whole recording; its samples are read when they are used."""
+        if self._raw is None:
+            info, n_times = self.info.copy(), self.recording.n_times
+            self._raw = StoredRaw(self.crops, self.first_signal, info, n_times)
+        return self._raw
+
+    @raw.setter
+    def raw(self, raw: mne.io.BaseRaw | None) -> None:
+        EEGWindowsDataset.raw.fset(self, raw)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether windows are no longer those of the store, such as after a filter."""
+        raw = self._raw
+        if self.transform is not None or self.return_ch_pos:
+            return True
+        if raw is None:
+            return False
+        shape = (self.recording.ch_names, self.recording.n_times)
+        return raw.preload or (raw.ch_names, raw.n_times) != shape or bool(raw.info["bads"])
+
+    def __getitem__(self, index: int) -> tuple:
+        if self.is_changed:
+            return super().__getitem__(index)
+        number, start, stop = self.crop_inds[index].tolist()
+        signals = self.first_signal + np.arange(len(self.recording.ch_names))
+        window = self.crops(signals, np.full(len(signals), start), stop - start)
+        return window, self.y[index], [number, start, stop]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The Raw is made again where it is needed, except for one that the user changed.
+        return {**super().__getstate__(), "_raw": self._raw if self.is_changed else None}
+
+
+@lru_cache(maxsize=256)
+def _located(
+    ch_names: tuple[str, ...], sfreq: float, positions: tuple[tuple[str, tuple[float, ...]], ...]
+) -> mne.Info:
+    """Return the measurement info of recordings with the same channels and positions."""
+    info = info_of(ch_names, sfreq)
+    for ch in info["chs"]:
+        ch["loc"][:3] = dict(positions).get(ch["ch_name"], (np.nan,) * 3)
+    return info
+
+
+@describe.register(StoredWindowsDataset)
+def _(X: StoredWindowsDataset) -> Description:
+    if X.is_changed:
+        return describe_recording(X, X.raw.info)
+    start, stop = X.crop_inds[:, 1], X.crop_inds[:, 2]
+    return replace(
+        describe_recording(X, X.info),
+        shapes=np.column_stack([np.full(len(X), len(X.recording.ch_names)), stop - start]),
+        stored=StoredSignals(X.crops, np.full(len(X), X.first_signal), start),
+    )

@@ -1,0 +1,175 @@
+"""The table of labelled windows: readable, checked, and kept after kills and full disks."""
+
+from __future__ import annotations
+
+import errno
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from support.labelled_stores import check_equal
+
+from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.signal_store._label_table import LabelWriter
+from braindecode_pars.signal_store._sources import Source
+
+
+def files(folder) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in ("samples.bin", "windows.csv")}
+
+
+def with_targets(dataset, targets, **description):
+    metadata = dataset.metadata.iloc[: len(targets)].copy()
+    metadata["target"] = targets
+    return EEGWindowsDataset(dataset.raw, metadata, {**dict(dataset.description), **description})
+
+
+def test_the_table_is_readable(nights, tmp_path):
+    one, other = nights.datasets[:2]
+    given = BaseConcatDataset(
+        [
+            with_targets(one, ["N2", "W, noisy"], split="train", fold=3),
+            with_targets(other, ["R"], split="test"),
+        ]
+    )
+    store = SignalStore.create(tmp_path / "store", given, dtype="float32", verbose=0)
+    table = pd.read_csv(store.path / "windows.csv")
+    assert table.columns.tolist() == [
+        *("recording", "onset", "duration", "label", "split", "fold", "i_window_in_trial")
+    ]
+    assert table["recording"].tolist() == ["recording-0"] * 2 + ["recording-1"]
+    assert table["onset"].tolist() == [0, 30, 0]
+    assert table["duration"].tolist() == [30] * 3
+    assert table["label"].tolist() == ["N2", "W, noisy", "R"]
+    assert table["split"].tolist() == ["train", "train", "test"]
+    assert table["fold"].fillna(-1).tolist() == [3, 3, -1]
+    check_equal(store.labelled_windows(), given)
+
+
+@pytest.mark.parametrize("before", ["0,train", "30.0,30.0"])
+def test_an_altered_table_is_detected(nights, tmp_path, before):
+    nights = BaseConcatDataset([with_targets(nights.datasets[0], [0, 1, 0], split="train")])
+    store = SignalStore.create(tmp_path / "store", nights, verbose=0)
+    table = store.path / "windows.csv"
+    text = table.read_text()
+    assert before in text
+    table.write_text(text.replace(before, before.replace("0", "1", 1), 1))
+    for use in (lambda: SignalStore.open(store.path), store.labelled_windows):
+        with pytest.raises(ValueError, match=r"windows\.csv was altered: its content does not"):
+            use()
+    table.unlink()
+    with pytest.raises(FileNotFoundError, match=r"windows\.csv is missing; the store has 3 label"):
+        SignalStore.open(store.path)
+
+
+def test_an_interrupted_call_resumes_with_its_labels(nights, tmp_path, monkeypatch):
+    path, open_ = tmp_path / "store", Source.open
+
+    def interrupted(source):
+        if source.name == "recording-2":
+            raise KeyboardInterrupt
+        return open_(source)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Source, "open", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            SignalStore.create(path, nights, verbose=0)
+    assert json.loads((path / "store.json").read_text())["labels"]["n_windows"] == 48
+    with (path / "windows.csv").open("a") as file:
+        file.write("recording-2,0.0,30.0,")  # of a process that was killed while it wrote
+    resumed = SignalStore.create(path, nights, verbose=0)
+    whole = SignalStore.create(tmp_path / "whole", nights, verbose=0)
+    assert files(path) == files(whole.path)
+    assert resumed.n_labelled_windows == len(nights)
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """A disk on which half of the windows of the third recording find room."""
+    write, n_calls = LabelWriter._write, [0]
+
+    def full(writer, content):
+        n_calls[0] += 1
+        if n_calls[0] == 3:
+            with writer.table.open("ab") as file:
+                file.write(content[: len(content) // 2])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(writer, content)
+
+    monkeypatch.setattr(LabelWriter, "_write", full)
+
+
+def test_a_full_disk_keeps_stored_recordings_and_their_labels(nights, tmp_path, full_disk):
+    path = tmp_path / "store"
+    with pytest.raises(OSError, match=r"No space left on device\); the same call resumes"):
+        SignalStore.create(path, nights, verbose=0)
+    with pytest.raises(ValueError, match="was interrupted after 2 recordings"):
+        SignalStore.open(path)
+    store = SignalStore.create(path, nights, verbose=0)
+    assert files(path) == files(SignalStore.create(tmp_path / "b", nights, verbose=0).path)
+    assert len(store.labelled_windows()) == len(nights)
+
+
+def test_a_failed_append_does_not_change_the_labels(nights, tmp_path, full_disk):
+    first, rest = nights.split([[0, 1], [2, 3]]).values()
+    store = SignalStore.create(tmp_path / "store", first, verbose=0)
+    before = files(store.path)
+    with pytest.raises(OSError, match="the store is unchanged"):
+        store.append(rest, verbose=0)
+    assert files(store.path) == before
+    longer = store.append(rest, verbose=0)
+    assert files(longer.path) == files(SignalStore.create(tmp_path / "b", nights, verbose=0).path)
+    assert store.n_labelled_windows == 48
+    assert len(store.labelled_windows()) == 48  # a store that was opened before
+
+
+def test_labels_of_several_types_raise(nights, tmp_path):
+    given = [
+        with_targets(nights.datasets[0], [0, 1]),
+        with_targets(nights.datasets[1], ["N2", "W"]),
+    ]
+    with pytest.raises(ValueError, match=r"labels of recording-1 .* different types \(int, str\)"):
+        SignalStore.create(tmp_path / "store", BaseConcatDataset(given), verbose=0)
+    del given[1]
+    store = SignalStore.create(tmp_path / "store", BaseConcatDataset(given), verbose=0)
+    assert [y for _, y, _ in store.labelled_windows()] == [0, 1]
+
+
+def test_a_window_outside_its_recording_is_named(nights, tmp_path):
+    one = nights.datasets[0]
+    metadata = one.metadata.copy()
+    metadata.loc[5, "i_stop_in_trial"] = one.raw.n_times + 100
+    given = EEGWindowsDataset(one.raw, metadata, {"subject": 1})
+    message = r"recording-0 \(subject 1\) cannot be used: its window 5 .* outside the recording"
+    with pytest.raises(ValueError, match=message):
+        SignalStore.create(tmp_path / "store", given, verbose=0)
+
+
+def test_windows_are_stored_with_a_new_rate_and_between_gaps(nights, tmp_path):
+    one = nights.datasets[0]
+    raw = one.raw.copy()
+    raw.annotations.append(120.0, 0.0, "BAD boundary")
+    given = EEGWindowsDataset(raw, one.metadata, {"subject": 1})
+    store = SignalStore.create(tmp_path / "store", given, sfreq=50, dtype="float32", verbose=0)
+    assert store.recordings["name"].tolist() == ["recording-0#1", "recording-0#2"]
+    windows = store.labelled_windows()
+    assert [len(piece) for piece in windows.datasets] == [4, 20]
+    assert [y for _, y, _ in windows] == one.y
+    samples = np.stack([x for x, _, _ in windows])
+    assert samples.shape == (24, 3, 1500)
+    expected = raw.copy().crop(120).resample(50).get_data()[:, 1500:3000]
+    np.testing.assert_allclose(samples[5], expected, atol=1e-9)
+
+
+def test_stores_without_labels_have_no_table(nights, tmp_path):
+    unlabelled = BaseConcatDataset(
+        [with_targets(nights.datasets[0], [-1] * 24), with_targets(nights.datasets[1], [-1])]
+    )
+    store = SignalStore.create(tmp_path / "store", unlabelled, verbose=0)
+    assert not (store.path / "windows.csv").exists()
+    assert store.n_labelled_windows == 0
+    message = r"has no labels .*; make a store of labelled windows, such as SignalStore\.create"
+    with pytest.raises(ValueError, match=message):
+        store.labelled_windows()

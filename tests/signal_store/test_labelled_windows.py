@@ -1,0 +1,133 @@
+"""Labelled windows of a store: used as the dataset of which the store was made."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from support.labelled_stores import check_equal
+from support.small_estimators import classifier
+from torch.utils.data import DataLoader, Subset
+
+from braindecode_pars import as_sklearn, evaluation
+from braindecode_pars.baselines import make_methods
+from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.windows._window_set import as_window_set
+
+
+@pytest.fixture(scope="module")
+def windows(labelled_store):
+    return labelled_store.labelled_windows()
+
+
+def test_windows_are_those_that_were_stored(nights, windows):
+    check_equal(windows, nights)
+    given = windows.get_metadata()
+    for name, column in nights.get_metadata().items():
+        assert given[name].tolist() == column.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["int16", "float16"])
+def test_smaller_types_keep_labels_and_nearly_the_samples(nights, tmp_path, dtype):
+    store = SignalStore.create(tmp_path / "store", nights, dtype=dtype, verbose=0)
+    for (x, y, _), (x0, y0, _) in zip(store.labelled_windows(), nights, strict=True):
+        assert y == y0
+        np.testing.assert_allclose(x, x0, atol=np.ptp(x0) / 500)
+
+
+def test_the_recording_is_a_raw_of_mne(nights, windows):
+    raw, expected = windows.datasets[1].raw, nights.datasets[1].raw
+    assert not raw.preload
+    np.testing.assert_allclose(raw.get_data([2, 0], 50, 90), expected.get_data([2, 0], 50, 90))
+    picked = raw.copy().pick(["C4"]).load_data()
+    np.testing.assert_allclose(picked.get_data(), expected.get_data(["C4"]))
+
+
+def test_a_recording_that_was_changed_is_read_as_changed(labelled_store, nights):
+    windows = labelled_store.labelled_windows()
+    assert as_window_set(windows).is_stored
+    windows.datasets[0].raw.load_data().apply_function(lambda x: 2 * x)
+    windows.datasets[1].raw.info["bads"] = ["C4"]
+    windows.datasets[2].transform = np.negative
+    windows.set_target("subject")
+    read = as_window_set(windows)
+    assert not read.is_stored
+    np.testing.assert_allclose(read[0][0], 2 * nights[0][0], rtol=1e-6)
+    assert read.montage_of(30).bads == {"C4"}
+    np.testing.assert_array_equal(read[50][0], -nights[50][0])
+    assert read.y[[0, 30, 50, 80]].tolist() == [1, 2, 3, 4]
+    copied = pickle.loads(pickle.dumps(windows))
+    np.testing.assert_array_equal(copied[0][0], windows[0][0])
+
+
+def test_a_pickle_has_no_samples_and_reads_the_same_map(labelled_store, windows):
+    content = pickle.dumps(as_sklearn(windows)[0])
+    assert len(content) < labelled_store.n_bytes / 20
+    copied = pickle.loads(content).dataset
+    stores = {id(part.crops.__self__) for part in copied.datasets}
+    assert len(stores) == 1  # one map for all recordings
+    assert as_window_set(copied).is_stored
+    np.testing.assert_array_equal(copied[50][0], windows[50][0])
+
+
+def test_several_loader_workers_read_the_same_bits(windows):
+    """Of the dataset itself, and of the windows as the estimators read them."""
+    for source in (windows, as_window_set(windows)):
+        one, several = (
+            list(DataLoader(source, batch_size=7, num_workers=n_workers)) for n_workers in (0, 3)
+        )
+        for batch, other in zip(one, several, strict=True):
+            np.testing.assert_array_equal(batch[0], other[0])
+            np.testing.assert_array_equal(batch[1], other[1])
+
+
+def test_estimators_learn_the_same_from_the_store(nights, windows):
+    probabilities = []
+    for given in (nights, windows):
+        few = Subset(given, range(10, 40))
+        probabilities.append(classifier(channels=["F3", "C3"]).fit(few).predict_proba(few))
+    np.testing.assert_array_equal(*probabilities)
+
+
+def test_protocols_give_the_same_scores(nights, windows, tmp_path):
+    methods = make_methods(["band-power"])
+    tables = [
+        evaluation.leave_one_subject_out(methods, given, dataset="nights", out=tmp_path / name)
+        for name, given in (("a", nights), ("b", windows))
+    ]
+    assert tables[0].equals(tables[1])
+
+
+def test_splits_and_views_of_a_store(nights, tmp_path):
+    splits = ["train", "train", "valid", "test"]
+    store = SignalStore.create(tmp_path / "store", _with(nights, splits), verbose=0)
+    parts = store.labelled_windows().split("split")
+    assert {name: len(part) for name, part in parts.items()} == dict(train=48, valid=24, test=24)
+    fitted = classifier(validation="split").fit(BaseConcatDataset([parts["train"], parts["valid"]]))
+    assert np.isfinite(fitted.history_["valid_loss"].iloc[-1])
+    view = store.select([3]).labelled_windows()
+    assert view.description["subject"].tolist() == [3]
+    np.testing.assert_array_equal(view[5][0], store.labelled_windows()[48 + 5][0])
+
+
+def _with(windows, splits):
+    return BaseConcatDataset(
+        [
+            EEGWindowsDataset(one.raw, one.metadata, {**dict(one.description), "split": split})
+            for one, split in zip(windows.datasets, splits, strict=True)
+        ]
+    )
+
+
+def test_held_out_people_are_not_pretrained_on(nights, tmp_path, caplog):
+    store = SignalStore.create(
+        tmp_path / "store", _with(nights, ["train", "valid", "train", "test"]), verbose=0
+    )
+    assert store.without_held_out().subjects == [1, 3]
+    assert "left out 2 of 4 recordings, of its validation and test subjects" in caplog.text
+    again = store.select([1]).without_held_out()
+    assert again.subjects == [1]
+    with pytest.raises(ValueError, match="of validation and test subjects; none is left"):
+        store.select([4]).without_held_out()

@@ -1,0 +1,42 @@
+"""Compare the windows of a labelled store with those of a recipe's ``load``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from braindecode.datasets import BaseConcatDataset
+
+from braindecode_pars._channel_names import is_eeg
+from braindecode_pars.electrodes import electrode_positions
+from braindecode_pars.recordings.labelled import LabelledCorpus
+from braindecode_pars.signal_store import SignalStore
+
+
+def check_same_windows(recipe: ModuleType, folder: Path, out: Path, **settings: Any) -> SignalStore:
+    """Check that a store of a recipe's recordings has exactly the windows of ``load``."""
+    corpus = LabelledCorpus.of(recipe, folder, **settings)
+    store = SignalStore.create(out, corpus, dtype="float32", verbose=0)
+    check_equal(store.labelled_windows(), recipe.load(folder, verbose=0, **settings))
+    return store
+
+
+def check_equal(found: BaseConcatDataset, expected: BaseConcatDataset) -> None:
+    """Check that windows, labels, positions in the recording and descriptions are equal."""
+    assert len(found) == len(expected) > 0
+    for one, other in zip(found.datasets, expected.datasets, strict=True):
+        description = dict(other.description)
+        assert {name: one.description[name] for name in description} == description
+        # Channels that the estimators do not use are not stored.
+        bads = other.raw.info["bads"]
+        good = [ch for ch in other.raw.info["chs"] if is_eeg(ch) and ch["ch_name"] not in bads]
+        rows = [other.raw.ch_names.index(ch["ch_name"]) for ch in good]
+        assert one.raw.ch_names == [ch["ch_name"] for ch in good]
+        positions = map(electrode_positions, (one.raw.info["chs"], good))
+        np.testing.assert_array_equal(*positions)
+        for (x, y, crop), (x0, y0, crop0) in zip(one, other, strict=True):
+            np.testing.assert_array_equal(x, x0[rows])
+            assert x.dtype == x0.dtype
+            assert (y, type(y), crop) == (y0, type(y0), crop0)
