@@ -40,12 +40,11 @@ def small(command: Command) -> list[str]:
     added = [f"--metric={metric}" for metric in METRICS if metric not in given]
     added += [f"--set={name}={value}" for name, value in FIT.items()]
     if command.name == "transfer":
-        corpus = given[given.index("--dataset") + 1].partition("=")[0]
-        added += [f"--load={corpus}.n_jobs=1", "--seeds=1"]
+        added += ["--seeds=1"]
     elif command.name == "label-efficiency":  # numbers of subjects add up: the first stays
         first, last = given.index("--n"), len(given) - given[::-1].index("--n")
         given = [*given[:first], *given[last + 1 :]]
-        added += ["--n=4", "--load=n_jobs=1", "--seeds=1"]
+        added += ["--n=4", "--seeds=1"]
     elif command.name == "ablation":
         added += [f"--set={name}={value}" for name, value in SIZES.items()]
         added += ["--set=pretrain_epochs=1", "--grid=overlap", "--n=2", "--seeds=1"]
@@ -95,10 +94,12 @@ def one_thread():
 
 
 #: Outputs whose command is killed, and when: at the nth call of a method.
+_STORING = "braindecode_pars.signal_store._writing:_Writer.add"
 _TRAINING = ("braindecode_pars.runs._net:RunNet.get_loss", 7)  # micro-batch 7 of 8, epoch 2 of 2
 _SCORING = ("braindecode_pars.evaluation.folds._fold_store:FoldStore.write", 3)  # fit 3 of 5
 KILLS = {
-    "store-pretraining": ("braindecode_pars.signal_store._writing:_Writer.add", 7),  # of 12
+    "store-pretraining": (_STORING, 7),  # of 12 recordings
+    "stores/tuab": (_STORING, 5),  # of 14
     "runs/pars": _TRAINING,
     "runs/mae": _TRAINING,
     "results/tuab": _SCORING,
@@ -118,7 +119,7 @@ CELLS = {
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.filterwarnings("ignore:.*scores are undefined", "ignore:Validation windows")
 def test_the_chain_ends_in_the_same_table_after_kills(tmp_path, monkeypatch):
-    """Every command of the page on six small corpora, and again with SIGKILL in five of them."""
+    """Every command of the page on six small corpora, and again with SIGKILL in six of them."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     write_corpora(whole)
     shutil.copytree(whole, killed)
@@ -133,10 +134,10 @@ def test_the_chain_ends_in_the_same_table_after_kills(tmp_path, monkeypatch):
     for output, command in commands.items():
         if output in KILLS:
             _run_with_a_kill(command, output)
-        elif command.name == "pretrain":
+        elif command.name in ("store", "pretrain"):
             run(small(command))
     found, expected = _results(killed), _results(whole)
-    assert len(found) == len(KILLS) + 2  # two runs are not killed
+    assert {name.rpartition("/")[0] for name in found} == KILLS.keys()
     assert [name for name, content in found.items() if content != expected[name]] == []
 
 
@@ -166,9 +167,9 @@ def _written(output: str) -> dict[str, int]:
 
 def _results(folder: Path) -> dict[str, bytes]:
     """Return what must be the same after a kill."""
-    files = [*folder.glob("runs/*/encoder.safetensors"), *folder.glob("store-*/samples.bin")]
-    files += folder.glob("results/*/scores.csv")
-    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+    names = ("encoder.safetensors", "samples.bin", "windows.csv", "scores.csv")
+    files = [Path(output, name) for output in KILLS for name in names]
+    return {str(f): (folder / f).read_bytes() for f in files if (folder / f).exists()}
 
 
 def _check_cells(folder: Path) -> None:
