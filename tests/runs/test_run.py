@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from support.small_runs import interrupt, last_checkpoint, make_store, noise, run, small_config
 from torch._subclasses import FakeTensorMode
 
@@ -18,6 +19,7 @@ from braindecode_pars.pretext import PARS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.runs import RunConfig, pretrain
+from braindecode_pars.runs._corpus_size import CorpusSize
 from braindecode_pars.runs._net import RunNet
 from braindecode_pars.runs._steps import Steps
 from braindecode_pars.signal_store import SignalStore
@@ -124,6 +126,23 @@ def test_excluded_subjects_are_not_read(store, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"No recording of .* remains"):
         run(store, tmp_path / "other", exclude_subjects=store.subjects)
     assert not (tmp_path / "other").exists()
+
+
+def test_held_out_people_of_a_labelled_store_are_not_trained_on(nights, tmp_path):
+    """Neither in the run nor in its plan; a store with labels has them for fine-tuning."""
+    splits = {1: "train", 2: "valid", 3: "train", 4: "test"}
+    labelled = BaseConcatDataset(
+        [
+            EEGWindowsDataset(one.raw, one.metadata, {"subject": subject, "split": split})
+            for one, (subject, split) in zip(nights.datasets, splits.items(), strict=True)
+        ]
+    )
+    store = SignalStore.create(tmp_path / "store", labelled, verbose=0)
+    assert store.subjects == [1, 2, 3, 4]
+    out = run(store, tmp_path / "run", epochs=1, steps_per_epoch=1)
+    assert load_encoder(out).card.subjects == [1, 3]
+    planned = CorpusSize.of_path(store.path, window_seconds=30.0, sfreq=None, exclude=())
+    assert planned == CorpusSize.of_store(store.select([1, 3]))
 
 
 def test_precision_and_compilation_reach_the_net(store, tmp_path, monkeypatch):

@@ -64,15 +64,23 @@ def test_another_version_or_format_raises(tmp_path):
             Index.read(tmp_path)
 
 
-def test_version_1_is_read_and_has_no_clipped_samples(tmp_path):
+#: What the index of each version does not have.
+MISSING = {
+    1: (', "clipped": {}', ', "positions": {}', ',\n "shares": {}', ',\n "labels": {}'),
+    2: (', "positions": {}', ',\n "shares": {}', ',\n "labels": {}'),
+    3: (', "positions": {}', ',\n "labels": {}'),
+}
+
+
+@pytest.mark.parametrize("version", MISSING)
+def test_earlier_versions_are_read(tmp_path, version):
     index_of(2).write(tmp_path)
     file = tmp_path / INDEX
-    body, _, _ = file.read_bytes().rpartition(b'"checksum": ')
-    old = body.replace(b'"version": 3', b'"version": 1').replace(b', "clipped": {}', b"")
-    old = old.replace(b',\n "shares": {}', b"")
-    assert b"clipped" not in old
-    assert b"shares" not in old
-    file.write_bytes(old + f'"checksum": "{checksum_of(old)}"\n}}\n'.encode())
+    body, _, _ = file.read_text().rpartition('"checksum": ')
+    for part in ('"version": 4', *MISSING[version]):
+        assert part in body
+        body = body.replace(part, f'"version": {version}' if "version" in part else "")
+    file.write_text(f'{body}"checksum": "{checksum_of(body.encode())}"\n}}\n')
     assert Index.read(tmp_path) == index_of(2)
 
 

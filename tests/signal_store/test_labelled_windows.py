@@ -127,6 +127,11 @@ def test_held_out_people_are_not_pretrained_on(nights, tmp_path, caplog):
     )
     assert store.without_held_out().subjects == [1, 3]
     assert "left out 2 of 4 recordings, of its validation and test subjects" in caplog.text
+    # One held-out recording is enough, in any spelling of the subject.
+    twice = _with(nights, ["train", "valid", "train", "test"])
+    twice.datasets[0].set_description({"subject": "004"}, overwrite=True)
+    twice = SignalStore.create(tmp_path / "twice", twice, verbose=0)
+    assert twice.without_held_out().subjects == [3]
     again = store.select([1]).without_held_out()
     assert again.subjects == [1]
     with pytest.raises(ValueError, match="of validation and test subjects; none is left"):

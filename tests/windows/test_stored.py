@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from torch.utils.data import ConcatDataset, Subset, default_collate
 
+from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows._describe import describe
+from braindecode_pars.windows._picking import pick_for_fit
 from braindecode_pars.windows._stored import StoredSignals, WindowLoader
 from braindecode_pars.windows._window_set import as_window_set
 
@@ -57,6 +60,18 @@ def test_batches_of_a_window_set_are_its_items(labelled_store, rows):
         whole = windows.source[int(windows.indices[i])][0]
         np.testing.assert_array_equal(x, whole if rows is None else whole[rows])
         np.testing.assert_array_equal(windows.lazy_window(i)[:, 5:9], x[:, 5:9])
+
+
+def test_a_batch_of_several_montages_is_read_by_channel_names(nights, tmp_path):
+    one, other = nights.datasets[:2]
+    reordered = other.raw.copy().reorder_channels(other.raw.ch_names[::-1])
+    given = [one, EEGWindowsDataset(reordered, other.metadata, {"subject": 2})]
+    store = SignalStore.create(
+        tmp_path / "store", BaseConcatDataset(given), dtype="float32", verbose=0
+    )
+    windows = pick_for_fit(as_window_set(store.labelled_windows()))
+    for (x, _), i in zip(windows.__getitems__([30, 2, 25]), [30, 2, 25], strict=True):
+        np.testing.assert_array_equal(x, nights[i][0])
 
 
 def test_a_batch_that_was_read_as_one_array_is_not_copied(labelled_store, nights):
