@@ -213,11 +213,12 @@ def label_efficiency(
         from braindecode_pars.cli import _corpus, _evaluation
         from braindecode_pars.cli._config import load_arguments, settings_of
 
+        methods = _evaluation.methods_of(
+            method, encoder, settings_of(settings, config, published=published, dataset=dataset)
+        )
         windows = _corpus.load(dataset, data, load_arguments(load, config))
         _evaluation.label_efficiency(
-            _evaluation.methods_of(
-                method, encoder, settings_of(settings, config, published=published, dataset=dataset)
-            ),
+            methods,
             windows,
             _corpus.title(dataset),
             n_train_subjects=n,
@@ -289,6 +290,11 @@ def transfer(
         in_file = _by_table(load_arguments(None, config), names)
         subjects = _by_corpus(pairs(test_subject, "--test-subject", "NAME=ID"), names)
 
+        default = ("scratch", "band-power")
+        methods = _evaluation.methods_of(
+            method, encoder, settings_of(settings, config, published=published), default
+        )
+
         # Load the corpora.
         windows, test_subjects = {}, {}
         for name, folder in folders:
@@ -303,11 +309,8 @@ def transfer(
                 test_subjects[title] = _evaluation.subjects_of(windows[title], subjects[name])
 
         # Run the protocol.
-        default = ("scratch", "band-power")
         _evaluation.transfer(
-            _evaluation.methods_of(
-                method, encoder, settings_of(settings, config, published=published), default
-            ),
+            methods,
             windows,
             test_subjects=test_subjects or None,
             metrics=metric or KAPPA,

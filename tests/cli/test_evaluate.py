@@ -57,6 +57,20 @@ def test_user_errors_end_without_a_traceback(arguments, message, tmp_path):
 
 
 @pytest.mark.parametrize(
+    "arguments",
+    [
+        ["label-efficiency", "--dataset", "tuab", "--data", "nowhere", "--n", "1"],
+        ["transfer", "--dataset", "tuab=nowhere"],
+    ],
+)
+def test_methods_are_checked_before_a_corpus_is_read(arguments, tmp_path):
+    encoder = tmp_path / "absent"
+    result = runner.invoke(app, ["evaluate", *arguments, "--encoder", str(encoder)])
+    assert result.exit_code == 1
+    assert "absent is not the folder of a pretrained encoder" in one_line(result.output)
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--dataset", "eegmat"], "--dataset 'eegmat' is not of the form NAME=FOLDER"),
