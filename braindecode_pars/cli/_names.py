@@ -26,6 +26,7 @@ BENCHMARKS = (
     "long-sequence",
     "channel-drop",
     "reading",
+    "labels",
     "training-loop",
     "estimators",
     "inference",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from copy import deepcopy
 from itertools import product
 
 import matplotlib.pyplot as plt
@@ -200,7 +201,7 @@ def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
 
 
 def test_test_subjects_may_have_their_corpus_in_front(nights):
-    windows = nights.split([[0, 1, 2]])["0"]
+    windows = deepcopy(nights.split([[0, 1, 2]])["0"])  # other tests use the recordings, too
     windows.set_description({"corpus": ["clinic"] * 3})
     assert subjects_of(windows, ["2", "clinic:1"]) == [2, 1]
     with pytest.raises(ValueError, match="Unknown subject home:1; known are 1, 2, 3"):

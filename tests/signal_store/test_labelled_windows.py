@@ -72,6 +72,7 @@ def test_a_pickle_has_no_samples_and_reads_the_same_map(labelled_store, windows)
     np.testing.assert_array_equal(copied[50][0], windows[50][0])
 
 
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")  # on few cores
 def test_several_loader_workers_read_the_same_bits(windows):
     """Of the dataset itself, and of the windows as the estimators read them."""
     for source in (windows, as_window_set(windows)):
