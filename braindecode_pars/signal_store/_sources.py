@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import check_filters, filter_and_resample
 from braindecode_pars.recordings.readers import read_recording
 from braindecode_pars.signal_store._labels import Labels, labels_of
+from braindecode_pars.storage._checksum import checksum_of
 from braindecode_pars.storage._json import plain
 
 __all__ = [
@@ -166,7 +168,8 @@ class Source:
     description : dict
         Numbers and strings that describe the recording.
     state : dict
-        Size and modification time, or length, channels and rate, to detect a later change.
+        Size and modification time, or length, channels, rate and a checksum of the labels, to
+        detect a later change.
     origin : Path | mne.io.BaseRaw
         File or recording in memory.
     problem : str | None
@@ -376,13 +379,17 @@ def _of_dataset(dataset: Any, name: str, transform: Callable[[Any], Any] | None)
         labels = labels_of(dataset, transform)
     except ValueError as error:
         raise ValueError(f"{name} cannot be used: {error}") from error
-    return Source(
-        name,
-        _plain(entries),
-        dict(n_times=int(raw.n_times), n_chans=len(raw.ch_names), sfreq=float(raw.info["sfreq"])),
-        raw,
-        labels=labels,
+    state = dict(
+        n_times=int(raw.n_times), n_chans=len(raw.ch_names), sfreq=float(raw.info["sfreq"])
     )
+    if labels is not None:
+        state["labels"] = _checksum_of_labels(labels)
+    return Source(name, _plain(entries), state, raw, labels=labels)
+
+
+def _checksum_of_labels(labels: Labels) -> str:
+    windows = (values.tolist() for values in (labels.start, labels.stop, labels.number))
+    return checksum_of(json.dumps([*windows, labels.label]).encode())
 
 
 def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:

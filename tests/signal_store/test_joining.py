@@ -157,6 +157,14 @@ def test_a_finished_part_is_opened(recordings, others, tmp_path, monkeypatch):
         create(part.path, recordings)
 
 
+def test_a_finished_part_with_other_labels_is_refused(nights, tmp_path):
+    part = create(tmp_path / "part", nights, part=(1, 2))
+    other = deepcopy(nights)
+    other.datasets[0].y = [9] * len(other.datasets[0])
+    with pytest.raises(ValueError, match=r"recording-0 .* has changed since it was stored in .*pa"):
+        create(part.path, other, part=(1, 2))
+
+
 def test_missing_parts_are_named(recordings, make_raw, tmp_path):
     parts = create_parts(tmp_path, recordings, 4)
     with pytest.raises(ValueError, match=r"Missing: 2, 4 of the 4 parts of 4 recordings\. Create"):

@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import time
+from copy import deepcopy
 from dataclasses import replace
 from io import FileIO
 from pathlib import Path
@@ -298,6 +299,27 @@ def test_resuming_with_other_arguments_raises(make_raw, tmp_path):
     ):
         SignalStore.create(path, others, channels=["E0"], verbose=0)
     assert on_disk(path) == before
+
+
+@pytest.mark.parametrize("what", ["labels", "windows", "none"])
+def test_resuming_with_other_labels_raises(nights, make_raw, tmp_path, what):
+    """Of the same recordings, which would have the labels of both calls."""
+    broken = RawDataset(make_raw(1, 1, names=["X"], kinds="misc"), {"subject": 0})
+    given = BaseConcatDataset([nights.datasets[0], broken])
+    for _ in range(2):  # the same call resumes
+        with pytest.raises(ValueError, match=r"recording-1 .* no EEG channel"):
+            SignalStore.create(tmp_path / "store", given, verbose=0)
+    other = deepcopy(nights.datasets[0])
+    if what == "labels":
+        other.y = [9] * len(other)
+    elif what == "windows":
+        other.crop_inds = other.crop_inds - [0, 0, 1]
+    else:
+        other = RawDataset(other.raw, dict(other.description))
+    with pytest.raises(ValueError, match=r"recording-0 .*has changed since it was stored"):
+        SignalStore.create(
+            tmp_path / "store", BaseConcatDataset([other, broken]), on_error="warn", verbose=0
+        )
 
 
 def test_resuming_a_truncated_store_raises(make_raw, tmp_path):
