@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -21,9 +22,10 @@ from braindecode_pars.signal_store._sources import (
     next_number,
     numbered_on,
 )
+from braindecode_pars.storage._checksum import checksum_of
 from braindecode_pars.storage._settings import differences
 
-__all__ = ["in_order", "joined_index", "joined_labels"]
+__all__ = ["checksum_when_joined", "in_order", "joined_index", "joined_labels"]
 
 
 def in_order(indexes: Mapping[Path, Index]) -> dict[Path, Index]:
@@ -101,6 +103,35 @@ def joined_labels(folder: Path, described: Mapping[str, Any], sfreq: float) -> d
         for path, n_before, own in described["parts"]
         for name, labels in joined_labels(path, own, sfreq).items()
     }
+
+
+def checksum_when_joined(checksum: str, index: Index) -> str:
+    """Return a checksum of what a joined store uses of a store: also labels, and who is held out.
+
+    Parameters
+    ----------
+    checksum : str
+        Checksum of the recordings of the store.
+    index : Index
+        Index of the store.
+
+    Returns
+    -------
+    str
+        That of the recordings for a store without labels and splits.
+    """
+    labels = _checksums_of(index.labels)
+    splits = [recording.description.get("split") for recording in index.recordings]
+    if not labels and not any(splits):
+        return checksum
+    return checksum_of(json.dumps([checksum, labels, splits]).encode())
+
+
+def _checksums_of(labels: Mapping[str, Any]) -> list[str]:
+    """Return the checksums of the tables of a store, in the order of its parts."""
+    if "parts" in labels:
+        return [checksum for *_, own in labels["parts"] for checksum in _checksums_of(own)]
+    return [labels["checksum"]] if labels else []
 
 
 def _labels_of(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -50,8 +50,8 @@ class Parts:
     Attributes
     ----------
     checksums : mapping of Path to str
-        Checksum of each store, by its absolute path. In the file, paths are relative to the folder,
-        so that all of them can be moved together.
+        Checksum of each store with its labels, by its absolute path. In the file, paths are
+        relative to the folder, so that all of them can be moved together.
     shares : mapping of str to float
         Share of each corpus in the examples of pretraining.
     """
@@ -105,8 +105,8 @@ class Parts:
         for path, checksum in found:
             if checksum != self.checksums[path]:
                 raise ValueError(
-                    f"{path} has other recordings, or other shares, than when {folder} joined it; "
-                    "join the stores again in a new folder."
+                    f"{path} has other recordings, labels, splits or shares than when {folder} "
+                    "joined it; join the stores again in a new folder."
                 )
 
 

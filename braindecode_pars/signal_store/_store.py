@@ -21,7 +21,12 @@ from braindecode_pars.recordings._recipe import HELD_OUT
 from braindecode_pars.signal_store._division import check_part
 from braindecode_pars.signal_store._index import INDEX, SAMPLES, Index, StoredRecording
 from braindecode_pars.signal_store._joined_samples import JoinedSamples, Samples
-from braindecode_pars.signal_store._joining import in_order, joined_index, joined_labels
+from braindecode_pars.signal_store._joining import (
+    checksum_when_joined,
+    in_order,
+    joined_index,
+    joined_labels,
+)
 from braindecode_pars.signal_store._label_table import check_labels
 from braindecode_pars.signal_store._labelled_windows import StoredWindowsDataset
 from braindecode_pars.signal_store._parts import PARTS, Parts, check_may_join, check_not_joined
@@ -316,7 +321,7 @@ class SignalStore:
         )
         indexes = in_order({folder: store._index for folder, store in opened.items()})
         shares = joined_index(indexes, shares).shares
-        Parts({folder: opened[folder].checksum for folder in indexes}, shares).write(path)
+        Parts({folder: opened[folder]._joined_checksum for folder in indexes}, shares).write(path)
         return cls.open(path, verbose=verbose)
 
     @classmethod
@@ -371,7 +376,7 @@ class SignalStore:
     def _open_joined(cls, path: Path, verbose: int) -> SignalStore:
         parts = Parts.read(path)
         stores = {folder: cls.open(folder, verbose=verbose) for folder in parts.checksums}
-        parts.check(path, [(folder, store.checksum) for folder, store in stores.items()])
+        parts.check(path, [(folder, store._joined_checksum) for folder, store in stores.items()])
         indexes = {folder: store._index for folder, store in stores.items()}
         index = joined_index(indexes, parts.shares)
         samples = JoinedSamples([store._samples for store in stores.values()])
@@ -477,6 +482,10 @@ class SignalStore:
         lines += [f"share of {name}: {share}" for name, share in sorted(self.shares.items())]
         content = "\n".join(lines).encode() + self._scale.tobytes() + self._offset.tobytes()
         return checksum_of(content)
+
+    @property
+    def _joined_checksum(self) -> str:
+        return checksum_when_joined(self.checksum, self._index)
 
     def recording_of(self, signals: np.ndarray) -> np.ndarray:
         """Return the recording of each signal.

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from copy import deepcopy
 
 import pytest
+from braindecode.datasets import BaseConcatDataset, RawDataset
 
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store._parts import PARTS, is_store
@@ -70,8 +72,48 @@ def test_altered_stores_are_named(parts, others, tmp_path):
     samples.write_bytes(content)
     SignalStore.open(store.path).verify()
     parts[1].append(others, verbose=0)
-    with pytest.raises(ValueError, match=r"part-2 has other recordings, or other shares, than wh"):
+    with pytest.raises(ValueError, match=r"part-2 has other recordings, labels, splits or shares"):
         SignalStore.open(store.path)
+
+
+@pytest.mark.parametrize("what", ["labels", "split"])
+def test_other_labels_and_splits_are_named(nights, tmp_path, what):
+    """The samples are the same, and their checksum is that of the store."""
+    parts = deepcopy(nights).split([[0], [1]])
+    folders = [tmp_path / name for name in parts]
+    stores = [SignalStore.create(folder, parts[folder.name], verbose=0) for folder in folders]
+    pieces = SignalStore.join(tmp_path / "pieces", stores)
+    SignalStore.join(tmp_path / "all", [pieces])
+    (changed,) = parts["0"].datasets
+    if what == "labels":
+        changed.y = [*changed.y[:-1], changed.y[-1] + 1]
+    else:
+        changed.set_description({"split": "test"}, overwrite=True)
+    shutil.rmtree(folders[0])
+    again = SignalStore.create(folders[0], parts["0"], verbose=0)
+    assert again.checksum == stores[0].checksum
+    with pytest.raises(ValueError, match=r"/0 has other recordings, labels, splits or shares th"):
+        SignalStore.open(tmp_path / "pieces")
+    shutil.rmtree(tmp_path / "pieces")
+    SignalStore.join(tmp_path / "pieces", [again, stores[1]])
+    with pytest.raises(ValueError, match=r"pieces has other recordings, labels, splits or share"):
+        SignalStore.open(tmp_path / "all")
+
+
+def test_splits_of_a_store_without_labels(make_raw, tmp_path):
+    """They count when the stores that it is joined with have labels."""
+    given = BaseConcatDataset([RawDataset(make_raw(0), {"subject": 0})])
+    store = SignalStore.create(tmp_path / "store", given, verbose=0)
+    joined = SignalStore.join(tmp_path / "all", [store]).path
+    (entry,) = json.loads((joined / PARTS).read_text())["parts"]
+    assert entry["checksum"] == store.checksum
+    for split in ("train", "test"):
+        given.set_description({"split": [split]}, overwrite=True)
+        shutil.rmtree(store.path)
+        SignalStore.create(store.path, given, verbose=0)
+        with pytest.raises(ValueError, match=r"store has other recordings, labels, splits or shar"):
+            SignalStore.open(joined)
+        joined = SignalStore.join(tmp_path / split, [store.path]).path
 
 
 def test_an_edited_list_raises(parts, tmp_path):
