@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from braindecode_pars._parameters import integer
 from braindecode_pars.signal_store._sources import Source
+from braindecode_pars.storage._checksum import checksum_of
 
-__all__ = ["Part", "check_part", "missing_parts", "recordings_of_part"]
+__all__ = ["Part", "check_part", "checksum_of_sources", "missing_parts", "recordings_of_part"]
 
 
 class Part(NamedTuple):
@@ -21,11 +24,14 @@ class Part(NamedTuple):
         Number of the part, from 1, and number of parts.
     n_recordings : int
         Number of recordings in all parts, including those that cannot be stored.
+    recordings : str
+        Checksum of all these recordings; see :func:`checksum_of_sources`.
     """
 
     number: int
     n_parts: int
     n_recordings: int
+    recordings: str = ""
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Part | None:
@@ -86,6 +92,32 @@ def recordings_of_part(sources: list[Source], number: int, n_parts: int) -> list
     return sources[n * (number - 1) // n_parts : n * number // n_parts]
 
 
+def checksum_of_sources(sources: Iterable[Source]) -> str:
+    """Return a checksum that tells one list of recordings from another, without reading them.
+
+    It is the same on machines that have copies of the files at other places, with other times, or
+    only the files of their own part: the path in its folder identifies a file. A recording of a
+    dataset has only a number as its name, so its subject, length, channels, rate and labels count.
+
+    Parameters
+    ----------
+    sources : iterable of Source
+        Recordings of all parts.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits.
+    """
+    known = [
+        [source.name]
+        if isinstance(source.origin, Path)
+        else [source.name, source.description.get("subject"), source.state]
+        for source in sources
+    ]
+    return checksum_of(json.dumps(known).encode())
+
+
 def missing_parts(parts: Iterable[Part]) -> list[str]:
     """Return a phrase for each division of which parts are missing.
 
@@ -95,11 +127,11 @@ def missing_parts(parts: Iterable[Part]) -> list[str]:
     >>> missing_parts([Part(1, 4, 90), Part(4, 4, 90), Part(1, 1, 7)])
     ['2, 3 of the 4 parts of 90 recordings']
     """
-    found: dict[tuple[int, int], set[int]] = defaultdict(set)
+    found: dict[tuple[int, int, str], set[int]] = defaultdict(set)
     for part in parts:
-        found[part.n_parts, part.n_recordings].add(part.number)
+        found[part.n_parts, part.n_recordings, part.recordings].add(part.number)
     phrases = []
-    for (n_parts, n_recordings), numbers in found.items():
+    for (n_parts, n_recordings, _), numbers in found.items():
         absent = [str(n) for n in range(1, n_parts + 1) if n not in numbers]
         if absent:
             phrases.append(

@@ -18,6 +18,7 @@ from braindecode_pars.signal_store._samples import DTYPES
 from braindecode_pars.signal_store._shares import check_shares
 from braindecode_pars.signal_store._sources import (
     Preparation,
+    is_numbered,
     name_without_piece,
     next_number,
     numbered_on,
@@ -197,8 +198,9 @@ def _check_complete(indexes: Mapping[Path, Index]) -> None:
     missing = missing_parts(part for part in parts.values() if part is not None)
     if missing:
         raise ValueError(
-            f"Missing: {'; '.join(missing)}. Create them, and join all parts. If the numbers of "
-            "recordings differ, the corpus changed meanwhile; create the parts again."
+            f"Missing: {'; '.join(missing)}. Create them, and join all parts. If they are among "
+            "the given stores, these are parts of other recordings, as of a corpus that changed "
+            "meanwhile; create all parts again from the same recordings."
         )
 
 
@@ -258,9 +260,9 @@ def _check_different(indexes: Mapping[Path, Index]) -> None:
 
 
 def _keys(recording: StoredRecording) -> Collection[Any]:
-    """Return what identifies a recording; a name in a corpus does, whatever its samples are."""
+    """Return what identifies a recording; a path in a corpus does, whatever its samples are."""
     name = name_without_piece(recording.name)
-    if recording.corpus is not None:
+    if recording.corpus is not None and not is_numbered(name):
         return [name]
     scales = tuple(recording.scale), tuple(recording.offset)
     return [name, (recording.checksum, tuple(recording.ch_names), *scales)]

@@ -35,6 +35,7 @@ __all__ = [
     "Source",
     "corpora_of",
     "find_sources",
+    "is_numbered",
     "name_in_store",
     "name_without_piece",
     "next_number",
@@ -233,6 +234,11 @@ def next_number(names: Iterable[str]) -> int:
     """Return the number after those in the names of recordings of datasets; 0 if there are none."""
     found = (_NUMBERED.fullmatch(name) for name in names)
     return 1 + max((int(number[1]) for number in found if number), default=-1)
+
+
+def is_numbered(name: str) -> bool:
+    """Whether a name is that of a recording of a dataset, which is only its number."""
+    return _NUMBERED.fullmatch(name) is not None
 
 
 def numbered_on(name: str, n_before: int) -> str:

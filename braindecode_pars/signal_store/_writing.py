@@ -24,7 +24,7 @@ from braindecode_pars.recordings._left_out import count_left_out
 from braindecode_pars.recordings._people_left_out import without_left_out
 from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.recordings.loading import skipped_message
-from braindecode_pars.signal_store._division import Part, recordings_of_part
+from braindecode_pars.signal_store._division import Part, checksum_of_sources, recordings_of_part
 from braindecode_pars.signal_store._index import INDEX, SAMPLES, Index, StoredRecording
 from braindecode_pars.signal_store._label_table import LabelWriter, cut_off_labels
 from braindecode_pars.signal_store._reading import Encoded, Unusable, read_all
@@ -91,7 +91,7 @@ def create(
     sources = find_sources(recordings, subject)
     chosen = None
     if part is not None:
-        chosen = Part(*part, len(sources))
+        chosen = Part(*part, len(sources), checksum_of_sources(sources))
         sources = recordings_of_part(sources, *part)
     _check_contents(folder)
     with _open_locked(folder) as file:
@@ -100,9 +100,8 @@ def create(
         index = Index.read(folder) if (folder / INDEX).exists() else Index(settings)
         if index.complete and chosen is not None:
             # Jobs of a cluster are submitted again together, also those that have finished.
-            _check_settings(folder, index.settings, settings)
-            _check_same_recordings(folder, index, {source.name for source in sources})
-            _not_stored(folder, index, sources)
+            _check_settings(folder, _comparable(index.settings), _comparable(settings))
+            _not_begun(folder, index, sources, chosen)
             return
         if index.complete:
             raise ValueError(
@@ -112,14 +111,13 @@ def create(
         if index.recordings:
             # Settings that are newer than the store are not set in it.
             nothing = _settings("", Preparation(), {}, None)
-            _check_settings(folder, {**nothing, **index.settings}, settings)
+            before = {**nothing, **index.settings}
+            _check_settings(folder, _comparable(before), _comparable(settings))
         else:  # nothing is stored yet, so the settings may change
             index = Index(settings)
         index.shares = shares  # they decide nothing about the samples
         index.left_out = _people_left_out(recordings)
-        # Only recordings that are not stored yet.
-        _check_same_recordings(folder, index, {source.name for source in sources})
-        sources = _not_stored(folder, index, sources)
+        sources = _not_begun(folder, index, sources, chosen)
         writer = _Writer(folder, file, index, "the same call resumes after the stored recordings")
         writer.commit()  # an index without recordings marks the folder as a store
         try:
@@ -188,6 +186,12 @@ def _settings(
 ) -> dict[str, Any]:
     entries = None if part is None else part._asdict()
     return {"dtype": dtype, **asdict(preparation), "corpora": corpora, "part": entries}
+
+
+def _comparable(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings without the checksum of a part's recordings, which are compared by name."""
+    part = settings.get("part")
+    return settings if part is None else {**settings, "part": {**part, "recordings": None}}
 
 
 def _people_left_out(recordings: Any) -> list:
@@ -591,6 +595,16 @@ def _check_settings(folder: Path, before: dict[str, Any], now: dict[str, Any]) -
         )
 
 
+def _not_begun(
+    folder: Path, index: Index, sources: list[Source], part: Part | None
+) -> list[Source]:
+    """Return recordings that an earlier, equal call has not stored; check that it was equal."""
+    _check_same_recordings(folder, index, {source.name for source in sources})
+    sources = _not_stored(folder, index, sources)
+    _check_same_division(folder, Part.of(index.settings), part)
+    return sources
+
+
 def _not_stored(folder: Path, index: Index, sources: list[Source]) -> list[Source]:
     """Return recordings that are not stored yet; check that stored ones have not changed."""
     stored = {name_without_piece(recording.name): recording for recording in index.recordings}
@@ -611,4 +625,14 @@ def _check_same_recordings(folder: Path, index: Index, given: set[str]) -> None:
         raise ValueError(
             f"The store {folder} was started with other recordings: it contains {foreign[0]}, "
             "which is not in recordings. Pass another folder, or the earlier recordings."
+        )
+
+
+def _check_same_division(folder: Path, before: Part | None, now: Part | None) -> None:
+    """Check that a part is resumed with the recordings of the other parts unchanged, too."""
+    if before is not None and now is not None and before.recordings != now.recordings:
+        raise ValueError(
+            f"{folder} was started as part {before.number} of {before.n_parts} of other "
+            f"{before.n_recordings:,} recordings: those of other parts have changed meanwhile. "
+            "Create all parts again from the same recordings, in new folders."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from braindecode_pars.signal_store._division import (
     Part,
     check_part,
+    checksum_of_sources,
     missing_parts,
     recordings_of_part,
 )
@@ -52,3 +54,32 @@ def test_each_division_must_be_complete():
         "1 of the 2 parts of 9 recordings",
         "2 of the 2 parts of 10 recordings",
     ]
+
+
+def test_parts_of_different_recordings_do_not_complete_each_other():
+    assert missing_parts([Part(1, 2, 9, "a"), Part(2, 2, 9, "a")]) == []
+    assert missing_parts([Part(1, 2, 9, "a"), Part(2, 2, 9, "b")]) == [
+        "2 of the 2 parts of 9 recordings",
+        "1 of the 2 parts of 9 recordings",
+    ]
+
+
+def test_the_checksum_of_files_is_the_same_on_all_machines():
+    """Files may have other times and folders, and those of other parts may be dead links."""
+    here = Source("a.edf", {"subject": "a"}, {"mtime_ns": 1}, Path("/here/a.edf"))
+    there = Source("a.edf", {}, {}, Path("/there/a.edf"), problem="it is a dead link.")
+    renamed = replace(here, name="b.edf")
+    found = [checksum_of_sources([source]) for source in (here, there, renamed)]
+    assert found[0] == found[1] != found[2]
+
+
+def test_recordings_of_a_dataset_are_told_apart_by_more_than_their_number(make_raw):
+    raw = make_raw(0)
+    state = dict(n_times=400, n_chans=2, sfreq=100.0)
+    one = Source("recording-0", {"subject": 1, "path": "/here"}, state, raw)
+    elsewhere = replace(one, description={"subject": 1, "path": "/there"})
+    of_other = replace(one, description={"subject": 2})
+    longer = replace(one, state={**state, "n_times": 401})
+    found = [checksum_of_sources([source]) for source in (one, elsewhere, of_other, longer)]
+    assert found[0] == found[1]
+    assert len(set(found)) == 3

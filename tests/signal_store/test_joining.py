@@ -175,6 +175,28 @@ def test_missing_parts_are_named(recordings, make_raw, tmp_path):
     assert not (tmp_path / "all").exists()
 
 
+def test_parts_of_other_recordings_are_refused(recordings, tmp_path):
+    other = deepcopy(recordings)
+    other.set_description({"subject": [5, 6, 7, 8]}, overwrite=True)
+    one = create(tmp_path / "one", recordings, part=(1, 2))
+    two = create(tmp_path / "two", other, part=(2, 2))
+    message = r"2 of the 2 parts of 4 .*; 1 of the 2 parts of 4 .*these are parts of other record"
+    with pytest.raises(ValueError, match=message):
+        SignalStore.join(tmp_path / "all", [one, two])
+    # The recordings of part 1 are the same, but not those of part 2.
+    mixed = BaseConcatDataset([*recordings.datasets[:2], *other.datasets[2:]])
+    with pytest.raises(ValueError, match=r"one was started as part 1 of 2 of other 4 recordings"):
+        create(one.path, mixed, part=(1, 2))
+
+
+def test_a_dataset_with_corpora_in_two_stores_is_named(make_raw, tmp_path):
+    """Its recordings have numbers, not paths in a corpus."""
+    given = BaseConcatDataset([RawDataset(make_raw(0), {"subject": 0, "corpus": "tuab"})])
+    stores = [create(tmp_path / name, given) for name in ("a", "b")]
+    with pytest.raises(ValueError, match=r"recording-1 in .*b is also recording-0 in .*a\. A joi"):
+        SignalStore.join(tmp_path / "all", stores)
+
+
 def test_a_recording_in_two_stores_is_named(recordings, written, tmp_path):
     root, _ = written
     one = create(tmp_path / "one", recordings)
