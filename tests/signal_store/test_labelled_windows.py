@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 
 import numpy as np
 import pytest
@@ -137,3 +138,17 @@ def test_held_out_people_are_not_pretrained_on(nights, tmp_path, caplog):
     assert again.subjects == [1]
     with pytest.raises(ValueError, match="of validation and test subjects; none is left"):
         store.select([4]).without_held_out()
+
+
+def test_a_pickle_does_not_read_another_store(nights, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    store = SignalStore.create("store", nights, verbose=0)
+    windows = store.labelled_windows()
+    pickled = pickle.dumps(windows)
+    monkeypatch.chdir("/")
+    np.testing.assert_array_equal(pickle.loads(pickled)[0][0], windows[0][0])
+    monkeypatch.chdir(tmp_path)
+    shutil.rmtree("store")
+    SignalStore.create("store", nights, verbose=0)
+    with pytest.raises(ValueError, match="was written anew since windows of it were pickled"):
+        pickle.loads(pickled)[0]
