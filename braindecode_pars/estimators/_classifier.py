@@ -367,8 +367,9 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             None uses the subjects of the dataset.
         unlabeled : windows | SignalStore | None
             Further windows for pretraining, with any montage. A store is cut into windows of the
-            same length as those of ``X``. With ``channels``, only these are used; windows that have
-            none of them keep all their EEG channels.
+            same length as those of ``X``, without people of its validation and test splits. With
+            ``channels``, only these are used; windows that have none of them keep all their EEG
+            channels.
 
         Returns
         -------

@@ -80,6 +80,10 @@ class StoredRecording:
         return self.description.get("corpus")
 
     @property
+    def split(self) -> str | None:
+        return self.description.get("split")
+
+    @property
     def n_samples(self) -> int:
         return len(self.ch_names) * self.n_times
 

@@ -167,7 +167,10 @@ def read_labels(folder: Path, described: Mapping[str, Any], sfreq: float) -> dic
     if not content:
         return {}
     types = dict(recording=str, label=str, split=str, fold=str)
-    table = pd.read_csv(io.BytesIO(content), dtype=types, keep_default_na=False)
+    # The csv module quotes a text with "\n", but not one with a lone "\r".
+    table = pd.read_csv(
+        io.BytesIO(content), dtype=types, keep_default_na=False, lineterminator="\n"
+    )
     start = np.rint(table["onset"].to_numpy(float) * sfreq).astype(int)
     stop = start + np.rint(table["duration"].to_numpy(float) * sfreq).astype(int)
     number, names = table["i_window_in_trial"].to_numpy(int), table["recording"].to_numpy()

@@ -62,6 +62,18 @@ class StoredRaw(mne.io.BaseRaw):
         samples = extras["crops"](signals, np.full(len(signals), start), stop - start)
         data[:] = samples if mult is None else mult @ samples
 
+    def shows(self, crops: ReadCrops, first_signal: int, info: mne.Info, n_times: int) -> bool:
+        """Whether its samples and channels are still these of the store."""
+        extras = self._raw_extras[0]
+        return (
+            not self.preload
+            and (extras["crops"], extras["first_signal"]) == (crops, first_signal)
+            and (self.first_samp, self.n_times) == (0, n_times)
+            and not self.info["bads"]
+            and not any(projection["active"] for projection in self.info["projs"])
+            and _have_equal_channels(self.info, info)
+        )
+
 
 class StoredWindowsDataset(EEGWindowsDataset):
     """Labelled windows of one recording of a store, read from its memory map.
@@ -133,8 +145,8 @@ class StoredWindowsDataset(EEGWindowsDataset):
             return True
         if raw is None:
             return False
-        shape = (self.recording.ch_names, self.recording.n_times)
-        return raw.preload or (raw.ch_names, raw.n_times) != shape or bool(raw.info["bads"])
+        stored = self.crops, self.first_signal, self.info, self.recording.n_times
+        return not (isinstance(raw, StoredRaw) and raw.shows(*stored))
 
     def __getitem__(self, index: int) -> tuple:
         if self.is_changed:
@@ -147,6 +159,17 @@ class StoredWindowsDataset(EEGWindowsDataset):
     def __getstate__(self) -> dict[str, Any]:
         # The Raw is made again where it is needed, except for one that the user changed.
         return {**super().__getstate__(), "_raw": self._raw if self.is_changed else None}
+
+
+def _have_equal_channels(info: mne.Info, other: mne.Info) -> bool:
+    """Whether names, types and positions of channels are equal."""
+    names, other_names = (
+        [(ch["ch_name"], ch["kind"]) for ch in each["chs"]] for each in (info, other)
+    )
+    if names != other_names:
+        return False
+    locs = ([ch["loc"] for ch in each["chs"]] for each in (info, other))
+    return np.array_equal(*locs, equal_nan=True)
 
 
 @lru_cache(maxsize=256)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,6 +36,11 @@ class Labels:
 
     def __len__(self) -> int:
         return len(self.label)
+
+    @property
+    def any_labelled(self) -> bool:
+        """Whether at least one of the windows has a label."""
+        return not all(type(value) is int and value == UNLABELED for value in self.label)
 
     def pieces(self, stretches: list[tuple[int, int]], sfreq: float) -> list[Labels]:
         """Return the windows within each stretch between gaps, in samples of that stretch.
@@ -89,20 +94,21 @@ class Labels:
         return replace(self, start=start, stop=start + length)
 
 
-def labels_of(windows: Any, transform: Callable[[Any], Any] | None = None) -> Labels | None:
-    """Return the labelled windows of a recording of a braindecode dataset.
+def labels_of(windows: Any, transforms: Sequence[Callable[[Any], Any]] = ()) -> Labels | None:
+    """Return the windows and labels of a recording of a braindecode dataset.
 
     Parameters
     ----------
     windows : Any
         Recording of a dataset.
-    transform : callable | None
-        Function that is applied to each label, such as braindecode's ``target_transform``.
+    transforms : sequence of callable
+        Functions that are applied to each label in turn, such as braindecode's
+        ``target_transform``.
 
     Returns
     -------
     Labels | None
-        None for a continuous recording, and when no window has a label.
+        None for a continuous recording, and when there is no window.
 
     Raises
     ------
@@ -111,9 +117,11 @@ def labels_of(windows: Any, transform: Callable[[Any], Any] | None = None) -> La
     """
     if not isinstance(windows, EEGWindowsDataset) or windows.targets_from != "metadata":
         return None
-    targets = windows.y if transform is None else [transform(target) for target in windows.y]
+    targets = windows.y
+    for transform in transforms:
+        targets = [transform(target) for target in targets]
     label = tuple(t.item() if isinstance(t, np.generic) else t for t in targets)
-    if all(type(value) is int and value == UNLABELED for value in label):
+    if not label:
         return None
     for i, value in enumerate(label):
         if not isinstance(value, bool | int | float | str) or value != value:

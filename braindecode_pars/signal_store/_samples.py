@@ -233,17 +233,30 @@ class SampleFile:
         self.dtype = dtype
         self.n_samples = n_samples
         self._map: np.ndarray | None = None
+        self._mtime_ns: int | None = None  # when it was pickled
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_map": None}
+        mtime_ns = self._mtime_ns or self.file.stat().st_mtime_ns
+        return {**self.__dict__, "_map": None, "_mtime_ns": mtime_ns}
 
     @property
     def flat(self) -> np.ndarray:
         """All samples, shape (n_samples,), read-only."""
         if self._map is None:
+            self._check_not_replaced()
             mapped = np.memmap(self.file, DTYPES[self.dtype], "r", shape=(self.n_samples,))
             self._map = mapped.view(np.ndarray)
         return self._map
+
+    def _check_not_replaced(self) -> None:
+        """Check that a pickle reads the samples of its store, to which others may be appended."""
+        found = self.file.stat()
+        is_longer = found.st_size > self.n_samples * DTYPES[self.dtype].itemsize
+        if self._mtime_ns not in (None, found.st_mtime_ns) and not is_longer:
+            raise ValueError(
+                f"{self.file} was written anew since windows of it were pickled; open the store "
+                "again, and take its windows."
+            )
 
     def file_at(self, first: int) -> Path:
         """Return the file that contains a position."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import mne
 import numpy as np
@@ -282,7 +282,8 @@ def find_sources(
     FileNotFoundError
         When the folder does not exist or contains no recording.
     ValueError
-        When one or two first folders would be the subjects of many recordings.
+        When one or two first folders would be the subjects of many recordings, a label is neither
+        a number nor text, or a recording of a dataset has a ``transform``.
     """
     # A folder of files, corpora, otherwise a dataset.
     if isinstance(recordings, (str, Path)):
@@ -294,11 +295,9 @@ def find_sources(
     corpora = corpora_of(recordings)
     if corpora:
         return [source for corpus in corpora for source in _of_corpus(corpus)]
-    transform = getattr(recordings, "target_transform", None)
-    return [
-        _of_dataset(dataset, f"recording-{number}", transform)
-        for number, dataset in enumerate(_leaves(recordings), n_before)
-    ]
+    leaves = {f"recording-{i}": leaf for i, leaf in enumerate(_leaves(recordings), n_before)}
+    labels = _labels_of_all(leaves)
+    return [_of_dataset(leaf.dataset, name, labels[name]) for name, leaf in leaves.items()]
 
 
 def corpora_of(recordings: Any) -> list[ContinuousCorpus]:
@@ -365,26 +364,50 @@ def _plain(description: Mapping[Any, Any]) -> dict[str, Any]:
     return {str(key): normalized(plain(value)) for key, value in description.items()}
 
 
-def _leaves(dataset: Any) -> list[Any]:
+class _Leaf(NamedTuple):
+    """A recording of a dataset, and the functions for its labels, the innermost first."""
+
+    dataset: RawDataset | EEGWindowsDataset
+    transforms: tuple[Callable[[Any], Any], ...]
+
+
+def _leaves(dataset: Any, transforms: tuple[Callable[[Any], Any], ...] = ()) -> list[_Leaf]:
     if isinstance(dataset, ConcatDataset):
-        return [leaf for part in dataset.datasets for leaf in _leaves(part)]
+        own = getattr(dataset, "target_transform", None)
+        transforms = transforms if own is None else (own, *transforms)
+        return [leaf for part in dataset.datasets for leaf in _leaves(part, transforms)]
     if isinstance(dataset, WindowsDataset):
         raise TypeError(
             "A store contains whole recordings, but windows of an mne.Epochs do not keep their "
             "recording; pass the continuous recordings, or cut windows with use_mne_epochs=False."
         )
     if isinstance(dataset, (RawDataset, EEGWindowsDataset)):
-        return [dataset]
+        return [_Leaf(dataset, transforms)]
     raise TypeError(f"recordings contains a {type(dataset).__name__}; it must be {ACCEPTED}.")
 
 
-def _of_dataset(dataset: Any, name: str, transform: Callable[[Any], Any] | None) -> Source:
-    raw = dataset.raw
-    entries = {} if dataset.description is None else dataset.description.to_dict()
+def _labels_of_all(leaves: Mapping[str, _Leaf]) -> dict[str, Labels | None]:
+    """Return the windows of each recording; none at all when no window has a label."""
+    labels = {name: _labels_of_leaf(leaf, name) for name, leaf in leaves.items()}
+    labelled = any(found is not None and found.any_labelled for found in labels.values())
+    return labels if labelled else dict.fromkeys(labels)
+
+
+def _labels_of_leaf(leaf: _Leaf, name: str) -> Labels | None:
     try:
-        labels = labels_of(dataset, transform)
+        if leaf.dataset.transform is not None:
+            raise ValueError(
+                "it has a transform, but a store contains the signals of the Raw; remove the "
+                "transform, and apply it after reading."
+            )
+        return labels_of(leaf.dataset, leaf.transforms)
     except ValueError as error:
         raise ValueError(f"{name} cannot be used: {error}") from error
+
+
+def _of_dataset(dataset: Any, name: str, labels: Labels | None) -> Source:
+    raw = dataset.raw
+    entries = {} if dataset.description is None else dataset.description.to_dict()
     state = dict(
         n_times=int(raw.n_times), n_chans=len(raw.ch_names), sfreq=float(raw.info["sfreq"])
     )

@@ -225,7 +225,8 @@ class SignalStore:
             When the folder is not empty and not an unfinished store, when a recording cannot be
             stored, or when sampling rates differ. The message names the recording. Also when one or
             two first folders would be the subjects of many recordings, when there are fewer
-            recordings than parts, or when an argument is not one of the accepted values.
+            recordings than parts, when a recording of a dataset has a ``transform``, or when an
+            argument is not one of the accepted values.
         OSError
             When the folder cannot be written, for example on a full disk, or a process that reads
             was killed. Stored recordings are kept, and the same call resumes after them.
@@ -362,7 +363,7 @@ class SignalStore:
         check_not_truncated(path, index)
         check_labels(path, index.labels)
         dtype = index.settings["dtype"]
-        file = SampleFile(samples, dtype, index.n_bytes // DTYPES[dtype].itemsize)
+        file = SampleFile(samples.absolute(), dtype, index.n_bytes // DTYPES[dtype].itemsize)
         store = cls(path, index, file, tuple(index.recordings))
         # Check the content if the file was touched, and restore its time to check only once.
         found = samples.stat()
@@ -443,10 +444,10 @@ class SignalStore:
     def recordings(self) -> pd.DataFrame:
         """Table with one row for each recording.
 
-        The columns are ``name subject ch_names n_times first_signal n_clipped corpus``. Channel
-        ``c`` of a recording is signal ``first_signal + c``. ``n_clipped`` is the number of samples,
-        over all channels, that were outside the range of the type. ``corpus`` is the name of the
-        recipe; None for other recordings.
+        The columns are ``name subject ch_names n_times first_signal n_clipped corpus split``.
+        Channel ``c`` of a recording is signal ``first_signal + c``. ``n_clipped`` is the number of
+        samples, over all channels, that were outside the range of the type. ``corpus`` is the name
+        of the recipe, and ``split`` one such as "train"; None for recordings without.
         """
         return pd.DataFrame(
             dict(
@@ -457,6 +458,7 @@ class SignalStore:
                 first_signal=self._first_signal,
                 n_clipped=[sum(recording.clipped.values()) for recording in self._recordings],
                 corpus=pd.Series([r.corpus for r in self._recordings], dtype=object),
+                split=pd.Series([r.split for r in self._recordings], dtype=object),
             )
         )
 
@@ -644,29 +646,25 @@ class SignalStore:
         return SignalStore(self.path, self._index, self._samples, recordings)
 
     def without_held_out(self) -> SignalStore:
-        """Return a view to pretrain on: of a store with labels, without held-out people.
+        """Return a view to pretrain on, without held-out people.
 
         A store with labels has the validation and test subjects of its corpus. People with a
         recording of the split "valid" or "test" are left out with all their recordings; the log
-        counts them.
+        counts them. Runs, and estimators that get a store to pretrain on, do this themselves.
 
         Returns
         -------
         SignalStore
-            View of the remaining recordings; the store itself if it has no labels or splits.
+            View of the remaining recordings; the store itself if nobody is held out.
 
         Raises
         ------
         ValueError
             When no recording remains.
         """
-        if not self.n_labelled_windows:
-            return self
-        others = [r for r in self._recordings if r.description.get("split") not in HELD_OUT]
+        others = [r for r in self._recordings if r.split not in HELD_OUT]
         people = SubjectKeys(
-            r.subject
-            for r in self._recordings
-            if r.description.get("split") in HELD_OUT and r.subject is not None
+            r.subject for r in self._recordings if r.split in HELD_OUT and r.subject is not None
         )
         kept = tuple(r for r in others if r.subject not in people)
         if len(kept) == len(self._recordings):
@@ -677,7 +675,7 @@ class SignalStore:
                 "to pretrain on."
             )
         log.warning(
-            "%s has labels: left out %d of %d recordings, of its validation and test subjects.",
+            "%s: left out %d of %d recordings, of its validation and test subjects.",
             self.path,
             len(self._recordings) - len(kept),
             len(self._recordings),

@@ -42,6 +42,8 @@ class StoreWindows(Dataset):
         Number of channels and samples of each window, known without reading.
     subjects : ndarray of object, shape (n_windows,)
         Subject of each window; None when unknown.
+    splits : ndarray of object, shape (n_windows,)
+        Split of each window, such as "train"; None where the recording has none.
 
     Examples
     --------
@@ -68,8 +70,9 @@ class StoreWindows(Dataset):
         self.recordings = recordings
         self.sfreq = sfreq
         self._counts = counts
-        # Subject, shape and position of each window, from the table and without reading.
+        # Subject, split, shape and position of each window, from the table and without reading.
         self.subjects = np.repeat(recordings["subject"].to_numpy(dtype=object), counts)
+        self.splits = np.repeat(recordings["split"].to_numpy(dtype=object), counts)
         n_chans = np.repeat(recordings["ch_names"].map(len).to_numpy(), counts)
         self.shapes = np.column_stack([n_chans, np.full(len(n_chans), n_times)])
         before = np.repeat(np.cumsum(counts) - counts, counts)  # windows of earlier recordings
@@ -138,5 +141,6 @@ def _(X: StoreWindows) -> Description:
         sfreqs=Counter({X.sfreq: len(X)}),
         channels=X.channels,
         shapes=X.shapes,
+        splits=X.splits if any(split is not None for split in X.splits) else None,
         stored=X.stored,
     )

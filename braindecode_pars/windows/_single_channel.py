@@ -14,7 +14,12 @@ from torch.utils.data import Dataset
 
 from braindecode_pars._sampling_rate import is_same_rate
 from braindecode_pars.windows._picking import pick_eeg
-from braindecode_pars.windows._window_set import WindowSet, as_window_set, is_continuous
+from braindecode_pars.windows._window_set import (
+    WindowSet,
+    as_window_set,
+    cut_to_train,
+    is_continuous,
+)
 
 __all__ = ["SingleChannelWindows"]
 
@@ -163,7 +168,7 @@ def _is_list_of_windows(items: Sequence[Any]) -> bool:
 
 
 def _cut(corpora: list[Any], n_times: int | None) -> list[Dataset]:
-    """Cut continuous recordings into windows of the length of a crop."""
+    """Cut continuous recordings into windows of the length of a crop, without held-out people."""
     if n_times is None and any(map(is_continuous, corpora)):
         others = [corpus for corpus in corpora if not is_continuous(corpus)]
         if not others:
@@ -172,7 +177,7 @@ def _cut(corpora: list[Any], n_times: int | None) -> list[Dataset]:
                 "number of samples of a window."
             )
         n_times = min(_first_length(corpus) for corpus in others)
-    return [corpus.windows(n_times) if is_continuous(corpus) else corpus for corpus in corpora]
+    return [cut_to_train(c, n_times) if is_continuous(c) else c for c in corpora]
 
 
 def _eeg_only(corpus: Dataset) -> Dataset:

@@ -20,7 +20,7 @@ from braindecode_pars.windows._channels import Channels, Montage
 from braindecode_pars.windows._describe import as_column, describe, plain_array
 from braindecode_pars.windows._stored import StoredBatch, StoredSignals
 
-__all__ = ["WindowSet", "as_window_set", "is_continuous"]
+__all__ = ["WindowSet", "as_window_set", "cut_to_train", "is_continuous"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,6 +335,11 @@ def is_continuous(X: Any) -> bool:
     return callable(getattr(X, "windows", None))
 
 
+def cut_to_train(X: Any, n_times: int) -> Dataset:
+    """Return windows of a continuous source, without people of its validation and test splits."""
+    return X.without_held_out().windows(n_times)
+
+
 def as_window_set(
     X: Any,
     y: Any = None,
@@ -356,7 +361,8 @@ def as_window_set(
     sfreq : float | None
         Sampling rate in Hz, for windows without a known rate.
     n_times : int | None
-        Length in samples of the windows into which a SignalStore is cut.
+        Length in samples of the windows into which a SignalStore is cut, to pretrain on; people of
+        its validation and test splits are left out.
 
     Returns
     -------
@@ -377,7 +383,7 @@ def as_window_set(
                 f"A {type(X).__name__} contains continuous recordings; pass windows of it: "
                 "store.windows(n_times)."
             )
-        X = X.windows(n_times)
+        X = cut_to_train(X, n_times)
     windows = X if isinstance(X, WindowSet) else _describe(X)
     if sfreq is not None:
         check_same_rate(

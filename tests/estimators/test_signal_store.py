@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
-from braindecode.datasets import RawDataset
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, RawDataset
 from support.small_estimators import classifier, embedder
 
 from braindecode_pars import datasets
@@ -106,3 +108,29 @@ def test_held_out_subjects_are_recognised_under_names_of_another_type(nights, tm
     pretrained_on = set(map(str, clf.encoder_card_.subjects))
     assert len(pretrained_on) == 3
     assert len(clf.encoder_card_.finetune_subjects) == 4
+
+
+@pytest.mark.parametrize("is_labelled", [True, False])
+def test_held_out_people_of_a_store_are_not_pretrained_on(nights, tmp_path, is_labelled):
+    """With or without labels, as further windows and alone; of windows of it, by their splits."""
+    parts = []
+    for one, split in zip(nights.datasets, ["train", "train", "valid", "test"], strict=True):
+        part = EEGWindowsDataset(one.raw, one.metadata, {**dict(one.description), "split": split})
+        part.y = part.y if is_labelled else [-1] * len(part)
+        parts.append(part)
+    store = SignalStore.create(tmp_path / "store", BaseConcatDataset(parts), verbose=0)
+    split = nights.split([[0, 1], [2, 3]])
+    for unlabeled in (store, store.windows(3000)):
+        fitted = classifier(validation="split").fit(_of(parts[:3], nights), unlabeled=unlabeled)
+        assert fitted.encoder_card_.subjects == [1, 2]
+    assert embedder().fit(split["0"], unlabeled=store).encoder_card_.subjects == [1, 2]
+    net = SingleChannelWindows(store, 1000)
+    assert len(net) == 2 * 24 * 3  # two people, three windows of 1000 samples in each of 3000
+
+
+def _of(parts, nights):
+    """Return labelled recordings with their splits."""
+    labelled = [deepcopy(part) for part in parts]
+    for part, one in zip(labelled, nights.datasets, strict=False):
+        part.y = one.y
+    return BaseConcatDataset(labelled)

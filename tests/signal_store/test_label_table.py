@@ -163,6 +163,26 @@ def test_windows_are_stored_with_a_new_rate_and_between_gaps(nights, tmp_path):
     np.testing.assert_allclose(samples[5], expected, atol=1e-9)
 
 
+def test_a_recording_without_labels_keeps_its_windows(nights, tmp_path):
+    given = BaseConcatDataset(
+        [with_targets(nights.datasets[0], [0, 1]), with_targets(nights.datasets[1], [-1] * 3)]
+    )
+    store = SignalStore.create(tmp_path / "store", given, verbose=0)
+    assert [y for _, y, _ in store.labelled_windows()] == [0, 1, -1, -1, -1]
+
+
+def test_labels_and_splits_of_any_text(nights, tmp_path):
+    texts = ["d\re", "\r", "a\nb", "b\r\nc", " x ", "NA", "", '"q"', "x,y"]
+    given = BaseConcatDataset(
+        [
+            with_targets(nights.datasets[0], texts, split="a\rb", fold="\r"),
+            with_targets(nights.datasets[1], ["z", "end\r"]),
+        ]
+    )
+    store = SignalStore.create(tmp_path / "store", given, verbose=0)
+    assert [y for _, y, _ in store.labelled_windows()] == [*texts, "z", "end\r"]
+
+
 def test_stores_without_labels_have_no_table(nights, tmp_path):
     unlabelled = BaseConcatDataset(
         [with_targets(nights.datasets[0], [-1] * 24), with_targets(nights.datasets[1], [-1])]

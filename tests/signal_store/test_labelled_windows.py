@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 
+import mne
 import numpy as np
 import pytest
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
@@ -14,6 +16,7 @@ from torch.utils.data import DataLoader, Subset
 from braindecode_pars import as_sklearn, evaluation
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.signal_store._labelled_windows import StoredRaw
 from braindecode_pars.windows._window_set import as_window_set
 
 
@@ -60,6 +63,54 @@ def test_a_recording_that_was_changed_is_read_as_changed(labelled_store, nights)
     assert read.y[[0, 30, 50, 80]].tolist() == [1, 2, 3, 4]
     copied = pickle.loads(pickle.dumps(windows))
     np.testing.assert_array_equal(copied[0][0], windows[0][0])
+
+
+def _project(part):
+    part.raw.set_eeg_reference("average", projection=True, verbose="error")
+    part.raw.apply_proj(verbose="error")
+
+
+def _exchange(part):
+    part.raw = StoredRaw(part.crops, 3, part.info.copy(), part.recording.n_times)
+
+
+def _replace(part):
+    part.raw = mne.io.RawArray(-part.raw.get_data(), part.raw.info, verbose="error")
+
+
+def _move(part):
+    positions = {name: [0.01 * i, 0.05, 0.02] for i, name in enumerate(part.raw.ch_names)}
+    part.raw.set_montage(
+        mne.channels.make_dig_montage(positions, coord_frame="head"), verbose="error"
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _project,
+        _exchange,
+        _move,
+        lambda part: part.raw.set_channel_types({"C3": "eog"}, verbose="error"),
+        _replace,
+        lambda part: part.raw.reorder_channels(part.raw.ch_names[::-1]),
+        lambda part: part.raw.crop(1.0),
+    ],
+    ids=["projection", "other", "montage", "types", "array", "order", "crop"],
+)
+def test_each_change_of_the_raw_counts(labelled_store, change):
+    windows = labelled_store.labelled_windows()
+    part = windows.datasets[0]
+    part.raw.get_data(stop=10)
+    assert not part.is_changed
+    change(part)
+    copied = pickle.loads(pickle.dumps(windows))
+    for given in (windows, copied):
+        one = given.datasets[0]
+        assert one.is_changed
+        assert not as_window_set(given).is_stored
+        start, stop = one.crop_inds[2, 1:]
+        np.testing.assert_array_equal(one[2][0], one.raw[:, start:stop][0].astype("float32"))
 
 
 def test_a_pickle_has_no_samples_and_reads_the_same_map(labelled_store, windows):
@@ -137,3 +188,17 @@ def test_held_out_people_are_not_pretrained_on(nights, tmp_path, caplog):
     assert again.subjects == [1]
     with pytest.raises(ValueError, match="of validation and test subjects; none is left"):
         store.select([4]).without_held_out()
+
+
+def test_a_pickle_does_not_read_another_store(nights, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    store = SignalStore.create("store", nights, verbose=0)
+    windows = store.labelled_windows()
+    pickled = pickle.dumps(windows)
+    monkeypatch.chdir("/")
+    np.testing.assert_array_equal(pickle.loads(pickled)[0][0], windows[0][0])
+    monkeypatch.chdir(tmp_path)
+    shutil.rmtree("store")
+    SignalStore.create("store", nights, verbose=0)
+    with pytest.raises(ValueError, match="was written anew since windows of it were pickled"):
+        pickle.loads(pickled)[0]

@@ -56,11 +56,16 @@ def test_labels_of_any_scalar_type(recording):
         found = labels_of(recording(np.array(targets)))
         assert list(found.label) == targets
         assert {type(label) for label in found.label} == {type(targets[0])}
-    assert labels_of(recording([0, 1]), lambda target: f"class {target}").label[1] == "class 1"
+    transforms = [lambda target: target + 1, lambda target: f"class {target}"]
+    assert labels_of(recording([0, 1]), transforms).label == ("class 1", "class 2")
 
 
 def test_recordings_without_labels(recording, nights):
-    assert labels_of(recording([-1, -1])) is None
+    unlabelled = labels_of(recording([-1, -1]))
+    assert unlabelled.label == (-1, -1)
+    assert not unlabelled.any_labelled
+    assert labels_of(recording([-1, 0])).any_labelled
+    assert labels_of(recording([])) is None
     assert labels_of(RawDataset(nights.datasets[0].raw, {})) is None
 
 

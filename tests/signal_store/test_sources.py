@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+
 import mne
 import numpy as np
 import pandas as pd
 import pytest
-from braindecode.datasets import RawDataset
+from braindecode.datasets import BaseConcatDataset, RawDataset
 from braindecode.preprocessing import create_fixed_length_windows
 from support import own_recipe
 from support.challenge_records import write
-from torch.utils.data import Subset, TensorDataset
+from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from braindecode_pars.datasets import ysyw
 from braindecode_pars.recordings.continuous import ContinuousCorpus
@@ -192,6 +194,24 @@ def test_windows_are_stored_as_whole_recordings(recordings):
     epochs = create_fixed_length_windows(recordings, **cut, verbose="error")
     with pytest.raises(TypeError, match="A store contains whole recordings"):
         find_sources(epochs, None)
+
+
+def test_functions_for_labels_within_a_dataset_are_applied(nights):
+    inner = BaseConcatDataset(nights.datasets[:1], target_transform=lambda label: label + 10)
+    outer = ConcatDataset([inner, nights.datasets[1]])
+    first, last = (source.labels.label for source in find_sources(outer, None))
+    assert [first[0], last[0]] == [inner[0][1], nights.datasets[1][0][1]]
+    outer.target_transform = lambda label: f"stage {label}"
+    assert find_sources(outer, None)[0].labels.label[0] == f"stage {inner[0][1]}"
+
+
+def test_a_transform_of_the_signals_is_refused(nights, recordings):
+    for given in (nights.datasets[1], recordings.datasets[1]):
+        changed = copy.copy(given)
+        changed.transform = np.negative
+        message = r"recording-1 cannot .* signals of the Raw; remove the transform, and apply it"
+        with pytest.raises(ValueError, match=message):
+            find_sources(ConcatDataset([given, changed]), None)
 
 
 @pytest.mark.parametrize("wrong", [TensorDataset(), 3, [1, 2], None])

@@ -47,7 +47,7 @@ def test_metadata_of_the_recordings(store):
     table = store.recordings
     assert isinstance(table, pd.DataFrame)
     assert table.columns.tolist() == [
-        *("name", "subject", "ch_names", "n_times", "first_signal", "n_clipped", "corpus")
+        *("name", "subject", "ch_names", "n_times", "first_signal", "n_clipped", "corpus", "split")
     ]
     assert table["n_clipped"].tolist() == [0] * 4
     assert table["subject"].tolist() == [1, 2, "anna", 1]
