@@ -122,7 +122,7 @@ def checksum_when_joined(checksum: str, index: Index) -> str:
         That of the recordings for a store without labels and splits.
     """
     labels = _checksums_of(index.labels)
-    splits = [recording.description.get("split") for recording in index.recordings]
+    splits = [recording.split for recording in index.recordings]
     if not labels and not any(splits):
         return checksum
     return checksum_of(json.dumps([checksum, labels, splits]).encode())
