@@ -35,14 +35,26 @@ def seeded():
     rng.set_state(state)
 
 
-@pytest.fixture(autouse=True)
-def own_log():
-    """Take away the handlers of the log that a command has added, and its level."""
+@pytest.fixture(scope="session")
+def plain_log():
+    """Return the level and the handlers of the log before any command."""
     log = logging.getLogger("braindecode_pars")
-    level, handlers = log.level, list(log.handlers)
+    return log.level, list(log.handlers)
+
+
+@pytest.fixture(autouse=True)
+def own_log(plain_log):
+    """Take away what commands have added to the log, in this test or in a fixture of a module."""
+    log = logging.getLogger("braindecode_pars")
+    level, handlers = plain_log
+
+    def reset():
+        log.setLevel(level)
+        log.handlers[:] = handlers
+
+    reset()
     yield
-    log.setLevel(level)
-    log.handlers[:] = handlers
+    reset()
 
 
 @pytest.fixture(scope="session")
