@@ -63,6 +63,8 @@ def test_ctrl_c_at_any_moment_of_the_start_is_one_line(tmp_path):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            # A shell tells its background processes, and theirs, to ignore Ctrl-C.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         ) as process:
             time.sleep(until_main + 0.05 * moment**1.5)
             process.send_signal(signal.SIGINT)
