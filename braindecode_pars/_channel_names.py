@@ -12,6 +12,7 @@ from mne.io.constants import FIFF
 __all__ = [
     "differing_references",
     "electrode_name",
+    "electrode_pair",
     "is_eeg",
     "is_other_kind",
     "match_channels",
@@ -26,8 +27,9 @@ _REFERENCES = {"REF", "LE", "AR", "AVG", "A1", "A2", "M1", "M2", "CAR", "LER", "
 #: Names of the same reference: average of all channels, and linked ears.
 _SAME_REFERENCE = {"AR": "AVG", "CAR": "AVG", "LER": "LE"}
 
-#: Old names of the 10-20 system -> names of the same electrodes in the 10-10 system.
-_SAME_ELECTRODE = {"T3": "T7", "T4": "T8", "T5": "P7", "T6": "P8"}
+#: Old names of the 10-20 system -> names of the same electrodes in the 10-10 system; the earlobes
+#: and the mastoids, which sleep laboratories do not distinguish.
+_SAME_ELECTRODE = {"T3": "T7", "T4": "T8", "T5": "P7", "T6": "P8", "A1": "M1", "A2": "M2"}
 
 #: Words in labels of signals that are not EEG, by kind: in polysomnography, EDF+, and the files of
 #: common amplifiers. ``E1`` and ``E2`` alone are missing on purpose: they are eye channels of
@@ -187,22 +189,43 @@ def differing_references(channels: Sequence[str]) -> tuple[str, str] | None:
     ('C3-A1', 'C3-M2')
     >>> differing_references(["C3-AVG", "EEG C3-CAR", "C3"]) is None
     True
+    >>> differing_references(["C3-A2", "C3-M2"]) is None
+    True
     """
     by_reference: dict[str, str] = {}
     for channel in channels:
         reference = _electrode_and_reference(channel)[1]
         if reference is not None:
-            by_reference.setdefault(_SAME_REFERENCE.get(reference, reference), channel)
+            by_reference.setdefault(_one_name(reference), channel)
     first_two = list(by_reference.values())[:2]
     return (first_two[0], first_two[1]) if len(first_two) == 2 else None
+
+
+def electrode_pair(channel: str) -> tuple[str, str | None]:
+    """Return the electrode and the reference of a channel, or the electrodes of a bipolar channel.
+
+    Each is in capital letters, in the one name of :func:`match_channels` for the same electrode.
+    The second is None when the channel names none.
+
+    Examples
+    --------
+    >>> from braindecode_pars._channel_names import electrode_pair
+    >>> electrode_pair("EEG T3-A2"), electrode_pair("T7-M2"), electrode_pair("Fpz-Cz")
+    (('T7', 'M2'), ('T7', 'M2'), ('FPZ', 'CZ'))
+    >>> electrode_pair("Fc5.")
+    ('FC5', None)
+    """
+    electrode, dash, reference = _bare_name(channel).partition("-")
+    return _one_name(electrode), _one_name(reference) if dash else None
 
 
 def match_channels(wanted: Sequence[str], found: Sequence[str]) -> list[int | None]:
     """Find the channels of a recording that belong to the wanted electrodes.
 
-    ``Fc5.``, ``EEG FC5-REF`` and ``FC5`` are the same electrode, and so are ``T3`` and ``T7``.
-    References are ignored; :func:`differing_references` finds different ones. If several channels
-    on one side belong to an electrode, such as ``C3-M1`` and ``C3-M2``, their names must be equal.
+    ``Fc5.``, ``EEG FC5-REF`` and ``FC5`` are the same electrode, and so are ``T3`` and ``T7``,
+    ``A1`` and ``M1``, and the pairs ``EEG T3-P3`` and ``T7-P3``. References are ignored;
+    :func:`differing_references` finds different ones. If several channels on one side belong to an
+    electrode, such as ``C3-M1`` and ``C3-M2``, their names must be equal.
 
     Parameters
     ----------
@@ -234,12 +257,21 @@ def match_channels(wanted: Sequence[str], found: Sequence[str]) -> list[int | No
 
 def _electrode_and_reference(channel: str) -> tuple[str, str | None]:
     """Split the name of a channel; a name without a known reference is returned whole."""
-    name = re.sub(r"^EEG\s+", "", channel.strip().upper()).rstrip(".")
+    name = _bare_name(channel)
     electrode, _, reference = name.partition("-")
     # With another electrode after the dash the channel is bipolar and keeps its name.
     return (electrode, reference) if reference in _REFERENCES else (name, None)
 
 
+def _bare_name(channel: str) -> str:
+    return re.sub(r"^EEG\s+", "", channel.strip().upper()).rstrip(".")
+
+
+def _one_name(name: str) -> str:
+    """Return the one name of an electrode, or of a reference, that has several."""
+    name = name.strip()
+    return _SAME_ELECTRODE.get(name) or _SAME_REFERENCE.get(name, name)
+
+
 def _electrode_key(channel: str) -> str:
-    name = electrode_name(channel)
-    return _SAME_ELECTRODE.get(name, name)
+    return "-".join(_SAME_ELECTRODE.get(name, name) for name in electrode_name(channel).split("-"))

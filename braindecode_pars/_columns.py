@@ -1,11 +1,20 @@
-"""Names of the columns in tables of scores and of training losses."""
+"""Names of the columns in tables of scores, of training losses and of predictions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-__all__ = ["LOSSES", "POOLED", "RELATIVE", "SCORES", "lags_of", "loss_columns", "part_of"]
+__all__ = [
+    "LOSSES",
+    "POOLED",
+    "PROBABILITY",
+    "RELATIVE",
+    "SCORES",
+    "lags_of",
+    "loss_columns",
+    "part_of",
+]
 
 #: Columns of every protocol's scores.
 SCORES = [
@@ -25,6 +34,9 @@ POOLED = "all"
 RELATIVE = "train_loss_relative"
 #: Columns of losses. A task with parts adds one column per part: ``train_loss_relative_mae``.
 LOSSES = ["train_loss", "valid_loss", RELATIVE]
+
+#: Predictions of a recording have one column ``probability_LABEL`` for each class.
+PROBABILITY = "probability_"
 
 
 def part_of(column: str) -> str | None:

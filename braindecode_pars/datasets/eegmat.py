@@ -26,6 +26,7 @@ from braindecode_pars.recordings.preparation import (
     check_filters,
     filter_and_resample,
     pick_electrodes,
+    set_reference,
 )
 from braindecode_pars.recordings.readers import read_edf
 
@@ -137,7 +138,7 @@ def prepare(
     raw.set_montage(template_montage(), match_case=False, match_alias=True, verbose="error")
     filter_and_resample(raw, sfreq=sfreq, low=low, high=high, mains=mains)
     if reference is not None:
-        raw.set_eeg_reference(reference, verbose="error")
+        set_reference(raw, reference)
     return raw
 
 
@@ -257,6 +258,7 @@ def load(
         choose_subjects(recordings(path), subjects, path),
         partial(cut, **arguments),
         dict(corpus=CARD["name"], version=CARD["version"], **arguments),
+        classes=CARD["classes"],
         n_jobs=n_jobs,
         cache=cache,
         on_error=on_error,

@@ -244,6 +244,7 @@ def load(
         choose_subjects(recordings(path), subjects, path),
         cut,
         dict(corpus=CARD["name"], version=CARD["version"]),
+        classes=CARD["classes"],
         n_jobs=n_jobs,
         cache=cache,
         on_error=on_error,

@@ -25,6 +25,7 @@ from braindecode_pars.recordings.preparation import (
     drop_other_signals,
     filter_and_resample,
     pick_electrodes,
+    set_reference,
 )
 from braindecode_pars.recordings.readers import read_recording
 
@@ -174,11 +175,11 @@ def prepare(
     filter_and_resample(raw, **filters)
     # As in the paper, the average of all channels, whichever of them are picked afterwards.
     if reference == "average":
-        raw.set_eeg_reference("average", verbose="error")
+        set_reference(raw, "average")
     if picks is not None:
         pick_electrodes(raw, _channels(picks), str)
     if reference == "picks":
-        raw.set_eeg_reference("average", verbose="error")
+        set_reference(raw, raw.ch_names)  # by name, as the record of what was done
     return raw
 
 
@@ -344,6 +345,7 @@ def load(
         chosen,
         partial(_read, **arguments),
         dict(corpus=CARD["name"], version=CARD["version"], **arguments),
+        classes=class_names(contrast=contrast),
         n_jobs=n_jobs,
         cache=cache,
         on_error=on_error,

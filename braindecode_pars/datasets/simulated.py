@@ -25,6 +25,8 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from numpy.random import Generator
 from scipy import signal
 
+from braindecode_pars.recordings.class_names import name_classes
+
 __all__ = ["CARD", "STAGES", "hypnogram", "sleep"]
 
 #: Stage names; a window's target is the index.
@@ -194,7 +196,8 @@ def _recording(
             target=stages,
         )
     )
-    return EEGWindowsDataset(raw, metadata, description={"subject": subject})
+    windows = EEGWindowsDataset(raw, metadata, description={"subject": subject})
+    return name_classes(windows, STAGES)
 
 
 class _SubjectRhythms:

@@ -201,6 +201,7 @@ def load(
         recordings(path, subjects, split_seed=split_seed),
         cut,
         {"corpus": CARD["name"], "version": CARD["version"]},
+        classes=CARD["classes"],
         n_jobs=n_jobs,
         cache=cache,
         on_error=on_error,

@@ -275,6 +275,7 @@ def load(
             "annotations": annotations,
             "min_overlap": float(min_overlap),
         },
+        classes=CARD["classes"],
         n_jobs=n_jobs,
         cache=cache,
         on_error=on_error,

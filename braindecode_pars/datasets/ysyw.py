@@ -245,6 +245,7 @@ def load(
         _select_part(chosen, part, requested=requested is not None),
         partial(_read, part=part),
         dict(corpus=CARD["name"], version=CARD["version"], part=part),
+        classes=CARD["classes"],
         n_jobs=n_jobs,
         cache=cache,
         on_error=on_error,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import mne
 import numpy as np
 
 from braindecode_pars._channel_names import signal_kind
 from braindecode_pars._parameters import check_positive
+from braindecode_pars.preprocessing._steps import remember_steps
 from braindecode_pars.recordings._left_out import channels_left_out, remember_left_out
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "drop_other_signals",
     "filter_and_resample",
     "pick_electrodes",
+    "set_reference",
 ]
 
 #: Channels that all corpora of Temple University have.
@@ -208,10 +211,45 @@ def filter_and_resample(
     if bad.any():
         names = [name for name, is_bad in zip(raw.ch_names, bad, strict=True) if is_bad]
         raise ValueError(f"channel {', '.join(names)} contains NaN or infinite samples.")
+    steps: list[tuple[str, dict[str, Any]]] = []
     if raw.info["sfreq"] != sfreq:
-        raw.resample(sfreq, verbose="error")
+        steps.append(("resample", dict(sfreq=sfreq)))
     nyquist = sfreq / 2
-    raw.filter(low, high if high is not None and high < nyquist else None, verbose="error")
+    high = high if high is not None and high < nyquist else None
+    steps.append(("filter", dict(l_freq=low, h_freq=high)))
     if mains is not None and mains < nyquist:
-        raw.notch_filter(mains, verbose="error")
+        steps.append(("notch_filter", dict(freqs=mains)))
+    for name, kwargs in steps:
+        getattr(raw, name)(**kwargs, verbose="error")
+    remember_steps(raw, steps)
+    return raw
+
+
+def set_reference(raw: mne.io.BaseRaw, reference: str | Sequence[str]) -> mne.io.BaseRaw:
+    """Reference the channels of a recording to their average, or to some of them.
+
+    Parameters
+    ----------
+    raw : Raw
+        Preloaded recording; changed in place.
+    reference : "average" | sequence of str
+        New reference, as in :meth:`mne.io.Raw.set_eeg_reference`.
+
+    Returns
+    -------
+    Raw
+        The given recording.
+
+    Examples
+    --------
+    >>> import mne
+    >>> import numpy as np
+    >>> from braindecode_pars.recordings.preparation import set_reference
+    >>> info = mne.create_info(["C3", "C4"], 250.0, "eeg")
+    >>> raw = mne.io.RawArray(np.array([[1.0, 1.0], [3.0, 5.0]]), info, verbose="error")
+    >>> set_reference(raw, "average").get_data().tolist()
+    [[-1.0, -2.0], [1.0, 2.0]]
+    """
+    raw.set_eeg_reference(reference, verbose="error")
+    remember_steps(raw, [("set_eeg_reference", dict(ref_channels=reference))])
     return raw

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from braindecode_pars._subjects import in_corpus
+from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.storage._atomic import replace_file
 from braindecode_pars.storage._checksum import checksum_of
 from braindecode_pars.storage._json import parse_json, plain
@@ -19,10 +20,11 @@ __all__ = ["INDEX", "SAMPLES", "Index", "StoredRecording"]
 INDEX = "store.json"
 SAMPLES = "samples.bin"
 FORMAT = "braindecode_pars SignalStore"
-VERSION = 4
+VERSION = 5
 #: Versions that can be read. Stores of version 1 contain no count of clipped samples, those of
-#: versions 1 and 2 no shares of corpora, and those before version 4 no labels.
-READABLE = (1, 2, 3, 4)
+#: versions 1 and 2 no shares of corpora, those before version 4 no labels, and those before version
+#: 5 no preprocessing.
+READABLE = (1, 2, 3, 4, 5)
 #: Largest index, in bytes: that of some million recordings.
 _LARGEST = 2**32
 _CHECKSUM = b'"checksum": '
@@ -55,6 +57,9 @@ class StoredRecording:
     positions : dict of str to list of float
         Position of the channels in metres in MNE's head frame, where known. Only in recordings with
         labels.
+    preprocessing : dict
+        Known entries of the :class:`~braindecode_pars.preprocessing.Preprocessing` of the stored
+        signals.
     """
 
     name: str
@@ -68,6 +73,7 @@ class StoredRecording:
     source: Mapping[str, Any]
     clipped: Mapping[str, int] = field(default_factory=dict)
     positions: Mapping[str, list[float]] = field(default_factory=dict)
+    preprocessing: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def subject(self) -> Any:
@@ -82,6 +88,11 @@ class StoredRecording:
     @property
     def split(self) -> str | None:
         return self.description.get("split")
+
+    @cached_property
+    def prepared(self) -> Preprocessing:
+        """Preprocessing of the stored signals, as far as it is known."""
+        return Preprocessing.of(self.preprocessing)
 
     @property
     def n_samples(self) -> int:

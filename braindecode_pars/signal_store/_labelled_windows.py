@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import EEGWindowsDataset
 
+from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.signal_store._index import StoredRecording
 from braindecode_pars.signal_store._labels import Labels
 from braindecode_pars.signal_store._windows import info_of
@@ -186,10 +187,10 @@ def _located(
 @describe.register(StoredWindowsDataset)
 def _(X: StoredWindowsDataset) -> Description:
     if X.is_changed:
-        return describe_recording(X, X.raw.info)
+        return describe_recording(X, X.raw.info, Preprocessing())
     start, stop = X.crop_inds[:, 1], X.crop_inds[:, 2]
     return replace(
-        describe_recording(X, X.info),
+        describe_recording(X, X.info, X.recording.prepared),
         shapes=np.column_stack([np.full(len(X), len(X.recording.ch_names)), stop - start]),
         stored=StoredSignals(X.crops, np.full(len(X), X.first_signal), start),
     )

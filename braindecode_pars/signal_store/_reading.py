@@ -8,11 +8,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import joblib
 import mne
 import numpy as np
 
+from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.recordings._gaps import continuous_stretches, split_at_gaps
 from braindecode_pars.recordings._left_out import channels_left_out
 from braindecode_pars.signal_store._labels import Labels
@@ -47,6 +49,7 @@ class Encoded:
     left_out: dict[str, str] = field(default_factory=dict)
     labels: Labels | None = None
     positions: dict[str, list[float]] = field(default_factory=dict)
+    preprocessing: Preprocessing = field(default_factory=Preprocessing)
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ def _read(source: Source, preparation: Preparation, dtype: str) -> list[Encoded 
     except Exception as error:  # the caller names the recording, whatever error a reader raises
         return [Unusable(str(error) or type(error).__name__)]
     results = [
-        _encode(piece, found, preparation, dtype)
+        _encode(piece, found, preparation, dtype, source.steps)
         for piece, found in zip(pieces, of_pieces, strict=True)
     ]
     return results or [Unusable("it has no samples.")]
@@ -110,7 +113,11 @@ def _labels_of_pieces(
 
 
 def _encode(
-    piece: mne.io.BaseRaw, labels: Labels | None, preparation: Preparation, dtype: str
+    piece: mne.io.BaseRaw,
+    labels: Labels | None,
+    preparation: Preparation,
+    dtype: str,
+    steps: Sequence[Any],
 ) -> Encoded | Unusable:
     try:
         signals, ch_names, sfreq = preparation.apply(piece)
@@ -122,7 +129,10 @@ def _encode(
     checksum = checksum_of(samples.stored)
     problem = amplitude_problem(_crops(signals))
     left_out = channels_left_out(piece, ch_names)
-    encoded = Encoded(*samples, ch_names, sfreq, checksum, problem, left_out)
+    prepared = preparation.recorded(piece, steps, sfreq)
+    encoded = Encoded(
+        *samples, ch_names, sfreq, checksum, problem, left_out, preprocessing=prepared
+    )
     if labels is None:
         return encoded
     labels = labels.resampled(piece.info["sfreq"], sfreq, signals.shape[1])

@@ -19,7 +19,15 @@ from torch.utils.data import ConcatDataset
 from braindecode_pars._channel_names import is_eeg, match_channels
 from braindecode_pars._parameters import check_parameters, choice
 from braindecode_pars._subjects import known_subject_of_path, normalized, subject_of_path
+from braindecode_pars.preprocessing import Preprocessing
+from braindecode_pars.preprocessing._recorded import recorded
+from braindecode_pars.recordings._opening import ENDINGS
 from braindecode_pars.recordings._search import files_beside, find_files, why_unreadable
+from braindecode_pars.recordings._whose_files import (
+    Subject,
+    check_one_person_each,
+    subject_finder,
+)
 from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.recordings.labelled import LabelledCorpus
 from braindecode_pars.recordings.loading import Recording
@@ -55,8 +63,6 @@ _FEW_SUBJECTS, _MANY_RECORDINGS = 2, 10
 
 #: Name of a recording of a dataset, or of a piece of it: only a number.
 _NUMBERED = re.compile(r"recording-(\d+)(#\d+)?")
-
-_ENDINGS = (".edf", ".bdf", ".hea", ".fif", ".fif.gz")
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,31 @@ class Preparation:
         wanted = self.channels or []
         found = match_channels(wanted, ch_names)
         return tuple(name for name, i in zip(wanted, found, strict=True) if i is None)
+
+    def recorded(self, raw: mne.io.BaseRaw, steps: Sequence[Any], sfreq: float) -> Preprocessing:
+        """Return the preprocessing of a recording after :meth:`apply`.
+
+        Parameters
+        ----------
+        raw : Raw
+            Continuous recording, before this preparation.
+        steps : sequence
+            Steps that braindecode has recorded for it.
+        sfreq : float
+            Sampling rate in Hz after the preparation.
+        """
+        own: list[tuple[str, dict[str, Any]]] = []
+        if self.sfreq is not None:
+            own.append(("resample", dict(sfreq=sfreq)))
+        edges = dict(l_freq=self.low, h_freq=self.high)
+        given = {name: edge for name, edge in edges.items() if edge is not None}
+        if given:  # an edge that is not given is as the recording has it
+            own.append(("filter", given))
+        if self.mains is not None:
+            own.append(("notch_filter", dict(freqs=self.mains)))
+        if self.reference is not None:
+            own.append(("set_eeg_reference", dict(ref_channels=self.reference)))
+        return recorded(raw.info, [*steps, *own], sfreq=sfreq)
 
     def apply(self, raw: mne.io.BaseRaw) -> tuple[np.ndarray, list[str], float]:
         """Return the prepared EEG signals of a recording. The recording itself is not changed.
@@ -180,6 +211,8 @@ class Source:
         reads it as it is.
     labels : Labels | None
         Labelled windows of a recording in memory.
+    steps : tuple
+        Steps of preprocessing that braindecode has recorded for a recording in memory.
     """
 
     name: str
@@ -189,6 +222,7 @@ class Source:
     problem: str | None = None
     read: Callable[[], mne.io.BaseRaw | EEGWindowsDataset | None] | None = None
     labels: Labels | None = None
+    steps: tuple = ()
 
     def names_of_pieces(self, n_pieces: int) -> list[str]:
         """Names of the pieces between gaps: that of the recording, with #1, #2 if several."""
@@ -254,18 +288,15 @@ def numbered_on(name: str, n_before: int) -> str:
     return f"recording-{int(found[1]) + n_before}{found[2] or ''}" if found else name
 
 
-def find_sources(
-    recordings: Any, subject: Callable[[Path], Any] | None, n_before: int = 0
-) -> list[Source]:
+def find_sources(recordings: Any, subject: Subject, n_before: int = 0) -> list[Source]:
     """List recordings without reading them.
 
     Parameters
     ----------
     recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
         Dataset, one or several corpora, or folder of files.
-    subject : callable | None
-        Function that returns the subject of a file from its path relative to the folder. None
-        takes :func:`~braindecode_pars._subjects.subject_of_path`.
+    subject : callable | str | None
+        As in :func:`~braindecode_pars.recordings._whose_files.subject_finder`.
     n_before : int
         First number in the names of a dataset's recordings, which are named by numbers only.
 
@@ -282,12 +313,13 @@ def find_sources(
     FileNotFoundError
         When the folder does not exist or contains no recording.
     ValueError
-        When one or two first folders would be the subjects of many recordings, a label is neither
-        a number nor text, or a recording of a dataset has a ``transform``.
+        When one or two first folders would be the subjects of many recordings, names of files
+        obviously count recordings of one person, a label is neither a number nor text, or a
+        recording of a dataset has a ``transform``.
     """
     # A folder of files, corpora, otherwise a dataset.
     if isinstance(recordings, (str, Path)):
-        return _files_of(Path(recordings).expanduser(), subject or subject_of_path)
+        return _files_of(Path(recordings).expanduser(), subject_finder(subject))
     if subject is not None:
         raise TypeError(
             "subject= is only for a folder of files; a dataset has 'subject' in its descriptions."
@@ -413,7 +445,8 @@ def _of_dataset(dataset: Any, name: str, labels: Labels | None) -> Source:
     )
     if labels is not None:
         state["labels"] = _checksum_of_labels(labels)
-    return Source(name, _plain(entries), state, raw, labels=labels)
+    steps = tuple(getattr(dataset, "raw_preproc_kwargs", None) or ())
+    return Source(name, _plain(entries), state, raw, labels=labels, steps=steps)
 
 
 def _checksum_of_labels(labels: Labels) -> str:
@@ -435,6 +468,7 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
         raise FileNotFoundError(f"{root} contains no .edf, .bdf, .fif or WFDB (.hea) recording.")
     if subject is subject_of_path:
         _check_first_folders(root, sources)
+        check_one_person_each(Path(s.name) for s in sources if "subject" in s.description)
     return sources
 
 
@@ -461,7 +495,7 @@ def _check_first_folders(root: Path, sources: list[Source]) -> None:
 
 
 def _has_ending(name: str) -> bool:
-    return name.lower().endswith(_ENDINGS)
+    return name.lower().endswith(ENDINGS)
 
 
 def _of_file(file: Path, path: Path, subject: Callable[[Path], Any]) -> Source:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
@@ -17,7 +18,11 @@ from braindecode.datasets import BaseConcatDataset
 from tqdm.auto import tqdm
 
 from braindecode_pars._subjects import SubjectKeys
+from braindecode_pars.preprocessing import Preprocessing
+from braindecode_pars.preprocessing._agreed import agreed
 from braindecode_pars.recordings._recipe import HELD_OUT
+from braindecode_pars.recordings._whose_files import Subject
+from braindecode_pars.recordings.class_names import name_classes
 from braindecode_pars.signal_store._division import check_part
 from braindecode_pars.signal_store._index import INDEX, SAMPLES, Index, StoredRecording
 from braindecode_pars.signal_store._joined_samples import JoinedSamples, Samples
@@ -135,7 +140,7 @@ class SignalStore:
         mains: float | None = None,
         channels: Iterable[str] | None = None,
         reference: str | None = None,
-        subject: Callable[[Path], Any] | None = None,
+        subject: Subject = None,
         shares: Mapping[str, float] | None = None,
         part: tuple[int, int] | None = None,
         n_jobs: int = 1,
@@ -186,9 +191,10 @@ class SignalStore:
         reference : "average" | None
             New reference of a recording: the average of those of its channels that are stored. None
             keeps the recording's own reference.
-        subject : callable | None
-            Function that returns the subject of a file from its path relative to the folder. None
-            recognises BIDS (``sub-``), the corpora of Temple University and the records of
+        subject : callable | str | None
+            Function that returns the subject of a file from its path relative to the folder; or a
+            regular expression that is searched for in this path, whose only group is the subject.
+            None recognises BIDS (``sub-``), the corpora of Temple University and the records of
             PhysioNet's challenges, and otherwise takes the name of the first folder, or of a file
             without folder. For a dataset, subjects are the entries ``subject`` of its descriptions.
         shares : mapping of str to float | None
@@ -224,9 +230,10 @@ class SignalStore:
         ValueError
             When the folder is not empty and not an unfinished store, when a recording cannot be
             stored, or when sampling rates differ. The message names the recording. Also when one or
-            two first folders would be the subjects of many recordings, when there are fewer
-            recordings than parts, when a recording of a dataset has a ``transform``, or when an
-            argument is not one of the accepted values.
+            two first folders would be the subjects of many recordings, when names obviously count
+            recordings of one person, such as ``Subject00_1`` and ``Subject00_2``, when there are
+            fewer recordings than parts, when a recording of a dataset has a ``transform``, or when
+            an argument is not one of the accepted values.
         OSError
             When the folder cannot be written, for example on a full disk, or a process that reads
             was killed. Stored recordings are kept, and the same call resumes after them.
@@ -388,7 +395,7 @@ class SignalStore:
         recordings: Any,
         *,
         sfreq: float | None = None,
-        subject: Callable[[Path], Any] | None = None,
+        subject: Subject = None,
         shares: Mapping[str, float] | None = None,
         n_jobs: int = 1,
         on_error: str = "raise",
@@ -461,6 +468,11 @@ class SignalStore:
                 split=pd.Series([r.split for r in self._recordings], dtype=object),
             )
         )
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        """Preprocessing of the stored signals, as far as it is known and the same in all."""
+        return agreed([recording.prepared for recording in self._recordings])
 
     @property
     def n_bytes(self) -> int:
@@ -739,7 +751,9 @@ class SignalStore:
                 f"A window of {n_times} samples is longer than every recording in {self.path}; the "
                 f"longest, {longest.name}, has {longest.n_times} samples."
             )
-        return StoreWindows(self.recordings, self.crops, self.sfreq, n_times)
+        seconds = n_times / self.sfreq
+        prepared = [replace(r.prepared, window_seconds=seconds) for r in self._recordings]
+        return StoreWindows(self.recordings, self.crops, self.sfreq, n_times, prepared)
 
     @property
     def n_labelled_windows(self) -> int:
@@ -787,7 +801,10 @@ class SignalStore:
         labels = joined_labels(self.path, self._index.labels, self.sfreq)
         first = self._first_signal.tolist()
         found = [
-            StoredWindowsDataset(recording, labels[recording.name], self.crops, i, self.sfreq)
+            name_classes(
+                StoredWindowsDataset(recording, labels[recording.name], self.crops, i, self.sfreq),
+                self.classes,
+            )
             for recording, i in zip(self._recordings, first, strict=True)
             if recording.name in labels
         ]

@@ -12,6 +12,7 @@ import pandas as pd
 from torch.utils.data import Dataset
 
 from braindecode_pars._channel_names import is_other_kind
+from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.windows._channels import Channels
 from braindecode_pars.windows._describe import Description, describe
 from braindecode_pars.windows._stored import ReadCrops, StoredSignals, StoredWindow
@@ -35,6 +36,8 @@ class StoreWindows(Dataset):
         Sampling rate in Hz.
     n_times : int
         Length of a window in samples.
+    preprocessings : sequence of Preprocessing | None
+        Preprocessing of each recording; None if unknown.
 
     Attributes
     ----------
@@ -65,6 +68,7 @@ class StoreWindows(Dataset):
         crops: ReadCrops,
         sfreq: float,
         n_times: int,
+        preprocessings: Sequence[Preprocessing] | None = None,
     ):
         counts = recordings["n_times"].to_numpy() // n_times
         self.recordings = recordings
@@ -79,6 +83,10 @@ class StoreWindows(Dataset):
         first_signal = np.repeat(recordings["first_signal"].to_numpy(), counts)
         starts = (np.arange(len(before)) - before) * n_times
         self.stored = StoredSignals(crops, first_signal, starts)
+        prepared = np.full(len(counts), None, object)
+        if preprocessings is not None:
+            prepared[:] = preprocessings
+        self.preprocessings = np.repeat(prepared, counts)
 
     def __len__(self) -> int:
         return len(self.shapes)
@@ -140,6 +148,7 @@ def _(X: StoreWindows) -> Description:
         groups=X.subjects,
         sfreqs=Counter({X.sfreq: len(X)}),
         channels=X.channels,
+        preprocessings=X.preprocessings,
         shapes=X.shapes,
         splits=X.splits if any(split is not None for split in X.splits) else None,
         stored=X.stored,

@@ -22,6 +22,7 @@ from braindecode_pars._subjects import SubjectKeys, normalized
 from braindecode_pars._warnings import warn_user
 from braindecode_pars.recordings._left_out import count_left_out
 from braindecode_pars.recordings._people_left_out import without_left_out
+from braindecode_pars.recordings._whose_files import Subject
 from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.recordings.loading import skipped_message
 from braindecode_pars.signal_store._division import Part, checksum_of_sources, recordings_of_part
@@ -66,7 +67,7 @@ _COMMIT_SHARE = 0.05
 def create(
     folder: Path,
     recordings: Any,
-    subject: Callable[[Path], Any] | None,
+    subject: Subject,
     preparation: Preparation,
     dtype: str,
     shares: Mapping[str, float],
@@ -135,7 +136,7 @@ def create(
 def append(
     folder: Path,
     recordings: Any,
-    subject: Callable[[Path], Any] | None,
+    subject: Subject,
     sfreq: float | None,
     shares: Mapping[str, float] | None,
     **reading: Any,
@@ -340,6 +341,7 @@ class _Writer:
                     source=source.state,
                     clipped={ch_name: int(n) for ch_name, n in n_clipped if n},
                     positions=encoded.positions,
+                    preprocessing=encoded.preprocessing.known(),
                 )
             )
             n_bytes += encoded.stored.nbytes

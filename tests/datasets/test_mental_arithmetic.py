@@ -15,6 +15,9 @@ from braindecode_pars import as_sklearn, datasets
 from braindecode_pars.datasets import eegmat
 from braindecode_pars.datasets._mental_arithmetic import FILE
 from braindecode_pars.electrodes import electrode_positions
+from braindecode_pars.preprocessing._recorded import recorded
+from braindecode_pars.recordings.preparation import COMMON_CHANNELS
+from braindecode_pars.windows._window_set import as_window_set
 
 #: The file as it was made; it must never change without a reason in the changelog.
 SHA256 = "8d17cf9f518db8a5d54bdb2eb5873517284146b533af421f77a2d1264d02a4fa"
@@ -48,6 +51,13 @@ def test_signals_are_volts_between_half_a_hertz_and_45(windows):
     assert mean[frequencies > 58].max() < inside.min() / 20
     # No channel is flat in any window.
     assert signals.std(axis=-1).min() > 5e-7
+
+
+def test_the_preparation_is_known_to_a_model_and_to_a_recording(windows):
+    for known in (recorded(windows.datasets[0].raw.info), as_window_set(windows).preprocessings[0]):
+        assert known.band == (0.5, 45.0)
+        assert known.notch == ()
+        assert known.reference.split(", ") == list(COMMON_CHANNELS)
 
 
 def test_channels_have_names_and_positions(windows):

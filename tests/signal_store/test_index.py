@@ -50,9 +50,9 @@ def test_another_version_or_format_raises(tmp_path):
     index_of(1).write(tmp_path)
     file = tmp_path / INDEX
     text = file.read_text()
-    file.write_text(text.replace('"version": 4', '"version": 5'))
+    file.write_text(text.replace('"version": 5', '"version": 6'))
     with pytest.raises(
-        ValueError, match="has version 5, but this package reads versions 1, 2, 3, 4"
+        ValueError, match="has version 6, but this package reads versions 1, 2, 3, 4, 5"
     ):
         Index.read(tmp_path)
     file.write_text('{"format": "zarr"}')
@@ -64,11 +64,14 @@ def test_another_version_or_format_raises(tmp_path):
             Index.read(tmp_path)
 
 
+#: Newer entries of a recording.
+_RECENT = (', "positions": {}', ', "preprocessing": {}')
 #: What the index of each version does not have.
 MISSING = {
-    1: (', "clipped": {}', ', "positions": {}', ',\n "shares": {}', ',\n "labels": {}'),
-    2: (', "positions": {}', ',\n "shares": {}', ',\n "labels": {}'),
-    3: (', "positions": {}', ',\n "labels": {}'),
+    1: (', "clipped": {}', *_RECENT, ',\n "shares": {}', ',\n "labels": {}'),
+    2: (*_RECENT, ',\n "shares": {}', ',\n "labels": {}'),
+    3: (*_RECENT, ',\n "labels": {}'),
+    4: (_RECENT[1],),
 }
 
 
@@ -77,7 +80,7 @@ def test_earlier_versions_are_read(tmp_path, version):
     index_of(2).write(tmp_path)
     file = tmp_path / INDEX
     body, _, _ = file.read_text().rpartition('"checksum": ')
-    for part in ('"version": 4', *MISSING[version]):
+    for part in ('"version": 5', *MISSING[version]):
         assert part in body
         body = body.replace(part, f'"version": {version}' if "version" in part else "")
     file.write_text(f'{body}"checksum": "{checksum_of(body.encode())}"\n}}\n')

@@ -15,7 +15,9 @@ from support.challenge_records import write
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from braindecode_pars.datasets import ysyw
+from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.recordings.continuous import ContinuousCorpus
+from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store._sources import Preparation, find_sources
 
 
@@ -108,6 +110,14 @@ def test_first_folders_of_many_recordings_are_not_taken_for_subjects(tmp_path):
     assert len(find_sources(tmp_path, lambda path: path.parts[0])) == 10
     folders_of(tmp_path, ["anna/n1.edf"])  # three folders
     assert len(find_sources(tmp_path, None)) == 11
+
+
+def test_files_of_one_person_ask_for_the_subject(tmp_path):
+    folders_of(tmp_path, ["S001R03.edf", "S001R04.edf", "S002R03.edf"])
+    with pytest.raises(ValueError, match=r"S001R03.edf and S001R04.edf look like .*--subject"):
+        find_sources(tmp_path, None)
+    subjects = [s.description["subject"] for s in find_sources(tmp_path, r"(S\d+)R")]
+    assert subjects == ["S001", "S001", "S002"]
 
 
 def test_many_recordings_in_a_known_layout_may_be_of_one_subject(tmp_path):
@@ -317,3 +327,24 @@ def test_one_channel_has_no_average_reference(make_raw):
 def test_other_references_raise(wrong):
     with pytest.raises(ValueError, match="reference must be one of 'average', None, got"):
         Preparation(reference=wrong)
+
+
+def test_the_preparation_is_recorded():
+    steps = [{"fn": "rescale", "kwargs": {"scalings": 1.0}}]
+    raw = wave(200.0, 5.0).filter(0.5, None, verbose="error")
+    preparation = Preparation(sfreq=128.0, high=30.0, mains=20.0, reference="average")
+    found = preparation.recorded(raw, steps, 128.0)
+    assert found == Preprocessing(128.0, (0.5, 30.0), (20.0,), "average", 1.0)
+    assert Preparation().recorded(raw, [], 200.0) == Preprocessing(200.0, (0.5, None))
+
+
+def test_a_store_knows_its_preprocessing(tmp_path):
+    recordings = BaseConcatDataset([RawDataset(wave(200.0, 5.0), {"subject": i}) for i in range(2)])
+    recordings.datasets[1].raw_preproc_kwargs = [{"fn": "pick", "kwargs": {}}]
+    store = SignalStore.create(tmp_path / "store", recordings, low=0.5, sfreq=100.0, verbose=0)
+    assert store.preprocessing == Preprocessing(100.0, (0.5, None), (), "as recorded", 1.0)
+    plain = SignalStore.create(tmp_path / "plain", recordings, verbose=0)
+    assert plain.preprocessing == Preprocessing(200.0)  # of one, nothing else is known
+    assert plain.select([1]).preprocessing.notch == ()
+    (found,) = set(store.windows(300).preprocessings)
+    assert (found.window_seconds, found.notch) == (3.0, ())

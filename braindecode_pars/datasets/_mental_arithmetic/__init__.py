@@ -15,8 +15,11 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._parameters import check_parameters, positive
 from braindecode_pars.electrodes import template_montage
+from braindecode_pars.preprocessing._steps import remember_steps
+from braindecode_pars.recordings.class_names import name_classes
 from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.loading import Recording, choose_subjects
+from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
 __all__ = ["mental_arithmetic"]
 
@@ -25,6 +28,12 @@ CONDITIONS = ("rest", "arithmetic")
 
 #: Length of a recording in seconds.
 SECONDS = 60.0
+
+#: What ``make`` did with the recordings before the channels were picked.
+PREPARATION = (
+    ("filter", dict(l_freq=0.5, h_freq=45.0)),
+    ("set_eeg_reference", dict(ref_channels=list(COMMON_CHANNELS))),
+)
 
 #: A step of the stored integers in volts.
 STEP = 0.5e-6
@@ -115,6 +124,7 @@ def _windows(
     """Windows of one condition from the samples of a subject, (n_conditions, n_chans, n_times)."""
     target = CONDITIONS.index(description["condition"])
     raw = mne.io.RawArray(STEP * of_subject[target], info, verbose="error")
+    remember_steps(raw, PREPARATION)
     windows = fixed_windows(raw, seconds, target)
     windows.set_description(description)
-    return windows
+    return name_classes(windows, CONDITIONS)
