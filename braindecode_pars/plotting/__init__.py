@@ -8,7 +8,10 @@ colour.
 
 from braindecode_pars.plotting.ablation_grid import ablation_grid
 from braindecode_pars.plotting.ablation_lines import ablation_lines
+from braindecode_pars.plotting.calibration_curve import calibration_curve
+from braindecode_pars.plotting.confusion_matrix import confusion_matrix
 from braindecode_pars.plotting.embedding import embedding
+from braindecode_pars.plotting.hypnodensity import hypnodensity
 from braindecode_pars.plotting.hypnogram import hypnogram
 from braindecode_pars.plotting.label_efficiency import label_efficiency
 from braindecode_pars.plotting.lag_losses import lag_losses
@@ -23,7 +26,10 @@ from braindecode_pars.plotting.transfer import transfer
 __all__ = [
     "ablation_grid",
     "ablation_lines",
+    "calibration_curve",
+    "confusion_matrix",
     "embedding",
+    "hypnodensity",
     "hypnogram",
     "label_efficiency",
     "lag_losses",

@@ -19,6 +19,8 @@ __all__ = [
     "legend_columns",
     "remove_frame",
     "series_style",
+    "text_color",
+    "time_unit",
 ]
 
 #: Okabe and Ito's colours, which readers with colour vision deficiency can distinguish.
@@ -98,3 +100,24 @@ def legend_columns(labels: Sequence[str], width: float) -> int:
 def remove_frame(ax: Axes) -> None:
     """Remove the top and right lines of the frame."""
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def text_color(rgba: tuple[float, float, float, float]) -> str:
+    """Return black or white, whichever has the higher contrast with the background (WCAG 2)."""
+    # Relative luminance of sRGB; the two contrasts are equal at sqrt(1.05 * 0.05) - 0.05.
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3]]
+    luminance = np.dot([0.2126, 0.7152, 0.0722], linear)
+    return "black" if luminance + 0.05 > (1.05 * 0.05) ** 0.5 else "white"
+
+
+def time_unit(seconds: float) -> tuple[str, int]:
+    """Return the unit of a time axis of this length, and the number of seconds in it.
+
+    Examples
+    --------
+    >>> time_unit(8 * 3600), time_unit(600), time_unit(60)
+    (('hours', 3600), ('minutes', 60), ('seconds', 1))
+    """
+    if seconds >= 3600:
+        return "hours", 3600
+    return ("minutes", 60) if seconds > 180 else ("seconds", 1)

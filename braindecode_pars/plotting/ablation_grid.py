@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from braindecode_pars.plotting._scores import in_order, over_seeds, per_seed, seeds_label, select
-from braindecode_pars.plotting._style import axes_for
+from braindecode_pars.plotting._style import axes_for, text_color
 
 __all__ = ["ablation_grid"]
 
@@ -107,7 +107,7 @@ def ablation_grid(
             text = f"{mean:.3f}"
             if np.isfinite(spread[i, j]):
                 text += f"\n±{spread[i, j]:.3f}"
-            color = _text_color(image.to_rgba(mean))
+            color = text_color(image.to_rgba(mean))
             ax.text(j, i, text, ha="center", va="center", color=color, fontsize=9)
     # Axes and colour bar
     ax.set_xticks(range(len(column_values)), [str(value) for value in column_values])
@@ -118,11 +118,3 @@ def ablation_grid(
     ax.set_title(seeds_label(summary["count"]), fontsize="medium")
     ax.figure.colorbar(image, ax=ax, label=label or metric.replace("_", " "))
     return ax
-
-
-def _text_color(rgba: tuple[float, float, float, float]) -> str:
-    """Black or white, whichever has the higher contrast with the background (WCAG 2)."""
-    # Relative luminance of sRGB; the two contrasts are equal at sqrt(1.05 * 0.05) - 0.05.
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3]]
-    luminance = np.dot([0.2126, 0.7152, 0.0722], linear)
-    return "black" if luminance + 0.05 > (1.05 * 0.05) ** 0.5 else "white"

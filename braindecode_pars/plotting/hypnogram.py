@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from braindecode_pars.plotting._style import COLORS, axes_for, remove_frame
+from braindecode_pars.plotting._classes import check_order, is_unknown
+from braindecode_pars.plotting._style import COLORS, axes_for, remove_frame, time_unit
+from braindecode_pars.sleep_stages import stages_of, top_to_bottom
 
-__all__ = ["hypnogram"]
-
-#: Usual order of stages in a hypnogram, from top to bottom: wake, REM, then N1 to N3.
-DISPLAY_ORDER = ("W", "R", "N1", "N2", "N3")
-
-
-def display_order(stage_names: Sequence[str]) -> list[str]:
-    """Return stage names from top to bottom; other names follow in the given order.
-
-    Examples
-    --------
-    >>> display_order(["N3", "N2", "N1", "R", "W"])
-    ['W', 'R', 'N1', 'N2', 'N3']
-    """
-    known = [name for name in DISPLAY_ORDER if name in stage_names]
-    return known + [name for name in stage_names if name not in DISPLAY_ORDER]
+__all__ = ["draw_steps", "hypnogram"]
 
 
 def hypnogram(
     true: ArrayLike,
     predicted: ArrayLike | None = None,
-    stage_names: Sequence[str] | None = None,
+    stage_names: Sequence[str] | Mapping[Any, str] | None = None,
     window_seconds: float = 30.0,
     ax: Axes | None = None,
+    *,
+    order: Sequence[str] | None = None,
 ) -> Axes:
     """Draw the sleep stages of one night, with predicted stages and differences if given.
 
@@ -42,15 +31,20 @@ def hypnogram(
     ----------
     true : ndarray, shape (n_windows,)
         True stages in chronological order, as indices into ``stage_names`` or as names. The values
-        -1, NaN and None stand for an unknown stage, which stays blank.
+        -1, NaN and None stand for an unknown stage, which stays blank. Numbers of Rechtschaffen and
+        Kales, where 5 is REM, need no names.
     predicted : ndarray, shape (n_windows,) | None
         Predicted stages, in the same form.
-    stage_names : sequence of str | None
-        Names of the stages; required when stages are indices.
+    stage_names : sequence of str | mapping of label to str | None
+        Names of the stages, such as ``class_names_`` of a classifier; required when stages are
+        indices.
     window_seconds : float
         Length of a window in seconds.
     ax : Axes | None
         Axes to draw on; None makes a new figure.
+    order : sequence of str | None
+        Names of all stages from top to bottom. None means wake, REM, then N1 to N3, for names of
+        any usual spelling (:func:`~braindecode_pars.sleep_stages.stage_of`).
 
     Returns
     -------
@@ -61,7 +55,8 @@ def hypnogram(
     Raises
     ------
     ValueError
-        If a stage is not in ``stage_names``, or the lengths differ.
+        If a stage is not in ``stage_names``, or the lengths differ. Without ``order``, if a name is
+        not that of a sleep stage.
 
     Examples
     --------
@@ -99,72 +94,106 @@ def hypnogram(
         )
     if stage_names is None:
         stage_names = _names_among(given)
-    order = display_order(stage_names)
-    rows = {name: _rows(name, stages, stage_names) for name, stages in given.items()}
+    names = list(dict.fromkeys(_by_label(stage_names).values()))
+    order = top_to_bottom(names) if order is None else check_order(names, order)
+    rows = {name: _rows(name, stages, stage_names, order) for name, stages in given.items()}
 
-    # Steps, and a row of differences below the stages
     [ax] = axes_for(ax, 1, 1, (9, 2.6))
-    hours = np.arange(len(given["true"]) + 1) * window_seconds / 3600
-    bottom = len(order) - 1
-    ticks, labels = list(range(len(order))), order
-    if predicted is None:
-        ax.stairs(-rows["true"], hours, baseline=None, color="0.2")
-    else:
-        ax.stairs(-rows["true"], hours, baseline=None, color="0.72", lw=3.2, label="true")
-        style = dict(color=COLORS[0], lw=1.1, label="predicted")
-        ax.stairs(-rows["predicted"], hours, baseline=None, **style)
-        bottom += 1
-        ticks, labels = [*ticks, bottom], [*labels, "differ"]
-        _mark_differences(ax, rows["true"], rows["predicted"], hours, -bottom)
-        ax.legend(frameon=False, ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
-    # Axes
-    ax.set_yticks([-tick for tick in ticks], labels)
-    ax.set(xlabel="hours", xlim=(0, hours[-1]), ylim=(-bottom - 0.45, 0.45))
-    remove_frame(ax)
+    edges = np.arange(len(given["true"]) + 1) * window_seconds
+    draw_steps(ax, edges, order, rows["true"], rows.get("predicted"))
     return ax
 
 
-def _names_among(given: dict[str, np.ndarray]) -> list[str]:
-    for name, stages in given.items():
-        if stages.dtype.kind in "biuf":
-            raise ValueError(f"{name} contains numbers; pass stage_names, the names of the stages.")
+def draw_steps(
+    ax: Axes,
+    edges: np.ndarray,
+    order: Sequence[str],
+    true: np.ndarray,
+    predicted: np.ndarray | None = None,
+) -> None:
+    """Draw the rows of a hypnogram, and a row of differences below the stages.
+
+    Parameters
+    ----------
+    ax : Axes
+        Axes to draw on.
+    edges : ndarray, shape (n_windows + 1,)
+        Start of each window and end of the last, in seconds.
+    order : sequence of str
+        Names from top to bottom.
+    true, predicted : ndarray, shape (n_windows,)
+        Row of each window, counted from the top; NaN for an unknown stage.
+    """
+    unit, seconds = time_unit(edges[-1] - edges[0])
+    edges = edges / seconds
+    bottom = len(order) - 1
+    ticks, labels = list(range(len(order))), list(order)
+    if predicted is None:
+        ax.stairs(-true, edges, baseline=None, color="0.2")
+    else:
+        ax.stairs(-true, edges, baseline=None, color="0.72", lw=3.2, label="true")
+        style = dict(color=COLORS[0], lw=1.1, label="predicted")
+        ax.stairs(-predicted, edges, baseline=None, **style)
+        bottom += 1
+        ticks, labels = [*ticks, bottom], [*labels, "differ"]
+        _mark_differences(ax, true, predicted, edges, -bottom)
+        ax.legend(frameon=False, ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
+    # Axes
+    ax.set_yticks([-tick for tick in ticks], labels)
+    ax.set(xlabel=unit, xlim=(edges[0], edges[-1]), ylim=(-bottom - 0.45, 0.45))
+    remove_frame(ax)
+
+
+def _names_among(given: dict[str, np.ndarray]) -> list[str] | dict[Any, str]:
+    """Return the names that occur, or those of the numbers of Rechtschaffen and Kales."""
     found = np.concatenate([stages.astype(object) for stages in given.values()])
-    return sorted({stage for stage in found if not _is_unknown(stage)})
+    found = {stage for stage in found if not is_unknown(stage)}
+    numeric = [name for name, stages in given.items() if stages.dtype.kind in "biuf"]
+    if not numeric:
+        return sorted(found)
+    known = stages_of(list(found))
+    if None in known:
+        raise ValueError(
+            f"{numeric[0]} contains numbers; pass stage_names, the names of the stages. Only "
+            "numbers of Rechtschaffen and Kales, where 5 is REM, need no names."
+        )
+    return {stage: name.replace("N", "S") for stage, name in zip(found, known, strict=True) if name}
 
 
-def _is_unknown(stage: object) -> bool:
-    return stage == -1 or bool(pd.isna(stage))
+def _by_label(stage_names: Sequence[str] | Mapping[Any, str]) -> dict[Any, str]:
+    return dict(stage_names if isinstance(stage_names, Mapping) else enumerate(stage_names))
 
 
-def _rows(name: str, stages: np.ndarray, stage_names: Sequence[str]) -> np.ndarray:
+def _rows(
+    name: str,
+    stages: np.ndarray,
+    stage_names: Sequence[str] | Mapping[Any, str],
+    order: Sequence[str],
+) -> np.ndarray:
     """Row of each stage, counted from the top; NaN for an unknown stage."""
-    order = display_order(stage_names)
-    names = list(stage_names)
+    by_label = _by_label(stage_names)
     by_index = stages.dtype.kind in "biuf"
-    accepted = dict(enumerate(names)) if by_index else {stage: stage for stage in names}
-    invalid = {stage for stage in stages.tolist() if not _is_unknown(stage)} - set(accepted)
+    accepted = by_label if by_index else {n: n for n in by_label.values()} | by_label
+    values = stages.tolist()
+    invalid = {stage for stage in values if not is_unknown(stage)} - set(accepted)
     if invalid:
-        kind = f"indices from 0 to {len(names) - 1} of " if by_index else ""
+        texts = list(dict.fromkeys(by_label.values()))
+        kind = f"indices from 0 to {len(texts) - 1} of " if by_index else ""
         raise ValueError(
             f"{name} contains {', '.join(map(repr, sorted(invalid, key=str)))}; accepted are {kind}"
-            f"{', '.join(names)}, and -1 for an unknown stage."
+            f"{', '.join(texts)}, and -1 for an unknown stage."
         )
-    return np.array(
-        [
-            np.nan if _is_unknown(stage) else order.index(accepted[stage])
-            for stage in stages.tolist()
-        ],
-        dtype=float,
-    )
+    rows = [np.nan if is_unknown(stage) else order.index(accepted[stage]) for stage in values]
+    return np.array(rows, dtype=float)
 
 
 def _mark_differences(
-    ax: Axes, true: np.ndarray, predicted: np.ndarray, hours: np.ndarray, height: float
+    ax: Axes, true: np.ndarray, predicted: np.ndarray, edges: np.ndarray, height: float
 ) -> None:
     """Draw a block below the stages for each window with different true and predicted stages."""
     both = np.isfinite(true) & np.isfinite(predicted)
     differ = np.flatnonzero(both & (true != predicted))
-    spans = [(hours[i], hours[i + 1] - hours[i]) for i in differ]
+    spans = [(edges[i], edges[i + 1] - edges[i]) for i in differ]
     # The edge line keeps a window visible when it is narrower than a pixel.
     ax.broken_barh(spans, (height - 0.3, 0.6), color=COLORS[6], lw=0.6)
     agreement = 100 * (1 - len(differ) / both.sum()) if both.any() else np.nan

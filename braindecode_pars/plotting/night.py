@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
+from braindecode_pars.plotting._classes import check_order
 from braindecode_pars.plotting._style import COLORS, axes_for, remove_frame
-from braindecode_pars.plotting.hypnogram import display_order, hypnogram
+from braindecode_pars.plotting.hypnogram import hypnogram
+from braindecode_pars.sleep_stages import top_to_bottom
 
 __all__ = ["night"]
 
@@ -20,6 +22,8 @@ def night(
     sfreq: float,
     channel: int = 0,
     axes: Sequence[Axes] | None = None,
+    *,
+    order: Sequence[str] | None = None,
 ) -> np.ndarray:
     """Draw a hypnogram and, below it, one window of each stage.
 
@@ -37,6 +41,8 @@ def night(
         Index of the channel to draw.
     axes : sequence of 1 + len(stage_names) Axes | None
         Axes to draw on; None makes a new figure.
+    order : sequence of str | None
+        As in :func:`hypnogram <braindecode_pars.plotting.hypnogram>`.
 
     Returns
     -------
@@ -47,7 +53,8 @@ def night(
     Raises
     ------
     ValueError
-        If the numbers of stages and windows differ, or a stage is unknown.
+        If the numbers of stages and windows differ, or a stage is unknown. Without ``order``, if a
+        name is not that of a sleep stage.
 
     Examples
     --------
@@ -77,10 +84,12 @@ def night(
     n = len(stage_names)
     axes = axes_for(axes, 1 + n, 1, (9, 1.8 + 1.15 * n), height_ratios=[1.5] + [1] * n)
     n_times = windows.shape[-1]
-    hypnogram(stages, stage_names=stage_names, window_seconds=n_times / sfreq, ax=axes[0])
+    order = top_to_bottom(stage_names) if order is None else check_order(stage_names, order)
+    seconds = n_times / sfreq
+    hypnogram(stages, stage_names=stage_names, window_seconds=seconds, ax=axes[0], order=order)
     # The middle one of the windows of each stage
     seconds = np.arange(n_times) / sfreq
-    for ax, name in zip(axes[1:], display_order(stage_names), strict=True):
+    for ax, name in zip(axes[1:], order, strict=True):
         of_stage = np.flatnonzero(stages == list(stage_names).index(name))
         if len(of_stage):
             middle = of_stage[len(of_stage) // 2]

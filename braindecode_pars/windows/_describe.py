@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from typing import Any
@@ -16,7 +16,10 @@ from braindecode.datasets import EEGWindowsDataset, RawDataset, WindowsDataset
 from skorch.helper import SliceDataset
 from torch.utils.data import ConcatDataset, Dataset, Subset
 
+from braindecode_pars.preprocessing import Preprocessing
+from braindecode_pars.preprocessing._recorded import recorded
 from braindecode_pars.windows._channels import Channels
+from braindecode_pars.windows._class_names import joined_labels_by_name, labels_by_name
 from braindecode_pars.windows._stored import StoredSignals
 
 __all__ = ["Description", "as_column", "describe", "describe_recording", "plain_array"]
@@ -43,12 +46,16 @@ class Description:
         Sampling rates in Hz, with the number of recordings of each.
     channels : Channels | None
         Channels of each window.
+    preprocessings : ndarray of Preprocessing, shape (n_windows,) | None
+        Preprocessing of each window's recording, None where unknown.
     shapes : ndarray of int, shape (n_windows, 2) | None
         Number of channels and samples of each window. It is given only when all samples are known
         to be finite.
     stored : StoredSignals | None
         Position of each window in the signals of a store, if all are of one store. ``shapes`` and
         ``channels`` are then given too.
+    labels_by_name : mapping of str to label | None
+        Label of each name of a class.
     """
 
     source: Any
@@ -58,9 +65,11 @@ class Description:
     corpora: np.ndarray | None = None
     sfreqs: Counter = field(default_factory=Counter)
     channels: Channels | None = None
+    preprocessings: np.ndarray | None = None
     shapes: np.ndarray | None = None
     splits: np.ndarray | None = None
     stored: StoredSignals | None = None
+    labels_by_name: Mapping[str, Any] | None = None
 
 
 @singledispatch
@@ -117,7 +126,14 @@ def _(X: mne.BaseEpochs) -> Description:
         splits=metadata["split"].to_numpy() if "split" in metadata else None,
         sfreqs=Counter([float(X.info["sfreq"])]),
         channels=Channels.of_recording(len(X), X.info["chs"], X.info["bads"]),
+        preprocessings=_repeated(_recorded_of_epochs(X), len(X)),
+        labels_by_name=X.event_id,
     )
+
+
+def _recorded_of_epochs(X: mne.BaseEpochs) -> Preprocessing:
+    seconds = len(X.times) / float(X.info["sfreq"])
+    return replace(recorded(X.info), window_seconds=seconds)
 
 
 @describe.register(Sequence)
@@ -189,7 +205,8 @@ def _(X: ConcatDataset) -> Description:
     target_transform = getattr(X, "target_transform", None)
     if target_transform is None or joined.y is None:
         return joined
-    return replace(joined, y=as_column([target_transform(label) for label in joined.y]))
+    y = as_column([target_transform(label) for label in joined.y])
+    return replace(joined, y=y, labels_by_name=None)
 
 
 @describe.register(EEGWindowsDataset)
@@ -198,8 +215,21 @@ def _(X: EEGWindowsDataset | WindowsDataset) -> Description:
     return describe_recording(X, (X.raw if isinstance(X, EEGWindowsDataset) else X.windows).info)
 
 
-def describe_recording(X: EEGWindowsDataset | WindowsDataset, info: mne.Info) -> Description:
-    """Describe the windows of a recording with these channels."""
+def describe_recording(
+    X: EEGWindowsDataset | WindowsDataset,
+    info: mne.Info,
+    preprocessing: Preprocessing | None = None,
+) -> Description:
+    """Describe the windows of a recording with these channels and this preprocessing.
+
+    Without ``preprocessing``, it is read from the records of MNE and braindecode.
+    """
+    n_times = _length_of(X)
+    if preprocessing is None:
+        preprocessing = _recorded_of(X, info)
+    if n_times is not None:
+        seconds = n_times / float(info["sfreq"])
+        preprocessing = replace(preprocessing, window_seconds=seconds)
     chs_info = info["chs"]
     has_target_channels = X.targets_from != "metadata"
     if has_target_channels:
@@ -217,7 +247,32 @@ def describe_recording(X: EEGWindowsDataset | WindowsDataset, info: mne.Info) ->
         splits=None if split is None else np.full(len(X), split, object),
         sfreqs=Counter([float(info["sfreq"])]),
         channels=Channels.of_recording(len(X), chs_info, info["bads"]),
+        preprocessings=_repeated(preprocessing, len(X)),
+        labels_by_name=None if has_target_channels else labels_by_name(X),
     )
+
+
+def _recorded_of(X: EEGWindowsDataset | WindowsDataset, info: mne.Info) -> Preprocessing:
+    """Read the preprocessing of the windows of a recording from their records."""
+    steps = [
+        *(getattr(X, "raw_preproc_kwargs", None) or ()),
+        *(getattr(X, "window_preproc_kwargs", None) or ()),
+        # A function that changes windows when they are read: its effect is unknown.
+        *([{"fn": "the dataset.transform"}] if X.transform is not None else ()),
+    ]
+    return recorded(info, steps)
+
+
+def _length_of(X: EEGWindowsDataset | WindowsDataset) -> int | None:
+    """Return the length of the windows in samples; None if it differs."""
+    if isinstance(X, WindowsDataset):
+        return len(X.windows.times)
+    lengths = np.unique(np.diff(np.asarray(X.crop_inds)[:, 1:], axis=1))
+    return int(lengths[0]) if len(lengths) == 1 else None
+
+
+def _repeated(preprocessing: Preprocessing, n_windows: int) -> np.ndarray:
+    return np.full(n_windows, preprocessing, object)
 
 
 @describe.register(RawDataset)
@@ -246,6 +301,7 @@ def _select(source: Any, whole: Description, indices: Any) -> Description:
         corpora=None if whole.corpora is None else whole.corpora[indices],
         splits=None if whole.splits is None else whole.splits[indices],
         channels=None if whole.channels is None else whole.channels.take(indices),
+        preprocessings=None if whole.preprocessings is None else whole.preprocessings[indices],
         shapes=None if whole.shapes is None else whole.shapes[indices],
         stored=None if whole.stored is None else whole.stored.take(indices),
     )
@@ -263,13 +319,15 @@ def _join(source: Any, parts: list[Description]) -> Description:
         splits=_join_columns(parts, "splits"),
         sfreqs=sum((part.sfreqs for part in parts), Counter()),
         channels=_join_channels(parts),
+        preprocessings=_join_columns(parts, "preprocessings"),
         shapes=None if any(known is None for known in shapes) else np.concatenate(shapes),
         stored=StoredSignals.join([part.stored for part in parts]),
+        labels_by_name=joined_labels_by_name(part.labels_by_name for part in parts),
     )
 
 
 def _join_columns(parts: list[Description], name: str) -> np.ndarray | None:
-    """Join labels, subjects, corpora or splits; windows of a part without them get None."""
+    """Join labels, subjects and the like; windows of a part without them get None."""
     columns = [getattr(part, name) for part in parts]
     if all(column is None for column in columns):
         return None

@@ -196,7 +196,10 @@ def split_unlabeled(
 
 
 def cross_entropy_weights(
-    codes: np.ndarray, classes: np.ndarray, class_weight: str | dict | None
+    codes: np.ndarray,
+    classes: np.ndarray,
+    class_weight: str | dict | None,
+    sample_weight: np.ndarray | None = None,
 ) -> Tensor | None:
     """Return the weight of each class in the loss.
 
@@ -210,6 +213,8 @@ def cross_entropy_weights(
         Rule for the weights. ``"balanced"`` gives class c the weight n / (K n_c), with n training
         windows, n_c of them of class c, and K classes among them (section 2.5). A dict maps labels
         to weights; labels that it does not contain have weight 1. None means no weights.
+    sample_weight : ndarray, shape (n_windows,) | None
+        Weights of windows, with which ``"balanced"`` counts them.
 
     Returns
     -------
@@ -224,6 +229,8 @@ def cross_entropy_weights(
     """
     if class_weight is None:
         return None
+    if sample_weight is not None:
+        codes, sample_weight = codes[sample_weight > 0], sample_weight[sample_weight > 0]
     present = np.unique(codes)
     if isinstance(class_weight, dict):
         code_of = {label: code for code, label in enumerate(classes.tolist())}
@@ -248,6 +255,7 @@ def cross_entropy_weights(
     # Weights of the classes in codes; scikit-learn's "balanced" is the formula of the paper.
     weights = torch.ones(len(classes))
     weights[present] = torch.as_tensor(
-        compute_class_weight(class_weight, classes=present, y=codes), dtype=torch.float32
+        compute_class_weight(class_weight, classes=present, y=codes, sample_weight=sample_weight),
+        dtype=torch.float32,
     )
     return weights

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -17,6 +17,7 @@ from torch.utils.data import Dataset
 from braindecode_pars._sampling_rate import check_same_rate, is_same_rate
 from braindecode_pars._subjects import in_corpus, normalized
 from braindecode_pars.windows._channels import Channels, Montage
+from braindecode_pars.windows._class_names import names_still_hold
 from braindecode_pars.windows._describe import as_column, describe, plain_array
 from braindecode_pars.windows._stored import StoredBatch, StoredSignals
 
@@ -53,6 +54,12 @@ class WindowSet(Dataset):
     stored : StoredSignals | None
         Position of each window in the signals of a store, from which whole batches are read; None
         for other sources.
+    preprocessings : ndarray of Preprocessing, shape (n_windows,) | None
+        Preprocessing of each window's recording, None where unknown.
+    labels_by_name : mapping of str to label | None
+        Label of each name of a class, where the data have names.
+    weights : ndarray of float, shape (n_windows,) | None
+        Weight of each window in the loss; None when all have the same.
     """
 
     source: Any
@@ -65,6 +72,9 @@ class WindowSet(Dataset):
     shapes: np.ndarray | None = field(default=None, repr=False)
     splits: np.ndarray | None = field(default=None, repr=False)
     stored: StoredSignals | None = field(default=None, repr=False)
+    preprocessings: np.ndarray | None = field(default=None, repr=False)
+    labels_by_name: Mapping[str, Any] | None = field(default=None, repr=False)
+    weights: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def is_stored(self) -> bool:
@@ -198,6 +208,8 @@ class WindowSet(Dataset):
             shapes=None if self.shapes is None else self.shapes[positions],
             splits=None if self.splits is None else self.splits[positions],
             stored=None if self.stored is None else self.stored.take(positions),
+            preprocessings=None if self.preprocessings is None else self.preprocessings[positions],
+            weights=None if self.weights is None else self.weights[positions],
         )
 
     def with_montages(self, montages: Iterable[Montage]) -> WindowSet:
@@ -395,11 +407,19 @@ def as_window_set(
         )
         windows = replace(windows, sfreq=float(sfreq))
     if y is not None:
-        windows = replace(windows, y=_column(y, len(windows), "y"))
+        windows = _labelled(windows, _column(y, len(windows), "y"))
     if groups is not None:
         subjects = _one_spelling(_column(groups, len(windows), "groups"))
         windows = replace(windows, subjects=subjects)
     return windows
+
+
+def _labelled(windows: WindowSet, y: np.ndarray) -> WindowSet:
+    """Return the windows with other labels, and with their names if these still hold."""
+    names = windows.labels_by_name
+    if names and not names_still_hold(names, windows.y, y):
+        names = None
+    return replace(windows, y=y, labels_by_name=names)
 
 
 def _describe(X: Any) -> WindowSet:
@@ -415,6 +435,8 @@ def _describe(X: Any) -> WindowSet:
         found.shapes,
         found.splits,
         found.stored,
+        found.preprocessings,
+        labels_by_name=found.labels_by_name,
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from braindecode_pars import plotting
-from braindecode_pars.plotting.ablation_grid import _text_color
+from braindecode_pars.plotting._style import text_color
 
 
 @pytest.fixture
@@ -78,8 +78,8 @@ def test_text_can_be_read_on_every_colour():
 
     text_colors = set()
     for rgba in mpl.colormaps["cividis"](np.linspace(0, 1, 50)):
-        text_color = _text_color(rgba)
-        low, high = sorted([luminance(rgba), float(text_color == "white")])
+        color = text_color(rgba)
+        low, high = sorted([luminance(rgba), float(color == "white")])
         assert (high + 0.05) / (low + 0.05) > 4.5
-        text_colors.add(text_color)
+        text_colors.add(color)
     assert text_colors == {"black", "white"}

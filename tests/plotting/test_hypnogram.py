@@ -32,6 +32,12 @@ def test_time_is_in_hours():
     assert ax.get_xlim() == (0, 1)
 
 
+def test_short_recordings_are_in_minutes_or_seconds():
+    axes = [plotting.hypnogram(TRUE, window_seconds=s) for s in (600, 60, 30)]
+    assert [ax.get_xlabel() for ax in axes] == ["hours", "minutes", "seconds"]
+    assert [ax.get_xlim()[1] for ax in axes] == [1, 6, 180]
+
+
 def test_windows_on_which_both_differ_are_marked():
     ax = plotting.hypnogram(TRUE, PREDICTED, STAGES, window_seconds=3600)
     np.testing.assert_array_equal(
@@ -54,9 +60,35 @@ def test_unknown_stages_are_blank_and_do_not_count(unknown):
     assert np.isnan(steps(blank)[0]).tolist() == [False, True, False]
 
 
-def test_other_names_follow_below():
-    ax = plotting.hypnogram(["N1", "movement", "W"])
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["W", "N1", "movement"]
+def labels(ax):
+    return [t.get_text() for t in ax.get_yticklabels()]
+
+
+def test_wake_is_at_the_top_in_every_spelling():
+    assert labels(plotting.hypnogram(["N1", "movement", "W"])) == ["W", "N1", "movement"]
+    given = ["N2", "REM", "N1", "Wake", "N3"]
+    assert labels(plotting.hypnogram(given)) == ["Wake", "REM", "N1", "N2", "N3"]
+    assert steps(plotting.hypnogram(given))[0].tolist() == [-3, -1, -2, 0, -4]
+
+
+def test_numbers_of_rechtschaffen_and_kales_need_no_names():
+    ax = plotting.hypnogram([0, 1, 2, 3, 4, 5, -1], [0, 1, 2, 3, 3, 5, 0])
+    assert labels(ax) == ["W", "R", "S1", "S2", "S3", "S4", "differ"]
+    np.testing.assert_array_equal(steps(ax)[0], [0, -2, -3, -4, -5, -1, np.nan])
+
+
+def test_names_by_label():
+    names = {7: "Wake", 9: "REM"}
+    ax = plotting.hypnogram([9, 7, -1], ["REM", "Wake", "Wake"], names)
+    np.testing.assert_array_equal(steps(ax), [[-1, 0, np.nan], [-1, 0, 0]])
+
+
+def test_other_names_need_an_order():
+    with pytest.raises(ValueError, match=r"'dozing' is not known .* order=\['W', 'dozing'\]"):
+        plotting.hypnogram(["W", "dozing"], stage_names=["W", "dozing"])
+    assert labels(plotting.hypnogram(["W", "dozing"], order=["dozing", "W"])) == ["dozing", "W"]
+    with pytest.raises(ValueError, match="must have each class once; the classes are 'W', 'dozing"):
+        plotting.hypnogram(["W", "dozing"], stage_names=["W", "dozing"], order=["W"])
 
 
 @pytest.mark.parametrize(

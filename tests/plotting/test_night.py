@@ -30,7 +30,7 @@ def test_each_stage_that_occurs_has_a_window_in_microvolts(one_night):
 def test_the_hypnogram_is_above(one_night):
     windows, stages = one_night
     top = plotting.night(windows, stages, STAGES, 100.0)[0]
-    assert top.get_xlim() == (0, 0.2)
+    assert top.get_xlim() == (0, 12)  # minutes
     alone = plotting.hypnogram(stages, stage_names=STAGES)
     np.testing.assert_array_equal(
         top.patches[0].get_data().values, alone.patches[0].get_data().values
@@ -41,3 +41,12 @@ def test_different_numbers_of_stages_and_windows_raise(one_night):
     windows, stages = one_night
     with pytest.raises(ValueError, match="24 windows and 23 stages"):
         plotting.night(windows, stages[:-1], STAGES, 100.0)
+
+
+def test_another_order(one_night):
+    windows, stages = one_night
+    names = ["awake", "dozing", "N2", "N3", "REM"]
+    with pytest.raises(ValueError, match="'dozing' is not known as a sleep stage"):
+        plotting.night(windows, stages, names, 100.0)
+    axes = plotting.night(windows, stages, names, 100.0, order=names[::-1])
+    assert [ax.get_ylabel().split("\n")[0] for ax in axes[1:]] == names[::-1]

@@ -6,7 +6,7 @@ import mne
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import Dataset, Subset, TensorDataset
+from torch.utils.data import ConcatDataset, Dataset, Subset, TensorDataset
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.windows._describe import Description, describe
@@ -82,3 +82,28 @@ def test_a_new_source_can_be_registered():
 def test_other_types_raise(X):
     with pytest.raises(TypeError, match=f"X is a {type(X).__name__}; it must be"):
         describe(X)
+
+
+def test_preprocessing_of_each_window():
+    filtered = epochs(np.random.default_rng(0).normal(size=(4, 2, 500))).filter(
+        1, 40, verbose="error"
+    )
+    (found,) = set(describe(filtered).preprocessings)
+    assert (found.band, found.notch, found.window_seconds) == ((1.0, 40.0), None, 5.0)
+    singles = [filtered[i] for i in range(4)]
+    assert set(describe(singles).preprocessings) == {found}
+    assert describe(ARRAY).preprocessings is None
+
+
+def test_preprocessing_follows_the_windows(nights):
+    night = nights.datasets[0]
+    filtered = type(night)(night.raw.copy(), night.metadata, dict(night.description))
+    filtered.raw_preproc_kwargs = [{"fn": "filter", "kwargs": {"l_freq": 1, "h_freq": 20}}]
+    joined = ConcatDataset([night, filtered])
+    part = as_window_set(Subset(joined, [3, len(night) + 3]))
+    assert [each.band for each in part.preprocessings] == [None, (1.0, 20.0)]
+    assert part.take([1]).preprocessings[0].notch == ()
+    filtered.transform = np.negative  # its effect on the signal is unknown
+    assert describe(filtered).preprocessings[0].notch is None
+    mixed = as_window_set(ConcatDataset([filtered, TensorDataset(torch.zeros(2, 3, 3000))]))
+    assert mixed.preprocessings[-1] is None

@@ -1,0 +1,36 @@
+"""Names, order and colours of classes in figures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from braindecode_pars.plotting._classes import area_styles, in_figure_order, is_unknown, names_of
+
+
+def test_names_by_label_by_number_and_of_names_themselves():
+    assert names_of([7, 9], {7: "left", 9: "right"}) == ["left", "right"]
+    assert names_of([1, 0], ["left", "right"]) == ["right", "left"]
+    assert names_of(["right"], {7: "left", 9: "right"}) == ["right"]
+    assert names_of([3, "a"], None) == ["3", "a"]
+    with pytest.raises(ValueError, match="no name of 2; it names 'left', 'right', 0, 1"):
+        names_of([0, 2], ["left", "right"])
+
+
+def test_only_sleep_stages_are_reordered():
+    assert in_figure_order(["N1", "REM", "Wake"], None) == ["Wake", "REM", "N1"]
+    assert in_figure_order(["right", "left"], None) == ["right", "left"]
+    assert in_figure_order(["R", "L"], None) == ["R", "L"]
+    assert in_figure_order(["N1", "Wake"], ["N1", "Wake"]) == ["N1", "Wake"]
+    with pytest.raises(ValueError, match="must have each class once"):
+        in_figure_order(["N1", "Wake"], ["N1", "N1", "Wake"])
+
+
+def test_areas_differ():
+    for names in (["W", "R", "N1", "N2", "N3", "S4", "?"], list(map(str, range(20)))):
+        styles = area_styles(names)
+        assert len({tuple(style.items()) for style in styles}) == len(names)
+
+
+def test_missing_labels():
+    assert list(map(is_unknown, [None, np.nan, -1, "-1", 0, "W"])) == [True] * 3 + [False] * 3

@@ -1,0 +1,57 @@
+"""Confusion matrices with names of classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from braindecode_pars import plotting
+
+TRUE, PREDICTED = [0, 0, 0, 1, 1, 4, -1], [0, 1, 0, 1, 1, 0, 0]
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def test_counts_and_percentages_of_each_true_class():
+    ax = plotting.confusion_matrix(["a", "a", "a", "b"], ["a", "a", "b", "b"])
+    assert texts(ax) == ["67 %\n2", "33 %\n1", "0 %\n0", "100 %\n1"]
+    np.testing.assert_allclose(ax.images[0].get_array(), [[200 / 3, 100 / 3], [0, 100]])
+    assert ax.get_title() == "accuracy 0.75 of 4 windows"
+
+
+@pytest.mark.parametrize(
+    "names", [["W", "N1", "N2", "N3", "R"], dict(enumerate(["W", "N1", "N2", "N3", "R"]))]
+)
+def test_names_in_the_order_of_a_hypnogram(names):
+    ax = plotting.confusion_matrix(TRUE, PREDICTED, names)
+    for ticks in (ax.get_xticklabels(), ax.get_yticklabels()):
+        assert [t.get_text() for t in ticks] == ["W", "R", "N1", "N2", "N3"]
+    percent = ax.images[0].get_array()
+    assert percent.mask.all(axis=1).tolist() == [False, False, False, True, True]
+    assert percent[1, 0] == 100  # the window of R is taken for W
+    assert "of 6 windows" in ax.get_title()
+
+
+def test_numbers_are_sorted_as_numbers():
+    ax = plotting.confusion_matrix([10, 9, 2], [9, 9, 2])
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["2", "9", "10"]
+
+
+def test_order():
+    ax = plotting.confusion_matrix(["a", "b"], ["a", "b"], order=["b", "a"])
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (([0, 1], [0]), "2 true and 1 predicted"),
+        (([-1], [0]), "No window"),
+        (([0, 5], [0, 1], ["a", "b"]), "no name of 5"),
+    ],
+)
+def test_bad_input(given, message):
+    with pytest.raises(ValueError, match=message):
+        plotting.confusion_matrix(*given)

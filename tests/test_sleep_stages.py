@@ -1,0 +1,71 @@
+"""Names of sleep stages in the spellings of AASM, R&K, EDF+ files and common software."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from braindecode_pars.sleep_stages import (
+    STAGES,
+    UNSCORED,
+    are_stages,
+    stage_of,
+    stages_of,
+    top_to_bottom,
+)
+
+#: Complete scorings, each from the top of a hypnogram to its bottom.
+SCORINGS = [
+    ["W", "R", "N1", "N2", "N3"],
+    ["Wake", "REM", "N1", "N2", "N3"],
+    ["WAKE", "REM", "NREM1", "NREM2", "NREM3"],
+    ["awake", "rem sleep", "nrem 1", "nrem-2", "NREM_3"],
+    ["W", "R", "S1", "S2", "S3", "S4", "MT"],
+    ["Sleep stage W", "Sleep stage R", "Sleep stage N1", "Sleep stage N2", "Sleep stage N3"],
+    [f"Sleep stage {stage}" for stage in "WR1234?"],
+    ["Sleep stage W", "Sleep stage 2", "Sleep stage 3 / Sleep stage 4", "Movement time"],
+    ["SLEEP-S0", "SLEEP-REM", "SLEEP-S1", "SLEEP-S2", "SLEEP-S3", "SLEEP-S4", "SLEEP-MT"],
+    ["Stage W", "Stage R", "Stage 1", "Stage 2", "Stage 3", "Unscored"],
+    ["Wake", "REM", "Light", "Deep"],
+    ["Wake", "REM", "NREM"],
+    ["Wake", "Sleep", "unknown"],
+    [0, 5, 1, 2, 3, 4, 9],
+    ["0", "5", "1", "2", "3", "4"],
+    [0.0, 5.0, 1.0, 2.0, 3.0],
+]
+
+
+@pytest.mark.parametrize("scoring", SCORINGS, ids=lambda s: " ".join(map(str, s)))
+def test_every_scoring_is_in_order(scoring):
+    for rotation in range(len(scoring)):
+        assert top_to_bottom(scoring[rotation:] + scoring[:rotation]) == scoring
+    assert top_to_bottom(scoring[::-1]) == scoring
+    assert are_stages(scoring) == isinstance(stage_of(scoring[0]), str)
+
+
+def test_stages_of_aasm():
+    assert tuple(map(stage_of, ("Wake", "REM", "S1", "NREM2", "deep"))) == STAGES
+    assert stages_of(["0", 1, "2", 3, 4, "5", -1]) == ["W", "N1", "N2", "N3", "N4", "R", UNSCORED]
+
+
+@pytest.mark.parametrize("name", ["left", "L", "rest", "seizure", "T1", "", "stage", "4", 4, None])
+def test_other_names_are_no_stages(name):
+    assert stage_of(name) is None
+
+
+def test_numbers_without_rem_may_be_of_another_convention():
+    """In some, 4 is REM. Numbers are also no names from which sleep could be concluded."""
+    with pytest.raises(ValueError, match=r"0, 1, 2, 3, 4 are not known as .* order=\['0', '1'"):
+        top_to_bottom([0, 1, 2, 3, 4])
+    assert not are_stages(map(str, range(6)))
+
+
+def test_unknown_names_are_an_error_that_shows_the_order():
+    with pytest.raises(ValueError, match=r"'dozing' is not known as a sleep stage; .* order=\['W'"):
+        top_to_bottom(["W", "dozing", "N1"])
+
+
+def test_unscored_alone_is_not_sleep():
+    assert not are_stages(["?", "unknown"])
+    assert not any(map(are_stages, itertools.combinations(["left", "right", "rest"], 2)))
