@@ -1,4 +1,4 @@
-"""skorch callbacks: pretraining before training, learning rate schedule, progress bar."""
+"""skorch callbacks: pretraining before training, schedule, progress bar, limit of time."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from skorch import NeuralNet
 from skorch.callbacks import Callback
 from torch.utils.data import Dataset
 
-from braindecode_pars._parameters import integer
+from braindecode_pars._parameters import integer, optional
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretraining import (
     BATCH_SIZE,
-    EPOCHS,
     LEARNING_RATE,
     WEIGHT_DECAY,
     PretrainingNet,
@@ -21,8 +20,9 @@ from braindecode_pars.pretraining import (
 )
 from braindecode_pars.training._progress import ProgressLine
 from braindecode_pars.training._schedule import WarmupCosine
+from braindecode_pars.training._time_budget import TimeBudget
 
-__all__ = ["Pretraining", "ProgressLine", "WarmupCosine"]
+__all__ = ["Pretraining", "ProgressLine", "TimeBudget", "WarmupCosine"]
 
 
 class Pretraining(Callback):
@@ -37,9 +37,10 @@ class Pretraining(Callback):
     ----------
     task : str | type[PretextTask] | PretextTask
         Pretext task: ``"pars"`` or another name in ``PRETEXT_TASKS``, a class or an instance.
-    epochs : int
+    epochs : int | None
         Number of epochs. In each epoch, every window gives one example: a random crop of a random
-        channel. With 0, there is no pretraining.
+        channel. With None there are 50, or as many more as 600 steps take. With 0, there is no
+        pretraining.
     lr, batch_size, weight_decay : float, int, float
         Learning rate, batch size and weight decay of AdamW. The learning rate follows
         :class:`WarmupCosine`.
@@ -107,7 +108,7 @@ class Pretraining(Callback):
         self,
         task: str | type[PretextTask] | PretextTask = "pars",
         *,
-        epochs: int = EPOCHS,
+        epochs: int | None = None,
         lr: float = LEARNING_RATE,
         batch_size: int = BATCH_SIZE,
         weight_decay: float = WEIGHT_DECAY,
@@ -146,7 +147,7 @@ class Pretraining(Callback):
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
         # skorch passes the training part of the split here, but not to on_train_begin.
-        integer(0).check("epochs", self.epochs, type(self).__name__)
+        optional(integer(0)).check("epochs", self.epochs, type(self).__name__)
         if self.net_ is not None or self.epochs == 0:
             return
         encoder = getattr(net.module_, "encoder", None)

@@ -30,10 +30,13 @@ from braindecode_pars._parameters import (
 )
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask, make_task
+from braindecode_pars.training._budget import default_epochs
 from braindecode_pars.training._device import find_device
 from braindecode_pars.training._failures import NoSilentFailure
+from braindecode_pars.training._learned import EnoughSteps, warn_of_chance
 from braindecode_pars.training._precision import Precision
 from braindecode_pars.training._progress import ProgressLine
+from braindecode_pars.training._restored import RestoredEpoch
 from braindecode_pars.training._schedule import WarmupCosine
 from braindecode_pars.training._seeding import OwnDraws, drawing, random_stream
 from braindecode_pars.training._weight_decay import NO_DECAY
@@ -53,6 +56,7 @@ log = logging.getLogger(__name__)
 
 #: Defaults of :func:`pretrain_encoder`, the callback and the estimators. They are made for two CPU
 #: cores and tens of subjects. The settings of the paper are in :mod:`~braindecode_pars.paper`.
+#: Where these epochs have fewer than 600 steps, there are more, see ``training/_budget.py``.
 EPOCHS = 50
 LEARNING_RATE = 4e-3
 BATCH_SIZE = 64
@@ -63,7 +67,7 @@ _RULES = dict(
     encoder=instance("a PatchEncoder", PatchEncoder),
     n_times=optional(integer(1)),
     balance=boolean(),
-    epochs=integer(0),
+    epochs=optional(integer(0)),
     lr=positive(),
     batch_size=integer(1),
     weight_decay=number("of 0 or more", lambda value: value >= 0),
@@ -89,7 +93,7 @@ def pretrain_encoder(
     task_params: dict[str, Any] | None = None,
     n_times: int | None = None,
     balance: bool = False,
-    epochs: int = EPOCHS,
+    epochs: int | None = None,
     lr: float = LEARNING_RATE,
     batch_size: int = BATCH_SIZE,
     weight_decay: float = WEIGHT_DECAY,
@@ -125,9 +129,9 @@ def pretrain_encoder(
         corpus is read, and the shortest of these is used.
     balance : bool
         Whether each of several corpora gives the same number of examples.
-    epochs : int
+    epochs : int | None
         Number of epochs. In each epoch, every window gives one example: a random crop of a random
-        channel.
+        channel. With None there are 50, or as many more as 600 steps take.
     lr, batch_size, weight_decay : float, int, float
         Learning rate, batch size and weight decay of AdamW.
     warmup : float
@@ -168,6 +172,13 @@ def pretrain_encoder(
     KeyboardInterrupt
         After Ctrl-C. ``encoder`` keeps the weights trained so far.
 
+    Warns
+    -----
+    sklearn.exceptions.ConvergenceWarning
+        When all steps together cannot move the weights by their own size (the root mean square of
+        a parameter group divided by ``lr``, in steps), and when the mean loss of the last tenth of
+        the epochs is above .98 of the loss at chance.
+
     Examples
     --------
     >>> from braindecode_pars import PatchEncoder, datasets
@@ -191,9 +202,17 @@ def pretrain_encoder(
         examples = windows
         if not is_ready:
             examples = SingleChannelWindows(windows, task.n_times, balance=balance)
+        if epochs is None:
+            epochs = default_epochs(EPOCHS, math.ceil(len(examples) / batch_size), "Pretraining")
 
         # Collect the callbacks.
-        all_callbacks: list = [WarmupCosine(warmup, first_epoch=first_epoch), *(callbacks or [])]
+        all_callbacks: list = [
+            WarmupCosine(warmup, first_epoch=first_epoch),
+            # Random weights have to be replaced. Callers that continue with others take this away.
+            ("enough_steps", EnoughSteps("Pretraining", share=1.0)),
+            *(callbacks or []),
+            RestoredEpoch(),
+        ]
         if on_end is not None:
             all_callbacks.append(_OnEnd(on_end))
         if verbose:
@@ -214,7 +233,7 @@ def pretrain_encoder(
             compile=compile,
         )
         try:
-            return pretraining.fit(examples)
+            pretraining.fit(examples)
         except KeyboardInterrupt:
             done = len(pretraining.history)
             log.warning(
@@ -224,6 +243,9 @@ def pretrain_encoder(
                 epochs,
             )
             raise
+        steps_per_epoch = len(pretraining.get_iterator(examples, training=True))
+        warn_of_chance(pretraining.history, len(pretraining.history) * steps_per_epoch)
+    return pretraining
 
 
 class _OnEnd(Callback):

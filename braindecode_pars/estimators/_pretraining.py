@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from braindecode_pars._columns import RELATIVE
 from braindecode_pars._sampling_rate import check_same_rate
 from braindecode_pars._warnings import warn_user
 from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.estimators._preprocessing import pretraining_of
 from braindecode_pars.models import patch_size_for
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretrained import (
@@ -26,6 +28,7 @@ from braindecode_pars.pretrained import (
 from braindecode_pars.pretraining import PretrainingNet, pretrain_encoder
 from braindecode_pars.storage import LoadReport
 from braindecode_pars.storage._model_folder import ENCODER, check_may_save
+from braindecode_pars.training._time_budget import TIME_IS_OVER
 from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = [
@@ -49,6 +52,7 @@ _ARGUMENTS = dict(
     pretrain_lr="lr",
     pretrain_batch_size="batch_size",
     weight_decay="weight_decay",
+    pretrain_callbacks="callbacks",
     precision="precision",
     compile="compile",
     device="device",
@@ -173,7 +177,7 @@ def warn_if_unlabeled_unused(estimator: BaseEstimator, unlabeled: WindowSet | No
 
 def needs_pretraining(estimator: BaseEstimator) -> bool:
     """Return whether ``fit`` pretrains: a new encoder, or one that it continues with."""
-    return _pretrains(estimator) and estimator.pretrain_epochs > 0
+    return _pretrains(estimator) and estimator.pretrain_epochs != 0
 
 
 def _pretrains(estimator: BaseEstimator) -> bool:
@@ -209,11 +213,14 @@ def pretrain(
         Card of an encoder that was pretrained before; None for a new one.
     """
     _, *extra = parts = [part for part in parts if part is not None]
+    preprocessing = pretraining_of(estimator.preprocessing_, extra)
 
     # Called at the end of training, also after Ctrl-C.
     def store_and_save(net: PretrainingNet) -> None:
         # An epoch that was interrupted has no relative loss.
-        history = [row for row in net.history if RELATIVE in row]
+        history = [dict(row) for row in net.history if RELATIVE in row]
+        if history and TIME_IS_OVER in net.history[-1]:
+            history[-1][TIME_IS_OVER] = True
         n_windows = sum(map(len, parts))
         card = EncoderCard(
             sfreq=estimator.sfreq_,
@@ -226,6 +233,7 @@ def pretrain(
             n_steps=len(history) * math.ceil(n_windows / net.batch_size),
             n_examples=len(history) * n_windows,
             loss_relative=history[-1][RELATIVE] if history else None,
+            preprocessing=preprocessing,
         )
         if before is not None:
             card = card.continues(before)
@@ -233,12 +241,15 @@ def pretrain(
         if estimator.checkpoint_dir is not None:
             save_encoder(encoder, card, estimator.checkpoint_dir)
 
+    # Weights that were pretrained before need not move by their size.
+    continued = partial(PretrainingNet, callbacks__enough_steps=None)
     # Crops are as long as the shortest window, so that every window has a crop.
     pretrain_encoder(
         encoder,
         parts,
         n_times=min([estimator.n_times_, *(part.shortest() for part in extra)]),
         on_end=store_and_save,
+        net=None if before is None else continued,
         seed=seed,
         **{argument: getattr(estimator, name) for name, argument in _ARGUMENTS.items()},
     )

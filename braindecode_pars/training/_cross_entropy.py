@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 import torch.nn.functional as F
 from skorch import NeuralNet
 from skorch.callbacks import PassthroughScoring
 from skorch.history import History
 from torch import Tensor, nn
 
-__all__ = ["CrossEntropy", "EpochLoss"]
+__all__ = ["CrossEntropy", "EpochLoss", "label_codes"]
 
 
 class CrossEntropy(nn.CrossEntropyLoss):
@@ -26,20 +27,44 @@ class CrossEntropy(nn.CrossEntropyLoss):
         - \frac{\epsilon}{K} \sum_i \sum_k w_k \log p_{ik}}{\sum_i w_{y_i}}
 
     (Szegedy et al. 2016, arXiv:1512.00567, section 7). The sums in both have the same denominator.
+    With weights of windows :math:`s_i`, the terms of window i in all sums are multiplied by
+    :math:`s_i`.
+
     In evaluation mode labels are not smoothed. The validation loss therefore scores the predicted
     probabilities, and is comparable between values of ``label_smoothing``.
     """
 
     def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return the loss: (batch, n_classes), (batch,) -> ()."""
+        """Return the loss: (batch, n_classes), (batch,) or (batch, 2) -> ().
+
+        With two columns, the second one has the weights of the windows.
+        """
         smoothing = self.label_smoothing if self.training else 0.0
-        return F.cross_entropy(logits, labels, self.weight, label_smoothing=smoothing)
+        if labels.ndim == 1:
+            return F.cross_entropy(logits, labels, self.weight, label_smoothing=smoothing)
+        losses = F.cross_entropy(
+            logits, label_codes(labels), self.weight, reduction="none", label_smoothing=smoothing
+        )  # (batch,)
+        return (labels[:, 1] * losses).sum() / self._weights(labels).sum()
 
     def total_weight(self, labels: Tensor) -> float:
         """Return the denominator of the loss: the sum of the weights of the windows."""
-        if self.weight is None:
+        if self.weight is None and labels.ndim == 1:
             return float(len(labels))
-        return self.weight[labels.to(self.weight.device)].sum().item()
+        return self._weights(labels).sum().item()
+
+    def _weights(self, labels: Tensor) -> Tensor:
+        """Return the weight of each window, that of its class included: (batch,)."""
+        own = labels[:, 1] if labels.ndim == 2 else torch.ones(len(labels))
+        if self.weight is None:
+            return own
+        device = self.weight.device
+        return own.to(device) * self.weight[label_codes(labels).to(device)]
+
+
+def label_codes(labels: Tensor) -> Tensor:
+    """Return labels without the weights of windows: (batch,) or (batch, 2) -> (batch,)."""
+    return labels if labels.ndim == 1 else labels[:, 0].long()
 
 
 class EpochLoss(PassthroughScoring):

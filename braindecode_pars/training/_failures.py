@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from skorch.callbacks import EarlyStopping
 
+from braindecode_pars.training._time_budget import TimeBudget
+
 __all__ = ["NoSilentFailure"]
 
 
@@ -58,9 +60,10 @@ class NoSilentFailure:
             raise
 
     def _stopped_early(self) -> bool:
-        """Return whether EarlyStopping of skorch raised the KeyboardInterrupt."""
+        """Return whether a callback raised the KeyboardInterrupt."""
         return any(
-            isinstance(callback, EarlyStopping) and callback.misses_ == callback.patience
+            (isinstance(callback, EarlyStopping) and callback.misses_ == callback.patience)
+            or (isinstance(callback, TimeBudget) and callback.is_over_)
             for _, callback in self.callbacks_
         )
 

@@ -11,6 +11,7 @@ from torch.utils.data import Dataset
 from tqdm.auto import tqdm
 
 from braindecode_pars._parameters import check_parameters, instance, integer, optional
+from braindecode_pars.training._restored import restored_by_callbacks
 
 __all__ = ["ProgressLine"]
 
@@ -27,7 +28,8 @@ _RULES = dict(
 class ProgressLine(Callback):
     """Progress bar of a training run, with the losses of the last epoch and the time left.
 
-    Where gradients are accumulated over parts of a step, the bar moves within the step.
+    Where gradients are accumulated over parts of a step, the bar moves within the step. At the end,
+    the bar names the epoch whose state ``EarlyStopping(load_best=True)`` has restored.
 
     Parameters
     ----------
@@ -66,7 +68,7 @@ class ProgressLine(Callback):
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
         check_parameters(vars(self), _RULES, type(self).__name__)
-        self.bar_ = None
+        self.bar_, self.losses_ = None, {}
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
         # The number of steps is known only here, from the training set.
@@ -93,10 +95,13 @@ class ProgressLine(Callback):
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         show = self.show or {"train_loss": "train", "valid_loss": "valid"}
         row = net.history[-1]
-        losses = {short: f"{row[key]:.4g}" for key, short in show.items() if key in row}
-        self.bar_.set_postfix(losses, refresh=False)
+        self.losses_ = {short: f"{row[key]:.4g}" for key, short in show.items() if key in row}
+        self.bar_.set_postfix(self.losses_, refresh=False)
 
     def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
         if self.bar_ is not None:
+            epoch = restored_by_callbacks(net)
+            restored = {} if epoch is None else {"restored epoch": str(epoch)}
+            self.bar_.set_postfix({**self.losses_, **restored}, refresh=False)
             self.bar_.close()
         self.bar_ = None  # a bar cannot be pickled

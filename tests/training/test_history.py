@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from braindecode_pars.training._history import history_frame, history_row
+from braindecode_pars.training._history import history_frame, history_row, restored_epoch
 
 ROW = {
     "epoch": 1,
@@ -27,7 +27,7 @@ def test_a_row_keeps_epoch_and_losses():
 def test_phases_are_joined():
     frame = history_frame({"pretraining": [ROW], "fine-tuning": [{"epoch": 1, "valid_loss": 2.0}]})
     assert list(frame) == [
-        *("phase", "epoch", "train_loss", "valid_loss", "train_loss_relative"),
+        *("phase", "epoch", "restored", "train_loss", "valid_loss", "train_loss_relative"),
         "train_loss_relative_mae",
     ]
     assert frame["phase"].tolist() == ["pretraining", "fine-tuning"]
@@ -36,3 +36,21 @@ def test_phases_are_joined():
 
 def test_no_phase_is_an_empty_table():
     assert history_frame({}).empty
+
+
+def test_the_restored_epoch_is_the_first_of_the_lowest_validation_losses():
+    history = [{"epoch": i + 1, "valid_loss": loss} for i, loss in enumerate([2.0, 1.0, 1.5, 1.0])]
+    interrupted = [*history, {"epoch": 5, "train_loss": 0.1}]
+    assert restored_epoch(interrupted) == 2
+    frame = history_frame({"pretraining": [ROW], "fine-tuning": interrupted})
+    assert frame["restored"].tolist() == [False, False, True, False, False, False]
+    assert restored_epoch([ROW]) is None
+
+
+def test_a_phase_that_a_time_budget_has_ended():
+    cut = {"epoch": 2, "time_is_over": True}
+    assert history_row(cut) == cut
+    frame = history_frame({"pretraining": [ROW], "fine-tuning": [{"epoch": 1}, cut]})
+    assert frame.attrs == {"time_is_over": {"fine-tuning": 2}}
+    assert "time_is_over" not in frame
+    assert history_frame({"pretraining": [ROW]}).attrs == {}

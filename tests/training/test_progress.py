@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from support.small_estimators import classifier
 from support.small_runs import make_store, small_config
 from tqdm.auto import tqdm
 
@@ -15,6 +16,14 @@ def test_the_progress_bar_counts_every_step(tiny, nights, capsys):
     err = capsys.readouterr().err
     assert "pretraining (PARS): 100%" in err
     assert "loss/chance=" in err
+
+
+def test_the_bar_names_the_restored_epoch(nights, capsys):
+    clf = classifier(pretext=None, finetune_epochs=3, verbose=1).fit(nights)
+    restored = clf.history_.query("restored")["epoch"].item()
+    assert f"restored epoch={restored}" in capsys.readouterr().err
+    classifier(pretext=None, validation=0, verbose=1).fit(nights)
+    assert "restored" not in capsys.readouterr().err
 
 
 def test_the_bar_moves_within_a_step(tmp_path, monkeypatch):

@@ -1,0 +1,109 @@
+"""Warnings at the end of fine-tuning: its validation loss, and classes that are never predicted."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import log_loss
+from support.small_estimators import classifier, same_weights
+
+from braindecode_pars.datasets.simulated import STAGES
+from braindecode_pars.estimators import NetworkClassifier
+from braindecode_pars.estimators._outcome import _chance_loss, _some_of_each
+from braindecode_pars.windows._labels import cross_entropy_weights
+from braindecode_pars.windows._window_set import WindowSet
+
+
+def said(function, *arguments, **named):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        function(*arguments, **named)
+    return [str(w.message) for w in caught if w.category is ConvergenceWarning]
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {1: 3.0}])
+def test_chance_is_a_dummy_classifier_with_the_same_weights(class_weight):
+    rng = np.random.default_rng(0)
+    train, valid = rng.choice(3, 90, p=[0.6, 0.3, 0.1]), rng.choice(3, 40)
+    weight = cross_entropy_weights(train, np.arange(3), class_weight)
+    w = np.ones(3) if weight is None else weight.numpy().astype(float)
+    dummy = DummyClassifier().fit(train[:, None], train, sample_weight=w[train])
+    expected = log_loss(valid, dummy.predict_proba(valid[:, None]), sample_weight=w[valid])
+    windows = [WindowSet(None, np.arange(len(y)), y) for y in (train, valid)]
+    assert _chance_loss(*windows, 3, weight) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("make", [classifier, NetworkClassifier])
+def test_a_class_that_is_never_predicted(nights, make):
+    """Errors of class 2 cost next to nothing."""
+    arguments = dict(class_weight={2: 1e-6}, validation=0, finetune_epochs=8, finetune_lr=0.02)
+    if make is classifier:
+        arguments |= dict(pretext=None)
+    clf = make(**arguments, random_state=0, verbose=0)
+    texts = said(clf.fit, nights, np.arange(len(nights)) % 3)
+    absent = sorted({0, 1, 2} - set(clf.predict(nights).tolist()))
+    assert 2 in absent
+    names = ", ".join(map(str, absent))
+    assert texts[-1].startswith(f"The classifier predicts {names} for none of 96 training windows")
+
+
+def test_a_class_is_called_by_its_name(nights):
+    clf = classifier(class_weight={2: 1e-6}, validation=0, pretext=None, finetune_epochs=4)
+    texts = said(clf.fit, nights)
+    absent = sorted(set(clf.classes_.tolist()) - set(clf.predict(nights).tolist()))
+    assert 2 in absent
+    assert f"predicts {', '.join(STAGES[label] for label in absent)} for none" in texts[-1]
+
+
+def marked_windows():
+    """Windows of noise; the class is the amplitude of the first channel."""
+    y = np.arange(64) % 2
+    X = np.random.default_rng(0).normal(size=(64, 2, 300)).astype("float32") * 1e-5
+    X[:, 0] *= np.where(y, 1.0, 1e-3)[:, None]
+    return X, y
+
+
+def test_nothing_is_said_of_a_classifier_that_learns():
+    X, y = marked_windows()
+    clf = classifier(pretext=None, sfreq=100.0, finetune_epochs=30, validation=0.25)
+    assert said(clf.fit, X, y) == []
+    assert clf.history_["restored"].sum() == 1
+
+
+def test_what_does_not_hold_for_the_validation_subjects():
+    """The classes of one of two subjects are swapped."""
+    X, y = marked_windows()
+    groups = np.arange(64) // 32
+    training = dict(finetune_epochs=20, finetune_batch_size=4, finetune_lr=0.01, validation=0.5)
+    clf = classifier(pretext=None, sfreq=100.0, **training)
+    first, never = said(clf.fit, X, np.where(groups, y, 1 - y), groups=groups)
+    assert first.startswith("The validation loss never fell after the first of 20 epochs")
+    assert never.startswith("The validation loss was never below 0.693")
+
+
+def test_looking_changes_neither_weights_nor_draws(nights, monkeypatch):
+    before = torch.get_rng_state()
+    looked = classifier(pretext=None).fit(nights)
+    assert torch.equal(before, torch.get_rng_state())
+    path = "braindecode_pars.estimators._classifier.warn_of_fine_tuning"
+    monkeypatch.setattr(path, lambda *_: None)
+    assert same_weights(looked.net_.module_, classifier(pretext=None).fit(nights).net_.module_)
+
+
+def test_each_class_has_its_share_of_at_most_512_windows():
+    y = np.array([0] * 5000 + [1] * 20)
+    picked = _some_of_each(y)
+    assert np.bincount(y[picked]).tolist() == [256, 20]
+    assert (np.diff(picked) > 0).all()
+    assert picked[0] == 0
+    assert _some_of_each(np.array([0, 1, 0, 1])).tolist() == [0, 1, 2, 3]
+
+
+def test_recentring_looks_at_all_windows_of_its_subjects(nights):
+    texts = said(classifier(pretext=None, recenter="subject").fit, nights)
+    assert not any("recenter" in text for text in texts)

@@ -1,0 +1,131 @@
+"""Warnings of trainings that may have learned nothing."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from sklearn.exceptions import ConvergenceWarning
+from skorch import NeuralNetRegressor
+from support.small_estimators import embedder
+from support.small_runs import make_store, small_config
+
+from braindecode_pars import PatchEncoder
+from braindecode_pars.pretraining import pretrain_encoder
+from braindecode_pars.runs import pretrain
+from braindecode_pars.training._learned import EnoughSteps, warn_of_chance, warn_of_validation
+
+SIZE = 0.0495
+
+
+def fitted(n_epochs, lr, share=1.0):
+    """A net that begins with weights of one size, trained in two steps per epoch."""
+    module = torch.nn.Linear(4, 1)
+    torch.nn.init.constant_(module.weight, SIZE)
+    net = NeuralNetRegressor(
+        module,
+        max_epochs=n_epochs,
+        lr=lr,
+        batch_size=4,
+        optimizer=torch.optim.AdamW,
+        callbacks=[EnoughSteps("Training", share)],
+        callbacks__print_log=None,
+        train_split=None,
+    )
+    return net.fit(np.ones((8, 4), "float32"), np.ones((8, 1), "float32"))
+
+
+def said(function, *arguments, **named):
+    """The warnings of a call."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        function(*arguments, **named)
+    return [str(w.message) for w in caught if w.category is ConvergenceWarning]
+
+
+def test_too_few_steps_for_the_size_of_the_weights():
+    """.0495 / .001 is 50 steps."""
+    (text,) = said(fitted, 24, 1e-3)
+    assert text.startswith("Training has 48 steps, too few for weights to move by 100 % of their")
+    assert "that takes about 50 steps." in text
+    assert said(fitted, 25, 1e-3) == []
+
+
+def test_a_share_of_the_size_takes_that_share_of_the_steps():
+    (text,) = said(fitted, 1, 1e-3, share=0.05)
+    assert "has 2 steps" in text
+    assert "that takes about 3 steps." in text
+    assert said(fitted, 2, 1e-3, share=0.05) == []
+
+
+@pytest.mark.parametrize("share", [0.05, 1.0])
+def test_adamw_moves_no_weight_further_than_the_bound(share):
+    net = fitted(3, 1e-3, share)
+    assert (net.module_.weight - SIZE).abs().max() <= 6e-3 * 1.05
+
+
+def test_weights_that_are_not_trained_do_not_count():
+    net = fitted(2, 1e-3, share=0.05)
+    checked = dict(net.callbacks_)["EnoughSteps"]
+    net.module_.requires_grad_(False)
+    assert checked._steps_needed(net.optimizer_.param_groups[0]) == math.inf
+
+
+def test_pretraining_above_98_percent_of_chance():
+    (text,) = said(warn_of_chance, [{"train_loss_relative": 0.9812}], 36)
+    assert text.startswith("Pretraining ended at 0.981 of the loss at chance after 36 steps")
+    # That of pars-eegmmidb is .984, and it was the best of docs/results.rst.
+    assert "The encoder may be of use all the same" in text
+    assert said(warn_of_chance, [{"train_loss_relative": 0.9799}], 36) == []
+    assert said(warn_of_chance, [], 0) == []
+
+
+def test_the_end_is_the_last_tenth_of_the_epochs():
+    """One epoch over few windows is above chance by chance."""
+    for last, n_warnings in ((1.01, 0), (1.03, 1)):
+        losses = [1.2] * 18 + [0.94, last]
+        texts = said(warn_of_chance, [{"train_loss_relative": loss} for loss in losses], 20)
+        assert len(texts) == n_warnings
+
+
+def test_pretraining_warns_of_both(nights, tiny):
+    few, chance = said(pretrain_encoder, PatchEncoder(100, **tiny), nights, epochs=1, verbose=0)
+    assert few.startswith("Pretraining has 2 steps, too few for weights to move")
+    assert "of the loss at chance after 2 steps" in chance
+
+
+def test_no_pretraining_says_nothing(nights, tiny):
+    assert said(pretrain_encoder, PatchEncoder(100, **tiny), nights, epochs=0, verbose=0) == []
+
+
+def test_a_run_warns(tmp_path):
+    store = make_store(tmp_path / "store")
+    config = small_config(epochs=1, steps_per_epoch=2)
+    texts = said(pretrain, store, tmp_path / "run", config, verbose=0)
+    assert any("Pretraining has 2 steps" in text for text in texts)
+
+
+def test_a_validation_loss_that_never_fell():
+    (text,) = said(warn_of_validation, [1.0, 1.2, 1.0], chance=1.6)
+    assert text.startswith("The validation loss never fell after the first of 3 epochs")
+    assert said(warn_of_validation, [1.0, 0.9], chance=1.6) == []
+    assert said(warn_of_validation, [1.0], chance=1.6) == []  # there is no other epoch
+
+
+def test_a_validation_loss_that_was_never_below_chance():
+    (text,) = said(warn_of_validation, [1.8, 1.7], chance=1.6)
+    assert text.startswith("The validation loss was never below 1.600")
+    # A classifier that is right but too sure has such a loss.
+    assert "labels may be better than chance all the same" in text
+
+
+def test_an_encoder_that_was_pretrained_before_may_have_few_steps(nights, tmp_path):
+    settings = dict(pretrain_epochs=1, pretrain_lr=1e-4)
+    new = said(embedder(**settings).fit, nights)
+    assert any("too few" in text for text in new)
+    before = embedder(pretrain_epochs=1).fit(nights).save(tmp_path / "before")
+    continued = embedder(encoder=before, continue_pretraining=True, **settings)
+    assert not any("too few" in text for text in said(continued.fit, nights))
