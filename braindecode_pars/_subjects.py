@@ -12,21 +12,27 @@ In both, a name has one Unicode form: macOS writes "ö" as two characters, other
 
 A name may begin with its corpus, as in ``tueg:aaaaaaaa``, so that subject 1 of two corpora is two
 people. A name without a corpus may be of any. Corpora with people in common are compared as one.
+
+Names can be hidden by a salted hash, as in ``tueg:scrypt$...``. Comparisons know the names that
+they are given, and hash them with the salt.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 
+from braindecode_pars._hidden_names import hidden, hide_all, new_salt, salt_of
 from braindecode_pars._warnings import warn_user
 
 __all__ = [
     "SubjectKeys",
+    "hide_subjects",
     "in_corpus",
+    "is_hidden",
     "known_subject_of_path",
     "normalized",
     "subject_key",
@@ -35,7 +41,7 @@ __all__ = [
 ]
 
 #: Endings of recordings, which are not a part of a name.
-_ENDING = re.compile(r"\.(edf|bdf|hea|fif(\.gz)?)$", re.IGNORECASE)
+_ENDING = re.compile(r"\.(edf|bdf|hea|fif(\.gz)?|vhdr|set)$", re.IGNORECASE)
 
 #: Last part of a file's name in BIDS and MNE, such as "_eeg", and what follows it.
 _SUFFIX = re.compile(r"_(eeg|ieeg|meg|nirs|raw|epo|psg)(-\d+)?$", re.IGNORECASE)
@@ -131,11 +137,86 @@ class SubjectKeys:
         for subject in subjects:
             corpus, name = _parts(subject)
             self._corpora.setdefault(_name_key(name), set()).add(_family(corpus))
+        # Hidden names, by salt; usually there are none, and at most a few salts.
+        self._salts = {salt for key in self._corpora if (salt := salt_of(key)) is not None}
 
     def __contains__(self, subject: Any) -> bool:
         corpus, name = _parts(subject)
-        corpora = self._corpora.get(_name_key(name), set())
+        return any(self._is_of(corpus, key) for key in self._alike(_name_key(name)))
+
+    def _is_of(self, corpus: str | None, key: str) -> bool:
+        corpora = self._corpora.get(key, set())
         return bool(corpora) and (corpus is None or not corpora.isdisjoint({_family(corpus), None}))
+
+    def _alike(self, key: str) -> Iterator[str]:
+        """Yield a key, and the other keys that the same name may have: hidden, or not hidden."""
+        yield key
+        salt = salt_of(key)
+        if salt is None:
+            yield from (hidden(key, salt) for salt in self._salts)
+        else:
+            named = (other for other in self._corpora if salt_of(other) is None)
+            yield from (other for other in named if hidden(other, salt) == key)
+
+
+def is_hidden(subject: Any) -> bool:
+    """Return whether the name of a subject is hidden, see :func:`hide_subjects`.
+
+    Examples
+    --------
+    >>> from braindecode_pars._subjects import hide_subjects, is_hidden
+    >>> is_hidden("tueg:aaaaaaaa"), is_hidden(hide_subjects(["tueg:aaaaaaaa"])[0])
+    (False, True)
+    """
+    name = _parts(subject)[1]
+    return isinstance(name, str) and salt_of(name) is not None
+
+
+def hide_subjects(subjects: Iterable, salt: str | None = None) -> list[str]:
+    """Return subjects with salted hashes for names; their corpora stay readable.
+
+    All spellings of a name have the same hash. :class:`SubjectKeys` of the result recognises those
+    whose names it is asked for.
+
+    Parameters
+    ----------
+    subjects : iterable
+        Names, with or without their corpus. Names that are hidden stay as they are.
+    salt : str | None
+        Salt; None draws one.
+
+    Returns
+    -------
+    list of str
+        In an order that tells nothing about the names.
+
+    Examples
+    --------
+    >>> from braindecode_pars._subjects import SubjectKeys, hide_subjects
+    >>> shared = hide_subjects(["physionet_mi:S002", "anna"])
+    >>> any("S002" in text or "anna" in text for text in shared)
+    False
+    >>> seen = SubjectKeys(shared)
+    >>> "physionet_mi:2" in seen, "eegmat:2" in seen, "Anna" in seen, "ben" in seen
+    (True, False, True, False)
+    """
+    salt = salt or new_salt()
+    named = []
+    already = []
+    for subject in subjects:
+        (already if is_hidden(subject) else named).append(subject)
+    parts = [(_corpus_as_written(subject), _name_key(_parts(subject)[1])) for subject in named]
+    hashes = hide_all((key for _, key in parts), salt)
+    found = [
+        text if corpus is None else f"{corpus}:{text}"
+        for (corpus, _), text in zip(parts, hashes, strict=True)
+    ]
+    return sorted({*found, *already}, key=lambda subject: (_parts(subject)[0] or "", subject))
+
+
+def _corpus_as_written(subject: Any) -> str | None:
+    found = _QUALIFIED.fullmatch(subject) if isinstance(subject, str) else None
+    return found["corpus"] if found else None
 
 
 def _family(corpus: str | None) -> str | None:

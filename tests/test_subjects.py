@@ -11,7 +11,9 @@ import pytest
 
 from braindecode_pars._subjects import (
     SubjectKeys,
+    hide_subjects,
     in_corpus,
+    is_hidden,
     known_subject_of_path,
     normalized,
     subject_key,
@@ -141,3 +143,35 @@ def test_a_name_without_corpus_may_be_that_of_a_corpus():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_of_similar_names(["day:1", "night:1"])
+
+
+NAMES = ["day:1", "night:S002", 3, "TUEG:aaaaaaaa", " Jörg ", ("P", 1), 7.0]
+
+
+def test_hidden_subjects_are_recognised_as_their_names_are():
+    """The same answers, in every spelling, with the corpus rules, and on both sides."""
+    named, shared = SubjectKeys(NAMES), SubjectKeys(hide_subjects(NAMES))
+    asked = ["day:1", "day:001", 1, "night:2", "eegmat:3", "tuab:AAAAAAAA", DECOMPOSED, ("P", 1)]
+    asked += ["eegmat:1", "day:2", "ysyw:aaaaaaaa", 4, "Jürgen", "7", "sub-007"]
+    assert [subject in shared for subject in asked] == [subject in named for subject in asked]
+    assert sum(subject in shared for subject in asked) == 10
+    for subject in asked:
+        (alone,) = hide_subjects([subject])
+        assert (alone in named) == (subject in named), subject
+
+
+def test_hidden_subjects_do_not_tell_their_names():
+    shared = hide_subjects(["night:anna", "ben", "anna", "Anna"])
+    assert len(shared) == 3  # two spellings are one person
+    assert [subject.partition("$")[0] for subject in shared] == ["scrypt", "scrypt", "night:scrypt"]
+    assert all(map(is_hidden, shared))
+    assert not any(map(is_hidden, ["night:anna", "scrypt", 7, None]))
+
+
+def test_hiding_again_changes_nothing_and_salts_differ():
+    shared = hide_subjects(["anna", "ben"])
+    assert hide_subjects(shared) == shared
+    other = hide_subjects(["anna", "ben"])
+    assert not {*shared} & {*other}
+    mixed = SubjectKeys([*shared, *hide_subjects(["carl"]), "dora"])
+    assert [name in mixed for name in ("anna", "carl", "dora", "emil")] == [True] * 3 + [False]

@@ -1,26 +1,41 @@
 """A folder of own labelled recordings, also a BIDS data set, as windows.
 
-The label of a window is the annotation that it lies in: one of the file (EDF+, FIF, BrainVision,
-EEGLAB), or one of the table ``_events.tsv`` beside it, as BIDS has it.
+The label of a window is one of three: the annotation that it lies in, of the file (EDF+, FIF,
+BrainVision, EEGLAB) or of the table ``_events.tsv`` beside it, as BIDS has it; a part of the name
+of the file; or a row of a table of all files.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import mne
-import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._parameters import check_positive
-from braindecode_pars._subjects import subject_of_path
+from braindecode_pars._subjects import normalized
+from braindecode_pars.recordings._classes import classes_of_labels, given_classes, targets_of
+from braindecode_pars.recordings._file_labels import (
+    FileLabels,
+    LabelledFile,
+    checksum_of_labels,
+    to_annotations,
+)
 from braindecode_pars.recordings._gaps import is_gap
+from braindecode_pars.recordings._label_table import labels_in_table, read_table
+from braindecode_pars.recordings._name_labels import is_name_pattern, labels_in_names
+from braindecode_pars.recordings._own_annotations import annotations_of, table_beside
 from braindecode_pars.recordings._search import list_files
+from braindecode_pars.recordings._whose_files import (
+    Subject,
+    check_one_person_each,
+    subject_finder,
+)
 from braindecode_pars.recordings.cutting import event_windows
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
 from braindecode_pars.recordings.preparation import SFREQ, check_filters, filter_and_resample
@@ -38,7 +53,11 @@ _OF_MNE = (".vhdr", ".set")
 _COPIES = ("derivatives", "sourcedata", "code", "stimuli")
 
 
-def recordings(path: str | Path) -> list[Recording]:
+#: Where labels come from, see :func:`load`.
+Labels = str | Path | pd.DataFrame | Sequence[str] | Mapping[str, int] | Mapping[str, str] | None
+
+
+def recordings(path: str | Path, *, subject: Subject = None) -> list[Recording]:
     """Return the recordings in a folder, without opening the files.
 
     Parameters
@@ -46,19 +65,23 @@ def recordings(path: str | Path) -> list[Recording]:
     path : path
         Folder of recordings (.edf, .bdf, .fif, .hea, .vhdr or .set), at any depth. The folders
         ``derivatives`` and ``sourcedata`` of a BIDS data set are left out.
+    subject : callable | str | None
+        Function that returns the subject of a file from its path relative to the folder; or a
+        regular expression that is searched for in this path, whose only group is the subject. None
+        takes the BIDS label, else the first folder, else the name of the file.
 
     Returns
     -------
     list of Recording
-        The description has ``subject``: the BIDS label, else the first folder, else the name of
-        the file.
+        The description has ``subject``.
 
     Raises
     ------
     FileNotFoundError
         When the folder does not exist or contains no recording.
     ValueError
-        When it is unclear which subject a recording is of.
+        When it is unclear which subject a recording is of: also when files or folders have names
+        that obviously count recordings of one person, such as ``Subject00_1`` and ``Subject00_2``.
 
     Examples
     --------
@@ -74,6 +97,24 @@ def recordings(path: str | Path) -> list[Recording]:
     '01'
     """
     root = Path(path).expanduser()
+    found = _found(root, subject)
+    if subject is None:
+        check_one_person_each(recording.file.relative_to(root) for recording in found)
+    return found
+
+
+def _found(root: Path, subject: Subject) -> list[Recording]:
+    find = subject_finder(subject)
+    found = []
+    for file in _files(root):
+        try:
+            found.append(Recording(file, {"subject": find(file.relative_to(root))}))
+        except ValueError as error:
+            raise ValueError(f"{file} cannot be used: {error}") from error
+    return found
+
+
+def _files(root: Path) -> list[Path]:
     files = list_files(root, lambda name: name.lower().endswith((*_OURS, *_OF_MNE)))
     if (root / "dataset_description.json").is_file():
         files = [file for file in files if file.relative_to(root).parts[0] not in _COPIES]
@@ -82,20 +123,16 @@ def recordings(path: str | Path) -> list[Recording]:
             f"{root} contains no recording; expected files that end with "
             f"{', '.join((*_OURS, *_OF_MNE))}."
         )
-    found = []
-    for file in files:
-        try:
-            found.append(Recording(file, {"subject": subject_of_path(file.relative_to(root))}))
-        except ValueError as error:
-            raise ValueError(f"{file} cannot be used: {error}") from error
-    return found
+    return files
 
 
 def load(
     path: str | Path,
     subjects: Iterable[str] | None = None,
     *,
-    labels: Sequence[str] | Mapping[str, int] | None = None,
+    labels: Labels = None,
+    classes: Sequence[str] | Mapping[str, str] | None = None,
+    subject: Subject = None,
     window_seconds: float = 30.0,
     sfreq: float = SFREQ,
     low: float | None = 0.3,
@@ -109,10 +146,20 @@ def load(
 ) -> BaseConcatDataset:
     """Return labelled windows of the EEG channels of all recordings in a folder.
 
-    An annotation is cut into windows that do not overlap; one without a duration gives the window
-    that starts with it. Other parts of a recording are not used. Of a BIDS data set, the labels are
-    the column ``trial_type`` of ``_events.tsv``, the types of channels are those of
-    ``_channels.tsv``, and a column ``split`` of ``participants.tsv`` becomes the split.
+    A labelled stretch is cut into windows that do not overlap; one without a duration gives the
+    window that starts with it. Other parts of a recording are not used. Labels are one of three:
+
+    ==============  ============================================  ==================================
+    labels are in   ``labels``                                    such as
+    ==============  ============================================  ==================================
+    annotations     None, a list, or a dict                       ``{"Sleep stage W": "W"}``
+    names of files  a template, or a regular expression           ``"{subject}_{label}"``
+    a table         its path, or a data frame                     ``"labels.csv"``
+    ==============  ============================================  ==================================
+
+    Of a BIDS data set, the annotations are the column ``trial_type`` of ``_events.tsv``, the types
+    of channels are those of ``_channels.tsv``, and a column ``split`` of ``participants.tsv``
+    becomes the split.
 
     Parameters
     ----------
@@ -120,11 +167,31 @@ def load(
         Folder of recordings, see :func:`recordings`.
     subjects : iterable of str | None
         Subjects to read; None reads all.
-    labels : list of str | mapping of str to int | None
-        Descriptions of the annotations that are labels, in the order of the targets 0, 1, ...; or a
-        target for each description. None uses all annotations that are as long as a window, or,
-        if there are none, all without a duration; targets are in alphabetical order. Annotations
-        that begin with "BAD" or "EDGE" are never labels.
+    labels : list | dict | str | path | DataFrame | None
+        Where labels are.
+
+        - A list of descriptions of annotations: those that are labels, in the order of the targets
+          0, 1, ....
+        - A dict of them: the class of each description, and the classes are in the order of the
+          targets; or the target of each description, an integer.
+        - None uses all annotations that are as long as a window, or, if there are none, all without
+          a duration; targets are in alphabetical order. Annotations that begin with "BAD" or "EDGE"
+          are never labels.
+        - A template of the names of files without their ending, such as ``"{subject}_{label}"``,
+          where ``*`` is any text. With a "/" it is a template of the path below the folder, such
+          as ``"{label}/{subject}"``. Or a regular expression that is searched for in this path,
+          with the groups ``(?P<label>...)`` and perhaps ``(?P<subject>...)``. The label is that of
+          the whole recording.
+        - Path of a ``.csv`` or ``.tsv`` file, as it is or below the folder; or a DataFrame. Its
+          columns are ``file``, the name or the path below the folder, and ``label``, and perhaps
+          ``subject``, ``onset`` and ``duration``, in seconds. Without an onset, the label is that
+          of the whole recording. A row with an empty label is ignored; every file needs a row.
+    classes : list of str | dict of str to str | None
+        For labels in names or a table: those that are used, in the order of the targets; or the
+        class of each, such as ``{"1": "rest", "2": "arithmetic"}``. None uses all labels, in
+        alphabetical order, numbers in theirs.
+    subject : callable | str | None
+        As in :func:`recordings`. Omit it if the labels name the subjects.
     window_seconds : float
         Length of a window in seconds.
     sfreq, low, high, mains
@@ -137,37 +204,139 @@ def load(
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        Signals in volts. Descriptions have ``subject``, and ``split`` where it is known.
+        Signals in volts. Descriptions have ``subject``, and ``split`` where it is known. The
+        targets of the classes are in the ``window_kwargs`` of each recording, as in braindecode;
+        the classifiers read their ``class_names_`` there.
 
     Raises
     ------
     FileNotFoundError
-        When the folder contains no recording, or no recording of a requested subject.
+        When the folder contains no recording, or no recording of a requested subject; or when the
+        table does not exist.
     ValueError
         When a recording is damaged, when no annotation is a label, or when no label is as long as a
-        window.
+        window. When a pattern does not match the name of a file, or in two ways. When a table has
+        no or an unknown column, names a file that is not in the folder, or not all of it, or has
+        labels that overlap, are shorter than a window, end after the recording, or contradict each
+        other. When the subject of a file is unclear, see :func:`recordings`.
 
     Examples
     --------
     >>> from braindecode_pars import datasets
     >>> windows = datasets.folder.load("my-bids", window_seconds=4)  # doctest: +SKIP
+
+    Labels in the names of files, here of two recordings of one subject:
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import mne
+    >>> import numpy as np
+    >>> noise = 1e-5 * np.random.default_rng(0).standard_normal((1, 2000))
+    >>> raw = mne.io.RawArray(noise, mne.create_info(["C3"], 100.0, "eeg"), verbose="error")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("P01_rest", "P01_task"):
+    ...         _ = raw.save(Path(folder, f"{name}.fif"), verbose="error")
+    ...     windows = datasets.folder.load(
+    ...         folder, labels="{subject}_{label}", window_seconds=10, sfreq=100, verbose=0
+    ...     )
+    >>> windows.description["subject"].tolist(), [target for _, target, _ in windows]
+    (['P01', 'P01'], [0, 0, 1, 1])
+    >>> windows.datasets[0].window_kwargs[-1][1]["mapping"]
+    {'rest': 0, 'task': 1}
     """
     check_filters(sfreq=sfreq, low=low, high=high, mains=mains)
     check_positive(window_seconds=window_seconds)
-    chosen = choose_subjects(recordings(path), subjects, path)
-    targets = _targets(labels, chosen, window_seconds)
+    root = Path(path).expanduser()
+    outside = _outside_labels(labels, root, window_seconds)
+    found = _found(root, subject) if outside is None else _labelled(root, subject, outside)
+    chosen = choose_subjects(found, subjects, path)
+    if subject is None and not _name_subjects(outside):
+        check_one_person_each(recording.file.relative_to(root) for recording in chosen)
+    names, targets = _classes_and_targets(labels, classes, outside, chosen, window_seconds)
     settings = dict(window_seconds=window_seconds, sfreq=sfreq, low=low, high=high, mains=mains)
     windows = read_corpus(
         chosen,
-        partial(_read, targets=targets, **settings),
-        dict(corpus="own folder", labels=targets, **settings),
+        partial(_read, names=names, targets=targets, **settings),
+        dict(corpus="own folder", labels=targets, **_origin(names, outside, root), **settings),
+        classes=targets,
         n_jobs=n_jobs,
         cache=cache,
         on_error=on_error,
         verbose=verbose,
     )
-    splits = _listed_splits(Path(path).expanduser()) if splits is None else splits
+    splits = _listed_splits(root) if splits is None else splits
     return windows if splits is None else set_splits(windows, splits)
+
+
+def _outside_labels(labels: Labels, root: Path, seconds: float) -> dict[Path, FileLabels] | None:
+    """Return the labels in names of files or in a table; None for labels in annotations."""
+    if isinstance(labels, pd.DataFrame):
+        return labels_in_table(labels, root, _files(root), seconds, "The table of labels")
+    if not isinstance(labels, (str, Path)):
+        return None
+    if isinstance(labels, str) and is_name_pattern(labels):
+        return labels_in_names(labels, root, _files(root))
+    if Path(labels).suffix.lower() in (".csv", ".tsv"):
+        table = read_table(labels, root)
+        return labels_in_table(table, root, _files(root), seconds, str(labels))
+    raise ValueError(
+        f"labels is the text {labels!r}; give a list of labels, [{labels!r}], a template of names "
+        "such as '{subject}_{label}', or the path of a .csv or .tsv file."
+    )
+
+
+def _labelled(root: Path, subject: Subject, labels: Mapping[Path, FileLabels]) -> list[Recording]:
+    """Return the recordings with their labels, of the subjects that these name or the paths."""
+    if not _name_subjects(labels):
+        found = _found(root, subject)
+        return [LabelledFile(r.file, r.description, labels[r.file].stretches) for r in found]
+    if subject is not None:
+        raise ValueError(
+            f"subject={subject!r} is given, but the labels name the subjects; omit it."
+        )
+    return [
+        LabelledFile(file, {"subject": normalized(one.subject)}, one.stretches)
+        for file, one in labels.items()
+    ]
+
+
+def _name_subjects(labels: Mapping[Path, FileLabels] | None) -> bool:
+    return labels is not None and all(one.subject is not None for one in labels.values())
+
+
+def _classes_and_targets(
+    labels: Labels,
+    classes: Sequence[str] | Mapping[str, str] | None,
+    outside: Mapping[Path, FileLabels] | None,
+    chosen: list[Recording],
+    seconds: float,
+) -> tuple[dict[str, str], dict[str, int]]:
+    """Return the class of each label, and the target of each class."""
+    if outside is not None:
+        found = {stretch.label for one in outside.values() for stretch in one.stretches}
+        names = classes_of_labels(found, classes)
+    elif classes is not None:
+        raise ValueError(
+            "classes is for labels in names of files or in a table; write the classes of "
+            "annotations as labels={description: class}."
+        )
+    elif isinstance(labels, Mapping):
+        return given_classes(labels)
+    else:
+        labels = _found_labels(chosen, seconds) if labels is None else labels
+        names = {str(label): str(label) for label in labels}
+    targets = targets_of(names)
+    log.info("The labels are %s, with the targets 0, 1, ...", ", ".join(targets))
+    return names, targets
+
+
+def _origin(
+    names: Mapping[str, str], outside: Mapping[Path, FileLabels] | None, root: Path
+) -> dict[str, Any]:
+    """Return what the windows of a cache depend on besides the targets."""
+    if outside is not None:
+        return {"label_table": checksum_of_labels(outside, names, root)}
+    return {} if all(label == name for label, name in names.items()) else {"classes": dict(names)}
 
 
 def _listed_splits(root: Path) -> Path | None:
@@ -177,24 +346,10 @@ def _listed_splits(root: Path) -> Path | None:
     return file if has_splits else None
 
 
-def _targets(
-    labels: Sequence[str] | Mapping[str, int] | None, chosen: list[Recording], seconds: float
-) -> dict[str, int]:
-    """Return the target of each label; without given labels, find them in all recordings."""
-    if isinstance(labels, Mapping):
-        return dict(labels)
-    if isinstance(labels, str):
-        raise ValueError(f"labels is the text {labels!r}; give a list of labels, [{labels!r}].")
-    if labels is None:
-        labels = _found_labels(chosen, seconds)
-        log.info("The labels are %s, with the targets 0, 1, ...", ", ".join(labels))
-    return {str(label): target for target, label in enumerate(labels)}
-
-
 def _found_labels(chosen: list[Recording], seconds: float) -> list[str]:
     long, instant = set(), set()
     for recording in chosen:
-        for one in _annotations_of(recording.file):
+        for one in annotations_of(recording.file):
             name = str(one["description"])
             if is_gap(name) or name.upper().startswith(("BAD", "EDGE")):
                 continue
@@ -212,17 +367,18 @@ def _found_labels(chosen: list[Recording], seconds: float) -> list[str]:
 
 
 def _read(
-    recording: Recording, *, targets: Mapping[str, int], window_seconds: float, **filters: float
+    recording: Recording,
+    *,
+    names: Mapping[str, str],
+    targets: Mapping[str, int],
+    window_seconds: float,
+    **filters: float,
 ) -> EEGWindowsDataset | None:
     """Read one recording: its EEG channels, and the windows within its labels."""
-    file = recording.file
-    raw = _open(file)
-    annotations = _annotations_of(file)
+    raw = _open(recording.file)
     gaps = [i for i, name in enumerate(raw.annotations.description) if is_gap(name)]
     kept = raw.annotations[gaps] if gaps else None
-    # An annotation without a duration lasts for one window.
-    annotations.duration[annotations.duration == 0] = window_seconds
-    raw.set_annotations(annotations, verbose="error")
+    raw.set_annotations(_classes_of(recording, names, raw, window_seconds), verbose="error")
     if kept is not None:
         raw.set_annotations(raw.annotations + kept, verbose="error")
     if not mne.pick_types(raw.info, eeg=True, exclude=()).size:
@@ -232,13 +388,30 @@ def _read(
     return event_windows(raw, targets, window_seconds)
 
 
+def _classes_of(
+    recording: Recording, names: Mapping[str, str], raw: mne.io.BaseRaw, seconds: float
+) -> mne.Annotations:
+    """Return the labelled stretches of a recording, described by their classes."""
+    if isinstance(recording, LabelledFile):
+        return to_annotations(recording.stretches, names, raw, seconds)
+    annotations = annotations_of(recording.file)
+    annotations = annotations[[name in names for name in annotations.description]]
+    # An annotation without a duration lasts for one window.
+    annotations.duration[annotations.duration == 0] = seconds
+    return mne.Annotations(
+        annotations.onset,
+        annotations.duration,
+        [names[name] for name in annotations.description],
+    )
+
+
 def _open(file: Path) -> mne.io.BaseRaw:
     """Open a recording, with the types of channels that BIDS lists beside it."""
     if not file.name.lower().endswith(_OF_MNE):
         raw = read_recording(file)
     else:
         raw = mne.io.read_raw(file, preload=True, verbose="error")
-    table = _beside(file, "channels")
+    table = table_beside(file, "channels")
     if table is not None:
         channels = pd.read_csv(table, sep="\t", dtype=str).set_index("name")
         channels = channels.reindex(raw.ch_names)
@@ -248,42 +421,3 @@ def _open(file: Path) -> mne.io.BaseRaw:
         if "status" in channels:
             raw.info["bads"] = channels.index[channels["status"] == "bad"].tolist()
     return raw
-
-
-def _annotations_of(file: Path) -> mne.Annotations:
-    """Return the annotations of a recording, in seconds from its first sample."""
-    table = _beside(file, "events")
-    if table is None:
-        return _own_annotations(file)
-    events = pd.read_csv(table, sep="\t", dtype={"trial_type": str})
-    absent = [name for name in ("onset", "trial_type") if name not in events]
-    if absent:
-        raise ValueError(f"{table} has no column {absent[0]!r}.")
-    events = events.dropna(subset=["trial_type"])
-    durations = events["duration"] if "duration" in events else np.zeros(len(events))
-    durations = pd.to_numeric(durations, errors="coerce").fillna(0)  # "n/a"
-    return mne.Annotations(events["onset"], durations, events["trial_type"])
-
-
-def _own_annotations(file: Path) -> mne.Annotations:
-    if file.suffix.lower() == ".hea":  # WFDB annotations have no duration and mean heart beats
-        return mne.Annotations([], [], [])
-    try:
-        found = mne.read_annotations(file)
-    except (ValueError, OSError, RuntimeError):  # reading the recording raises the full message
-        return mne.Annotations([], [], [])
-    onsets = found.onset - (_first_time(file) if found.orig_time is not None else 0)
-    return mne.Annotations(onsets, found.duration, found.description)
-
-
-def _first_time(file: Path) -> float:
-    """Return the time of the first sample; only FIF files may begin later than their clock."""
-    is_fif = file.name.lower().endswith((".fif", ".fif.gz"))
-    return mne.io.read_raw_fif(file, verbose="error").first_time if is_fif else 0.0
-
-
-def _beside(file: Path, suffix: str) -> Path | None:
-    """Return the table of BIDS beside a recording, such as sub-01_task-rest_events.tsv."""
-    stem = re.sub(r"_i?eeg$", "", file.name.split(".")[0])
-    table = file.with_name(f"{stem}_{suffix}.tsv")
-    return table if table.is_file() else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mne
 import numpy as np
+import pandas as pd
 import pytest
 
 from braindecode_pars import as_sklearn
@@ -81,6 +82,103 @@ def test_annotations_of_the_files(tmp_path, first_samp):
     assert steps == [1, 2, 3, 4, 5, 6]
     chosen = folder.load(tmp_path, window_seconds=10, labels={"W": 7}, **KEEP)
     assert set(as_sklearn(chosen)[1].tolist()) == {7}
+
+
+def named(root, *names, seconds=60):
+    """Write recordings without annotations."""
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        recording(names=["C3"], seconds=seconds).save(root / f"{name}_raw.fif", verbose="error")
+    return root
+
+
+def classes_of(windows):
+    """Return the class of each window, read as others read it: from braindecode's record."""
+    classes = []
+    for part in windows.datasets:
+        _, kwargs = part.window_kwargs[-1]
+        text = {target: name for name, target in kwargs["mapping"].items()}
+        classes += [text[target] for target in part.metadata["target"]]
+    return classes
+
+
+def test_labels_in_names(tmp_path):
+    root = named(tmp_path, "S00_1", "S00_2", "S01_2")
+    template = dict(labels="{subject}_{label}_*", window_seconds=30, **KEEP)
+    windows = folder.load(root, classes={"2": "arithmetic", "1": "rest"}, **template)
+    X, y, groups = as_sklearn(windows)
+    assert y.tolist() == [1, 1, 0, 0, 0, 0]
+    assert groups.tolist() == ["S00"] * 4 + ["S01"] * 2
+    assert classes_of(windows) == ["rest"] * 2 + ["arithmetic"] * 4
+    # All windows of all files are used, from their starts.
+    assert [round(float(np.median(window)) / 1e-5) for window in X[:2]] == [2, 5]
+    only = folder.load(root, ["S01"], classes=["2"], **template)
+    assert classes_of(only) == ["2", "2"]
+
+
+def test_labels_in_a_table(tmp_path):
+    root = named(tmp_path, "day1/a", "day2/b")
+    (root / "labels.csv").write_text(
+        "subject,file,label,onset,duration\n"
+        "07,a_raw,W,0,20\n07,a_raw,N2,20,30\n07,a_raw,N2,55,5\n08,day2/b_raw.fif,R,,\n"
+    )
+    table = dict(labels="labels.csv", classes=["W", "N2", "R"], window_seconds=5, **KEEP)
+    windows = folder.load(root, **table)
+    assert windows.description["subject"].tolist() == ["07", "08"]
+    assert classes_of(windows) == ["W"] * 4 + ["N2"] * 7 + ["R"] * 12
+    X, y, _ = as_sklearn(windows)
+    assert y[:5].tolist() == [0, 0, 0, 0, 1]
+    assert [round(float(np.median(X[i][0])) / 1e-5) for i in (0, 2, 4, 10)] == [1, 2, 3, 6]
+
+
+def test_classes_of_annotations(tmp_path):
+    raw = recording(names=["C3"])
+    stages = ["Sleep stage W", "Sleep stage 3", "Sleep stage 4", "N3"]
+    raw.set_annotations(mne.Annotations([0, 10, 20, 30], 10, stages))
+    raw.save(tmp_path / "night_raw.fif", verbose="error")
+    labels = {"Sleep stage W": "W", "Sleep stage 3": "N3", "Sleep stage 4": "N3"}
+    windows = folder.load(tmp_path, labels=labels, window_seconds=10, **KEEP)
+    assert classes_of(windows) == ["W", "N3", "N3"]  # the annotation "N3" is not in the labels
+    assert windows.datasets[0].window_kwargs[0][1]["mapping"] == {"W": 0, "N3": 1}
+    with pytest.raises(ValueError, match="classes is for labels in names of files or in a table"):
+        folder.load(tmp_path, classes=["W"], **KEEP)
+
+
+def test_a_cache_belongs_to_its_labels(tmp_path):
+    root, cache = named(tmp_path / "data", "a", "b"), tmp_path / "cache"
+    table = pd.DataFrame({"file": ["a_raw", "b_raw"], "label": ["W", "R"]})
+    for _ in range(2):
+        windows = folder.load(root, labels=table, cache=cache, **KEEP)
+        assert classes_of(windows) == ["W"] * 2 + ["R"] * 2
+    table["label"] = ["R", "W"]
+    with pytest.raises(ValueError, match="was created with other settings: label_table is"):
+        folder.load(root, labels=table, cache=cache, **KEEP)
+
+
+def test_labels_after_the_end_of_a_recording(tmp_path):
+    named(tmp_path, "a", seconds=50)
+    table = pd.DataFrame({"file": ["a_raw"], "label": ["W"], "onset": [30], "duration": [30]})
+    with pytest.raises(ValueError, match=r"a_raw.fif cannot be used: its label 'W' at 30 s ends"):
+        folder.load(tmp_path, labels=table, **KEEP)
+    assert len(folder.load(tmp_path, labels=table.assign(onset=20), **KEEP)) == 1
+
+
+def test_files_of_one_person_ask_for_the_subject(tmp_path):
+    root = named(tmp_path, "S00_1", "S00_2")
+    table = pd.DataFrame({"file": ["S00_1_raw", "S00_2_raw"], "label": ["1", "2"]})
+    message = "S00_1_raw.fif and S00_2_raw.fif look like two recordings of one person, S00"
+    with pytest.raises(ValueError, match=message):
+        folder.recordings(root)
+    with pytest.raises(ValueError, match=message):
+        folder.load(root, labels=table, **KEEP)
+    assert len(folder.load(root, ["S00_1_raw"], labels=table, **KEEP)) == 2
+    for given in ({"subject": "([^/]+)_[0-9]"}, {"labels": table.assign(subject="S00")}):
+        windows = folder.load(root, **{"labels": table, **given}, **KEEP)
+        assert windows.description["subject"].tolist() == ["S00", "S00"]
+    two = folder.load(root, labels=table, subject=lambda path: path.stem, **KEEP)
+    assert two.description["subject"].tolist() == ["S00_1_raw", "S00_2_raw"]
+    with pytest.raises(ValueError, match="is given, but the labels name the subjects; omit it"):
+        folder.load(root, labels="{subject}_{label}_raw", subject="(S00)", **KEEP)
 
 
 def test_folders_that_cannot_be_used(tmp_path):

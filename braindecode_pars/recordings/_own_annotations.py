@@ -1,0 +1,51 @@
+"""Annotations of a recording: its own, or those of the table that BIDS has beside it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import mne
+import numpy as np
+import pandas as pd
+
+__all__ = ["annotations_of", "table_beside"]
+
+
+def annotations_of(file: Path) -> mne.Annotations:
+    """Return the annotations of a recording, in seconds from its first sample."""
+    table = table_beside(file, "events")
+    if table is None:
+        return _own_annotations(file)
+    events = pd.read_csv(table, sep="\t", dtype={"trial_type": str})
+    absent = [name for name in ("onset", "trial_type") if name not in events]
+    if absent:
+        raise ValueError(f"{table} has no column {absent[0]!r}.")
+    events = events.dropna(subset=["trial_type"])
+    durations = events["duration"] if "duration" in events else np.zeros(len(events))
+    durations = pd.to_numeric(durations, errors="coerce").fillna(0)  # "n/a"
+    return mne.Annotations(events["onset"], durations, events["trial_type"])
+
+
+def _own_annotations(file: Path) -> mne.Annotations:
+    if file.suffix.lower() == ".hea":  # WFDB annotations have no duration and mean heart beats
+        return mne.Annotations([], [], [])
+    try:
+        found = mne.read_annotations(file)
+    except (ValueError, OSError, RuntimeError):  # reading the recording raises the full message
+        return mne.Annotations([], [], [])
+    onsets = found.onset - (_first_time(file) if found.orig_time is not None else 0)
+    return mne.Annotations(onsets, found.duration, found.description)
+
+
+def _first_time(file: Path) -> float:
+    """Return the time of the first sample; only FIF files may begin later than their clock."""
+    is_fif = file.name.lower().endswith((".fif", ".fif.gz"))
+    return mne.io.read_raw_fif(file, verbose="error").first_time if is_fif else 0.0
+
+
+def table_beside(file: Path, suffix: str) -> Path | None:
+    """Return the table of BIDS beside a recording, such as sub-01_task-rest_events.tsv."""
+    stem = re.sub(r"_i?eeg$", "", file.name.split(".")[0])
+    table = file.with_name(f"{stem}_{suffix}.tsv")
+    return table if table.is_file() else None
