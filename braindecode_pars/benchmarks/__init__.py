@@ -10,6 +10,7 @@ from braindecode_pars.benchmarks._inference import inference
 from braindecode_pars.benchmarks._labels import labels
 from braindecode_pars.benchmarks._measuring import Row
 from braindecode_pars.benchmarks._pair_decoder import decoder_memory, decoder_time
+from braindecode_pars.benchmarks._predict_raw import predict_raw
 from braindecode_pars.benchmarks._pretext_steps import (
     long_sequence,
     pars_step,
@@ -35,5 +36,6 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Row]]] = {
     "training-loop": training_loop,
     "estimators": estimators,
     "inference": inference,
+    "predict-raw": predict_raw,
     "cuda": cuda_loop,
 }

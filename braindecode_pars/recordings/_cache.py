@@ -12,6 +12,7 @@ import mne
 import pandas as pd
 from braindecode.datasets import EEGWindowsDataset
 
+from braindecode_pars.preprocessing._steps import remember_steps, remembered_steps
 from braindecode_pars.recordings._search import files_beside
 from braindecode_pars.storage._atomic import locked, replace_file, written_aside
 from braindecode_pars.storage._checked_json import read_checked, write_checked
@@ -131,7 +132,9 @@ class WindowCache:
         """Write a prepared recording; ``windows`` is None if it is too short for a window."""
         table: dict[str, list] = {"target": []}
         signals: dict[str, str] = {}
+        steps: list[Any] = []
         if windows is not None:
+            steps = remembered_steps(windows.raw.info)  # a FIF file does not contain them
             table = windows.metadata.to_dict(orient="list")
             with written_aside(self.folder) as aside:
                 windows.raw.save(aside / self._signals(source).name, fmt="single", verbose="error")
@@ -143,13 +146,16 @@ class WindowCache:
             "settings": self.settings_checksum,
             "signals": signals,
             "windows": table,
+            "steps": steps,
         }
         write_checked(self._entry(source), content)
 
     def load(self, source: Path, description: Mapping[str, Any]) -> EEGWindowsDataset:
         """Return the windows of a recording; each is read from disk when it is indexed."""
         raw = mne.io.read_raw_fif(self._signals(source), preload=False, verbose="error")
-        return EEGWindowsDataset(raw, pd.DataFrame(self._windows(source)), dict(description))
+        entry = read_json(self._entry(source))
+        remember_steps(raw, entry.get("steps", ()))  # earlier versions kept none
+        return EEGWindowsDataset(raw, pd.DataFrame(entry["windows"]), dict(description))
 
     def _windows(self, source: Path) -> dict[str, list]:
         return read_json(self._entry(source))["windows"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import mne
 
-__all__ = ["continuous_stretches", "is_gap", "split_at_gaps"]
+__all__ = ["continuous_stretches", "is_gap", "split_at_gaps", "usable_stretches"]
 
 #: MNE's annotation for a pause within a FIF file. The samples of its duration are zeros.
 _FILLED_IN = "BAD_ACQ_SKIP"
@@ -90,3 +92,54 @@ def split_at_gaps(raw: mne.io.BaseRaw) -> list[mne.io.BaseRaw]:
     return [
         raw.copy().crop(times[start], times[stop - 1], verbose="error") for start, stop in stretches
     ]
+
+
+def usable_stretches(raw: mne.io.BaseRaw, channels: Collection[str]) -> list[tuple[int, int]]:
+    """Return the parts of a recording without gaps and without annotations that begin with "BAD".
+
+    Parameters
+    ----------
+    raw : Raw
+        Continuous recording.
+    channels : collection of str
+        Channels that are used. An annotation of other channels only does not count.
+
+    Returns
+    -------
+    list of (int, int)
+        First sample of each part, and the sample after its last.
+
+    Examples
+    --------
+    >>> import mne
+    >>> import numpy as np
+    >>> from braindecode_pars.recordings._gaps import usable_stretches
+    >>> info = mne.create_info(["C3"], 100.0, "eeg")
+    >>> raw = mne.io.RawArray(np.zeros((1, 1000)), info, verbose="error")
+    >>> raw = raw.set_annotations(mne.Annotations([2, 7], [1, 1], ["bad blink", "N2"]))
+    >>> usable_stretches(raw, ["C3"])
+    [(0, 200), (300, 1000)]
+    """
+    sfreq = raw.info["sfreq"]
+    bad = []
+    for annotation in raw.annotations:
+        of = annotation.get("ch_names", ())
+        if _is_bad(annotation["description"]) and (not of or not set(of).isdisjoint(channels)):
+            onset = annotation["onset"] - raw.first_time
+            start, stop = (round(time * sfreq) for time in (onset, onset + annotation["duration"]))
+            bad.append((start, max(stop, start + 1)))  # a moment is one sample
+    stretches = continuous_stretches(raw)
+    for bad_stretch in bad:
+        stretches = [part for stretch in stretches for part in _without(stretch, bad_stretch)]
+    return stretches
+
+
+def _is_bad(description: str) -> bool:
+    """Whether MNE would reject the time of an annotation; gaps have functions of their own."""
+    return description.upper().startswith("BAD") and not is_gap(description)
+
+
+def _without(stretch: tuple[int, int], bad: tuple[int, int]) -> list[tuple[int, int]]:
+    """Return what is left of a stretch: nothing, one part or two."""
+    parts = [(stretch[0], min(stretch[1], bad[0])), (max(stretch[0], bad[1]), stretch[1])]
+    return [(start, stop) for start, stop in parts if start < stop]

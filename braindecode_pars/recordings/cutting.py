@@ -15,6 +15,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, RawDatase
 from braindecode.preprocessing import create_windows_from_events
 
 from braindecode_pars.recordings._gaps import continuous_stretches, is_gap
+from braindecode_pars.recordings.class_names import name_classes
 
 __all__ = ["event_windows", "fixed_windows"]
 
@@ -158,4 +159,5 @@ def event_windows(
         return windows
     if not whole.any():
         return None
-    return EEGWindowsDataset(raw, windows.metadata[whole].reset_index(drop=True), {})
+    kept = EEGWindowsDataset(raw, windows.metadata[whole].reset_index(drop=True), {})
+    return name_classes(kept, mapping)

@@ -17,6 +17,7 @@ from braindecode_pars._warnings import warn_user
 from braindecode_pars.recordings._cache import WindowCache
 from braindecode_pars.recordings._left_out import channels_left_out, count_left_out
 from braindecode_pars.recordings._search import why_unreadable
+from braindecode_pars.recordings.class_names import name_classes
 
 __all__ = ["Recording", "choose_subjects", "read_corpus"]
 
@@ -131,6 +132,7 @@ def read_corpus(
     read: Callable[[Recording], EEGWindowsDataset | None],
     settings: Mapping[str, Any],
     *,
+    classes: Sequence[str] | Mapping[str, int] = (),
     n_jobs: int = 1,
     cache: str | Path | None = None,
     on_error: str = "raise",
@@ -148,6 +150,9 @@ def read_corpus(
     settings : mapping
         All settings on which the windows depend, as values that JSON supports. A cache that was
         created with other settings raises an error.
+    classes : sequence of str | mapping of str to int
+        Names of the targets 0, 1, ..., or the target of each name; empty if they have no names.
+        See :func:`~braindecode_pars.recordings.class_names.name_classes`.
     n_jobs : int
         Number of processes, as in joblib.
     cache : path | None
@@ -240,8 +245,11 @@ def read_corpus(
     if verbose:
         _log_counts(left_out, too_short, len(recordings))
     if not datasets:
-        raise ValueError(f"None of {len(recordings)} recordings contains a window.")
-    return BaseConcatDataset(datasets)
+        raise ValueError(
+            f"None of {len(recordings)} recordings contains a window. Either all are shorter than "
+            "one, or they have no label that was asked for and is as long as a window."
+        )
+    return BaseConcatDataset([name_classes(windows, classes) for windows in datasets])
 
 
 def _log_counts(left_out: list[dict[str, str]], too_short: int, n_recordings: int) -> None:

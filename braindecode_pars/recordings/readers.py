@@ -250,6 +250,10 @@ def _short_errors() -> Iterator[None]:
     except FileNotFoundError as error:
         missing = "it is missing" if error.filename is None else f"{error.filename} is missing"
         raise ValueError(f"{missing}; download it first.") from error
+    except PermissionError as error:
+        raise ValueError(
+            "its content may not be read (permission denied); ask its owner for the permission."
+        ) from error
     except Exception as error:
         raise ValueError(
             f"it is damaged or truncated ({error}); remove it and download it again."

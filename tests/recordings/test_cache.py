@@ -13,9 +13,11 @@ from support.recording_files import SETTINGS, read, windows_of
 
 from braindecode_pars.recordings._cache import WindowCache
 from braindecode_pars.recordings.loading import Recording, read_corpus
+from braindecode_pars.recordings.preparation import filter_and_resample, set_reference
 from braindecode_pars.storage._atomic import locked
 from braindecode_pars.storage._checksum import checksum_of
 from braindecode_pars.storage._json import to_json
+from braindecode_pars.windows._describe import describe
 
 
 def test_the_cache_is_read_instead_of_the_files(recordings, tmp_path):
@@ -219,3 +221,19 @@ def test_the_cache_contains_no_pickle(recordings, tmp_path):
     assert {file.suffix or file.name for file in cache.iterdir()} == {".fif", ".json", ".lock"}
     for file in cache.glob("*.json"):
         json.loads(file.read_text())
+
+
+def test_the_cache_keeps_the_steps_of_the_preparation(recordings, tmp_path):
+    """MNE's info has neither a notch filter nor a reference."""
+    for _ in range(2):
+        cached = read_corpus(recordings, prepared, SETTINGS, cache=tmp_path / "cache", verbose=0)
+        (found,) = set(describe(cached).preprocessings)
+        assert (found.band, found.notch) == ((0.5, 20.0), (30.0,))
+        assert (found.reference, found.scale) == ("average", 1.0)
+
+
+def prepared(recording):
+    windows = read(recording)
+    filter_and_resample(windows.raw, sfreq=100.0, low=0.5, high=20.0, mains=30.0)
+    set_reference(windows.raw, "average")
+    return windows

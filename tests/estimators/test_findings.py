@@ -1,0 +1,203 @@
+"""Findings about a recording, with their warnings."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from types import SimpleNamespace
+
+import mne
+import numpy as np
+import pytest
+
+from braindecode_pars.estimators._findings import recording_findings
+from braindecode_pars.estimators._recording import prepare_recording
+from braindecode_pars.preprocessing import Preprocessing
+from braindecode_pars.windows._amplitude_range import AmplitudeRange
+
+
+def model(names, **attributes):
+    """What the findings look at of a fitted classifier."""
+    chs_info = mne.create_info(names, 100.0, "eeg")["chs"] if names else None
+    own = dict(chs_info_=chs_info, n_chans_=len(names or "123"), n_times_=500, amplitudes_=None)
+    return SimpleNamespace(**{**own, **attributes})
+
+
+def raw_of(names, sfreq=100.0, seconds=100.0, scale=1.0):
+    samples = scale * np.random.default_rng(0).standard_normal((len(names), round(seconds * sfreq)))
+    return mne.io.RawArray(samples, mne.create_info(names, sfreq, "eeg"), verbose="error")
+
+
+def findings_in(raw, clf, *, preprocess=True, **trained):
+    preprocessing = Preprocessing(**{**KNOWN, **trained})
+    recording = prepare_recording(
+        raw, "night", 100.0, clf.n_times_, clf.chs_info_, preprocessing, preprocess=preprocess
+    )
+    found = recording_findings(recording, clf)
+    assert json.loads(json.dumps(found)) == found
+    return found
+
+
+KNOWN = dict(band=(None, None), notch=[], reference="as recorded", scale=1.0)
+
+
+def findings(wanted, names, sfreq=100.0, **trained):
+    return findings_in(raw_of(names, sfreq), model(wanted), **trained)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names", "trained", "expected"),
+    [
+        (["C3"], ["C3", "C4"], {}, {}),
+        (["C3", "O1"], ["C3", "C4"], {}, {"missing_channels": ["O1"]}),
+        (["C3-M2"], ["C3", "M2"], {}, {"computed_channels": {"C3-M2": "C3 - M2"}}),
+        (
+            ["C3"],
+            ["C3", "C4"],
+            {"reference": "average"},
+            {"computed_channels": {"C3": "C3 - mean of C3, C4"}},
+        ),
+    ],
+)
+def test_what_was_repaired_has_no_warning(wanted, names, trained, expected):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert findings(wanted, names, **trained) == expected
+
+
+def test_the_rate_of_a_resampled_recording():
+    assert findings(["C3"], ["C3"], sfreq=128.0) == {"resampled_from": 128.0}
+
+
+def test_another_reference_is_a_warning():
+    with pytest.warns(UserWarning, match=r"another reference .* \(C3-M1 for C3-M2\)"):
+        found = findings(["C3-M2"], ["C3-M1"])
+    assert found == {"other_reference": {"C3-M2": "C3-M1"}}
+
+
+def test_a_reference_that_cannot_be_computed_is_a_warning():
+    with pytest.warns(UserWarning, match=r"reference 'M1, M2', .* C3, C4 are used as recorded"):
+        found = findings(["C3", "C4"], ["C3", "C4", "M1"], reference="M1, M2")
+    assert found == {"reference_not_applied": "M1, M2"}
+
+
+def test_fewer_channels_than_a_model_without_names_had():
+    with pytest.warns(UserWarning, match="has 2 EEG channels, but the model was trained with 3"):
+        found = findings_in(raw_of(["C3", "C4"]), model(None))
+    assert found == {"fewer_channels": {"found": 2, "trained": 3}}
+
+
+def test_more_channels_than_a_model_without_names_had():
+    with pytest.warns(UserWarning, match="has 4 EEG channels, but the model was trained with 3"):
+        found = findings(None, ["C3", "C4", "O1", "O2"])
+    assert found == {"more_channels": {"found": 4, "trained": 3}}
+
+
+def test_the_average_needs_one_reference_of_all_channels():
+    with pytest.warns(UserWarning, match="reference 'average', which cannot be computed"):
+        found = findings(["C3", "C4"], ["C3-M2", "O1-M2", "C4-M1", "O2-M1"], reference="average")
+    assert found["reference_not_applied"] == "average"
+    found = findings(["C3", "C4"], ["C3", "C4", "A2-A1"], reference="average")
+    assert found["computed_channels"]["C3"] == "C3 - mean of C3, C4"
+
+
+def test_a_second_without_a_signal_is_no_reason_to_doubt_a_short_recording():
+    raw = raw_of(["C3", "C4"], seconds=60.0)
+    raw._data[:, 300:410] = 0.25
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = findings_in(raw, model(["C3", "C4"]))
+    assert found == {"flat_channels": {"C3": 1.1, "C4": 1.1}}
+
+
+def test_names_that_are_no_electrodes():
+    with pytest.warns(UserWarning, match="names are no electrodes: EEG 7, EEG 8. If they are the"):
+        found = findings(["C3", "C4"], ["C3", "EEG 7", "EEG 8", "Fz"])
+    assert found == {"missing_channels": ["C4"], "not_electrodes": ["EEG 7", "EEG 8"]}
+    assert findings(["C3"], ["C3", "EEG 7"]) == {}  # nothing is missing
+
+
+def test_a_narrower_band_cannot_be_repaired():
+    raw = raw_of(["C3"]).filter(0.5, 20.0, verbose="error")
+    with pytest.warns(UserWarning, match="band 0.5-20 Hz, but 0.5-35 Hz in training. This cannot"):
+        found = findings_in(raw, model(["C3"]), band=(0.5, 35.0))
+    assert found == {"prepared_otherwise": {"band": "band 0.5-20 Hz, but 0.5-35 Hz in training"}}
+    assert findings_in(raw, model(["C3"]), band=(0.5, 15.0)) == {}  # predict_raw filters it
+
+
+def test_without_preprocessing_everything_that_differs_is_found():
+    raw = raw_of(["C3"]).filter(0.5, 20.0, verbose="error")
+    with pytest.warns(UserWarning, match="Leave preprocess=False out, or prepare"):
+        found = findings_in(raw, model(["C3"]), preprocess=False, band=(0.5, 15.0))
+    assert set(found) == {"prepared_otherwise"}
+
+
+def test_flat_channels():
+    raw = raw_of(["C3", "C4", "O1"], seconds=200.0)
+    raw._data[0, 2000:5000] = 0.25
+    raw._data[1] = 0.0
+    raw._data[2, 100:250] = 0.25
+    with pytest.warns(UserWarning, match="C3 is for 30 of 200 s, C4 is for 200 of 200 s flat: was"):
+        found = findings_in(raw, model(["C3", "C4", "O1"]), band=(0.5, 30.0))
+    assert found == {"flat_channels": {"C3": 30.0, "C4": 200.0, "O1": 1.5}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # 1.5 of 200 s is no reason to doubt
+        assert findings_in(raw, model(["O1"])) == {"flat_channels": {"O1": 1.5}}
+
+
+def test_clipped_channels():
+    raw = raw_of(["C3", "C4"])
+    drift = raw._data[0].cumsum()
+    raw._data[0] = drift.clip(*np.quantile(drift, [0.1, 0.95]))
+    with pytest.warns(UserWarning, match=r"C3 is for 1\d of 100 s clipped, at an end of the range"):
+        found = findings_in(raw, model(["C3", "C4"]), reference="average")
+    assert found["clipped_channels"]["C3"] == pytest.approx(15.0, abs=1.0)
+    assert set(found["clipped_channels"]) == {"C3"}  # though the reference has no clipped sample
+
+
+@pytest.mark.parametrize("scale", [1e-6, 0.15, 8.0, 1e6])
+def test_unusual_amplitudes(scale):
+    trained = AmplitudeRange(1.0, 1.2)
+    raw = raw_of(["C3", "C4"])
+    raw._data[0] *= scale
+    message = r"far outside that of the training \(1 to 1\): C3 .*\. Check the unit and the gain"
+    with pytest.warns(UserWarning, match=message):
+        found = findings_in(raw, model(["C3", "C4"], amplitudes_=trained))
+    ((name, value),) = found["unusual_amplitudes"]["found"].items()
+    assert name == "C3"
+    assert value == pytest.approx(scale, rel=0.05)
+    assert found["unusual_amplitudes"]["trained"] == [1.0, 1.2]
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
+def test_usual_amplitudes(scale):
+    clf = model(["C3"], amplitudes_=AmplitudeRange(1.0, 1.2))
+    assert findings_in(raw_of(["C3"], scale=scale), clf) == {}
+
+
+def test_the_factor_of_a_model_is_applied_before_amplitudes_are_compared():
+    clf = model(["C3"], amplitudes_=AmplitudeRange(10.0, 30.0))
+    assert findings_in(raw_of(["C3"], scale=2e-5), clf, scale=1e6) == {}
+
+
+def test_what_is_unknown_of_the_training():
+    found = findings(["C3"], ["C3"], band=None, notch=None, scale=None)
+    assert found == {"unknown_of_training": ["band", "notch", "scale"]}
+
+
+def test_bands_that_differed_in_training_are_a_warning():
+    with pytest.warns(UserWarning, match="had different bands, so this recording was not filtered"):
+        assert findings(["C3"], ["C3"], band=None) == {"unknown_of_training": ["band"]}
+
+
+def test_a_recording_that_was_referenced_before_is_a_warning():
+    raw = raw_of(["C3", "C4", "O1"]).set_eeg_reference("average", verbose="error")
+    names = model(["C3", "C4"])
+    with pytest.warns(UserWarning, match="before, but those of the training were not"):
+        assert findings_in(raw, names) == {"referenced_before": "as recorded"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "referenced_before" not in findings_in(raw, names, reference="average")  # the same
+    raw.pick(["C3", "C4"])
+    with pytest.warns(UserWarning, match="before, so that the reference of the model is that of"):
+        assert "referenced_before" in findings_in(raw, names, reference="average")

@@ -1,0 +1,304 @@
+"""Predictions of continuous recordings, against windows that braindecode cuts from them."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import mne
+import numpy as np
+import pandas as pd
+import pytest
+from braindecode.datasets import BaseConcatDataset, RawDataset
+from braindecode.preprocessing import Preprocessor, create_fixed_length_windows, preprocess
+from scipy.stats import entropy
+from sklearn.exceptions import NotFittedError
+from support.edf_files import write_edf_records
+
+from braindecode_pars import PARSClassifier
+from braindecode_pars.estimators import NetworkClassifier
+from braindecode_pars.preprocessing import Preprocessing
+
+STAGES = ("W", "N1", "N2", "N3", "R")
+CHANNELS = ["C3", "C4", "F3"]
+
+
+@pytest.fixture(scope="module")
+def clf(nights):
+    sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
+    fitted = PARSClassifier(None, **sizes, finetune_epochs=2, random_state=0, verbose=0)
+    fitted.fit(nights)
+    fitted.preprocessing_ = Preprocessing(band=(0.5, 30.0), notch=(45.0,), reference="average")
+    fitted.class_names_ = dict(enumerate(STAGES))
+    return fitted
+
+
+def recording(names=CHANNELS, sfreq=256.0, seconds=200.0, seed=0):
+    rng = np.random.default_rng(seed)
+    samples = 2e-5 * rng.standard_normal((len(names), round(sfreq * seconds))).cumsum(axis=1) / 20
+    return mne.io.RawArray(samples, mne.create_info(names, sfreq, "eeg"), verbose="error")
+
+
+def annotated(raw, *annotations):
+    """Add annotations as (onset, duration, description)."""
+    return raw.set_annotations(raw.annotations + mne.Annotations(*zip(*annotations, strict=True)))
+
+
+def probabilities(frame):
+    return frame.filter(like="probability_").to_numpy()
+
+
+def with_attributes(clf, **attributes):
+    changed = copy.copy(clf)
+    vars(changed).update(attributes)
+    return changed
+
+
+def braindecode_windows(raw, stride=3000):
+    """Preprocess as the model of ``clf`` expects, and cut windows, with braindecode alone."""
+    dataset = BaseConcatDataset([RawDataset(raw.copy(), {"subject": 1})])
+    steps = [
+        Preprocessor("set_eeg_reference", apply_on_array=False, ref_channels="average"),
+        Preprocessor("resample", apply_on_array=False, sfreq=100),
+        Preprocessor("filter", apply_on_array=False, l_freq=0.5, h_freq=30.0),
+        Preprocessor("notch_filter", apply_on_array=False, freqs=45.0),
+    ]
+    preprocess(dataset, steps)
+    return create_fixed_length_windows(
+        dataset,
+        window_size_samples=3000,
+        window_stride_samples=stride,
+        on_last_window="drop",
+    )
+
+
+def test_a_row_is_a_window_that_braindecode_cuts(clf):
+    raw = recording()
+    frame = clf.predict_raw(raw)
+    expected = clf.predict_proba(braindecode_windows(raw))
+    assert len(frame) == len(expected) == 6
+    np.testing.assert_allclose(probabilities(frame), expected, atol=1e-6)
+    assert frame["label"].tolist() == [STAGES[i] for i in expected.argmax(axis=1)]
+    np.testing.assert_allclose(frame["entropy"], entropy(expected, axis=1), rtol=1e-5)
+    assert frame["onset"].tolist() == [0, 30, 60, 90, 120, 150]
+    assert (frame["duration"] == 30).all()
+
+
+def test_columns_and_attributes(clf):
+    frame = clf.predict_raw(recording())
+    classes = [f"probability_{stage}" for stage in STAGES]
+    assert frame.columns.tolist() == ["onset", "duration", "label", *classes, "entropy"]
+    assert frame.attrs["recording"] == "recording"
+    assert frame.attrs["classes"] == list(STAGES)
+    assert json.loads(json.dumps(frame.attrs)) == frame.attrs
+    found = frame.attrs["findings"]
+    assert found["windows"] == 6
+    assert found["windows_not_predicted"] == 0
+    assert found["resampled_from"] == 256
+
+
+def test_without_names_of_classes_the_labels_are_texts(clf):
+    frame = with_attributes(clf, class_names_=None).predict_raw(recording())
+    assert set(frame["label"]) <= set("01234")
+    assert frame.columns[3] == "probability_0"
+
+
+@pytest.mark.parametrize("overlap", [0.5, 0.7])
+def test_overlap_is_the_mean_of_the_windows_by_shared_time(clf, overlap):
+    raw = recording()
+    stride = round((1 - overlap) * 3000)
+    windows = braindecode_windows(raw, stride=100)  # of which some are used
+    every = clf.predict_proba(windows)
+    starts = windows.get_metadata()["i_start_in_trial"].to_numpy()
+    frame = clf.predict_raw(raw, overlap=overlap)
+    for row in range(len(frame)):
+        total, weight = np.zeros(5), 0
+        for start, probability in zip(starts, every, strict=True):
+            shared = min(start, row * 3000) + 3000 - max(start, row * 3000)
+            if (start % stride == 0 or start % 3000 == 0) and shared > 0:
+                total += shared * probability
+                weight += shared
+        np.testing.assert_allclose(probabilities(frame)[row], total / weight, atol=1e-6)
+
+
+def test_a_file_and_a_raw_give_the_same(clf, tmp_path):
+    raw = recording()
+    before = raw.get_data().copy()
+    frame = clf.predict_raw(raw)
+    np.testing.assert_array_equal(raw.get_data(), before)
+    assert raw.info["sfreq"] == 256
+    file = tmp_path / "night_raw.fif"
+    raw.save(file, fmt="double", verbose="error")
+    lazy = mne.io.read_raw_fif(file, verbose="error")
+    for given in (file, str(file), lazy):
+        found = clf.predict_raw(given)
+        pd.testing.assert_frame_equal(found, frame)
+        assert found.attrs["recording"] == "night_raw.fif"
+    assert not lazy.preload
+
+
+def test_channels_are_found_by_their_electrodes_in_any_order(clf):
+    raw = recording()
+    expected = clf.predict_raw(raw)
+    renamed = raw.copy().rename_channels({"C3": "EEG C3-REF", "C4": "EEG C4-REF", "F3": "f3-ref"})
+    found = clf.predict_raw(renamed.reorder_channels(renamed.ch_names[::-1]))
+    np.testing.assert_allclose(probabilities(found), probabilities(expected), atol=1e-6)
+
+
+def test_pairs_are_computed(nights):
+    """A model of two pairs, on a recording of single electrodes."""
+    pairs = BaseConcatDataset([copy.copy(night) for night in nights.datasets])
+    for night in pairs.datasets:
+        night.raw = night.raw.copy().pick(["C3", "C4"])
+        night.raw.rename_channels({"C3": "C3-M2", "C4": "EEG Fpz-Cz"})
+    sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
+    clf = PARSClassifier(None, **sizes, finetune_epochs=1, random_state=0, verbose=0).fit(pairs)
+    raw = recording(["A2", "Cz", "Fpz", "C3"], sfreq=100.0)
+    m2, cz, fpz, c3 = raw.get_data()
+    found = clf.predict_raw(raw)
+    info = mne.create_info(["C3-M2", "Fpz-Cz"], 100.0, "eeg")
+    expected = clf.predict_raw(mne.io.RawArray(np.stack([c3 - m2, fpz - cz]), info, verbose=False))
+    np.testing.assert_allclose(probabilities(found), probabilities(expected), atol=1e-6)
+    formulas = {"C3-M2": "C3 - A2", "EEG Fpz-Cz": "Fpz - Cz"}
+    assert found.attrs["findings"]["computed_channels"] == formulas
+
+
+def test_gaps_and_bad_annotations_are_not_predicted(clf):
+    clf = with_attributes(clf, preprocessing_=Preprocessing())
+    first, second = recording(sfreq=100.0, seconds=95), recording(sfreq=100.0, seconds=105, seed=1)
+    raw = mne.concatenate_raws([first, second], verbose="error")  # row 3 has the gap
+    annotated(raw, (10, 5, "N2"), (179, 0, "bad movement"))  # row 5
+    frame = clf.predict_raw(raw)
+    dropped = frame["label"].isna()
+    assert dropped.tolist() == [False, False, False, True, False, True]
+    assert all(label is None for label in frame["label"][dropped])
+    assert frame.filter(regex="probability|entropy")[dropped].isna().all(axis=None)
+    assert frame["onset"].notna().all()
+    assert frame.attrs["findings"]["windows_not_predicted"] == 2
+    # The others are those of braindecode.
+    windows = create_fixed_length_windows(
+        BaseConcatDataset([RawDataset(raw)]),
+        window_size_samples=3000,
+        window_stride_samples=3000,
+        on_last_window="drop",
+    )
+    expected = clf.predict_proba(windows)[~dropped]
+    np.testing.assert_allclose(probabilities(frame)[~dropped], expected, atol=1e-6)
+    # Windows in between do not reach over a gap either.
+    half = clf.predict_raw(raw, overlap=0.5)
+    assert (half["label"].isna() == dropped).all()
+
+
+def test_bad_times_of_other_channels_do_not_count(clf):
+    raw = recording([*CHANNELS, "EOG"])
+    for names, n_dropped in ((("EOG",), 0), (("EOG", "F3"), 1), ((), 1)):
+        marked = raw.copy().set_annotations(mne.Annotations(40, 1, "BAD", ch_names=[names]))
+        frame = clf.predict_raw(marked)
+        assert frame["label"].isna().sum() == n_dropped
+
+
+def test_without_preprocessing_the_samples_are_used_as_they_are(clf):
+    raw = recording(sfreq=100.0)
+    plain = with_attributes(clf, preprocessing_=Preprocessing())
+    found = clf.predict_raw(raw, preprocess=False)
+    np.testing.assert_array_equal(probabilities(found), probabilities(plain.predict_raw(raw)))
+    with pytest.raises(ValueError, match="sampled at 256 Hz, the model at 100 Hz; resample"):
+        clf.predict_raw(recording(), preprocess=False)
+
+
+def test_missing_channels(clf):
+    raw = recording(["C4", "F3", "Pz"])
+    with pytest.warns(UserWarning, match="Channel C3 is missing or marked as bad"):
+        frame = clf.predict_raw(raw)
+    assert frame.attrs["findings"]["missing_channels"] == ["C3"]
+    with pytest.raises(ValueError, match=r"has none of the channels of the model \(C3, C4, F3\)"):
+        clf.predict_raw(recording(["O1", "O2"]))
+    raw = recording()
+    raw.info["bads"] = list(CHANNELS)
+    with pytest.raises(ValueError, match=r"has are marked as bad \(C3, C4, F3\); remove those"):
+        clf.predict_raw(raw)
+
+
+def test_a_network_needs_all_channels(nights):
+    clf = NetworkClassifier("EEGNet", finetune_epochs=1, random_state=0, verbose=0).fit(nights)
+    raw = recording(sfreq=100.0)
+    frame = clf.predict_raw(raw)
+    assert len(frame) == 6
+    clf.preprocessing_ = Preprocessing(scale=1e6)  # a network sees the unit
+    scaled = clf.predict_raw(raw.copy().apply_function(lambda x: x * 1e-6))
+    np.testing.assert_allclose(probabilities(scaled), probabilities(frame), atol=1e-5)
+    clf.preprocessing_ = Preprocessing()
+    with pytest.raises(ValueError, match="Channel C3 is missing or marked as bad in 6 of 6"):
+        clf.predict_raw(recording(["C4", "F3"], sfreq=100.0))
+
+
+def test_a_model_of_arrays_takes_all_eeg_channels(nights):
+    X = np.stack([nights[i][0] for i in range(24)])
+    y = np.arange(24) % 2
+    sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
+    clf = PARSClassifier(None, **sizes, finetune_epochs=1, sfreq=100.0, verbose=0).fit(X, y)
+    frame = clf.predict_raw(recording(["Pz", "EOG", "C3", "C4"], sfreq=100.0))
+    assert len(frame) == 6
+    with pytest.raises(ValueError, match="The recording has no EEG channel, only EOG"):
+        clf.predict_raw(recording(["EOG"], sfreq=100.0))
+    with pytest.warns(UserWarning, match="sfreq"):
+        clf = PARSClassifier(None, **sizes, finetune_epochs=1, verbose=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"sampling rate of the windows in fit is unknown.*sfreq"):
+        clf.predict_raw(recording())
+
+
+def test_recentring_uses_all_windows_of_the_recording(nights):
+    sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, recenter="subject")
+    clf = PARSClassifier(None, **sizes, finetune_epochs=1, random_state=0, verbose=0).fit(nights)
+    frame = clf.predict_raw(nights.datasets[0].raw)
+    expected = clf.predict_proba(nights.datasets[0], groups=[1] * 24)
+    np.testing.assert_allclose(probabilities(frame), expected, atol=1e-6)
+    with pytest.raises(ValueError, match=r"has 6 windows .* needs at least 10"):
+        clf.predict_raw(recording())
+
+
+def test_bad_input(clf):
+    for raw, message in [
+        (recording(seconds=29), r"has 29 s, less than one window of the model \(30 s\)"),
+        (recording(seconds=60).apply_function(lambda x: 0 * x), "All channels .* are flat"),
+        (annotated(recording(), (0, 200, "BAD")), "No window of 30 s .* can be predicted"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            clf.predict_raw(raw)
+    for overlap in (1.0, -0.1, np.nan):
+        with pytest.raises(ValueError, match=r"predict_raw: overlap must be a number in \[0, 1\)"):
+            clf.predict_raw(recording(), overlap=overlap)
+    with pytest.raises(TypeError, match="overlap must be a number"):
+        clf.predict_raw(recording(), overlap="half")
+    with pytest.raises(TypeError, match="preprocess must be True or False"):
+        clf.predict_raw(recording(), preprocess=None)
+    with pytest.raises(NotFittedError):
+        PARSClassifier().predict_raw(recording())
+    with pytest.raises(NotFittedError):
+        NetworkClassifier().predict_raw(recording())
+
+
+def test_a_discontinuous_file_is_not_predicted_across_its_gaps(clf, tmp_path):
+    waves = (30 * np.random.default_rng(0).standard_normal((3, 12_000))).round()
+    onsets = [*range(40), *range(100, 180)]  # a minute is missing after 40 s
+    file = write_edf_records(tmp_path / "night.edf", waves, onsets, labels=CHANNELS)
+    frame = clf.predict_raw(file)
+    assert frame["label"].isna().tolist() == [False, True, False, False]
+    assert frame["onset"].tolist() == [0, 30, 60, 90]
+    whole = write_edf_records(tmp_path / "whole.edf", waves, range(120), labels=CHANNELS)
+    assert clf.predict_raw(whole)["label"].notna().all()
+
+
+def test_files_that_cannot_be_read(clf, tmp_path):
+    waves = np.zeros((3, 6000))
+    whole = write_edf_records(tmp_path / "whole.edf", waves, range(60), labels=CHANNELS)
+    cut = tmp_path / "cut.edf"
+    cut.write_bytes(whole.read_bytes()[:-20_000])
+    with pytest.raises(ValueError, match=r"cut\.edf cannot be used: it is damaged or truncated"):
+        clf.predict_raw(cut)
+    with pytest.raises(ValueError, match=r"missing\.edf cannot be used: it does not exist"):
+        clf.predict_raw(tmp_path / "missing.edf")
+    with pytest.raises(ValueError, match="All channels of the recording are flat"):
+        clf.predict_raw(whole)
+    with pytest.raises(TypeError, match=r"raw is a ndarray; it must be an mne\.io\.Raw"):
+        clf.predict_raw(waves)
