@@ -10,11 +10,15 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
+from braindecode_pars._hidden_names import new_salt, salt_of
+from braindecode_pars._subjects import hide_subjects
 from braindecode_pars.encoder import PatchEncoder, check_activation
 from braindecode_pars.models import PARSNet
 from braindecode_pars.models._saving import network_from_file
+from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.storage import LoadReport
 from braindecode_pars.storage._hub import model_folder
+from braindecode_pars.storage._model_card import write_shared
 from braindecode_pars.storage._model_file import ModelFile
 from braindecode_pars.storage._model_folder import (
     CLASSIFIER,
@@ -30,6 +34,12 @@ from braindecode_pars.storage._tensors import build_and_load
 from braindecode_pars.training._seeding import seeded
 
 __all__ = ["EncoderCard", "Pretrained", "load_encoder", "packaged_encoders", "save_encoder"]
+
+#: Entries of ``about`` that are kept when an encoder is shared: on corpora, not on people.
+_SHARED_FACTS = (
+    *("name", "description", "licence", "attribution", "corpora", "band", "reference"),
+    *("channels", "date"),
+)
 
 
 @dataclass
@@ -49,7 +59,8 @@ class EncoderCard:
         Arguments of the task that the user passed.
     subjects : list | None
         Subjects used for pretraining, as ``corpus:name`` where the corpus is known; None when they
-        are unknown. A subject without a corpus may be of any.
+        are unknown. A subject without a corpus may be of any. The names of a shared encoder are
+        salted hashes, see :meth:`without_names`.
     finetune_subjects : list | None
         Subjects used for fine-tuning afterwards; None when they are unknown.
     n_windows, epochs : int
@@ -62,6 +73,9 @@ class EncoderCard:
     continued_from : dict | None
         Card of the encoder that this pretraining continued with, as a dict; None for a new
         encoder. ``subjects`` also contains the subjects of that card.
+    preprocessing : Preprocessing
+        Preprocessing of the recordings, as far as it is known and the same for all. It has no
+        channels: an encoder sees one at a time.
     about : dict of str to Any
         Facts that training does not know, for those who use the encoder; empty by default. The
         encoders in the package have the entries below.
@@ -104,6 +118,7 @@ class EncoderCard:
     n_examples: int | None = None
     loss_relative: float | None = None
     continued_from: dict[str, Any] | None = None
+    preprocessing: Preprocessing = field(default_factory=Preprocessing)
     about: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(
         default_factory=lambda: {
@@ -115,6 +130,49 @@ class EncoderCard:
     def seen_subjects(self) -> set:
         """All known training subjects, of pretraining and of fine-tuning."""
         return {*(self.subjects or ()), *(self.finetune_subjects or ())}
+
+    def without_names(self) -> EncoderCard:
+        """Return this card without the names of people, for those who get the encoder.
+
+        Subjects become salted hashes, such as ``physionet_mi:scrypt$salt$hash``; the corpus stays
+        readable. The number of subjects can still be counted. Evaluation recognises its own test
+        subjects on the card, since it hashes their names with the salt. So can everybody who has a
+        name, or a list of names to try: about five milliseconds of one core for each. Subject
+        numbers are such a list. Hashes are therefore no anonymisation; ``subjects=None`` is.
+
+        Of ``about``, only entries that describe corpora and preprocessing are kept, not ``people``,
+        ``held_out``, ``command``, ``machine`` or entries of your own. Their texts are yours: read
+        them.
+
+        Returns
+        -------
+        EncoderCard
+            A new card. Hashes of an earlier card, such as those of an encoder that this one
+            continues, stay as they are.
+
+        Examples
+        --------
+        >>> from braindecode_pars.pretrained import EncoderCard
+        >>> card = EncoderCard(subjects=["anna", "physionet_mi:S007"]).without_names()
+        >>> [subject.partition("$")[0] for subject in card.subjects]
+        ['scrypt', 'physionet_mi:scrypt']
+        """
+        return self._hidden(self._salt() or new_salt())
+
+    def _salt(self) -> str | None:
+        """Return the salt of a subject that is hidden already, so that people have one hash."""
+        salts = (salt_of(str(s).rpartition(":")[2]) for s in self.seen_subjects)
+        return min((salt for salt in salts if salt is not None), default=None)
+
+    def _hidden(self, salt: str) -> EncoderCard:
+        lists = {name: getattr(self, name) for name in ("subjects", "finetune_subjects")}
+        before = self.continued_from
+        return replace(
+            self,
+            **{k: None if v is None else hide_subjects(v, salt) for k, v in lists.items()},
+            continued_from=None if before is None else asdict(read_card(before)._hidden(salt)),
+            about={key: value for key, value in self.about.items() if key in _SHARED_FACTS},
+        )
 
     def continues(self, before: EncoderCard) -> EncoderCard:
         """Return this card as the continuation of an earlier one.
@@ -164,7 +222,9 @@ class Pretrained(NamedTuple):
     report: LoadReport | None
 
 
-def save_encoder(encoder: PatchEncoder, card: EncoderCard, folder: str | Path) -> Path:
+def save_encoder(
+    encoder: PatchEncoder, card: EncoderCard, folder: str | Path, *, share: bool = False
+) -> Path:
     """Write ``encoder.safetensors`` and ``encoder.json`` into a folder.
 
     ``encoder.safetensors`` contains weights, card and a checksum. ``encoder.json`` is a copy of the
@@ -183,6 +243,9 @@ def save_encoder(encoder: PatchEncoder, card: EncoderCard, folder: str | Path) -
     folder : path
         Folder of the encoder. It is created if it does not exist. An encoder in this folder is
         replaced.
+    share : bool
+        Whether the folder is for others: without the names of subjects (:meth:`EncoderCard
+        .without_names`), and with a model card, ``README.md``, if there is none.
 
     Returns
     -------
@@ -193,7 +256,8 @@ def save_encoder(encoder: PatchEncoder, card: EncoderCard, folder: str | Path) -
     ------
     ValueError
         When the activation of the encoder is not one of ``torch.nn``, or its weights are not
-        finite. Also when the folder contains another model, or other files.
+        finite. Also when the folder contains another model, or other files; with ``share``, any
+        further file.
     OSError
         When the folder cannot be written. Its previous content is then unchanged.
 
@@ -211,8 +275,11 @@ def save_encoder(encoder: PatchEncoder, card: EncoderCard, folder: str | Path) -
     ['encoder.json', 'encoder.safetensors']
     """
     folder = Path(folder).expanduser()
-    check_may_save(folder, ENCODER)
-    return write_encoder(encoder, card, folder)
+    check_may_save(folder, ENCODER, share=share)
+    if not share:
+        return write_encoder(encoder, card, folder)
+    description = describe_encoder(encoder, card.without_names())
+    return write_shared(folder, ENCODER, description, encoder.state_dict())
 
 
 def write_encoder(encoder: PatchEncoder, card: EncoderCard, folder: Path) -> Path:
@@ -394,6 +461,9 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
     if not isinstance(card.continued_from, (dict, type(None))):
         raise TypeError(f"continued_from is {card.continued_from!r}, not a card")
     _check_facts(card.about)
+    if "preprocessing" not in described:  # the card is of an earlier version
+        card.preprocessing = dict(sfreq=card.sfreq, band=card.about.get("band"))
+    card.preprocessing = _read_preprocessing(card.preprocessing)
     for name in ("subjects", "finetune_subjects"):
         subjects = getattr(card, name)
         if not isinstance(subjects, (list, type(None))):
@@ -401,6 +471,13 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
         if subjects is not None:  # JSON stores tuples as lists
             setattr(card, name, [tuple(s) if isinstance(s, list) else s for s in subjects])
     return card
+
+
+def _read_preprocessing(described: Any) -> Preprocessing:
+    try:
+        return Preprocessing.of(described)
+    except ValueError as error:
+        raise TypeError(str(error)) from error
 
 
 def _check_facts(about: Any) -> None:

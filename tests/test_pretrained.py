@@ -11,6 +11,7 @@ from support.model_files import as_version_0_1_0, change_description, change_ten
 from torch import nn
 
 from braindecode_pars import PARSNet, PatchEncoder
+from braindecode_pars._subjects import SubjectKeys
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretrained import (
     EncoderCard,
@@ -177,3 +178,76 @@ def test_subjects_of_several_sets():
     assert unique_subjects([3, 1], [2, 3]) == [1, 2, 3]
     assert unique_subjects(["b"], ["a"]) == ["a", "b"]
     assert unique_subjects(["b"], None) is None
+
+
+def names_in(folder, *names):
+    """Return the names that the bytes of the files of a folder contain."""
+    content = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
+    return [name for name in names if name.encode() in content]
+
+
+def test_a_shared_encoder_has_no_names(encoder, tmp_path):
+    before = EncoderCard(subjects=["Anna"], about={"people": ["Anna"], "licence": "ODC-BY 1.0"})
+    card = EncoderCard(
+        subjects=["study:Berta"],
+        finetune_subjects=["Carla"],
+        about={
+            "description": "Of a study.",
+            "people": ["Dora"],
+            "held_out": {"loss_relative": 0.9, "people": "Emma"},
+            "command": "--exclude-subject Frida",
+            "machine": "of Gerda",
+            "own": "Hanna",
+        },
+    ).continues(before)
+    card.finetune_subjects = ["Carla"]
+    names = ["Anna", "Berta", "Carla", "Dora", "Emma", "Frida", "Gerda", "Hanna"]
+    assert names_in(save_encoder(encoder, card, tmp_path / "own"), *names) == names
+    folder = save_encoder(encoder, card, tmp_path / "shared", share=True)
+    assert names_in(folder, *names) == []
+    assert sorted(file.name for file in folder.iterdir()) == [
+        "README.md",
+        "encoder.json",
+        "encoder.safetensors",
+    ]
+    loaded = load_encoder(folder).card
+    seen = SubjectKeys(loaded.seen_subjects)
+    assert [name in seen for name in (*names[:3], "other:Berta", "Dora")] == [True] * 3 + [
+        False
+    ] * 2
+    assert loaded.about == {"description": "Of a study."}
+    assert loaded.continued_from["about"] == {"licence": "ODC-BY 1.0"}
+    # The person has one hash, wherever the card has it.
+    assert set(loaded.continued_from["subjects"]) < set(loaded.subjects)
+    assert card.subjects == ["Anna", "study:Berta"]  # the card of the owner is unchanged
+
+
+def test_an_encoder_that_continues_a_shared_one_keeps_its_hashes():
+    before = EncoderCard(subjects=["Anna"]).without_names()
+    card = EncoderCard(subjects=["Berta"]).continues(before)
+    assert len(card.subjects) == 2
+    seen = SubjectKeys(card.seen_subjects)
+    assert "anna" in seen
+    assert "berta" in seen
+    again = card.without_names()
+    assert before.subjects[0] in again.subjects
+    # One salt, so that a leak check hashes each test subject once.
+    assert len({subject.split("$")[1] for subject in again.subjects}) == 1
+
+
+def test_unknown_subjects_stay_unknown():
+    card = EncoderCard(subjects=None, finetune_subjects=[]).without_names()
+    assert (card.subjects, card.finetune_subjects) == (None, [])
+
+
+def test_a_folder_to_share_has_no_other_files(encoder, tmp_path):
+    card = EncoderCard(subjects=["Berta"])
+    save_encoder(encoder, card, tmp_path)
+    save_encoder(encoder, card, tmp_path, share=True)  # replaces the encoder with names
+    assert names_in(tmp_path, "Berta") == []
+    (tmp_path / "README.md").write_text("Our own text.")
+    save_encoder(encoder, card, tmp_path, share=True)
+    assert (tmp_path / "README.md").read_text() == "Our own text."
+    (tmp_path / "embedder.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"contains embedder\.json, and is not the folder of a m"):
+        save_encoder(encoder, card, tmp_path, share=True)

@@ -1,4 +1,4 @@
-"""Folder of a pretrained model: local, in the package, or downloaded from the Hub."""
+"""Folder of a pretrained model: local, in the package, on the Hub, or uploaded to it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import re
 from pathlib import Path
 from typing import Any
 
+from braindecode_pars.storage._model_folder import FILES as FILES_OF_KINDS
 from braindecode_pars.storage._packaged import ALIASES, packaged_folder, packaged_names
 
-__all__ = ["model_folder"]
+__all__ = ["model_folder", "upload_folder"]
 
 PREFIX = "hf://"
 FILES = ["*.json", "*.safetensors"]
+README = "README.md"
+#: Files of a model of any kind. Those of an earlier model are deleted: they may have names.
+_OF_MODELS = sorted({name for files in FILES_OF_KINDS.values() for name in files})
+_REPO_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 
 
 def model_folder(source: str | Path, *, download: bool = False, **options: Any) -> Path:
@@ -64,7 +69,7 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     name = str(source)
     download = download or name.startswith(PREFIX)
     repo_id, _, revision = name.removeprefix(PREFIX).partition("@")
-    if not re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", repo_id):
+    if not _REPO_ID.fullmatch(repo_id):
         raise FileNotFoundError(
             f"{source} is not the folder of a pretrained encoder: the folder does not exist."
             + (f" {_known_names()}" if folder.name == source else "")
@@ -92,6 +97,81 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
             f"of the Hugging Face Hub; to download it, pass {PREFIX}{source}."
         ) from error
     return Path(found)
+
+
+def upload_folder(
+    folder: Path,
+    repo_id: str,
+    *,
+    private: bool,
+    names_people: bool,
+    commit_message: str,
+    token: str | None = None,
+    revision: str | None = None,
+) -> str:
+    """Upload the folder of a model to the Hub, and create the repository if it does not exist.
+
+    A model of another kind in the repository is deleted.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder with a model and its ``README.md``.
+    repo_id : str
+        Repository, ``"owner/name"``.
+    private : bool
+        Whether a new repository is private.
+    names_people : bool
+        Whether the model has names of subjects. It is then not uploaded to a public repository.
+    commit_message, token, revision
+        As in ``huggingface_hub.HfApi.upload_folder``.
+
+    Returns
+    -------
+    str
+        URL of the commit.
+
+    Raises
+    ------
+    ImportError
+        When ``huggingface_hub`` is not installed.
+    ValueError
+        When the name of the repository is not valid, or the model names subjects and the repository
+        is public.
+    OSError
+        When the Hub refuses, or cannot be reached.
+    """
+    if not _REPO_ID.fullmatch(repo_id):
+        raise ValueError(f"repo_id must be of the form 'owner/name', got {repo_id!r}.")
+    try:
+        from huggingface_hub import HfApi
+    except ImportError as error:
+        raise ImportError(
+            "push_to_hub needs huggingface_hub; install it with: pip install huggingface_hub"
+        ) from error
+    hub = HfApi(token=token)
+    try:
+        hub.create_repo(repo_id, private=private, exist_ok=True)
+        is_public = not hub.repo_info(repo_id).private
+        if not (names_people and is_public):
+            # The README of an existing repository is the user's own.
+            known = hub.file_exists(repo_id, README, revision=revision)
+            commit = hub.upload_folder(
+                repo_id=repo_id,
+                folder_path=folder,
+                allow_patterns=FILES if known else [*FILES, README],
+                delete_patterns=_OF_MODELS,
+                commit_message=commit_message,
+                revision=revision,
+            )
+            return str(commit.commit_url)
+    except Exception as error:  # the Hub and the network raise many types of errors
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise OSError(f"{repo_id} could not be uploaded: {reason}") from error
+    raise ValueError(
+        f"{repo_id} is a public repository, and share=False would upload the names of subjects to "
+        "it; pass share=True."
+    )
 
 
 def _known_names() -> str:

@@ -49,14 +49,27 @@ _EARLIER = {EMBEDDER: ("embedder.json", "embedder"), CLASSIFIER: ("classifier.js
 _ONLY_AN_ENCODER = "; it is an encoder, which load_encoder and encoder= of the estimators take"
 
 
-def check_may_save(folder: Path, kind: str) -> None:
+def check_may_save(folder: Path, kind: str, *, share: bool = False) -> None:
     """Check that a model can be saved in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the model.
+    kind : str
+        Kind of the model.
+    share : bool
+        Whether the folder is for others. It must then have no file that may tell more than the
+        model does.
 
     Raises
     ------
     ValueError
-        When the folder contains a model of another kind, or no model but other files.
+        When the folder contains a model of another kind, or no model but other files; with
+        ``share``, any other file.
     """
+    if share:
+        check_may_write(folder, "a model to share", is_ours=False, beside=(*FILES[kind], *_BESIDE))
     found = kinds_in(folder)
     for other in found:
         if other != kind:

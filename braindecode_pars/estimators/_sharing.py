@@ -1,0 +1,239 @@
+"""Fitted models as folders and repositories: for their owners, and for others without names."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from braindecode_pars.pretrained import read_card
+from braindecode_pars.storage._hub import PREFIX, model_folder, upload_folder
+from braindecode_pars.storage._model_card import write_shared
+from braindecode_pars.storage._model_folder import CLASSIFIER, check_may_save, write_model
+
+__all__ = ["SharedOnHub", "save_model"]
+
+#: Columns of scores that name people, in lower case.
+_NAMES = re.compile(r"(test_|held_out_)?(subject|participant|patient|person|group)s?(_id|_name)?")
+
+
+def save_model(estimator: Any, folder: str | Path, *, share: bool) -> Path:
+    """Write a fitted estimator into a folder, for its owner or for others.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted estimator that describes itself in ``_to_save``.
+    folder : path
+        Folder of the model.
+    share : bool
+        Whether names and paths are left out, and a model card is written.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        Before ``fit``.
+    ValueError
+        When the folder contains something else.
+    """
+    check_is_fitted(estimator)
+    folder = Path(folder).expanduser()
+    kind, description, tensors = estimator._to_save()
+    check_may_save(folder, kind, share=share)
+    if share:
+        return write_shared(folder, kind, _for_others(kind, description), tensors)
+    return write_model(folder, kind, description, tensors)
+
+
+def _for_others(kind: str, description: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the description of a model without names of subjects and without paths."""
+    estimator = dict(description["classifier" if kind == CLASSIFIER else "embedder"])
+    left_out = estimator["parameters"]["left_out"]
+    # The text of an object may be the path of a folder.
+    estimator["parameters"] = {
+        **estimator["parameters"],
+        "left_out": dict.fromkeys(left_out, "..."),
+    }
+    if kind == CLASSIFIER:
+        estimator["pretraining"] = _card_for_others(estimator["pretraining"])
+        return {**description, "classifier": estimator}
+    card = _card_for_others(description["pretraining"])
+    return {**description, "pretraining": card, "embedder": estimator}
+
+
+def _card_for_others(card: dict[str, Any]) -> dict[str, Any]:
+    return asdict(read_card(card).without_names())
+
+
+class SharedOnHub:
+    """Upload and download of an estimator that has ``load`` and ``_to_save``."""
+
+    @abstractmethod
+    def _to_save(self) -> tuple[str, dict[str, Any], dict[str, Tensor]]:
+        """Return the kind of the model, its description, and its tensors."""
+
+    def push_to_hub(
+        self,
+        repo_id: str,
+        *,
+        licence: str | None = None,
+        about: str | None = None,
+        scores: pd.DataFrame | None = None,
+        share: bool = True,
+        private: bool = True,
+        token: str | None = None,
+        revision: str | None = None,
+        commit_message: str | None = None,
+    ) -> str:
+        """Upload the fitted model to the Hugging Face Hub, without the names of subjects.
+
+        Parameters
+        ----------
+        repo_id : str
+            Repository, ``"owner/name"``. It is created if it does not exist.
+        licence : str | None
+            Licence of the model, such as ``"cc-by-4.0"``, for the model card. Recordings may have
+            licences that bind what is made of them.
+        about : str | None
+            What the model is for, and what others should know, for the model card.
+        scores : DataFrame | None
+            Scores of held-out subjects for the model card, without the names of subjects: the
+            table of :func:`~braindecode_pars.evaluation.summarize`.
+        share : bool
+            Whether names of subjects and paths are left out, as in ``save(share=True)``. False
+            uploads the model as ``save`` writes it: only for a repository that stays private.
+        private : bool
+            Whether a new repository is private. An existing one stays as it is. The model in it is
+            replaced, but earlier commits keep theirs: do not make a repository public to which
+            names were ever uploaded.
+        token : str | None
+            Token of the Hub; None is the one of ``hf auth login``.
+        revision : str | None
+            Branch; None is the main one.
+        commit_message : str | None
+            Message of the commit.
+
+        Returns
+        -------
+        str
+            URL of the commit. A ``README.md`` in the repository is kept, so that you can edit it.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before ``fit``.
+        ImportError
+            When ``huggingface_hub`` is not installed.
+        ValueError
+            When the name of the repository is not valid, ``scores`` name subjects, or names would
+            be uploaded to a repository that others can read.
+        OSError
+            When the upload fails. The message has the reason.
+
+        Examples
+        --------
+        >>> clf.push_to_hub("me/sleep-stages", licence="cc-by-4.0")  # doctest: +SKIP
+        """
+        check_is_fitted(self)
+        if not share and not private:
+            raise ValueError(
+                "share=False uploads the names of subjects to a public repository; pass "
+                "share=True, or private=True."
+            )
+        columns = [] if scores is None else map(str, scores.columns)
+        named = [name for name in columns if _NAMES.fullmatch(name.strip().casefold())]
+        if named:
+            raise ValueError(
+                f"scores has a column {named[0]!r}, which names people; pass "
+                "evaluation.summarize(scores)."
+            )
+        kind, description, tensors = self._to_save()
+        description = _for_others(kind, description) if share else description
+        with TemporaryDirectory() as folder:
+            write_shared(
+                Path(folder),
+                kind,
+                description,
+                tensors,
+                source=f"{PREFIX}{repo_id}",
+                licence=licence,
+                about=about,
+                scores=scores,
+            )
+            return upload_folder(
+                Path(folder),
+                repo_id,
+                private=private,
+                names_people=not share,
+                token=token,
+                revision=revision,
+                commit_message=commit_message or f"A {kind} of braindecode_pars",
+            )
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        source: str | Path,
+        *,
+        device: str = "auto",
+        strict: bool = True,
+        revision: str | None = None,
+        cache_dir: str | Path | None = None,
+        force_download: bool = False,
+        local_files_only: bool = False,
+        token: str | None = None,
+    ) -> Self:
+        """Load a fitted model from a folder, or download it from the Hugging Face Hub.
+
+        Parameters
+        ----------
+        source : path | str
+            Folder of the model; or ``"hf://owner/name"`` or ``"owner/name"``, which is downloaded
+            unless it is in the local cache of the Hub. ``load`` searches only there for
+            ``"owner/name"``.
+        device, strict
+            As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
+        revision, cache_dir, force_download, local_files_only, token
+            As in ``huggingface_hub.snapshot_download``.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+
+        Raises
+        ------
+        FileNotFoundError, ValueError
+            As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
+        ImportError
+            When a download needs ``huggingface_hub`` and it is not installed.
+
+        Examples
+        --------
+        >>> from braindecode_pars import PARSEmbedder
+        >>> PARSEmbedder.from_pretrained("small").sfreq_
+        128.0
+        """
+        options = dict(revision=revision, cache_dir=cache_dir, token=token)
+        given: dict[str, Any] = {name: v for name, v in options.items() if v is not None}
+        given |= {"force_download": True} if force_download else {}
+        given |= {"local_files_only": True} if local_files_only else {}
+        folder = model_folder(source, download=True, **given)
+        return cls._of_folder(folder, source, device=device, strict=strict)
+
+    @classmethod
+    def _of_folder(cls, folder: Path, source: str | Path, *, device: str, strict: bool) -> Self:
+        return cls.load(folder, device=device, strict=strict)  # type: ignore[attr-defined]

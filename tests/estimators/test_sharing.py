@@ -1,0 +1,236 @@
+"""Models for others: no names in the folder, leaks that are still found, and the Hub."""
+
+from __future__ import annotations
+
+import copy
+import fnmatch
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.small_estimators import classifier, embedder
+
+from braindecode_pars import PARSClassifier, PARSEmbedder
+from braindecode_pars.evaluation import leave_one_subject_out
+from braindecode_pars.evaluation.folds._encoder_origin import seen_before
+from braindecode_pars.pretrained import load_encoder
+
+PEOPLE = ["Anna Ahlers", "Berta", "Carla_C"]
+
+
+@pytest.fixture(scope="module")
+def people(nights):
+    """Three nights of three people with names."""
+    subjects = copy.deepcopy(nights).split("subject")
+    named = [subjects[key] for key in sorted(subjects)[:3]]
+    for windows, name in zip(named, PEOPLE, strict=True):
+        windows.set_description({"subject": [name]}, overwrite=True)
+    return type(nights)(named)
+
+
+@pytest.fixture(scope="module")
+def pretrained(people, tmp_path_factory):
+    """An encoder in a folder whose path has a name."""
+    folder = tmp_path_factory.mktemp("models") / "Dora" / "encoder"
+    return embedder().fit(people).save(folder)
+
+
+@pytest.fixture(scope="module")
+def fitted(people, pretrained):
+    clf = classifier(encoder=str(pretrained), checkpoint_dir=str(pretrained.parent / "kept"))
+    clf.fit(people)
+    clf.encoder_card_.about = {"people": PEOPLE, "description": "A test."}
+    return clf
+
+
+def names_in(folder):
+    content = b"".join(file.read_bytes() for file in Path(folder).rglob("*") if file.is_file())
+    return [name for name in (*PEOPLE, "Dora") if name.encode() in content]
+
+
+def test_a_shared_classifier_has_no_names_and_is_the_same_model(fitted, people, tmp_path):
+    assert names_in(fitted.save(tmp_path / "own")) == [*PEOPLE, "Dora"]
+    folder = fitted.save(tmp_path / "shared", share=True)
+    assert names_in(folder) == []
+    with pytest.warns(UserWarning, match=r"encoder=\.\.\."):
+        loaded = PARSClassifier.from_pretrained(folder, device="cpu")
+    np.testing.assert_array_equal(loaded.predict_proba(people), fitted.predict_proba(people))
+    text = (folder / "README.md").read_text()
+    assert "classes: 0" in text
+    assert "- Fine-tuning: 3 subjects" in text
+
+
+def test_leaks_are_found_with_a_shared_encoder(fitted, pretrained, people, tmp_path):
+    folder = PARSEmbedder.load(pretrained).save(tmp_path / "shared", share=True)
+    assert names_in(folder) == []
+    clf = classifier(encoder=folder, validation=0)
+    with pytest.warns(UserWarning, match=r"test subjects? .*Berta"):
+        leave_one_subject_out({"shared": clf}, people, seeds=[0], verbose=0)
+    asked = {name: name for name in ("anna ahlers", "mine:Berta", "Emma")}
+    with pytest.warns(UserWarning, match="not saved"):
+        shared = PARSClassifier.load(fitted.save(tmp_path / "clf", share=True))
+    assert seen_before(shared, asked)["subjects"] == ["anna ahlers", "mine:Berta"]
+
+
+def test_continuing_a_shared_encoder_keeps_its_hashes(pretrained, people, tmp_path):
+    folder = PARSEmbedder.load(pretrained).save(tmp_path / "shared", share=True)
+    hashes = PARSEmbedder.load(folder).encoder_card_.subjects
+    other = embedder(encoder=folder, continue_pretraining=True).fit(people.split([[0]])["0"])
+    assert other.encoder_card_.subjects == [PEOPLE[0], *hashes]
+    again = other.save(tmp_path / "again", share=True)
+    assert names_in(again) == []
+    assert load_encoder(again).card.subjects == hashes  # one hash for each person
+
+
+class FakeHub:
+    """The calls of HfApi, and the files that are uploaded."""
+
+    def __init__(self, is_private=True, has_readme=False, error=None):
+        self.is_private, self.has_readme, self.error = is_private, has_readme, error
+        self.calls, self.files = [], {}
+
+    def __call__(self, token=None):
+        self.calls.append(("token", token))
+        return self
+
+    def create_repo(self, repo_id, **options):
+        if self.error:
+            raise self.error
+        self.calls.append((repo_id, options))
+
+    def repo_info(self, repo_id):
+        return SimpleNamespace(private=self.is_private)
+
+    def file_exists(self, repo_id, name, revision=None):
+        return self.has_readme
+
+    def upload_folder(
+        self, *, folder_path, allow_patterns, delete_patterns, commit_message, revision, repo_id
+    ):
+        files = {file for pattern in allow_patterns for file in Path(folder_path).glob(pattern)}
+        for pattern in delete_patterns:
+            for name in fnmatch.filter(self.files, pattern):
+                del self.files[name]
+        self.files |= {file.name: file.read_bytes() for file in files}
+        self.calls.append((commit_message, revision))
+        return SimpleNamespace(commit_url=f"https://hub/{repo_id}/commit/1")
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    huggingface_hub = pytest.importorskip("huggingface_hub", reason="huggingface_hub is absent")
+
+    def use(**options):
+        fake = FakeHub(**options)
+        monkeypatch.setattr(huggingface_hub, "HfApi", fake)
+        return fake
+
+    return use
+
+
+def test_a_model_is_uploaded_without_names_to_a_private_repository(fitted, hub, tmp_path):
+    fake = hub()
+    scores = pd.DataFrame({"metric": ["kappa"], "mean": [0.5]})
+    url = fitted.push_to_hub("me/stages", licence="mit", scores=scores, token="secret")
+    assert url == "https://hub/me/stages/commit/1"
+    assert fake.calls[:2] == [
+        ("token", "secret"),
+        ("me/stages", {"private": True, "exist_ok": True}),
+    ]
+    for name, content in fake.files.items():
+        (tmp_path / name).write_bytes(content)
+    assert sorted(fake.files) == ["README.md", "config.json", "model.safetensors"]
+    assert names_in(tmp_path) == []
+    assert b"| kappa | 0.5 |" in fake.files["README.md"]
+    assert b'from_pretrained("hf://me/stages")' in fake.files["README.md"]
+    with pytest.warns(UserWarning, match="not saved"):
+        PARSClassifier.load(tmp_path)
+
+
+def test_a_readme_on_the_hub_is_kept(pretrained, hub):
+    fake = hub(has_readme=True)
+    PARSEmbedder.load(pretrained).push_to_hub("me/encoder", commit_message="two", revision="dev")
+    assert sorted(fake.files) == ["encoder.json", "encoder.safetensors"]
+    assert fake.calls[-1] == ("two", "dev")
+
+
+def test_names_are_uploaded_only_when_asked_and_only_to_a_private_repository(pretrained, hub):
+    model = PARSEmbedder.load(pretrained)
+    fake = hub()
+    model.push_to_hub("me/encoder", share=False)
+    assert b"Berta" in fake.files["encoder.json"]
+    with pytest.raises(ValueError, match=r"share=False uploads the names .* public repo"):
+        model.push_to_hub("me/encoder", share=False, private=False)
+    fake = hub(is_private=False)
+    with pytest.raises(ValueError, match="me/encoder is a public repository, and share=False"):
+        model.push_to_hub("me/encoder", share=False)
+    assert fake.files == {}
+
+
+def test_no_model_of_an_earlier_upload_stays(fitted, pretrained, hub, tmp_path):
+    """One of another kind has other files; it may have names, and it would be loaded."""
+    fake = hub()
+    PARSEmbedder.load(pretrained).push_to_hub("me/it", share=False)
+    fitted.push_to_hub("me/it")
+    assert sorted(fake.files) == ["README.md", "config.json", "model.safetensors"]
+
+
+@pytest.mark.parametrize("column", ["Subject", "test_subject", "patient_id", "participant"])
+def test_scores_that_name_people_in_another_column(column, fitted, hub):
+    scores = pd.DataFrame({column: ["Berta"], "kappa": [0.5]})
+    with pytest.raises(ValueError, match=f"column '{column}', which names people"):
+        fitted.push_to_hub("me/it", scores=scores)
+
+
+def test_an_upload_that_cannot_be_made(pretrained, hub, monkeypatch):
+    model = PARSEmbedder.load(pretrained)
+    fake = hub(error=ConnectionError("no route to host\nand a long trace"))
+    with pytest.raises(OSError, match=r"me/it could not be uploaded: no route to host$"):
+        model.push_to_hub("me/it")
+    with pytest.raises(ValueError, match="repo_id must be of the form 'owner/name', got 'it'"):
+        model.push_to_hub("it")
+    scores = pd.DataFrame({"subject": ["Berta"], "kappa": [0.5]})
+    with pytest.raises(ValueError, match="column 'subject', which names people; pass evaluation"):
+        model.push_to_hub("me/it", scores=scores)
+    assert fake.files == {}
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(ImportError, match="pip install huggingface_hub"):
+        model.push_to_hub("me/it")
+
+
+def test_from_pretrained_downloads(pretrained, monkeypatch):
+    huggingface_hub = pytest.importorskip("huggingface_hub", reason="huggingface_hub is absent")
+    calls = []
+
+    def download(repo_id, **options):
+        calls.append((repo_id, options))
+        return str(pretrained)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    for source in ("hf://me/it", "me/it"):
+        PARSEmbedder.from_pretrained(source, revision="v1", token="secret")
+    options = dict(allow_patterns=["*.json", "*.safetensors"], revision="v1", token="secret")
+    assert calls == [("me/it", {**options, "local_files_only": False})] * 2
+    PARSEmbedder.from_pretrained("me/it", local_files_only=True)
+    assert calls[-1][1]["local_files_only"]
+    PARSEmbedder.load("me/it")
+    assert calls[-1][1]["local_files_only"]
+
+
+def test_an_embedder_of_any_encoder(fitted, people, tmp_path):
+    """Of the package, or of a classifier: windows of any montage, without a fit."""
+    model = PARSEmbedder.from_pretrained(fitted.save(tmp_path / "clf"))
+    vectors = model.transform(people)
+    expected = PARSEmbedder(encoder=fitted, pooling="mean_std", verbose=0).fit_transform(people)
+    np.testing.assert_array_equal(vectors, expected)
+    assert vectors.shape[1] == len(model.get_feature_names_out())
+    with pytest.warns(UserWarning, match="not saved"):
+        loaded = PARSEmbedder.load(model.save(tmp_path / "copy", share=True))
+    np.testing.assert_array_equal(loaded.transform(people), vectors)
+    small = PARSEmbedder.from_pretrained("small")
+    assert (small.sfreq_, small.encoder_card_.task) == (128.0, "spectral")
+    with pytest.raises(FileNotFoundError, match="it is an encoder, which load_encoder and encoder"):
+        PARSClassifier.from_pretrained("small")

@@ -1,0 +1,128 @@
+"""Model cards: their header, and a section for each question."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from braindecode_pars.storage._model_card import model_card
+
+CARD = {
+    "task": "pars",
+    "sfreq": 100.0,
+    "subjects": ["tueg:scrypt$" + "0" * 32 + "$" + "1" * 32],
+    "finetune_subjects": ["me"],
+    "n_windows": 1200,
+    "epochs": 3,
+    "loss_relative": 0.81234,
+    "about": {"licence": "ODC-BY 1.0", "band": [0.3, None], "description": "Of TUEG."},
+}
+CLASSIFIER = {
+    "network": {"n_times": 3000, "chs_info": [{"ch_name": "C3"}, {"ch_name": "C4"}]},
+    "classifier": {
+        "classes": {"values": [0, 1]},
+        "class_names": ["wake", "sleep"],
+        "windows": {"sfreq": 100.0},
+        "pretraining": CARD,
+    },
+}
+
+
+def header_of(text):
+    cards = pytest.importorskip("huggingface_hub", reason="huggingface_hub is absent")
+    return cards.ModelCard(text).data.to_dict()
+
+
+def test_the_header_is_that_of_the_hub():
+    header = header_of(model_card("PARSClassifier", CLASSIFIER, licence="CC BY 4.0"))
+    tags = ["eeg", "braindecode", "self-supervised-learning", "PARSClassifier", "pars"]
+    assert header == {
+        "library_name": "braindecode_pars",
+        "license": "cc-by-4.0",
+        "tags": tags,
+        "pipeline_tag": "other",
+        "datasets": ["tueg"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("licence", "expected"),
+    [
+        ("MIT", {"license": "mit"}),
+        ("ODC-BY 1.0", {"license": "odc-by"}),
+        ('Ours: "ask" 1.0\n', {"license": "other", "license_name": "ours-ask-1.0"}),
+        (" ", {}),
+        (None, {}),
+    ],
+)
+def test_licences(licence, expected):
+    header = header_of(model_card("PARSClassifier", CLASSIFIER, licence=licence))
+    assert {key: value for key, value in header.items() if "license" in key} == expected
+
+
+def test_the_sections_of_a_classifier():
+    scores = pd.DataFrame({"method": ["PARS"], "metric": ["kappa|x"], "mean": [0.61234]})
+    text = model_card(
+        "PARSClassifier", CLASSIFIER, source="hf://me/it", scores=scores, about="For naps."
+    )
+    for line in (
+        "# PARSClassifier for EEG\n\nFor naps.",
+        "It classifies windows of EEG into 2 classes: 0 (wake), 1 (sleep).",
+        'PARSClassifier.from_pretrained("hf://me/it")',
+        "- Pretraining: 1 subject, 1,200 windows, 3 epochs",
+        "- Fine-tuning: 1 subject",
+        "- Band: from 0.3 Hz",
+        "- Notch: unknown",
+        "- Channels: C3, C4",
+        "- Windows: 30 s",
+        "| PARS | kappa\\|x | 0.612 |",
+        "relative to chance: 0.812.",
+        "the hashes are no anonymisation",
+        "## Licence\n\nNot stated: ask the authors before you use the model.\nIts encoder: ODC-BY",
+    ):
+        assert line in text, line
+    sections = [line[3:] for line in text.splitlines() if line.startswith("## ")]
+    assert sections == [
+        *("Task", "Use", "Data", "Preprocessing", "Scores", "Intended use", "Limits", "Licence")
+    ]
+
+
+def test_the_card_of_an_encoder_states_its_own_facts():
+    text = model_card("PatchEncoder", {"pretraining": CARD, "encoder": {}})
+    assert "\nOf TUEG.\n" in text
+    assert "## Licence\n\nODC-BY 1.0.\n" in text
+    assert "No scores of held-out subjects were given" in text
+
+
+def test_preprocessing_of_the_model_wins_over_that_of_its_encoder():
+    known = {"band": [0.5, 35.0], "notch": [50.0], "reference": "average", "channels": ["Fz"]}
+    known |= {"scale": 1e6, "window_seconds": 20.0}
+    card = {**CARD, "preprocessing": {"band": [1.0, 20.0], "notch": []}}
+    described = {"pretraining": card, "encoder": {}}
+    text = model_card("PARSEmbedder", {**described, "embedder": {"preprocessing": known}})
+    for line in (
+        "- Band: from 0.5 Hz up to 35 Hz",
+        "- Notch: 50 Hz",
+        "- Reference: average",
+        "- Channels: Fz",
+        "- Unit: microvolts",
+        "- Windows: 20 s",
+    ):
+        assert line in text
+    assert "- Notch: none" in model_card("PatchEncoder", described)
+
+
+def test_a_model_without_a_card_is_unknown():
+    card = {"subjects": None, "finetune_subjects": None}
+    text = model_card("PatchEncoder", {"pretraining": card, "encoder": {}})
+    assert "- Pretraining: subjects that are unknown" in text
+    assert "Sampling rate: unknown" in text
+    assert "hashes" not in text
+
+
+def test_corpora_that_cannot_be_data_sets_of_the_hub_are_in_the_text_only():
+    subjects = ["physionet_mi:1", "our ward: B:2"]
+    described = {"pretraining": {"subjects": subjects, "finetune_subjects": []}}
+    text = model_card("PatchEncoder", described)
+    assert header_of(text)["datasets"] == ["physionet_mi"]
+    assert "our ward" in text
