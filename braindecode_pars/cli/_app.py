@@ -11,6 +11,7 @@ from braindecode_pars.cli._demo import demo
 from braindecode_pars.cli._encoders import encoders
 from braindecode_pars.cli._evaluate import evaluate
 from braindecode_pars.cli._plan import plan
+from braindecode_pars.cli._predict import predict
 from braindecode_pars.cli._pretrain import pretrain
 from braindecode_pars.cli._store import store
 
@@ -22,6 +23,7 @@ app.command()(store)
 app.command()(plan)
 app.command()(pretrain)
 app.add_typer(evaluate, name="evaluate")
+app.command()(predict)
 app.command()(encoders)
 app.command()(benchmark)
 

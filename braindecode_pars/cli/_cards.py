@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from braindecode_pars._subjects import is_hidden
 from braindecode_pars.cli._console import print_table
 from braindecode_pars.pretrained import EncoderCard, Pretrained, load_encoder
 from braindecode_pars.storage._packaged import ALIASES, packaged_folder, packaged_names
@@ -132,6 +133,8 @@ def _lines(pretrained: Pretrained) -> Iterator[tuple[str, str | list[str]]]:
 
 def _training(card: EncoderCard) -> Iterator[tuple[str, str]]:
     yield "sampling rate", "unknown" if card.sfreq is None else f"{card.sfreq:g} Hz"
+    if card.preprocessing.known():
+        yield "preprocessing", str(card.preprocessing)
     yield "task", " ".join([str(card.task), *(f"{k}={v}" for k, v in card.task_params.items())])
     yield "subjects", _subjects(card.subjects)
     yield "fine-tuned on subjects", _subjects(card.finetune_subjects)
@@ -160,6 +163,8 @@ def _subjects(subjects: list | None) -> str:
         return "unknown"
     if not subjects:
         return "none"
+    if all(map(is_hidden, subjects)):
+        return f"{len(subjects)}, as hashes"
     consecutive = all(
         isinstance(a, int) and isinstance(b, int) and b == a + 1 for a, b in pairwise(subjects)
     )

@@ -24,7 +24,7 @@ Dataset = Annotated[
     str,
     typer.Option(
         help=f"Corpus: mental_arithmetic (in the package), simulated, {', '.join(CORPORA)}; a "
-        "folder of own annotated recordings, a BIDS data set, or a store with labels; a Python "
+        "folder of own labelled recordings, a BIDS data set, or a store with labels; a Python "
         "file with a function load that returns labelled windows.",
         metavar="NAME",
     ),
@@ -39,7 +39,8 @@ Data = Annotated[
 Load = Annotated[
     list[str] | None,
     typer.Option(
-        help="Argument of the corpus' load function, such as window_seconds=10. May be repeated.",
+        help="Argument of the corpus' load function, such as window_seconds=10, or, of a folder of "
+        "own recordings, labels=labels.csv or 'labels={subject}_{label}'. May be repeated.",
         metavar="KEY=VALUE",
     ),
 ]

@@ -52,7 +52,7 @@ def _plain_warnings() -> Iterator[None]:
     given = warnings.formatwarning
 
     def formatted(message: Warning | str, category: type[Warning], *where: Any) -> str:
-        if category is UserWarning:
+        if issubclass(category, UserWarning):
             return f"Warning: {message}\n"
         return given(message, category, *where)
 

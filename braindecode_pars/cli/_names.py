@@ -30,5 +30,6 @@ BENCHMARKS = (
     "training-loop",
     "estimators",
     "inference",
+    "predict-raw",
     "cuda",
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -200,14 +199,13 @@ def make_store(
     **reading
         Arguments of both ``create`` and ``append``.
     """
-    find_subject = None if subject is None else _subject_finder(subject)
     with warnings.catch_warnings():
         # The command lists skipped recordings itself, below.
         warnings.filterwarnings("ignore", r".* recordings were skipped", UserWarning)
         if add:
-            finished = SignalStore.open(path).append(source, subject=find_subject, **reading)
+            finished = SignalStore.open(path).append(source, subject=subject, **reading)
         else:
-            finished = SignalStore.create(path, source, subject=find_subject, **reading, **settings)
+            finished = SignalStore.create(path, source, subject=subject, **reading, **settings)
     _show(make_console(), finished)
 
 
@@ -224,27 +222,6 @@ def join_stores(folders: list[Path], path: Path, shares: Mapping[str, Any] | Non
         Share of each corpus; None takes those of the stores.
     """
     _show(make_console(), SignalStore.join(path, folders, shares=shares))
-
-
-def _subject_finder(pattern: str) -> Callable[[Path], str]:
-    """Return a function that finds the subject in the path of a file."""
-    try:
-        expression = re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"--subject {pattern!r} is not a regular expression: {error}.") from error
-    if expression.groups != 1:
-        raise ValueError(
-            f"--subject {pattern!r} has {expression.groups} groups; put parentheses around the "
-            "subject only."
-        )
-
-    def find(file: Path) -> str:
-        found = expression.search(file.as_posix())
-        if found is None or not found[1]:
-            raise ValueError(f"--subject {pattern!r} finds no subject in {file}.")
-        return found[1]
-
-    return find
 
 
 def _show(console: Console, finished: SignalStore) -> None:

@@ -8,6 +8,7 @@ from support.stand_in import ABOUT, NAME, ship
 from braindecode_pars import PatchEncoder
 from braindecode_pars.cli._cards import show_card, show_encoders
 from braindecode_pars.cli._console import make_console
+from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.pretrained import EncoderCard, save_encoder
 
 
@@ -50,6 +51,15 @@ def test_the_table_has_every_fact_in_full(printed, monkeypatch, tmp_path, width)
         "date": "2026-11-22",
     }
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_hashes_of_a_shared_encoder_are_only_counted(printed, tmp_path):
+    card = EncoderCard(subjects=["anna", "ben"], finetune_subjects=["carl"])
+    folder = save_encoder(PatchEncoder(50, 16, 1, 2, 32), card, tmp_path / "shared", share=True)
+    text = printed(show_card, str(folder))
+    assert "subjects: 2, as hashes" in text
+    assert "fine-tuned on subjects: 1, as hashes" in text
+    assert "scrypt" not in text
 
 
 def test_two_encoders_are_two_columns(printed, monkeypatch, tmp_path):
@@ -99,3 +109,11 @@ def test_the_card_of_an_encoder_without_facts(printed, tiny, tmp_path):
     assert "subjects: unknown" in lines
     assert "sampling rate: unknown" in lines
     assert any(line.startswith('continued from: {"sfreq": null') for line in lines)
+
+
+def test_the_preprocessing_of_a_card(printed, tiny, tmp_path):
+    prepared = Preprocessing(sfreq=100.0, band=(0.3, 35.0), notch=[50.0], reference="average")
+    save_encoder(PatchEncoder(50, **tiny), EncoderCard(preprocessing=prepared), tmp_path)
+    lines = printed(show_card, str(tmp_path)).splitlines()
+    expected = "sampling rate 100 Hz, band 0.3-35 Hz, notch 50 Hz, reference average"
+    assert f"preprocessing: {expected}" in lines

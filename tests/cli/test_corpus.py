@@ -8,6 +8,7 @@ import mne
 import numpy as np
 import pytest
 
+from braindecode_pars.cli._config import load_arguments
 from braindecode_pars.cli._corpus import load, title
 
 LOAD = """
@@ -48,6 +49,23 @@ def test_a_folder_of_own_recordings(tmp_path):
         assert sorted(set(windows.description["subject"])) == ["anna", "ben"]
         assert len(windows) == 12
     assert (title("mine"), title(str(tmp_path))) == ("mine", tmp_path.name)
+
+
+def test_labels_of_own_files_as_options(tmp_path):
+    """Options of the command line are texts; templates and paths are not taken for literals."""
+    info = mne.create_info(["C3"], 100.0, "eeg")
+    raw = mne.io.RawArray(1e-5 * np.random.default_rng(0).standard_normal((1, 6000)), info)
+    for name in ("P1_rest", "P1_task"):
+        raw.export(tmp_path / f"{name}.edf", verbose="error")
+    (tmp_path / "labels.csv").write_text("file,label\nP1_rest,0\nP1_task,1\n")
+    settings = ["window_seconds=10", "sfreq=100", "verbose=0"]
+    for labels in (
+        ["labels={subject}_{label}", 'classes=["rest", "task"]'],
+        ["labels=labels.csv", r"subject=([^/]+)_\w+\."],
+    ):
+        windows = load(str(tmp_path), None, load_arguments([*labels, *settings], None))
+        assert windows.description["subject"].tolist() == ["P1", "P1"]
+        assert [target for _, target, _ in windows] == [0] * 6 + [1] * 6
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,66 @@
+"""The recordings of a command: files, and folders that are searched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from braindecode_pars.recordings._opening import ENDINGS
+from braindecode_pars.recordings._search import find_files
+
+__all__ = ["find_recordings"]
+
+
+def find_recordings(paths: Iterable[Path], out: Path) -> dict[Path, Path]:
+    """Return recordings, and where the results of each belong below a folder.
+
+    Parameters
+    ----------
+    paths : iterable of Path
+        Files, and folders with recordings at any depth. A file that does not exist is kept, so that
+        the others are predicted.
+    out : Path
+        Folder of the results, which is not searched.
+
+    Returns
+    -------
+    dict of Path to Path
+        For each recording, its name without ending; in a folder that was searched, with the folders
+        above it.
+
+    Raises
+    ------
+    ValueError
+        When a folder has no recording, or two recordings would have the same results.
+    """
+    found: dict[Path, Path] = {}
+    for path in (path.expanduser() for path in paths):
+        for file, target in (_in_folder(path, out) if path.is_dir() else _alone(path)).items():
+            found.setdefault(file.absolute(), target)
+    seen: dict[Path, Path] = {}
+    for file, target in found.items():
+        if (first := seen.setdefault(target, file)) != file:
+            raise ValueError(
+                f"{first} and {file} would have the same results, {target}_predictions.csv; pass "
+                "the folder that contains both, or predict them into different folders."
+            )
+    return found
+
+
+def _alone(file: Path) -> dict[Path, Path]:
+    return {file: Path(_stem(file.name))}
+
+
+def _in_folder(folder: Path, out: Path) -> dict[Path, Path]:
+    files = find_files(folder, lambda name: name.lower().endswith(ENDINGS))
+    inside = [file for file in files if not file.absolute().is_relative_to(out.absolute())]
+    if not inside:
+        raise ValueError(
+            f"{folder} contains no recording; expected files that end with {', '.join(ENDINGS)}."
+        )
+    return {file: file.relative_to(folder).with_name(_stem(file.name)) for file in inside}
+
+
+def _stem(name: str) -> str:
+    ending = max((e for e in ENDINGS if name.lower().endswith(e)), key=len, default="")
+    return name[: len(name) - len(ending)]

@@ -1,0 +1,52 @@
+"""Recordings of a command, and where their results belong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from braindecode_pars.cli._found_recordings import find_recordings
+
+
+def touch(root, *names):
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+
+
+def test_files_and_folders(tmp_path):
+    touch(tmp_path, "a.edf", "set/sub-1/b_raw.fif.gz", "set/c.HEA", "set/c.dat", "set/.git/d.edf")
+    found = find_recordings([tmp_path / "a.edf", tmp_path / "set"], tmp_path / "out")
+    assert {str(file.relative_to(tmp_path)): str(target) for file, target in found.items()} == {
+        "a.edf": "a",
+        "set/c.HEA": "c",
+        "set/sub-1/b_raw.fif.gz": "sub-1/b_raw",
+    }
+
+
+def test_a_recording_counts_once_and_one_that_is_absent_is_kept(tmp_path, monkeypatch):
+    touch(tmp_path, "set/a.edf")
+    monkeypatch.chdir(tmp_path)
+    found = find_recordings([Path("set"), tmp_path / "set" / "a.edf", Path("b.edf")], Path("out"))
+    assert [str(target) for target in found.values()] == ["a", "b"]
+    assert all(file.is_absolute() for file in found)
+
+
+def test_results_are_no_recordings(tmp_path):
+    touch(tmp_path, "a.edf", "out/b.edf")
+    assert list(find_recordings([tmp_path], tmp_path / "out")) == [tmp_path / "a.edf"]
+
+
+@pytest.mark.parametrize(
+    ("files", "given", "message"),
+    [
+        (["x/a.edf", "y/a.edf"], ["x/a.edf", "y/a.edf"], "same results, a_predictions.csv; pass"),
+        (["a.edf", "a.bdf"], ["."], "would have the same results"),
+        (["a.txt"], ["."], "contains no recording; expected files that end with .edf"),
+    ],
+)
+def test_bad_input(tmp_path, files, given, message):
+    touch(tmp_path, *files)
+    with pytest.raises(ValueError, match=message):
+        find_recordings([tmp_path / name for name in given], tmp_path / "out")
