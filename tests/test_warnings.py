@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from threading import Thread
+
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from support.small_estimators import classifier
 
-from braindecode_pars._warnings import warn_user
+from braindecode_pars._warnings import quiet, warn_user
 from braindecode_pars.evaluation import leave_one_subject_out
 from braindecode_pars.evaluation.band_power import LogBandPower
 
@@ -19,11 +21,27 @@ def test_a_direct_caller():
     assert caught[0].filename == __file__
 
 
+def _warn_quietly_beside_another_thread():
+    with quiet():
+        warn_user("here")
+        other = Thread(target=warn_user, args=("in another thread",))
+        other.start()
+        other.join()
+
+
+def test_quiet_is_quiet_in_its_own_thread_only():
+    with pytest.warns(UserWarning, match="in another thread") as caught:
+        _warn_quietly_beside_another_thread()
+    assert len(caught) == 1
+    with pytest.warns(UserWarning, match="afterwards"):
+        warn_user("afterwards")
+
+
 def test_the_line_outside_the_package_however_deep_the_call(nights):
     y = [-1 if i % 3 == 0 else i % 3 for i in range(len(nights))]
     with pytest.warns(UserWarning, match="32 of 96 windows are taken as unlabelled") as caught:
         classifier(pretext=None, validation=0).fit(nights, y)
-    assert [warning.filename for warning in caught] == [__file__]
+    assert {warning.filename for warning in caught} == {__file__}
 
 
 def test_the_line_of_the_user_in_a_pipeline(nights):

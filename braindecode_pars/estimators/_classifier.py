@@ -23,7 +23,13 @@ from braindecode_pars.estimators._electrodes import (
 from braindecode_pars.estimators._embedder import PARSEmbedder
 from braindecode_pars.estimators._fine_tuning import FineTuningNet, fine_tune, fine_tuning_net
 from braindecode_pars.estimators._logits import LogitClassifier
+from braindecode_pars.estimators._outcome import warn_of_fine_tuning
 from braindecode_pars.estimators._parameters import check_parameters
+from braindecode_pars.estimators._preprocessing import (
+    preprocessing_of,
+    rate_given,
+    warn_of_encoder,
+)
 from braindecode_pars.estimators._pretraining import (
     check_continued,
     encoder_for,
@@ -46,10 +52,12 @@ from braindecode_pars.estimators._saved import (
     MALFORMED,
     labels_from_json,
     labels_to_json,
+    names_from_json,
     parameters_from_json,
     parameters_to_json,
     rows_from_json,
 )
+from braindecode_pars.estimators._sharing import SharedOnHub, save_model
 from braindecode_pars.estimators._windows_estimator import (
     Seeds,
     WindowsEstimator,
@@ -58,27 +66,25 @@ from braindecode_pars.estimators._windows_estimator import (
 )
 from braindecode_pars.models import PARSNet
 from braindecode_pars.models._saving import network_from_file
+from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretrained import EncoderCard, Pretrained, read_card, unique_subjects
-from braindecode_pars.pretraining import BATCH_SIZE, EPOCHS, LEARNING_RATE, WEIGHT_DECAY
+from braindecode_pars.pretraining import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
 from braindecode_pars.storage._hub import model_folder
-from braindecode_pars.storage._model_folder import (
-    CLASSIFIER,
-    check_may_save,
-    read_model,
-    write_model,
-)
+from braindecode_pars.storage._model_folder import CLASSIFIER, read_model
 from braindecode_pars.training._device import find_device
 from braindecode_pars.training._history import history_frame, history_row
+from braindecode_pars.windows._amplitude_range import AmplitudeRange, amplitude_range
 from braindecode_pars.windows._amplitudes import warn_of_amplitudes
 from braindecode_pars.windows._held_out import drop_held_out, hold_out, without_held_out_splits
 from braindecode_pars.windows._labels import cross_entropy_weights
+from braindecode_pars.windows._sample_weight import that_weigh
 from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = ["PARSClassifier"]
 
 
-class PARSClassifier(LogitClassifier, WindowsEstimator):
+class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
     """Pretrain an encoder without labels, then fine-tune it with labels.
 
     This scikit-learn classifier runs the whole method of the paper: a pretext task on single
@@ -110,6 +116,10 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         ``head_epochs`` and ``encoder_lr_factor`` have no effect.
     sfreq : float | None
         Sampling rate in Hz, for windows without one (arrays, lists).
+    preprocessing : Preprocessing | dict | None
+        Preprocessing of the recordings, as a :class:`~braindecode_pars.preprocessing.Preprocessing`
+        or a dict of its entries, for what the windows do not tell, such as arrays. Entries that
+        contradict the records of MNE or braindecode are taken, with a warning.
     channels : list of str | None
         Names of the channels to use, in this order. None uses all EEG channels: those with the
         MNE type "eeg", "ecog", "seeg" or "dbs" whose name is not that of another signal, such as
@@ -146,11 +156,13 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         use all windows of a subject in the call, at least ten. Relatives are adaptive batch
         normalisation (Li et al. 2016, arXiv:1603.04779) and the recentring of covariances (Zanini
         et al. 2018, IEEE Transactions on Biomedical Engineering 65).
-    pretrain_epochs, pretrain_batch_size, pretrain_lr : int, int, float
+    pretrain_epochs, pretrain_batch_size, pretrain_lr : int | None, int, float
         Number of epochs, batch size and learning rate of pretraining. The learning rate follows a
-        linear warm-up and cosine annealing.
-    finetune_epochs, finetune_batch_size, finetune_lr : int, int, float
-        Number of epochs, batch size and learning rate of fine-tuning.
+        linear warm-up and cosine annealing. With None there are 50 epochs, or as many more as 600
+        steps take.
+    finetune_epochs, finetune_batch_size, finetune_lr : int | None, int, float
+        Number of epochs, batch size and learning rate of fine-tuning. With None there are 30
+        epochs, or as many more as 600 steps take.
     finetune_warmup : float | None
         Share of the steps of fine-tuning in which the learning rate warms up. It then falls to zero
         on a cosine, as in :class:`~braindecode_pars.callbacks.WarmupCosine`. With None it is
@@ -200,6 +212,9 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         Callbacks for fine-tuning. A learning-rate scheduler needs ``finetune_warmup=None``, and a
         callback that monitors the validation loss needs ``validation``. Early stopping with a
         warm-up ends before the rate has fallen to zero.
+        :class:`~braindecode_pars.callbacks.TimeBudget` limits the time.
+    pretrain_callbacks : list of skorch callbacks | None
+        Callbacks for pretraining, which has its own schedule and no validation windows.
     precision : "float32" | "bfloat16"
         Floating-point precision of training. Weights and predictions are always float32.
     compile : bool
@@ -218,6 +233,10 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
     ----------
     classes_ : ndarray, shape (n_classes,)
         Labels, in the order of the columns of ``predict_proba``.
+    class_names_ : dict of label to str | None
+        Name of each label, where the data have names: in the ``mapping`` of braindecode's windows,
+        or the ``event_id`` of an mne.Epochs. None for other data, and for labels given as ``y``
+        that are not those of the data.
     net_ : skorch.NeuralNetClassifier
         Fine-tuned net; its module is a PARSNet.
     encoder_ : PatchEncoder
@@ -230,6 +249,12 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         Tensors that were loaded. Only present when the encoder or the model came from a folder.
     sfreq_ : float | None
         Sampling rate of the training windows in Hz; None when it is unknown.
+    preprocessing_ : Preprocessing
+        Preprocessing of the training windows, as far as it is known. Windows to predict that were
+        prepared otherwise give a warning.
+    amplitudes_ : AmplitudeRange | None
+        Usual amplitudes of the training windows: 5th and 95th percentile (``low``, ``high``) of the
+        standard deviations of a channel in a window. ``predict_raw`` compares a recording with it.
     n_chans_, n_times_ : int
         Number of channels and of samples in a training window.
     chs_info_ : list of dict | None
@@ -267,6 +292,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         continue_pretraining: bool = False,
         freeze_encoder: bool = False,
         sfreq: float | None = None,
+        preprocessing: Preprocessing | dict[str, Any] | None = None,
         channels: list[str] | None = None,
         patch_seconds: float = 1.0,
         embed_dim: int = 64,
@@ -279,10 +305,10 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         amplitude: bool = True,
         head: str = "attention",
         recenter: str | None = None,
-        pretrain_epochs: int = EPOCHS,
+        pretrain_epochs: int | None = None,
         pretrain_batch_size: int = BATCH_SIZE,
         pretrain_lr: float = LEARNING_RATE,
-        finetune_epochs: int = 30,
+        finetune_epochs: int | None = None,
         finetune_batch_size: int = 32,
         finetune_lr: float = 1e-3,
         finetune_warmup: float | None = 0.1,
@@ -297,6 +323,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         validation: float | str = 0.0,
         unlabeled_label: Any = "auto",
         callbacks: list | None = None,
+        pretrain_callbacks: list | None = None,
         precision: str = "float32",
         compile: bool = False,  # noqa: A002 skorch's name
         device: str = "auto",
@@ -310,6 +337,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         self.continue_pretraining = continue_pretraining
         self.freeze_encoder = freeze_encoder
         self.sfreq = sfreq
+        self.preprocessing = preprocessing
         self.channels = channels
         self.patch_seconds = patch_seconds
         self.embed_dim = embed_dim
@@ -340,6 +368,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         self.validation = validation
         self.unlabeled_label = unlabeled_label
         self.callbacks = callbacks
+        self.pretrain_callbacks = pretrain_callbacks
         self.precision = precision
         self.compile = compile
         self.device = device
@@ -348,7 +377,13 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         self.checkpoint_dir = checkpoint_dir
 
     def fit(
-        self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        unlabeled: Any = None,
     ) -> PARSClassifier:
         """Pretrain on the training windows, then fine-tune on the labelled ones.
 
@@ -362,6 +397,10 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             their common channels are used and a warning lists the others.
         y : array-like, shape (n_windows,) | None
             Labels of any type. None uses the labels of the dataset.
+        sample_weight : array-like, shape (n_windows,) | None
+            Weight of each window in the loss of fine-tuning and of validation, which is multiplied
+            by that of its class. ``class_weight="balanced"`` counts windows by their weights. The
+            weights of unlabelled windows are ignored; pretraining has none. None means 1.
         groups : array-like, shape (n_windows,) | None
             Subject of each window, for ``validation``, ``recenter`` and the card of the encoder.
             None uses the subjects of the dataset.
@@ -391,6 +430,13 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             When ``encoder`` is not an existing folder or model.
         KeyboardInterrupt
             After Ctrl-C. The weights trained so far are kept.
+
+        Warns
+        -----
+        sklearn.exceptions.ConvergenceWarning
+            When pretraining or fine-tuning cannot have learned, or has learned nothing: too few
+            steps, a pretraining loss at chance, a validation loss that never fell, or a class that
+            is predicted for no training window.
         """
         check_parameters(self)
         check_continued(self)
@@ -402,14 +448,16 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
                 X,
                 y,
                 groups,
-                self.sfreq,
+                rate_given(self),
                 self.unlabeled_label,
                 self.channels,
                 any_montage=not needs_one_montage(self),
+                sample_weight=sample_weight,
             )
             self.n_chans_, self.n_times_ = windows.all.check()
             warn_of_amplitudes(windows.all)
             self.chs_info_, self.classes_ = windows.all.chs_info, windows.classes
+            self.class_names_ = windows.class_names
             electrode_position = has_electrode_code(self, self.chs_info_)
             listed = None if self.channels is None else self.chs_info_
             extra = read_unlabeled(unlabeled, self.n_times_, windows.all.sfreq, listed)
@@ -422,10 +470,20 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             patch_size, self.sfreq_ = patch_size_of(
                 pretrained, self.patch_seconds, sfreq, self.n_times_, owner
             )
+            self.preprocessing_ = preprocessing_of(
+                self,
+                windows.all,
+                sfreq=self.sfreq_,
+                n_times=self.n_times_,
+                chs_info=self.chs_info_,
+            )
+            if pretrained is not None:
+                warn_of_encoder(pretrained.card.preprocessing, self.preprocessing_)
 
             with seeded_fit(self.random_state, device) as seeds:
                 # Hold out validation subjects and build the net.
                 train, valid = hold_out(windows.labeled, self.validation, seeds.split)
+                self.amplitudes_ = amplitude_range(train)
                 self.net_ = self._build_net(
                     train, valid, pretrained, patch_size, seeds, electrode_position
                 )
@@ -456,6 +514,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
                     ),
                 )
                 fine_tune(self.net_, train, valid, recenter=self.recenter)
+            warn_of_fine_tuning(self, train, valid)
         return self
 
     def pretrained(self, X: Any, *, groups: Any = None, unlabeled: Any = None) -> PARSEmbedder:
@@ -546,7 +605,10 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         return fine_tuning_net(
             self,
             PARSNet,
-            class_weights=cross_entropy_weights(train.y, self.classes_, self.class_weight),
+            class_weights=cross_entropy_weights(
+                train.y, self.classes_, self.class_weight, train.weights
+            ),
+            n_windows=len(that_weigh(train, "training")),
             restore_best=valid is not None,
             augmentation_seed=seeds.augmentation,
             n_outputs=len(self.classes_),
@@ -570,8 +632,13 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
     def history_(self) -> pd.DataFrame:
         """Losses, one row per epoch, over both phases.
 
-        The columns are ``phase`` (``"pretraining"`` or ``"fine-tuning"``), ``epoch``,
+        The columns are ``phase`` (``"pretraining"`` or ``"fine-tuning"``), ``epoch``, ``restored``,
         ``train_loss``, ``valid_loss`` and ``train_loss_relative`` (the loss relative to chance).
+        ``restored`` is True for the epoch whose state the model has: that with the lowest
+        validation loss, unless an ``EarlyStopping(load_best=True)`` in ``callbacks`` has restored
+        another. Where it is never True, as without validation, the model has the last state. When
+        a :class:`~braindecode_pars.callbacks.TimeBudget` has ended a phase,
+        ``history_.attrs["time_is_over"]`` has the phase and its last epoch.
         A task with several part losses adds a column ``train_loss_relative_NAME`` for each part.
         A value is NaN when its phase has no such loss.
         :func:`~braindecode_pars.plotting.training_curves` plots this table.
@@ -623,6 +690,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             self.chs_info_,
             any_montage=not recentres,
             groups=groups if recentres else None,
+            trained=self.preprocessing_,
         )
         if module.positions is not None:
             warn_of_unknown_electrodes(windows, self.n_chans_)
@@ -641,7 +709,7 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
                 n_done += len(batch)
         return check_finite(torch.cat(logits))
 
-    def save(self, folder: str | Path) -> Path:
+    def save(self, folder: str | Path, *, share: bool = False) -> Path:
         """Write the fitted model into a folder, without pickle.
 
         ``model.safetensors`` contains everything that :meth:`load` reads: weights, labels,
@@ -654,6 +722,10 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         folder : path
             Folder of the model. It is created if it does not exist. A classifier in it is
             replaced.
+        share : bool
+            Whether the folder is for others: without the names of subjects, see
+            :meth:`EncoderCard.without_names <braindecode_pars.pretrained.EncoderCard
+            .without_names>`, without paths, and with a model card, ``README.md``, if there is none.
 
         Returns
         -------
@@ -668,11 +740,12 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             When the folder cannot be written. Its previous content is then unchanged.
         ValueError
             When labels are neither strings nor numbers. Also when the folder contains another
-            model, or other files.
+            model, or other files; with ``share``, any further file.
         """
-        check_is_fitted(self)
-        folder = Path(folder).expanduser()
-        check_may_save(folder, CLASSIFIER)
+        return save_model(self, folder, share=share)
+
+    def _to_save(self) -> tuple[str, dict[str, Any], dict[str, Tensor]]:
+        """Return the kind of the model, its description, and its tensors."""
         weights = self.net_.criterion_.weight
         # None: unknown channels; an empty list: recordings with different channels.
         montage = "one" if self.chs_info_ else "several"
@@ -682,18 +755,21 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
         description["classifier"] = {
             "parameters": parameters_to_json(self),
             "classes": labels_to_json(self.classes_),
+            "class_names": self.class_names_ and list(self.class_names_.values()),
             "class_weights": None if weights is None else weights.tolist(),
             "windows": {
                 "sfreq": self.sfreq_,
                 "montage": "unknown" if self.chs_info_ is None else montage,
             },
+            "preprocessing": self.preprocessing_.known(),
+            "amplitudes": None if self.amplitudes_ is None else asdict(self.amplitudes_),
             "pretraining": asdict(self.encoder_card_),
             "history": {
                 "pretraining": list(map(history_row, self.pretraining_history_)),
                 "fine-tuning": list(map(history_row, self.net_.history)),
             },
         }
-        return write_model(folder, CLASSIFIER, description, module.state_dict())
+        return CLASSIFIER, description, module.state_dict()
 
     @classmethod
     def load(
@@ -742,9 +818,14 @@ class PARSClassifier(LogitClassifier, WindowsEstimator):
             loaded = parameters_from_json(cls, described["parameters"])
             loaded.device = device
             loaded.classes_ = labels_from_json(described["classes"])
+            loaded.class_names_ = names_from_json(described.get("class_names"), loaded.classes_)
             loaded.sfreq_ = described["windows"]["sfreq"]
             montages = {"one": module._chs_info, "several": [], "unknown": None}
             loaded.chs_info_ = montages[described["windows"]["montage"]]
+            # Earlier versions saved neither preprocessing nor amplitudes.
+            amplitudes = described.get("amplitudes")
+            loaded.amplitudes_ = None if amplitudes is None else AmplitudeRange(**amplitudes)
+            loaded.preprocessing_ = Preprocessing.of(described.get("preprocessing"))
             loaded.encoder_card_ = read_card(described["pretraining"])
             loaded.pretraining_history_ = rows_from_json(described["history"]["pretraining"])
             history = rows_from_json(described["history"]["fine-tuning"])

@@ -18,11 +18,14 @@ from braindecode_pars._subjects import subject_key
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators._first_step import FirstStep, first_step
 from braindecode_pars.estimators._parameters import check_parameters
+from braindecode_pars.estimators._preprocessing import rate_given
 from braindecode_pars.estimators._pretraining import needs_pretraining, patch_size_of
 from braindecode_pars.estimators._reading import LabeledWindows, read_labeled, read_windows
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretext.base import PRETEXT_TASKS, make_task
 from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.pretraining import EPOCHS
+from braindecode_pars.training._budget import default_epochs
 from braindecode_pars.training._counting import Count, count_steps
 from braindecode_pars.training._seeding import seeded
 from braindecode_pars.windows._window_set import WindowSet
@@ -77,7 +80,11 @@ def encoder_size(estimator: BaseEstimator, X: Any, groups: Any = None) -> int:
 def classifier_cost(estimator: BaseEstimator, X: Any, y: Any, groups: Any) -> TrainingCost:
     """Return the cost of a fit of a PARSClassifier."""
     first = first_step(estimator, X, y, groups)
-    module, epochs, frozen = first.net.module_, first.net.max_epochs, _frozen_epochs(estimator)
+    module, epochs, frozen = (
+        first.net.module_,
+        first.net.max_epochs,
+        _frozen_epochs(estimator, first.net.max_epochs),
+    )
     with seeded(0):
         steps, earlier = _given_encoder(estimator)
         counts = [earlier]
@@ -130,7 +137,7 @@ def _read(estimator: BaseEstimator, X: Any, groups: Any) -> WindowSet:
     check_parameters(estimator)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        sfreq, channels = estimator.sfreq, estimator.channels
+        sfreq, channels = rate_given(estimator), estimator.channels
         return read_windows(X, None, groups, sfreq, channels, any_montage=True)
 
 
@@ -148,7 +155,7 @@ def _encoder(estimator: BaseEstimator, windows: WindowSet) -> PatchEncoder:
 def _labeled(estimator: BaseEstimator, X: Any, y: Any, groups: Any) -> LabeledWindows:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        sfreq, label = estimator.sfreq, estimator.unlabeled_label
+        sfreq, label = rate_given(estimator), estimator.unlabeled_label
         return read_labeled(X, y, groups, sfreq, label, estimator.channels, any_montage=True)
 
 
@@ -195,8 +202,11 @@ def _pretraining(
     estimator: BaseEstimator, encoder: PatchEncoder, n_times: int, n_windows: int
 ) -> tuple[int, Count]:
     """Return steps and cost of the pretraining in a fit."""
+    steps_per_epoch = math.ceil(n_windows / estimator.pretrain_batch_size)
     epochs = estimator.pretrain_epochs
-    n_steps = epochs * math.ceil(n_windows / estimator.pretrain_batch_size)
+    if epochs is None:
+        epochs = default_epochs(EPOCHS, steps_per_epoch, "Pretraining")
+    n_steps = epochs * steps_per_epoch
     encoder = copy.deepcopy(encoder)
     step = _pretraining_step(encoder, estimator.pretext, estimator.pretext_params, n_times)
     return n_steps, count_steps(step, encoder, n_steps, epochs * n_windows)
@@ -249,10 +259,10 @@ def _supervised_step(module: nn.Module, n_chans: int, n_times: int) -> Callable[
     return step
 
 
-def _frozen_epochs(estimator: BaseEstimator) -> int:
+def _frozen_epochs(estimator: BaseEstimator, epochs: int) -> int:
     if estimator.freeze_encoder or estimator.encoder_lr_factor == 0:
-        return estimator.finetune_epochs
-    return min(int(estimator.head_epochs), estimator.finetune_epochs)
+        return epochs
+    return min(int(estimator.head_epochs), epochs)
 
 
 def _n_parameters(module: nn.Module) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,11 @@ from torch import Tensor
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators._cost import TrainingCost, embedder_cost, encoder_size
 from braindecode_pars.estimators._parameters import POOLINGS, check_parameters
+from braindecode_pars.estimators._preprocessing import (
+    preprocessing_of,
+    rate_given,
+    warn_of_encoder,
+)
 from braindecode_pars.estimators._pretraining import (
     check_continued,
     encoder_for,
@@ -40,23 +46,21 @@ from braindecode_pars.estimators._saved import (
     parameters_to_json,
     rows_from_json,
 )
+from braindecode_pars.estimators._sharing import SharedOnHub, save_model
 from braindecode_pars.estimators._windows_estimator import WindowsEstimator, fresh_fit, seeded_fit
 from braindecode_pars.models import embed_signals
+from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretrained import (
     EncoderCard,
     Pretrained,
     describe_encoder,
     encoder_from_file,
+    load_encoder,
 )
-from braindecode_pars.pretraining import BATCH_SIZE, EPOCHS, LEARNING_RATE, WEIGHT_DECAY
+from braindecode_pars.pretraining import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
 from braindecode_pars.storage._hub import model_folder
-from braindecode_pars.storage._model_folder import (
-    EMBEDDER,
-    check_may_save,
-    read_model,
-    write_model,
-)
+from braindecode_pars.storage._model_folder import EMBEDDER, kinds_in, read_model
 from braindecode_pars.training._device import find_device
 from braindecode_pars.training._history import history_frame, history_row
 from braindecode_pars.training._seeding import drawing
@@ -65,7 +69,7 @@ from braindecode_pars.windows._amplitudes import warn_of_amplitudes
 __all__ = ["PARSEmbedder"]
 
 
-class PARSEmbedder(TransformerMixin, WindowsEstimator):
+class PARSEmbedder(TransformerMixin, SharedOnHub, WindowsEstimator):
     """Pretrain an encoder without labels and embed windows with it, for linear probes.
 
     Each window becomes one vector. Every channel is embedded as in fine-tuning (section 2.4: grid
@@ -84,9 +88,10 @@ class PARSEmbedder(TransformerMixin, WindowsEstimator):
     layer : int
         Layer of the encoder whose features are used: 0 for the tokens with their positions, k for
         the output of block k, and -1 for the last block with the final norm, as in fine-tuning.
-    pretext, pretext_params, encoder, continue_pretraining, sfreq, channels, patch_seconds, \
-embed_dim, num_layers, num_heads, mlp_dim, tokenizer, pretrain_epochs, pretrain_batch_size, \
-pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
+    pretext, pretext_params, encoder, continue_pretraining, sfreq, preprocessing, channels, \
+patch_seconds, embed_dim, num_layers, num_heads, mlp_dim, tokenizer, pretrain_epochs, \
+pretrain_batch_size, pretrain_lr, pretrain_callbacks, weight_decay, precision, compile, device, \
+random_state, verbose, checkpoint_dir
         As in :class:`PARSClassifier`. With ``pretext=None``, the encoder keeps its random initial
         weights, which is a baseline.
 
@@ -104,7 +109,7 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
         Losses, one row per epoch of pretraining.
     pooling_ : str
         The pooling that is used: ``pooling``, or what ``"auto"`` has chosen.
-    sfreq_, n_chans_, n_times_, chs_info_
+    sfreq_, preprocessing_, n_chans_, n_times_, chs_info_
         As in :class:`PARSClassifier`.
 
     Examples
@@ -128,6 +133,7 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
         encoder: Any = None,
         continue_pretraining: bool = False,
         sfreq: float | None = None,
+        preprocessing: Preprocessing | dict[str, Any] | None = None,
         channels: list[str] | None = None,
         patch_seconds: float = 1.0,
         embed_dim: int = 64,
@@ -135,9 +141,10 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
         num_heads: int = 4,
         mlp_dim: int = 128,
         tokenizer: str = "spectral",
-        pretrain_epochs: int = EPOCHS,
+        pretrain_epochs: int | None = None,
         pretrain_batch_size: int = BATCH_SIZE,
         pretrain_lr: float = LEARNING_RATE,
+        pretrain_callbacks: list | None = None,
         weight_decay: float = WEIGHT_DECAY,
         pooling: str = "auto",
         layer: int = -1,
@@ -153,6 +160,7 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
         self.encoder = encoder
         self.continue_pretraining = continue_pretraining
         self.sfreq = sfreq
+        self.preprocessing = preprocessing
         self.channels = channels
         self.patch_seconds = patch_seconds
         self.embed_dim = embed_dim
@@ -163,6 +171,7 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
         self.pretrain_epochs = pretrain_epochs
         self.pretrain_batch_size = pretrain_batch_size
         self.pretrain_lr = pretrain_lr
+        self.pretrain_callbacks = pretrain_callbacks
         self.weight_decay = weight_decay
         self.pooling = pooling
         self.layer = layer
@@ -200,6 +209,11 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
         TypeError, ValueError, FileNotFoundError, KeyboardInterrupt
             As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`, except the
             errors about labels. Also a ValueError when the encoder has no such ``layer``.
+
+        Warns
+        -----
+        sklearn.exceptions.ConvergenceWarning
+            As :func:`~braindecode_pars.pretraining.pretrain_encoder`.
         """
         check_parameters(self)
         check_continued(self)
@@ -209,7 +223,7 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
             # Read the windows, and further ones for pretraining.
             any_montage = self.pooling != "channels"
             windows = read_windows(
-                X, None, groups, self.sfreq, self.channels, any_montage=any_montage
+                X, None, groups, rate_given(self), self.channels, any_montage=any_montage
             )
             self.n_chans_, self.n_times_ = windows.check()
             warn_of_amplitudes(windows)
@@ -228,6 +242,11 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
             patch_size, self.sfreq_ = patch_size_of(
                 pretrained, self.patch_seconds, windows.sfreq, self.n_times_, owner
             )
+            self.preprocessing_ = preprocessing_of(
+                self, windows, sfreq=self.sfreq_, n_times=self.n_times_, chs_info=self.chs_info_
+            )
+            if pretrained is not None:
+                warn_of_encoder(pretrained.card.preprocessing, self.preprocessing_)
 
             # Build the encoder, then pretrain it.
             with seeded_fit(self.random_state, device) as seeds:
@@ -326,7 +345,13 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
         """
         check_is_fitted(self)
         any_montage = self.pooling_ != "channels"
-        windows = read_to_predict(X, self.sfreq_, self.chs_info_, any_montage=any_montage)
+        windows = read_to_predict(
+            X,
+            self.sfreq_,
+            self.chs_info_,
+            any_montage=any_montage,
+            trained=self.preprocessing_,
+        )
         device = find_device(self.device)
         encoder = copy.deepcopy(self.encoder_).to(device).eval()
         embedded = []
@@ -381,7 +406,7 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
         names = [f"{part}{i}" for part in parts for i in range(self.encoder_.embed_dim)]
         return np.asarray(names, dtype=object)
 
-    def save(self, folder: str | Path) -> Path:
+    def save(self, folder: str | Path, *, share: bool = False) -> Path:
         """Write encoder, card and parameters into a folder, without pickle.
 
         :meth:`load` and ``PARSClassifier(encoder=folder)`` read the folder. The decoder of the
@@ -391,6 +416,8 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
         ----------
         folder : path
             Folder of the embedder. It is created if it does not exist.
+        share : bool
+            As in :meth:`PARSClassifier.save <braindecode_pars.PARSClassifier.save>`.
 
         Returns
         -------
@@ -406,13 +433,15 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
         ValueError
             When the folder contains another model, or other files.
         """
-        check_is_fitted(self)
-        folder = Path(folder).expanduser()
-        check_may_save(folder, EMBEDDER)
+        return save_model(self, folder, share=share)
+
+    def _to_save(self) -> tuple[str, dict[str, Any], dict[str, Tensor]]:
+        """Return the kind of the model, its description, and its tensors."""
         description = describe_encoder(self.encoder_, self.encoder_card_)
         description["embedder"] = {
             "parameters": parameters_to_json(self),
             "pooling": self.pooling_,
+            "preprocessing": self.preprocessing_.known(),
             "windows": {
                 "n_chans": self.n_chans_,
                 "n_times": self.n_times_,
@@ -421,7 +450,7 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
             },
             "history": list(map(history_row, self.pretraining_history_)),
         }
-        return write_model(folder, EMBEDDER, description, self.encoder_.state_dict())
+        return EMBEDDER, description, self.encoder_.state_dict()
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto", strict: bool = True) -> PARSEmbedder:
@@ -455,6 +484,7 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
             names = windows.get("ch_names") or ()
             loaded.chs_info_ = [{"ch_name": str(name)} for name in names] or None
             loaded.pooling_ = _known_pooling(described.get("pooling", loaded.pooling))
+            loaded.preprocessing_ = Preprocessing.of(described.get("preprocessing"))
             loaded.pretraining_history_ = rows_from_json(described["history"])
         except MALFORMED as error:
             raise ValueError(f"{folder} does not describe a PARSEmbedder: {error}.") from error
@@ -462,6 +492,24 @@ pretrain_lr, weight_decay, precision, compile, device, random_state, verbose, ch
         pretrained = encoder_from_file(model, folder, strict=strict)
         loaded.encoder_, loaded.encoder_card_, loaded.load_report_ = pretrained
         return loaded
+
+    @classmethod
+    def _of_folder(cls, folder: Path, source: str | Path, *, device: str, strict: bool) -> Self:
+        """Return a saved embedder, or an embedder with the encoder of another model."""
+        if EMBEDDER in kinds_in(folder):
+            return cls.load(folder, device=device, strict=strict)
+        encoder, card, report = load_encoder(folder, strict=strict)
+        # Windows of any montage, unit and length: none was fitted.
+        embedder = cls(encoder=str(source), pooling="mean_std", device=device)
+        embedder.n_chans_ = embedder.n_times_ = None
+        embedder.preprocessing_ = replace(
+            card.preprocessing, scale=None, channels=None, window_seconds=None
+        )
+        embedder.sfreq_, embedder.chs_info_, embedder.pooling_ = card.sfreq, [], "mean_std"
+        embedder.pretraining_history_ = []
+        embedder.encoder_, embedder.encoder_card_ = encoder, card
+        set_load_report(embedder, report)
+        return embedder
 
 
 def _pool(channels: Tensor, pooling: str) -> Tensor:

@@ -6,12 +6,17 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from braindecode_pars._warnings import warn_user
+from braindecode_pars.estimators._labelled_part import score_of_labelled
+from braindecode_pars.estimators._predict_raw import predict_raw
 from braindecode_pars.windows._labels import split_unlabeled
+from braindecode_pars.windows._sample_weight import check_weights
 from braindecode_pars.windows._window_set import as_window_set
 
 __all__ = ["LogitClassifier"]
@@ -24,10 +29,16 @@ class LogitClassifier(ClassifierMixin):
     """
 
     # With scikit-learn's metadata routing, groups that are passed reach the predictions.
-    __metadata_request__score = {"groups": True}  # noqa: RUF012
+    __metadata_request__score = {"groups": True, "scoring": UNUSED}  # noqa: RUF012
     __metadata_request__predict = {"groups": True}  # noqa: RUF012
     __metadata_request__predict_proba = {"groups": True}  # noqa: RUF012
     __metadata_request__decision_function = {"groups": True}  # noqa: RUF012
+
+    @property
+    def _class_texts(self) -> list[str]:
+        """Name of each class, or its label as text where there is none."""
+        names = getattr(self, "class_names_", None) or {}
+        return [str(names.get(label, label)) for label in self.classes_.tolist()]
 
     @abstractmethod
     def _logits(self, X: Any, groups: Any) -> Tensor:
@@ -85,10 +96,86 @@ class LogitClassifier(ClassifierMixin):
         codes = self._logits(X, groups).argmax(dim=1).numpy()
         return self.classes_[codes]
 
+    def predict_raw(
+        self, raw: Any, *, overlap: float = 0.0, preprocess: bool = True
+    ) -> pd.DataFrame:
+        """Predict a continuous recording, window after window.
+
+        The channels of ``fit`` are found by the names of their electrodes (``T3`` and ``T7``,
+        ``A1`` and ``M1``, ``EEG C3-REF`` and ``C3`` are the same). A channel with a named
+        reference, or of two electrodes, is also computed as the difference of two channels of the
+        recording. Windows lie side by side from the first sample on.
+
+        Parameters
+        ----------
+        raw : mne.io.Raw | path
+            Continuous recording in volts, which is not changed, or an EDF, BDF, FIF or WFDB file.
+        overlap : float
+            Share of a window, in [0, 1), that the next window repeats. With 0, windows do not
+            overlap. Otherwise further windows are predicted in between, and each row is the mean
+            of the probabilities of all windows that share time with it, weighted by that time.
+        preprocess : bool
+            Whether the recording is resampled, referenced, filtered and scaled as the training
+            recordings were, by ``preprocessing_``. With False its samples are used as they are;
+            its sampling rate must then be that of the model.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each window from the beginning of the recording; the rest at its end that is
+            shorter than a window is left out. Columns:
+
+            - ``onset``, ``duration``: in seconds from the first sample. In a resampled recording, a
+              window is off by at most one sample, and by one and a half after a gap.
+            - ``label``: name of the most probable class, or the label as text. None in a window
+              that is not predicted, because it contains a gap or an annotation that begins with
+              "BAD".
+            - ``probability_LABEL``: one column for each class, in the order of ``classes_``. NaN in
+              a window that is not predicted, as in ``entropy``.
+            - ``entropy``: of these probabilities, in nats.
+
+            ``frame.attrs`` has the name of the ``recording``, the texts of the ``classes``, and
+            ``findings``: what differs from the training recordings and what was done about it.
+
+        Raises
+        ------
+        TypeError
+            When ``raw`` is neither a Raw nor a path.
+        ValueError
+            When a file cannot be read; when the recording has none of the channels of ``fit``, or
+            not all of them and the model cannot do without; when no window can be predicted; when
+            samples are NaN; when the sampling rate of ``fit`` is unknown. For
+            ``recenter="subject"``, when fewer than ten windows can be predicted.
+
+        Warns
+        -----
+        UserWarning
+            When channels of ``fit`` are missing, and the others are used; when the recording has
+            another reference, or differs in what cannot be restored; when channels are flat or
+            clipped for 1 % of the time or more; when amplitudes are far outside those of the
+            training windows.
+
+        Examples
+        --------
+        >>> from braindecode_pars import PARSClassifier, datasets
+        >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.2, n_chans=2)
+        >>> clf = PARSClassifier(None, finetune_epochs=1, verbose=0).fit(windows)
+        >>> frame = clf.predict_raw(windows.datasets[0].raw)
+        >>> len(frame), frame["onset"][1]
+        (24, np.float64(30.0))
+        """
+        return predict_raw(self, raw, overlap=overlap, preprocess=preprocess)
+
     def score(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        scoring: Any = None,
     ) -> float:
-        """Return the accuracy on the labelled windows.
+        """Return the accuracy on the labelled windows, or another score.
 
         Parameters
         ----------
@@ -102,11 +189,21 @@ class LogitClassifier(ClassifierMixin):
             Weight of each window.
         groups : array-like, shape (n_windows,) | None
             As in ``predict_proba``.
+        scoring : str | callable | list of str | None
+            Another score: the name of a scorer of scikit-learn, such as ``"balanced_accuracy"``,
+            ``"roc_auc_ovr"`` or ``"neg_log_loss"``, a function ``scorer(classifier, X, y)``, or
+            several names. None means accuracy.
 
         Returns
         -------
         float
-            Accuracy between 0 and 1.
+            Accuracy between 0 and 1, or the other score; a dict for several names.
+
+        Raises
+        ------
+        ValueError
+            When windows, labels or weights are malformed, when no window is labelled, or when
+            ``scoring`` is unknown or not defined for these labels.
         """
         check_is_fitted(self)
         given = as_window_set(X, y, groups)
@@ -119,18 +216,10 @@ class LogitClassifier(ClassifierMixin):
                 f"fit; windows with {'these labels' if several else 'this label'} count as wrong."
             )
         if sample_weight is not None:  # without the weights of unlabelled windows
-            sample_weight = _weights(sample_weight, len(given))[windows.indices]
+            sample_weight = check_weights(sample_weight, len(given))[windows.indices]
         # All windows are predicted: recentring by subject uses the unlabelled ones too.
+        if scoring is not None:
+            labels = (windows.indices, windows.y, sample_weight)
+            return score_of_labelled(self, given, *labels, scoring)
         predicted = self.predict(given)[windows.indices]
         return float(np.average(predicted == windows.y, weights=sample_weight))
-
-
-def _weights(sample_weight: Any, n_windows: int) -> np.ndarray:
-    """Return the weights of windows, after checks."""
-    weights = np.asarray(sample_weight, dtype=float)
-    if weights.shape != (n_windows,) or not np.isfinite(weights).all():
-        raise ValueError(
-            f"sample_weight has shape {weights.shape}; it must have one finite number for each of "
-            f"the {n_windows} windows."
-        )
-    return weights

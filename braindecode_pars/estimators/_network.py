@@ -17,16 +17,21 @@ from torch import Tensor, nn
 from braindecode_pars.estimators._cost import TrainingCost, network_cost
 from braindecode_pars.estimators._fine_tuning import fine_tune, fine_tuning_net
 from braindecode_pars.estimators._logits import LogitClassifier
+from braindecode_pars.estimators._outcome import warn_of_fine_tuning
 from braindecode_pars.estimators._parameters import check_parameters
+from braindecode_pars.estimators._preprocessing import preprocessing_of, rate_given
 from braindecode_pars.estimators._reading import check_finite, read_labeled, read_to_predict
 from braindecode_pars.estimators._windows_estimator import WindowsEstimator, fresh_fit, seeded_fit
+from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.pretraining import WEIGHT_DECAY
 from braindecode_pars.training._device import find_device
 from braindecode_pars.training._history import history_frame
 from braindecode_pars.training._seeding import drawing, seeded
+from braindecode_pars.windows._amplitude_range import amplitude_range
 from braindecode_pars.windows._amplitudes import warn_of_amplitudes
 from braindecode_pars.windows._held_out import hold_out
 from braindecode_pars.windows._labels import cross_entropy_weights
+from braindecode_pars.windows._sample_weight import that_weigh
 from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = ["NetworkClassifier"]
@@ -49,6 +54,8 @@ class NetworkClassifier(LogitClassifier, WindowsEstimator):
         for lengths in samples that stand for a time.
     sfreq : float | None
         Sampling rate in Hz, for windows without one (arrays, lists).
+    preprocessing : Preprocessing | dict | None
+        As in :class:`~braindecode_pars.PARSClassifier`.
     channels : list of str | None
         As in :class:`~braindecode_pars.PARSClassifier`. Recordings with different channels are
         fitted on their common channels, and a warning lists the others.
@@ -63,11 +70,13 @@ verbose
     ----------
     classes_ : ndarray, shape (n_classes,)
         Labels, in the order of the columns of ``predict_proba``.
+    class_names_ : dict of label to str | None
+        As in :class:`~braindecode_pars.PARSClassifier`.
     net_ : skorch.NeuralNetClassifier
         Trained net.
     history_ : pandas.DataFrame
         Losses, one row per epoch.
-    sfreq_, n_chans_, n_times_, chs_info_
+    sfreq_, preprocessing_, amplitudes_, n_chans_, n_times_, chs_info_
         As in :class:`~braindecode_pars.PARSClassifier`.
 
     Examples
@@ -86,8 +95,9 @@ verbose
         *,
         network_params: dict[str, Any] | Callable[[float], dict[str, Any]] | None = None,
         sfreq: float | None = None,
+        preprocessing: Preprocessing | dict[str, Any] | None = None,
         channels: list[str] | None = None,
-        finetune_epochs: int = 30,
+        finetune_epochs: int | None = None,
         finetune_batch_size: int = 32,
         finetune_lr: float = 1e-3,
         finetune_warmup: float | None = 0.1,
@@ -106,6 +116,7 @@ verbose
         self.network = network
         self.network_params = network_params
         self.sfreq = sfreq
+        self.preprocessing = preprocessing
         self.channels = channels
         self.finetune_epochs = finetune_epochs
         self.finetune_batch_size = finetune_batch_size
@@ -123,12 +134,14 @@ verbose
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> NetworkClassifier:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
+    ) -> NetworkClassifier:
         """Train on the labelled windows.
 
         Parameters
         ----------
-        X, y, groups
+        X, y, sample_weight, groups
             As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
 
         Returns
@@ -143,17 +156,40 @@ verbose
             braindecode model, or does not accept windows of this shape.
         KeyboardInterrupt
             After Ctrl-C. The weights trained so far are kept.
+
+        Warns
+        -----
+        sklearn.exceptions.ConvergenceWarning
+            As :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
         """
         check_parameters(self)
         model_class = _model_class(self.network)
         with fresh_fit(self), seeded_fit(self.random_state, find_device(self.device)) as seeds:
             # Read the windows and hold out validation subjects.
-            windows = read_labeled(X, y, groups, self.sfreq, self.unlabeled_label, self.channels)
+            windows = read_labeled(
+                X,
+                y,
+                groups,
+                rate_given(self),
+                self.unlabeled_label,
+                self.channels,
+                sample_weight=sample_weight,
+            )
             self.chs_info_ = windows.labeled.chs_info
             self.n_chans_, self.n_times_ = windows.labeled.check()
             warn_of_amplitudes(windows.labeled)
             self.classes_, self.sfreq_ = windows.classes, windows.labeled.sfreq
+            self.preprocessing_ = preprocessing_of(
+                self,
+                windows.labeled,
+                sfreq=self.sfreq_,
+                n_times=self.n_times_,
+                chs_info=self.chs_info_,
+            )
+            self.class_names_ = windows.class_names
             train, valid = hold_out(windows.labeled, self.validation, seeds.split)
+            train = that_weigh(train, "training")
+            self.amplitudes_ = amplitude_range(train)
 
             # Train the network. Its scale comes from training windows only.
             scale = root_mean_square(train)
@@ -162,11 +198,15 @@ verbose
             self.net_ = fine_tuning_net(
                 self,
                 module,
-                class_weights=cross_entropy_weights(train.y, self.classes_, self.class_weight),
+                class_weights=cross_entropy_weights(
+                    train.y, self.classes_, self.class_weight, train.weights
+                ),
+                n_windows=len(train),
                 restore_best=valid is not None,
                 augmentation_seed=seeds.augmentation,
             )
             fine_tune(self.net_, train, valid)
+            warn_of_fine_tuning(self, train, valid)
         return self
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
@@ -232,7 +272,7 @@ verbose
 
     def _logits(self, X: Any, groups: Any = None) -> Tensor:
         check_is_fitted(self)
-        windows = read_to_predict(X, self.sfreq_, self.chs_info_)
+        windows = read_to_predict(X, self.sfreq_, self.chs_info_, trained=self.preprocessing_)
         module = self.net_.module_.eval()
         logits = []
         with torch.inference_mode():

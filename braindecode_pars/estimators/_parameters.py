@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from numbers import Integral, Real
 from types import FunctionType, NoneType
 from typing import Any
@@ -27,6 +28,7 @@ from braindecode_pars._parameters import (
 from braindecode_pars.augmentation import make_augmentation
 from braindecode_pars.encoder import TOKENIZERS
 from braindecode_pars.models._parsnet import HEADS
+from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.windows._fixed_split import SPLIT
 
@@ -57,6 +59,9 @@ RULES = dict(
     continue_pretraining=boolean(),
     freeze_encoder=boolean(),
     sfreq=optional(positive()),
+    preprocessing=instance(
+        "a Preprocessing, a dict of its entries, or None", Preprocessing, dict, NoneType
+    ),
     channels=instance("a list of channel names, or None", list, tuple, NoneType),
     patch_seconds=positive(),
     embed_dim=integer(1),
@@ -73,10 +78,10 @@ RULES = dict(
     amplitude=boolean(),
     head=choice(*HEADS),
     recenter=optional(choice("subject")),
-    pretrain_epochs=integer(0),
+    pretrain_epochs=optional(integer(0)),
     pretrain_batch_size=integer(1),
     pretrain_lr=positive(),
-    finetune_epochs=integer(1),
+    finetune_epochs=optional(integer(1)),
     finetune_batch_size=integer(1),
     finetune_lr=positive(),
     finetune_warmup=optional(share()),
@@ -105,6 +110,7 @@ RULES = dict(
         lambda value: value == SPLIT if isinstance(value, str) else share().holds(value),
     ),
     callbacks=instance("a list of skorch callbacks, or None", list, NoneType),
+    pretrain_callbacks=instance("a list of skorch callbacks, or None", list, NoneType),
     pooling=choice(*POOLINGS),
     layer=instance("an integer", Integral),
     min_windows=integer(1),
@@ -132,6 +138,7 @@ def check_parameters(estimator: BaseEstimator) -> None:
     """
     values = vars(estimator)
     _parameters.check_parameters(values, RULES, type(estimator).__name__)
+    Preprocessing.of(values.get("preprocessing"))
     _check_augmentation(values.get("augmentation"))
     _check_callbacks(values)
 
@@ -149,24 +156,45 @@ def _check_augmentation(augmentation: Any) -> None:
 
 
 def _check_callbacks(values: dict[str, Any]) -> None:
-    for entry in values.get("callbacks") or ():
+    for callback, name in _callbacks_of(values, "callbacks"):
+        # Each step of the schedule would replace the learning rate of the callback.
+        if isinstance(callback, LRScheduler) and values["finetune_warmup"] is not None:
+            raise ValueError(
+                f"callbacks contains {name}, but finetune_warmup={values['finetune_warmup']} sets "
+                "the learning rate of every step; pass finetune_warmup=None."
+            )
+        if _needs_validation(callback) and not values["validation"]:
+            raise ValueError(
+                f"callbacks contains {name}, which monitors {callback.monitor}, but there are no "
+                "validation windows; pass validation=0.2, or monitor train_loss."
+            )
+    for callback, name in _callbacks_of(values, "pretrain_callbacks"):
+        if isinstance(callback, LRScheduler):
+            raise ValueError(
+                f"pretrain_callbacks contains {name}, but pretraining sets the learning rate of "
+                "every step; pass pretrain_lr."
+            )
+        if _needs_validation(callback):
+            raise ValueError(
+                f"pretrain_callbacks contains {name}, which monitors {callback.monitor}, but "
+                "pretraining has no validation windows; monitor train_loss."
+            )
+
+
+def _callbacks_of(values: dict[str, Any], parameter: str) -> Iterator[tuple[Callback, str]]:
+    """Yield the callbacks of a parameter, and the names of their classes, after checks."""
+    for entry in values.get(parameter) or ():
         callback = entry[1] if isinstance(entry, tuple) and len(entry) == 2 else entry
         callback_class = callback if isinstance(callback, type) else type(callback)
         name = callback_class.__name__
         if not issubclass(callback_class, Callback):
             raise TypeError(
-                f"callbacks contains an object of type {name}; pass skorch callbacks, alone or as "
-                "(name, callback)."
+                f"{parameter} contains an object of type {name}; pass skorch callbacks, alone or "
+                "as (name, callback)."
             )
-        # Each step of the schedule would replace the learning rate of the callback.
-        if issubclass(callback_class, LRScheduler) and values["finetune_warmup"] is not None:
-            raise ValueError(
-                f"callbacks contains {name}, but finetune_warmup={values['finetune_warmup']} sets "
-                "the learning rate of every step; pass finetune_warmup=None."
-            )
-        monitored = getattr(callback() if callback is callback_class else callback, "monitor", None)
-        if isinstance(monitored, str) and "valid" in monitored and not values["validation"]:
-            raise ValueError(
-                f"callbacks contains {name}, which monitors {monitored}, but there are no "
-                "validation windows; pass validation=0.2, or monitor train_loss."
-            )
+        yield callback() if callback is callback_class else callback, name
+
+
+def _needs_validation(callback: Callback) -> bool:
+    monitored = getattr(callback, "monitor", None)
+    return isinstance(monitored, str) and "valid" in monitored

@@ -11,9 +11,13 @@ import torch
 from torch import Tensor
 
 from braindecode_pars._sampling_rate import check_same_rate
+from braindecode_pars.estimators._preprocessing import warn_of_differences
+from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.windows._amplitudes import warn_of_amplitudes
+from braindecode_pars.windows._class_names import class_names
 from braindecode_pars.windows._labels import check_class_labels, split_unlabeled
 from braindecode_pars.windows._picking import pick_as_fitted, pick_eeg, pick_for_fit
+from braindecode_pars.windows._sample_weight import check_weights
 from braindecode_pars.windows._window_set import WindowSet, as_window_set
 
 __all__ = [
@@ -40,12 +44,15 @@ class LabeledWindows(NamedTuple):
         Unlabelled windows; None when there are none.
     classes : ndarray, shape (n_classes,)
         Sorted labels.
+    class_names : dict of label to str | None
+        Name of each class, where the data have names.
     """
 
     all: WindowSet
     labeled: WindowSet
     unlabeled: WindowSet | None
     classes: np.ndarray
+    class_names: dict[Any, str] | None
 
 
 def read_windows(
@@ -72,13 +79,17 @@ def read_labeled(
     channels: list[str] | None = None,
     *,
     any_montage: bool = False,
+    sample_weight: Any = None,
 ) -> LabeledWindows:
     """Return the windows of ``fit`` of a classifier, after checks and with the picked channels."""
     windows = read_windows(X, y, groups, sfreq, channels, any_montage=any_montage)
+    if sample_weight is not None:
+        windows = replace(windows, weights=check_weights(sample_weight, len(windows)))
     labeled, unlabeled = split_unlabeled(windows, unlabeled_label)
     classes, codes = _encode_labels(labeled.y)
     # replace copies: the caller's WindowSet keeps its own labels.
-    return LabeledWindows(windows, replace(labeled, y=codes), unlabeled, classes)
+    names = class_names(classes, labeled.labels_by_name)
+    return LabeledWindows(windows, replace(labeled, y=codes), unlabeled, classes, names)
 
 
 def read_unlabeled(
@@ -110,6 +121,7 @@ def read_to_predict(
     *,
     any_montage: bool = False,
     groups: Any = None,
+    trained: Preprocessing | None = None,
 ) -> WindowSet:
     """Return windows for a fitted model as a WindowSet, after checks and with its channels."""
     windows = as_window_set(X, groups=groups)
@@ -117,6 +129,8 @@ def read_to_predict(
     check_same_rate(windows.sfreq, sfreq, "These windows are", "the model")
     windows = pick_as_fitted(windows, chs_info, any_montage=any_montage)
     warn_of_amplitudes(windows)
+    if trained is not None:
+        warn_of_differences(trained, windows)
     return windows
 
 

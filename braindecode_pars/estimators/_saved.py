@@ -10,12 +10,14 @@ import torch
 from sklearn.base import BaseEstimator
 
 from braindecode_pars._warnings import warn_user
+from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.pretext.base import PRETEXT_TASKS
 
 __all__ = [
     "MALFORMED",
     "labels_from_json",
     "labels_to_json",
+    "names_from_json",
     "parameters_from_json",
     "parameters_to_json",
     "rows_from_json",
@@ -63,6 +65,8 @@ def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
             value = str(value)
         elif isinstance(value, np.generic):
             value = value.item()
+        elif name == "preprocessing" and value is not None:
+            value = Preprocessing.of(value).known()
         # Choose the dict it belongs to.
         has_other_keys = isinstance(value, dict) and not _is_json(value)
         if name == "checkpoint_dir":
@@ -135,3 +139,19 @@ def labels_to_json(labels: np.ndarray) -> dict[str, Any]:
 def labels_from_json(described: dict[str, Any]) -> np.ndarray:
     """Return labels from the output of :func:`labels_to_json`."""
     return np.asarray(described["values"], dtype=np.dtype(described["dtype"]))
+
+
+def names_from_json(names: Any, classes: np.ndarray) -> dict[Any, str] | None:
+    """Return the name of each class; None without names, as in files of earlier versions.
+
+    Raises
+    ------
+    TypeError
+        When ``names`` is neither None nor a list with the name of each class.
+    """
+    if names is None:
+        return None
+    is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not is_list or len(names) != len(classes):
+        raise TypeError(f"its class names are {names!r}, not one name for each class")
+    return dict(zip(classes.tolist(), names, strict=True))

@@ -64,7 +64,8 @@ def cost_table(estimators: Mapping[str, BaseEstimator], windows_ds: Dataset) -> 
     >>> from braindecode_pars.baselines import make_methods
     >>> from braindecode_pars.evaluation import cost_table
     >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
-    >>> methods = make_methods(["pars", "scratch", "band-power"], pretrain_epochs=3)
+    >>> epochs = dict(pretrain_epochs=3, finetune_epochs=30)
+    >>> methods = make_methods(["pars", "scratch", "band-power"], **epochs)
     >>> costs = cost_table(methods, windows)
     >>> costs[["method", "pretraining_steps", "finetuning_steps"]]
            method  pretraining_steps  finetuning_steps

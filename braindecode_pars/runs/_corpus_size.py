@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 import numpy as np
@@ -153,7 +153,10 @@ class CorpusSize(NamedTuple):
             sampling rates differ and ``sfreq`` is None, or when an excluded subject has no
             recording or no other subject has one.
         """
-        sources = _without(folder, find_sources(folder, None), list(exclude))
+        exclude = list(exclude)
+        # Without subjects to leave out, it does not matter whose the recordings are.
+        sources = find_sources(folder, None if exclude else PurePath.as_posix)
+        sources = _without(folder, sources, exclude)
         chosen = np.linspace(0, len(sources) - 1, min(SAMPLE, len(sources))).round().astype(int)
         headers = [header for i in chosen if (header := _header(sources[i])) is not None]
         if not headers:

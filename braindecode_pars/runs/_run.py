@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import platform
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
@@ -16,6 +17,7 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
+from sklearn.exceptions import ConvergenceWarning
 
 from braindecode_pars._columns import RELATIVE
 from braindecode_pars._sampling_rate import check_same_rate
@@ -103,6 +105,11 @@ def pretrain(
         When another process of the run has ended. The last checkpoint is kept.
     KeyboardInterrupt
         When the user interrupts training. The last checkpoint is kept.
+
+    Warns
+    -----
+    sklearn.exceptions.ConvergenceWarning
+        As :func:`~braindecode_pars.pretraining.pretrain_encoder`.
 
     Notes
     -----
@@ -199,10 +206,13 @@ def _train(
         first_epoch=first_epoch,
         num_workers=_num_workers(config, accelerator),
         restore=_restore_once(checkpoint) if checkpoint else None,
+        # Weights that were pretrained before need not move by their size.
+        **({} if before is None else {"callbacks__enough_steps": None}),
     )
     del checkpoint  # it is as large as weights and optimizer together
     failures = _explain_failures(folder.path, config.micro_batch_size)
-    with failures, globally_seeded(config.seed, accelerator.device):
+    seeding = globally_seeded(config.seed, accelerator.device)
+    with failures, seeding, _one_warning(accelerator):
         net = pretrain_encoder(
             task.encoder,
             steps,
@@ -383,6 +393,17 @@ def _explain_failures(out: Path, micro_batch_size: int) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def _one_warning(accelerator: Accelerator) -> Iterator[None]:
+    """Let only the first process warn of a training that may have learned nothing."""
+    if accelerator.is_main_process:
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
 def _is_lost_connection(error: RuntimeError) -> bool:
     # Backends raise a DistError, or a RuntimeError that only its message identifies.
     is_named = isinstance(error, torch.distributed.DistError)
@@ -455,4 +476,5 @@ def _card(config: RunConfig, steps: Steps, net: RunNet) -> EncoderCard:
         n_steps=config.epochs * config.steps_per_epoch,
         n_examples=config.epochs * config.steps_per_epoch * config.batch_size,
         loss_relative=net.history[-1, RELATIVE],
+        preprocessing=replace(steps.store.preprocessing, window_seconds=config.window_seconds),
     )

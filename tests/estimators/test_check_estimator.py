@@ -14,12 +14,12 @@ from braindecode_pars.windows._window_set import WindowSet
 class FlatData:
     """Mixin that turns every row into a window of one channel: (n, f) -> (n, 1, f)."""
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, **weights):
         if y is None and isinstance(self, PARSClassifier):
             raise ValueError("requires y to be passed, but the target y is None")
         X = validate_data(self, X, **({} if y is None else {"y": y}))
         X, y = X if isinstance(X, tuple) else (X, None)
-        super().fit(X.astype(np.float32)[:, None], y)
+        super().fit(X.astype(np.float32)[:, None], y, **weights)
         self.n_features_in_ = X.shape[1]
         return self
 
@@ -52,6 +52,9 @@ class FlatClassifier(FlatData, PARSClassifier):
         tags.classifier_tags.poor_score = True
         return tags
 
+    def fit(self, X, y=None, sample_weight=None):
+        return super().fit(X, y, sample_weight=sample_weight)
+
     def _logits(self, X, groups):
         return super()._logits(self.one_channel(X), groups)
 
@@ -69,6 +72,8 @@ class FlatEmbedder(FlatData, PARSEmbedder):
 
 #: Checks that fail on purpose -> reason.
 EXPECTED = {
+    "check_sample_weight_equivalence_on_dense_data": "batches are drawn: two windows "
+    "are in other ones than one of weight two",
     "check_fit2d_1feature": "a window of one sample has one patch and thus no shift to learn, so "
     "fit raises an error of this package",
 }

@@ -72,6 +72,12 @@ def test_the_scale_comes_from_training_windows_only(tones):
     assert scale != pytest.approx(root_mean_square(as_window_set(X)), rel=1e-6)
 
 
+def test_names_of_classes_are_those_of_the_data(nights, tones):
+    assert network().fit(nights).class_names_ == {0: "W", 1: "N1", 2: "N2", 3: "N3", 4: "R"}
+    X, y, groups = tones
+    assert network(sfreq=100).fit(X, y, groups=groups).class_names_ is None
+
+
 def test_the_same_seed_gives_the_same_model(nights):
     one, two = (network().fit(nights) for _ in range(2))
     np.testing.assert_array_equal(one.predict_proba(nights), two.predict_proba(nights))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 import torch
@@ -14,9 +12,7 @@ from support.small_estimators import classifier, embedder
 from support.subjects import with_split
 
 from braindecode_pars import as_sklearn
-from braindecode_pars.estimators import _pretraining
 from braindecode_pars.evaluation import leave_one_subject_out
-from braindecode_pars.pretraining import pretrain_encoder
 
 
 class RecordReads(BaseConcatDataset):
@@ -44,11 +40,16 @@ class SetPhase(Callback):
 
 
 @pytest.fixture
-def recorded(nights, monkeypatch):
-    dataset = RecordReads(nights.datasets)
-    with_phase = partial(pretrain_encoder, callbacks=[SetPhase(dataset, "pretraining")])
-    monkeypatch.setattr(_pretraining, "pretrain_encoder", with_phase)
-    return dataset
+def recorded(nights):
+    return RecordReads(nights.datasets)
+
+
+def phases(dataset):
+    """Return the callbacks of pretraining and of fine-tuning."""
+    return dict(
+        pretrain_callbacks=[SetPhase(dataset, "pretraining")],
+        callbacks=[SetPhase(dataset, "fine-tuning")],
+    )
 
 
 def subjects_of(reads, groups):
@@ -59,8 +60,7 @@ def subjects_of(reads, groups):
 def test_windows_of_a_test_fold_are_never_read(recorded, test_subject):
     X, y, groups = as_sklearn(recorded)
     train = np.flatnonzero(groups != test_subject)
-    callbacks = [SetPhase(recorded, "fine-tuning")]
-    clf = classifier(callbacks=callbacks, pretrain_epochs=2, finetune_epochs=2)
+    clf = classifier(**phases(recorded), pretrain_epochs=2, finetune_epochs=2)
     clf.fit(X[train], y[train])
     assert set().union(*recorded.reads.values()) == set(train.tolist())
     assert test_subject not in clf.encoder_card_.seen_subjects
@@ -68,8 +68,7 @@ def test_windows_of_a_test_fold_are_never_read(recorded, test_subject):
 
 def test_validation_subjects_are_held_out_of_pretraining(recorded):
     X, _, groups = as_sklearn(recorded)
-    callbacks = [SetPhase(recorded, "fine-tuning")]
-    clf = classifier(callbacks=callbacks, validation=0.5, pretrain_epochs=3)
+    clf = classifier(**phases(recorded), validation=0.5, pretrain_epochs=3)
     y = np.arange(96) % 3
     clf.fit(X, y)
     pretrained_on = recorded.reads["pretraining"]
@@ -85,8 +84,7 @@ def test_validation_subjects_of_a_split_are_held_out_of_pretraining(recorded):
     splits = {1: "train", 2: "valid", 3: "train", 4: "valid"}
     recorded.datasets = with_split(recorded, splits).datasets
     X, _, groups = as_sklearn(recorded)
-    callbacks = [SetPhase(recorded, "fine-tuning")]
-    clf = classifier(callbacks=callbacks, validation="split", pretrain_epochs=3)
+    clf = classifier(**phases(recorded), validation="split", pretrain_epochs=3)
     clf.fit(X, np.arange(96) % 3)
     assert subjects_of(recorded.reads["pretraining"], groups) == {1, 3}
     assert clf.encoder_card_.subjects == [1, 3]

@@ -18,6 +18,7 @@ from support.small_estimators import classifier, embedder, same_weights
 from torch import nn
 
 from braindecode_pars import PARSClassifier, PARSNet, as_sklearn
+from braindecode_pars.estimators._saved import names_from_json
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretrained import load_encoder
 
@@ -357,3 +358,39 @@ def test_saving_twice_and_elsewhere(fitted, folder, tmp_path, nights):
     shutil.move(folder, tmp_path / "moved")
     loaded = PARSClassifier.load(tmp_path / "moved")
     np.testing.assert_array_equal(loaded.predict(nights), fitted.predict(nights))
+
+
+def test_names_of_classes_are_one_for_each():
+    classes = np.array([7, 9])
+    assert names_from_json(None, classes) is None
+    assert names_from_json(["left", "right"], classes) == {7: "left", 9: "right"}
+    for names in (["left"], "no", [1, 2], {"7": "left", "9": "right"}):
+        with pytest.raises(TypeError, match="not one name for each class"):
+            names_from_json(names, classes)
+
+
+def test_names_of_classes_are_saved_and_may_be_absent(nights, tmp_path):
+    fitted = classifier().fit(nights)
+    assert fitted.class_names_ == {0: "W", 1: "N1", 2: "N2", 3: "N3", 4: "R"}
+    folder = fitted.save(tmp_path / "model")
+    assert PARSClassifier.load(folder).class_names_ == fitted.class_names_
+
+    def without_names(description):
+        del description["classifier"]["class_names"]
+
+    change_description(folder, without_names)  # as earlier versions wrote it
+    assert PARSClassifier.load(folder).class_names_ is None
+
+
+def test_the_amplitudes_of_the_training_windows_are_saved(fitted, folder, nights):
+    """Those of the training subjects, not of the validation subjects."""
+    found = fitted.amplitudes_
+    trained_on = fitted.encoder_card_.subjects
+    assert len(trained_on) == 3
+    people = [night for night in nights.datasets if night.description["subject"] in trained_on]
+    amplitudes = [channel.std(dtype=float) for night in people for x, *_ in night for channel in x]
+    expected = np.percentile(amplitudes, [5, 95])
+    np.testing.assert_allclose((found.low, found.high), expected, rtol=1e-5)
+    assert PARSClassifier.load(folder).amplitudes_ == found
+    change_description(folder, lambda described: described["classifier"].pop("amplitudes"))
+    assert PARSClassifier.load(folder).amplitudes_ is None  # of an earlier version

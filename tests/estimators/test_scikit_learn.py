@@ -17,6 +17,7 @@ from sklearn.model_selection import (
     permutation_test_score,
 )
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from support.small_estimators import classifier, embedder, same_weights
 
 from braindecode_pars import PARSClassifier, as_sklearn
@@ -204,3 +205,27 @@ def test_text_and_html_representation():
     assert "embed_dim" in html
     nested = PARSClassifier(encoder=embedder())
     assert repr(nested).startswith("PARSClassifier(encoder=PARSEmbedder(embed_dim=16")
+
+
+def test_html_shows_whether_an_estimator_is_fitted(nights):
+    """With its fitted attributes, and without a link to the documentation of scikit-learn."""
+    for estimator in (classifier(pretext=None), embedder()):
+        assert "<span>Not fitted</span>" in estimator._repr_html_()
+        html = estimator.fit(nights)._repr_html_()
+        assert "<span>Fitted</span>" in html
+        assert "Fitted attributes" in html
+        assert all(f"{name}_" in html for name in ("encoder_card", "history", "n_chans", "sfreq"))
+        assert estimator._get_doc_link() == ""
+
+
+def test_an_embedder_returns_a_data_frame(nights):
+    X, y, _ = as_sklearn(nights)
+    frame = embedder().set_output(transform="pandas").fit(nights).transform(nights)
+    assert list(frame)[:2] == ["C3_0", "C3_1"]
+    assert frame.shape == (96, 48)
+    np.testing.assert_array_equal(frame, embedder().fit(nights).transform(nights))
+    scaled = make_pipeline(embedder(), StandardScaler()).set_output(transform="pandas")
+    assert list(scaled.fit_transform(X)) == list(frame)
+    with sklearn.config_context(transform_output="pandas"):
+        probe = make_pipeline(embedder(pooling="mean"), LogisticRegression(max_iter=1000))
+        assert probe.fit(X, y)[-1].feature_names_in_[0] == "mean0"

@@ -9,6 +9,7 @@ import pytest
 
 from braindecode_pars import PARSEmbedder, paper
 from braindecode_pars.encoder import TOKENIZERS
+from braindecode_pars.pretraining import EPOCHS
 from braindecode_pars.runs import RunConfig
 
 
@@ -25,8 +26,9 @@ def test_settings_for_a_laptop_are_the_defaults_of_the_estimators(tmp_path):
     laptop, estimator = RunConfig.for_laptop(), PARSEmbedder()
     for name in ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer", "patch_seconds"):
         assert getattr(laptop, name) == getattr(estimator, name)
-    for name in ("epochs", "batch_size", "lr"):
+    for name in ("batch_size", "lr"):
         assert getattr(laptop, name) == getattr(estimator, f"pretrain_{name}")
+    assert laptop.epochs == EPOCHS
     assert laptop.weight_decay == estimator.weight_decay
     file = tmp_path / "run.toml"
     file.write_text("epochs = 7\nlr = 0.5")

@@ -46,6 +46,14 @@ def test_a_joined_store(folder, tmp_path):
     assert CorpusSize.of_path(joined.path, 3)[:3] == CorpusSize.of_store(store, 3)[:3]
 
 
+def test_whose_the_recordings_of_a_folder_are_matters_only_to_leave_some_out(folder):
+    for number in range(5):
+        (folder / f"sub-{number}_raw.fif").rename(folder / f"P1_night{number}_raw.fif")
+    assert CorpusSize.of_path(folder, 3).n_windows == 18
+    with pytest.raises(ValueError, match="two recordings of one person, P1"):
+        CorpusSize.of_path(folder, 3, exclude=("P1",))
+
+
 def test_subjects_of_a_folder_are_excluded(folder):
     excluded = CorpusSize.of_path(folder, 3, exclude=("0", "sub-001"))
     assert excluded.n_windows == 12

@@ -15,6 +15,7 @@ from torch._subclasses import FakeTensorMode
 
 from braindecode_pars import PARSClassifier
 from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder
 from braindecode_pars.pretrained import load_encoder
@@ -64,6 +65,8 @@ def test_a_run_writes_encoder_description_and_metrics(store, tmp_path, nights, c
     bar = capsys.readouterr().err
     assert "windows/s" in bar
     assert "15/15" in bar
+    prepared = Preprocessing(sfreq=100.0, window_seconds=3.0)
+    assert load_encoder(out).card.preprocessing == prepared
     classifier = PARSClassifier(encoder=out, patch_seconds=0.5, finetune_epochs=1, verbose=0)
     assert classifier.fit(nights).encoder_card_.task == "pars"
 

@@ -8,10 +8,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from sklearn.exceptions import ConvergenceWarning
+
 __all__ = ["FoldWarning", "collected", "warn_once"]
 
 #: Folds have different windows, so that these counts differ where the cause is one.
 _COUNTS = re.compile(r"\b\d+ of \d+ windows")
+
+#: So do the losses and steps in warnings of trainings that may have learned nothing.
+_NUMBERS = re.compile(r"\d[\d,.]*")
 
 
 class FoldWarning(NamedTuple):
@@ -35,7 +40,8 @@ class FoldWarning(NamedTuple):
     @property
     def key(self) -> tuple:
         """Value that is equal for the same warning of different folds."""
-        return _COUNTS.sub("windows", self.text), self.category
+        varies = _NUMBERS if issubclass(self.category, ConvergenceWarning) else _COUNTS
+        return varies.sub("", self.text), self.category
 
     def show(self) -> None:
         """Issue the warning, under the filters of this process."""

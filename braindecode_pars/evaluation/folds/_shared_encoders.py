@@ -47,7 +47,7 @@ def pretrains(estimator: BaseEstimator) -> bool:
     """Whether a fit of this estimator pretrains a new encoder that another fit could use."""
     params = estimator.get_params(deep=False)
     is_new = params.get("encoder", "") is None and params.get("pretext") is not None
-    return is_new and params["pretrain_epochs"] > 0 and hasattr(estimator, "pretrained")
+    return is_new and params["pretrain_epochs"] != 0 and hasattr(estimator, "pretrained")
 
 
 def share_encoders(

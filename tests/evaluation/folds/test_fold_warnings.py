@@ -6,6 +6,7 @@ import pickle
 import warnings
 
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from braindecode_pars.evaluation.folds._fold_warnings import collected, warn_once
 
@@ -30,6 +31,19 @@ def test_warnings_that_differ_in_the_number_of_windows_only_are_shown_once():
         ("Channel C3 is flat.", RuntimeWarning, __file__),
         ("Channel C4 is flat.", RuntimeWarning, __file__),
     ]
+
+
+def test_warnings_of_trainings_that_differ_in_their_losses_are_shown_once():
+    """Each fold ends at another loss."""
+    shown = set()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for loss, n_steps in ((0.991, "1,200"), (0.987, "36")):
+            with collected() as found:
+                text = f"ended at {loss} after {n_steps} steps"
+                warnings.warn(text, ConvergenceWarning, stacklevel=1)
+            warn_once(found, shown)
+    assert [str(w.message) for w in caught] == ["ended at 0.991 after 1,200 steps"]
 
 
 def test_the_warnings_before_an_error_are_shown():
