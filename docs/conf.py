@@ -3,6 +3,7 @@
 import os
 import socket
 import sys
+import warnings
 from pathlib import Path
 
 import braindecode_pars
@@ -54,6 +55,9 @@ def reachable(host: str) -> bool:
         return False
     return True
 
+
+# A page shows a warning without the path of the machine that has built it.
+warnings.formatwarning = lambda message, category, *_, **__: f"{category.__name__}: {message}\n"
 
 # Links into other projects' pages need their inventories; offline the site goes without.
 intersphinx_mapping = {}

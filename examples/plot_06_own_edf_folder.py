@@ -23,8 +23,6 @@ import matplotlib.pyplot as plt
 import mne
 import numpy as np
 import pandas as pd
-from braindecode.datasets import BaseConcatDataset, RawDataset
-from braindecode.preprocessing import create_windows_from_events
 from scipy.ndimage import uniform_filter1d
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
@@ -140,20 +138,19 @@ plt.show()
 # Fine-tune on a few labelled nights
 # ----------------------------------
 #
-# The encoder is fine-tuned on P01 and P02 and tested on P03. The three files are filtered to the
-# band of the store. They already have its sampling rate.
+# The encoder is fine-tuned on P01 and P02 and tested on P03. The labels are the annotations of the
+# files; they may also be in the names of files or in a table (:doc:`/data`). The three files are
+# filtered to the band of the store, and already have its sampling rate.
 
-
-def read_night(subject):
-    raw = mne.io.read_raw_edf(recordings / subject / "night.edf", preload=True, verbose="error")
-    return RawDataset(raw.filter(0.3, 35, verbose="error"), {"subject": subject})
-
-
-windows_ds = create_windows_from_events(
-    BaseConcatDataset([read_night(subject) for subject in ("P01", "P02", "P03")]),
-    window_size_samples=3000,
-    window_stride_samples=3000,
-    mapping={f"Sleep stage {name}": target for target, name in enumerate(STAGES)},
+windows_ds = datasets.folder.load(
+    recordings,
+    ["P01", "P02", "P03"],
+    labels={f"Sleep stage {name}": name for name in STAGES},
+    sfreq=100,
+    low=0.3,
+    high=35,
+    mains=None,
+    verbose=0,
 )
 
 tuning = dict(finetune_epochs=8, validation=0, verbose=0)
