@@ -15,6 +15,7 @@ import torch
 from braindecode.augmentation import Mixup
 from braindecode.datasets import BaseConcatDataset, RawDataset
 from sklearn.exceptions import NotFittedError
+from skorch.callbacks import EarlyStopping, LRScheduler
 from torch import nn
 from torch.utils.data import IterableDataset, Subset, TensorDataset
 
@@ -412,6 +413,13 @@ PARAMETERS = {
         ("finetune_lr", -1, "finetune_lr must be a positive number, got -1"),
         ("finetune_warmup", 1.0, r"finetune_warmup must be a number in \[0, 1\), or None, got 1.0"),
         ("finetune_warmup", "cosine", "PARSClassifier: finetune_warmup must be"),
+        (
+            "preprocessing",
+            "0.5-40 Hz",
+            "preprocessing must be a Preprocessing, a dict of its entries",
+        ),
+        ("preprocessing", {"low": 0.5}, "has an entry 'low'; its entries are sfreq, band, notch, "),
+        ("preprocessing", {"band": (40, 0.5)}, r"a lower and a higher .*, got \(40, 0.5\)"),
         ("head_epochs", -1, "PARSClassifier: head_epochs must be an integer of at least 0, got -1"),
         ("head_epochs", 0.5, "PARSClassifier: head_epochs must be an integer"),
         ("encoder_lr_factor", -0.1, "encoder_lr_factor must be a number of 0 or more, got -0.1"),
@@ -440,6 +448,16 @@ PARAMETERS = {
         ("callbacks", WarmupCosine(), "PARSClassifier: callbacks must be"),
         ("callbacks", ["stop"], "callbacks contains an object of type str; pass skorch"),
         ("callbacks", [("stop", 3)], "callbacks contains an object of type int; pass skorch"),
+        (
+            "pretrain_callbacks",
+            [LRScheduler()],
+            "pretrain_callbacks contains LRScheduler, but pretraining sets the learning rate",
+        ),
+        (
+            "pretrain_callbacks",
+            [EarlyStopping()],
+            "pretrain_callbacks contains EarlyStopping, which monitors valid_loss, but pretraining",
+        ),
         ("device", "abacus", "device='abacus' cannot be used here"),
         ("device", "cuda:77", "device='cuda:77' cannot be used here"),
         ("random_state", "zero", "PARSClassifier: random_state must be"),

@@ -48,6 +48,7 @@ def test_it_is_small_and_has_a_complete_card(name):
     assert card.about["name"] == name
     assert name.startswith(card.task)
     assert card.subjects
+    assert card.preprocessing.band == tuple(card.about["band"])
     assert 0 < card.about["held_out"]["loss_relative"] < 1
     assert set(card.about["held_out"]) == set(ABOUT["held_out"])
     assert re.fullmatch(r"20\d\d-\d\d-\d\d", card.about["date"])
