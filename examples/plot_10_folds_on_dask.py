@@ -40,7 +40,9 @@ def make_cluster(where):
             scheduler_options={"dashboard_address": ":0"},  # any free port
         )
     # Threads of this process as workers: they start fast, but run the folds one after another.
-    return LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None)
+    return LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+    )
 
 
 # %%

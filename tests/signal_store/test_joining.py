@@ -328,7 +328,9 @@ def test_dask_workers_store_parts(recordings, tmp_path):
     """The workers are threads here; see the slow test for processes."""
     folders = [tmp_path / f"part-{i}" for i in (1, 2, 3)]
     with (
-        LocalCluster(2, processes=False, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(
+            2, processes=False, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+        ) as cluster,
         Client(cluster) as client,
     ):
         stores = [
@@ -357,7 +359,7 @@ def test_a_dask_worker_that_dies_is_replaced_and_its_part_resumed(tmp_path):
     import_in_advance()
     with (
         dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
-        LocalCluster(1, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster) as client,
     ):
         stores = [

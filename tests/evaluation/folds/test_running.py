@@ -309,7 +309,7 @@ class _Dask:
 
     def __enter__(self):
         self.client = self.distributed.Client(
-            processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None
+            processes=False, n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0"
         )
         self.config = joblib.parallel_config("dask")
         self.config.__enter__()
