@@ -122,6 +122,9 @@ class Preprocessing:
             value = getattr(self, name)
             if isinstance(value, Iterable) and not isinstance(value, str):
                 object.__setattr__(self, name, tuple(value))
+        if isinstance(self.reference, str):  # "A1,A2" is "A1, A2"
+            names = (name.strip() for name in self.reference.split(","))
+            object.__setattr__(self, "reference", ", ".join(names))
         check_parameters(vars(self), _RULES, "Preprocessing")
 
     @classmethod

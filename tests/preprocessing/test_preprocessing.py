@@ -98,6 +98,13 @@ def test_steps_prepare_a_recording_in_this_way():
     assert recorded(raw.info, wanted.steps()) == wanted
 
 
+@pytest.mark.parametrize("given", ["A1,A2", " A1 , A2"])
+def test_electrodes_of_a_reference_in_any_spacing(given):
+    preprocessing = Preprocessing(reference=given)
+    assert preprocessing.reference == "A1, A2"
+    assert preprocessing.steps()[0]["kwargs"] == {"ref_channels": ["A1", "A2"]}
+
+
 def test_nothing_to_do_is_no_step():
     nothing = Preprocessing(band=(None, None), notch=(), reference="as recorded", scale=1.0)
     assert nothing.steps() == []

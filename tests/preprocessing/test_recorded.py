@@ -90,6 +90,14 @@ def test_references(kwargs, reference):
     assert found.reference == reference
 
 
+def test_the_average_as_a_projection_counts_when_it_is_applied():
+    raw = recording().set_eeg_reference("average", projection=True, verbose="error")
+    steps = [step("set_eeg_reference", projection=True)]
+    assert recorded(raw.info, steps).reference == "as recorded"
+    steps += [step("apply_proj")]
+    assert recorded(raw.apply_proj(verbose="error").info, steps).reference == "average"
+
+
 def test_factors_are_multiplied():
     steps = [step("rescale", scalings=1e6), step("numpy.multiply", factor=1e-3), step("pick")]
     assert recorded(recording().info, steps).scale == pytest.approx(1e3)
