@@ -62,8 +62,8 @@ _LIMITS = (
 )
 _HASHES = (
     "- Subjects of the training are salted hashes in the model file, so that `braindecode_pars` "
-    "warns when one of your test subjects is among them. Who has a list of names can try them: the "
-    "hashes are no anonymisation."
+    "warns when one of your test subjects is among them. Whoever has a list of names can try each "
+    "of them: the hashes are no anonymisation."
 )
 
 
@@ -193,7 +193,7 @@ def _licence_entries(licence: str | None) -> dict[str, str]:
 
 
 def _corpora_of(card: Mapping[str, Any]) -> list[str]:
-    """Return the corpora in front of the subjects of pretraining and fine-tuning."""
+    """Return the corpora that the names of subjects begin with."""
     return sorted({str(subject).rpartition(":")[0] for subject in _subjects(card)} - {""})
 
 
