@@ -177,4 +177,4 @@ temporary.cleanup()
 # These seizures are easy: they are of one kind, and more than a tenth of the time is seizure. Real
 # ones are rare, begin gradually and differ between people, and artefacts resemble them.
 # :mod:`braindecode_pars.datasets.tusz` reads the seizure corpus of Temple University Hospital.
-# Score a network there, on its own test people and beside band power, before you believe it.
+# Before you believe a network, score it there, on test subjects and next to band power.

@@ -202,7 +202,7 @@ def _flat_channels(recording: RecordingToPredict, clf: Any) -> Finding:
             recording,
             clf,
             "Channels are flat: {shown}. Was the electrode connected, and the amplifier on? "
-            "Predictions of that time rest on other channels. Mark such a channel in "
+            "Predictions of that time use the other channels. Mark such a channel in "
             "raw.info['bads'], or the time with an annotation \"BAD flat\", to leave it out.",
         ),
     )

@@ -41,7 +41,7 @@ _RULES = dict(
     sfreq=optional(_POSITIVE),
     band=optional(
         Rule(
-            "a lower and a higher positive number (Hz), of which None stands for no filter",
+            "a lower and a higher frequency in Hz, such as (0.3, 35) or (0.3, None)",
             (tuple,),
             _is_band,
         )

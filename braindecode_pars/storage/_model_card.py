@@ -51,8 +51,8 @@ _LICENCES = (
 )
 _REPO_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _INTENDED = (
-    "Research on EEG. It is not a medical device: no diagnosis and no decision on a person may "
-    "rest on its output."
+    "Research on EEG. It is not a medical device: base no diagnosis and no decision about a person "
+    "on its output."
 )
 _LIMITS = (
     "- Other amplifiers, montages, references, filters and populations than those of the training "

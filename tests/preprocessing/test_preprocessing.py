@@ -62,7 +62,7 @@ def test_text():
         (dict(sfreq="100 Hz"), TypeError, "got '100 Hz'"),
         (dict(band=(40, 0.5)), ValueError, r"band must be a lower and a higher .* got \(40, 0.5\)"),
         (dict(band=[0.5]), ValueError, "band must be"),
-        (dict(band=(0, 40)), ValueError, "None stands for no filter"),
+        (dict(band=(0, 40)), ValueError, r"such as \(0.3, 35\) or \(0.3, None\)"),
         (dict(band=40), TypeError, "band must be"),
         (dict(notch=50.0), TypeError, "notch must be a list of positive numbers"),
         (dict(notch=[float("nan")]), ValueError, "notch must be"),
