@@ -74,7 +74,7 @@ def _other_reference(recording: RecordingToPredict, clf: Any) -> Finding:
     return Finding(
         differ,
         f"The recording has another reference than the model was trained with ({shown}), so its "
-        "signals differ; re-reference it, or add the channel of the reference.",
+        "signals are others; re-reference it, or add the channel of the reference.",
     )
 
 
@@ -103,7 +103,7 @@ def _referenced_before(recording: RecordingToPredict, clf: Any) -> Finding:
         return Finding(None)
     return Finding(
         reference if was_changed else None,
-        f"The recording was re-referenced before, {done}; its signals may differ from those of "
+        f"The recording was re-referenced before, {done}; its signals may be others than those of "
         "the training. Pass the original recording with all its channels.",
     )
 
@@ -177,7 +177,7 @@ def _not_electrodes(recording: RecordingToPredict, clf: Any) -> Finding:
 
 
 def _prepared_otherwise(recording: RecordingToPredict, clf: Any) -> Finding:
-    """Differences in the records that cannot be repaired, or that preprocess=False leaves."""
+    """What the records of the recording tell that cannot be repaired, or was not to be."""
     differing = recording.differences
     is_lost = all(each.repair is None for each in differing)
     return Finding(
@@ -201,9 +201,9 @@ def _flat_channels(recording: RecordingToPredict, clf: Any) -> Finding:
             flat,
             recording,
             clf,
-            "Channels are flat: {shown}. Was the electrode connected, and the amplifier on? "
-            "Predictions of that time use the other channels. Mark such a channel in "
-            "raw.info['bads'], or the time with an annotation \"BAD flat\", to leave it out.",
+            "{shown} flat: was the electrode connected, and the amplifier on? Predictions of that "
+            "time rest on other channels. Mark such a channel in raw.info['bads'], or the time "
+            'with an annotation "BAD flat", to leave it out.',
         ),
     )
 
@@ -217,9 +217,9 @@ def _clipped_channels(recording: RecordingToPredict, clf: Any) -> Finding:
             clipped,
             recording,
             clf,
-            "Channels are clipped, at an end of the range of the amplifier or of the file: "
-            "{shown}. Clipped samples are not EEG. Mark such a channel in raw.info['bads'], or the "
-            'time with an annotation "BAD clipped", to leave it out.',
+            "{shown} clipped, at an end of the range of the amplifier or of the file, where the "
+            "signal is not EEG. Mark such a channel in raw.info['bads'], or the time with an "
+            'annotation "BAD clipped", to leave it out.',
         ),
     )
 
@@ -233,12 +233,12 @@ def _of_much(
     much = {name: time for name, time in seconds.items() if time >= least}
     if not much:
         return None
-    phrases = [f"{name} for {time:.0f} of {duration:.0f} s" for name, time in much.items()]
+    phrases = [f"{name} is for {time:.0f} of {duration:.0f} s" for name, time in much.items()]
     return text.format(shown=_list(phrases, most=3))
 
 
 def _unusual_amplitudes(recording: RecordingToPredict, clf: Any) -> Finding:
-    """Channels whose amplitude is a factor of five or more outside the range of the training."""
+    """Channels whose amplitude is outside of that of the training, by a factor of five or more."""
     usual = getattr(clf, "amplitudes_", None)
     if usual is None:
         return Finding(None)
@@ -260,9 +260,9 @@ def _unusual_amplitudes(recording: RecordingToPredict, clf: Any) -> Finding:
     return Finding(
         {"found": odd, "trained": [usual.low, usual.high]} if odd else None,
         f"The amplitude of channels is far outside that of the training ({usual.low:.1g} to "
-        f"{usual.high:.1g}): {_list(shown)}. Check the unit and the gain of the file. If the "
-        "training windows were not in volts, fit with preprocessing={'scale': ...}, such as 1e6 "
-        "for microvolts. If the training recordings were standardised, standardise this one, too.",
+        f"{usual.high:.1g}): {_list(shown)}. Check the unit and the gain of the file; a factor to "
+        "microvolts, or another unit, that the training had is preprocessing={'scale': ...}. If "
+        "the training recordings were standardised, standardise this one, too.",
     )
 
 
