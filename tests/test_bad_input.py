@@ -463,7 +463,7 @@ PARAMETERS = {
         ("random_state", "zero", "PARSClassifier: random_state must be"),
         ("random_state", np.random.default_rng(0), "PARSClassifier: random_state must be"),
         ("checkpoint_dir", __file__, "checkpoint_dir=.* is not a folder"),
-        ("encoder", "nowhere", "nowhere is not the folder of a pretrained encoder"),
+        ("encoder", "nowhere", "nowhere is not the folder of a saved model"),
         ("encoder", __file__, "is a file; pass the folder that contains it"),
         ("encoder", str(Path(__file__).parent), r"it has no encoder\.safetensors"),
         ("encoder", nn.Linear(2, 2), "A Linear has no pretrained encoder; pass a folder"),
@@ -683,7 +683,7 @@ FEATURES = {
     "an encoder that is not there": (
         lambda: make_methods(["scratch"], encoder="run1"),
         FileNotFoundError,
-        "run1 is not the folder of a pretrained encoder",
+        "run1 is not the folder of a saved model",
     ),
 }
 

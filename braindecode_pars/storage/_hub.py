@@ -71,7 +71,7 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     repo_id, _, revision = name.removeprefix(PREFIX).partition("@")
     if not _REPO_ID.fullmatch(repo_id):
         raise FileNotFoundError(
-            f"{source} is not the folder of a pretrained encoder: the folder does not exist."
+            f"{source} is not the folder of a saved model: the folder does not exist."
             + (f" {_known_names()}" if folder.name == source else "")
         )
     options = {"local_files_only": not download, **options}
@@ -84,7 +84,7 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
             raise ImportError(
                 f"{source} needs huggingface_hub; install it with: pip install huggingface_hub"
             ) from error
-        raise FileNotFoundError(f"{source} is not the folder of a pretrained encoder.") from None
+        raise FileNotFoundError(f"{source} is not the folder of a saved model.") from None
     # Without a download, the model must be in the local cache of the Hub.
     try:
         found = snapshot_download(repo_id, allow_patterns=FILES, **options)
@@ -93,7 +93,7 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
         raise FileNotFoundError(
             f"{source} could not be downloaded: {reason}"
             if download
-            else f"{source} is neither the folder of a pretrained encoder nor a downloaded model "
+            else f"{source} is neither the folder of a saved model nor a downloaded model "
             f"of the Hugging Face Hub; to download it, pass {PREFIX}{source}."
         ) from error
     return Path(found)

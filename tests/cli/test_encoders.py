@@ -29,7 +29,7 @@ def test_without_a_name_it_lists_and_with_one_it_prints_the_card(shipped):
 def test_an_unknown_name_is_one_line(shipped):
     result = CliRunner().invoke(app, ["encoders", "large"])
     assert result.exit_code == 1
-    assert result.output.startswith("Error: large is not the folder of a pretrained encoder")
+    assert result.output.startswith("Error: large is not the folder of a saved model")
     assert f"The encoders in the package are 'small', '{NAME}'." in result.output
     assert "Traceback" not in result.output
 

@@ -41,7 +41,7 @@ def one_line(output: str) -> str:
         ([*SMALL, "--set", "epochs"], "--set 'epochs' is not of the form KEY=VALUE"),
         ([*SMALL, "--set", "epochs=3"], "PARSClassifier has no parameter 'epochs'"),
         ([*SMALL, "--load", "size=3"], "simulated has no argument 'size'; it has n_subjects"),
-        ([*SMALL, "--encoder", "nowhere"], "nowhere is not the folder of a pretrained encoder"),
+        ([*SMALL, "--encoder", "nowhere"], "nowhere is not the folder of a saved model"),
         (
             [*SMALL, "--method", "band-power", "--against", "scratch"],
             "--against scratch is no method; methods are band power",
@@ -67,7 +67,7 @@ def test_methods_are_checked_before_a_corpus_is_read(arguments, tmp_path):
     encoder = tmp_path / "absent"
     result = runner.invoke(app, ["evaluate", *arguments, "--encoder", str(encoder)])
     assert result.exit_code == 1
-    assert "absent is not the folder of a pretrained encoder" in one_line(result.output)
+    assert "absent is not the folder of a saved model" in one_line(result.output)
 
 
 @pytest.mark.parametrize(

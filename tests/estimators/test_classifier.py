@@ -523,7 +523,7 @@ def test_the_published_settings_fit_the_constructor():
         ),
         (dict(finetune_epochs=0), [0, 1] * 4, "PARSClassifier: finetune_epochs must be"),
         ({}, [0, 1, None, 1] * 2, "y contains None or NaN"),
-        (dict(encoder="nowhere"), [0, 1] * 4, "nowhere is not the folder of a pretrained encoder"),
+        (dict(encoder="nowhere"), [0, 1] * 4, "nowhere is not the folder of a saved model"),
         (
             dict(class_weight="even"),
             [0, 1] * 4,

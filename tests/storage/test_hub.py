@@ -104,5 +104,5 @@ def test_without_huggingface_hub(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(ImportError, match="pip install huggingface_hub"):
         model_folder("hf://somebody/eeg")
-    with pytest.raises(FileNotFoundError, match="not the folder of a pretrained encoder"):
+    with pytest.raises(FileNotFoundError, match="not the folder of a saved model"):
         model_folder("somebody/eeg")
