@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from braindecode_pars.recordings._opening import ENDINGS
-from braindecode_pars.recordings._search import find_files
+from braindecode_pars.recordings._search import is_recording, list_files, why_unreadable
 
 __all__ = ["find_recordings"]
 
 
-def find_recordings(paths: Iterable[Path], out: Path) -> dict[Path, Path]:
+def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
     """Return recordings, and where the results of each belong below a folder.
 
     Parameters
@@ -19,8 +19,6 @@ def find_recordings(paths: Iterable[Path], out: Path) -> dict[Path, Path]:
     paths : iterable of Path
         Files, and folders with recordings at any depth. A file that does not exist is kept, so that
         the others are predicted.
-    out : Path
-        Folder of the results, which is not searched.
 
     Returns
     -------
@@ -31,18 +29,20 @@ def find_recordings(paths: Iterable[Path], out: Path) -> dict[Path, Path]:
     Raises
     ------
     ValueError
-        When a folder has no recording, or two recordings would have the same results.
+        When a folder has no recording or cannot be searched, or two recordings would have the same
+        results.
     """
     found: dict[Path, Path] = {}
     for path in (path.expanduser() for path in paths):
-        for file, target in (_in_folder(path, out) if path.is_dir() else _alone(path)).items():
+        for file, target in (_in_folder(path) if path.is_dir() else _alone(path)).items():
             found.setdefault(file.absolute(), target)
     seen: dict[Path, Path] = {}
     for file, target in found.items():
         if (first := seen.setdefault(target, file)) != file:
+            together = "pass the folder that contains both, or " * (file.parent != first.parent)
             raise ValueError(
-                f"{first} and {file} would have the same results, {target}_predictions.csv; pass "
-                "the folder that contains both, or predict them into different folders."
+                f"{first} and {file} would have the same results, {target}_predictions.csv; "
+                f"{together}predict them into different folders."
             )
     return found
 
@@ -51,14 +51,14 @@ def _alone(file: Path) -> dict[Path, Path]:
     return {file: Path(_stem(file.name))}
 
 
-def _in_folder(folder: Path, out: Path) -> dict[Path, Path]:
-    files = find_files(folder, lambda name: name.lower().endswith(ENDINGS))
-    inside = [file for file in files if not file.absolute().is_relative_to(out.absolute())]
-    if not inside:
+def _in_folder(folder: Path) -> dict[Path, Path]:
+    found = list_files(folder, lambda name: name.lower().endswith(ENDINGS))
+    files = [file for file in found if why_unreadable(file) or is_recording(file)]
+    if not files:
         raise ValueError(
             f"{folder} contains no recording; expected files that end with {', '.join(ENDINGS)}."
         )
-    return {file: file.relative_to(folder).with_name(_stem(file.name)) for file in inside}
+    return {file: file.relative_to(folder).with_name(_stem(file.name)) for file in files}
 
 
 def _stem(name: str) -> str:

@@ -24,7 +24,7 @@ def predict(
         list[Path],
         typer.Argument(
             help="EDF, BDF, FIF or WFDB recordings, and folders with such recordings at any depth.",
-            metavar="RECORDING...",
+            metavar="RECORDING",
         ),
     ],
     out: Annotated[

@@ -47,7 +47,7 @@ def predict_recordings(
         When there is no such model, no recording, or when the folder has other content. A recording
         that cannot be predicted is a row of the summary.
     """
-    found = find_recordings(paths, out)
+    found = find_recordings(paths)
     clf = PARSClassifier.load(model, device=device)
     weights = model_folder(model) / FILES[CLASSIFIER][0]
     settings = dict(model=checksum_of_file(weights), overlap=overlap, version=__version__)
@@ -101,9 +101,13 @@ def _report(table: Any, out: Path) -> None:
     if n_failed:
         console.print(
             f"{n_failed} of {len(table)} recordings could not be predicted; the column problem of "
-            "summary.csv says why."
+            f"{out / 'summary.csv'} says why."
         )
+    if n_failed == len(table):
+        return
+    if table["n_findings"].any():
+        console.print(f"The findings are named in the column findings of {out / 'summary.csv'}.")
     console.print(
-        f"Written to {out}: summary.csv, and for each recording a table (_predictions.csv), events "
-        "(_events.tsv) and a figure (_hypnodensity.png)."
+        f"Written to {out}: summary.csv, and for each predicted recording a table "
+        "(_predictions.csv), events (_events.tsv) and a figure (_hypnodensity.png)."
     )

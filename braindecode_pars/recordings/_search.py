@@ -8,7 +8,14 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-__all__ = ["files_beside", "find_files", "find_named", "list_files", "why_unreadable"]
+__all__ = [
+    "files_beside",
+    "find_files",
+    "find_named",
+    "is_recording",
+    "list_files",
+    "why_unreadable",
+]
 
 
 def find_files(root: Path, wanted: Callable[[str], bool]) -> dict[Path, str | None]:
@@ -120,6 +127,25 @@ def find_named(path: str | Path, pattern: re.Pattern) -> list[tuple[Path, re.Mat
             )
     matches = ((by_name[name], pattern.fullmatch(name)) for name in sorted(by_name))
     return [(file, match) for file, match in matches if match]
+
+
+def is_recording(file: Path) -> bool:
+    """Whether a file is a recording of its own, not a part of another one."""
+    if file.name.lower().endswith(".hea"):
+        # The header of a multi-segment record, "name/n_segments ...", is skipped: each segment
+        # has a header of its own.
+        return "/" not in (file.read_text(errors="replace").split() or [""])[0]
+    return not _is_later_part(file)
+
+
+def _is_later_part(file: Path) -> bool:
+    """Whether a FIF file is a later part of a split recording; MNE reads it with the first."""
+    # Names of the first part: name-1.fif follows name.fif, split-02 follows split-01.
+    firsts = {
+        re.sub(r"-[1-9]\d*(\.fif(\.gz)?)$", r"\1", file.name),
+        re.sub(r"_split-(\d+)_", lambda part: f"_split-{1:0{len(part[1])}}_", file.name),
+    }
+    return any((file.parent / first).exists() for first in firsts - {file.name})
 
 
 def why_unreadable(file: Path) -> str | None:

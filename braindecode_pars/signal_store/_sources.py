@@ -22,7 +22,12 @@ from braindecode_pars._subjects import known_subject_of_path, normalized, subjec
 from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.preprocessing._recorded import recorded
 from braindecode_pars.recordings._opening import ENDINGS
-from braindecode_pars.recordings._search import files_beside, find_files, why_unreadable
+from braindecode_pars.recordings._search import (
+    files_beside,
+    find_files,
+    is_recording,
+    why_unreadable,
+)
 from braindecode_pars.recordings._whose_files import (
     Subject,
     check_one_person_each,
@@ -462,7 +467,7 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
         path = file.relative_to(root)
         if problem is not None:
             sources.append(Source(path.as_posix(), {}, {}, file, problem))
-        elif _is_recording(file):
+        elif is_recording(file):
             sources.append(_of_file(file, path, subject))
     if not sources:
         raise FileNotFoundError(f"{root} contains no .edf, .bdf, .fif or WFDB (.hea) recording.")
@@ -506,25 +511,6 @@ def _of_file(file: Path, path: Path, subject: Callable[[Path], Any]) -> Source:
             raise
         return Source(path.as_posix(), {}, {}, file, str(error))
     return Source(path.as_posix(), description, _state_of(_parts_of(file)), file)
-
-
-def _is_recording(file: Path) -> bool:
-    """Whether a file is a recording of its own, not a part of another one."""
-    if file.name.lower().endswith(".hea"):
-        # The header of a multi-segment record, "name/n_segments ...", is skipped: each segment
-        # has a header of its own.
-        return "/" not in (file.read_text(errors="replace").split() or [""])[0]
-    return not _is_later_part(file)
-
-
-def _is_later_part(file: Path) -> bool:
-    """Whether a FIF file is a later part of a split recording; MNE reads it with the first."""
-    # Names of the first part: name-1.fif follows name.fif, split-02 follows split-01.
-    firsts = {
-        re.sub(r"-[1-9]\d*(\.fif(\.gz)?)$", r"\1", file.name),
-        re.sub(r"_split-(\d+)_", lambda part: f"_split-{1:0{len(part[1])}}_", file.name),
-    }
-    return any((file.parent / first).exists() for first in firsts - {file.name})
 
 
 def _parts_of(file: Path) -> list[Path]:

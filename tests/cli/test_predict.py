@@ -49,6 +49,7 @@ def test_a_folder_of_recordings(model, night, tmp_path):
     figure = tmp_path / "out" / "night1_raw_hypnodensity.png"
     assert figure.read_bytes().startswith(b"\x89PNG")
     assert "sleep efficiency (%)" in result.output
+    assert f"named in the column findings of {tmp_path / 'out' / 'summary.csv'}" in result.output
 
 
 def test_each_bad_recording_is_one_sentence(model, night, tmp_path):
@@ -97,7 +98,8 @@ def test_a_recording_without_permission(model, night, tmp_path, monkeypatch):
     [
         (dict(out="full"), "contains notes.txt, and is not the folder of predictions"),
         (dict(out="file"), "is a file"),
-        (dict(model="nowhere"), "the folder does not exist"),
+        (dict(recording=".", out="."), "contains file and 2 more, and is not the folder of pred"),
+        (dict(model="nowhere"), "nowhere is not the folder of a saved model: the folder does not"),
         (dict(recording="full"), "contains no recording"),
     ],
 )
