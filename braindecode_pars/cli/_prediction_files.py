@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from braindecode_pars import plotting
-from braindecode_pars.predictions import to_bids_events
+from braindecode_pars.predictions._bids_events import has_bids_entities, to_bids_events
 from braindecode_pars.recordings._search import files_beside
 from braindecode_pars.storage._atomic import locked, written_aside
 from braindecode_pars.storage._checked_json import read_checked, write_checked
@@ -74,7 +74,7 @@ class Results:
     def _events(self) -> Path:
         """The events file: a derivative of BIDS if the recording has such a name."""
         name = re.sub(r"_(i?eeg|meg)$", "", self.path.name)
-        if re.fullmatch(r"sub-[A-Za-z0-9]+_(.+_)?task-[A-Za-z0-9]+(_[a-z]+-[A-Za-z0-9]+)*", name):
+        if has_bids_entities(name):
             return self.path.with_name(f"{name}_desc-predicted_events.tsv")
         name = self.path.name
         return self.path.with_name(f"{'of-' * name.startswith('sub-')}{name}_events.tsv")

@@ -14,7 +14,7 @@ from braindecode_pars.sleep_stages import are_stages, stage_of
 from braindecode_pars.storage._atomic import replace_files
 from braindecode_pars.storage._json import to_json
 
-__all__ = ["to_bids_events"]
+__all__ = ["has_bids_entities", "to_bids_events"]
 
 _SUFFIX = "_events.tsv"
 #: sub-01_ses-1_task-sleep_run-2_desc-pars: labels have letters and digits only.
@@ -126,13 +126,18 @@ def _checked_name(path: str | Path) -> Path:
             f"{path.name} is not the name of an events file of BIDS, which ends with {_SUFFIX}, "
             "such as sub-01_task-sleep_desc-pars_events.tsv."
         )
-    if stem.startswith("sub-") and not _ENTITIES.fullmatch(stem):
+    if stem.startswith("sub-") and not has_bids_entities(stem):
         raise ValueError(
             f"{path.name} begins with sub- but is not a name of BIDS: it needs sub, ses if there "
             "are sessions, and task, in this order, each with letters and digits only, such as "
             "sub-01_ses-1_task-sleep_desc-pars_events.tsv."
         )
     return path
+
+
+def has_bids_entities(stem: str) -> bool:
+    """Whether a name is that of a recording in BIDS, without suffix and ending."""
+    return _ENTITIES.fullmatch(stem) is not None
 
 
 def _column_name(name: str) -> str:

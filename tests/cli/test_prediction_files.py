@@ -113,6 +113,7 @@ def test_files_of_others_are_never_replaced(results):
     [
         ("sub-01_ses-1_task-sleep_eeg", "sub-01_ses-1_task-sleep_desc-predicted_events.tsv"),
         ("sub-01_night", "of-sub-01_night_events.tsv"),
+        ("sub-01_run-1_task-sleep_eeg", "of-sub-01_run-1_task-sleep_eeg_events.tsv"),
         ("night 1", "night 1_events.tsv"),
     ],
 )
