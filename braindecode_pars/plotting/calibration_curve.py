@@ -93,7 +93,9 @@ def calibration_curve(
     else:
         curves = {"most probable class": (values.max(axis=1), values.argmax(axis=1) == codes)}
 
-    [ax] = axes_for(ax, 1, 1, (4.6, 4.4))
+    # The curves of several classes cross the whole figure, so the legend is beside them.
+    width = 4.6 + (1.5 + 0.07 * max(map(len, curves)) if each_class else 0)
+    [ax] = axes_for(ax, 1, 1, (width, 4.4))
     ax.plot([0, 1], [0, 1], color="0.6", lw=1, zorder=0)
     for number, (name, (probability, is_right)) in enumerate(curves.items()):
         mean, share, count = _bins(probability, is_right, n_bins)
@@ -110,9 +112,11 @@ def calibration_curve(
         xlim=(-0.02, 1.02),
         ylim=(-0.02, 1.02),
         aspect="equal",
+        anchor="W",
     )
     ax.set_title(f"{len(codes)} windows", loc="left", size=10)
-    legend = ax.legend(frameon=False, loc="upper left", fontsize=9)
+    beside = dict(loc="upper left", bbox_to_anchor=(1, 1)) if each_class else {}
+    legend = ax.legend(frameon=False, fontsize=9, **beside)
     for handle in legend.legend_handles:
         handle.set_sizes([30])
     remove_frame(ax)

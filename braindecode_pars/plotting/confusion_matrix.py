@@ -83,16 +83,18 @@ def confusion_matrix(
     totals = counts.sum(axis=1, keepdims=True)
     percent = np.where(totals > 0, 100 * counts / np.maximum(totals, 1), np.nan)
 
-    side = 1.6 + 0.75 * len(order)
-    [ax] = axes_for(ax, 1, 1, (side + 0.9, side))
+    letters = max(map(len, order))
+    is_turned = letters > 8
+    side, text = max(2.2, 0.75 * len(order)), 0.09 * letters  # inches
+    size = (side + text + 1.7, side + (0.5 * text if is_turned else 0) + 0.9)
+    [ax] = axes_for(ax, 1, 1, size)
     image = ax.imshow(np.ma.masked_invalid(percent), cmap="Blues", vmin=0, vmax=100)
     for (i, j), value in np.ndenumerate(percent):
         if np.isfinite(value):
             text = f"{value:.0f} %\n{counts[i, j]}"
             color = text_color(image.to_rgba(value))
             ax.text(j, i, text, ha="center", va="center", color=color, fontsize=9)
-    long = max(map(len, order)) > 8
-    turned = dict(rotation=30, ha="right", rotation_mode="anchor") if long else {}
+    turned = dict(rotation=30, ha="right", rotation_mode="anchor") if is_turned else {}
     ax.set_xticks(range(len(order)), order, **turned)
     ax.set_yticks(range(len(order)), order)
     ax.tick_params(length=0)

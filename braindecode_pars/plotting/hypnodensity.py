@@ -94,12 +94,15 @@ def hypnodensity(
     known = None if true is None else _true_names(true, names, class_names, rows.max() + 1)
     order = in_figure_order(names, order)
     # Pieces of time: the windows, and NaN where there is none
-    pieces = np.where(rows[:, None] < 0, np.nan, values[rows])[:, [names.index(n) for n in order]]
+    values = pd.DataFrame(values, columns=names).reindex(columns=order, fill_value=0.0).to_numpy()
+    pieces = np.where(rows[:, None] < 0, np.nan, values[rows])
     most_probable = np.where(
         np.isfinite(pieces).all(axis=1), np.nan_to_num(pieces).argmax(axis=1), np.nan
     )
 
-    axes = axes_for(axes, 2, 1, (9, 4.4), sharex=True, height_ratios=[1, 1.4])
+    # Each class needs a line of text beside the upper axes, and some in the legend below.
+    height = 4.4 + 0.3 * max(0, len(order) - 6)
+    axes = axes_for(axes, 2, 1, (9, height), sharex=True, height_ratios=[height - 2.6, 2.6])
     shown = [most_probable]
     if known is not None:
         expected = [None if row < 0 else known[row] for row in rows.tolist()]
@@ -165,10 +168,10 @@ def _read(
 def _names(class_names: Mapping[Any, str] | Sequence[str], n_classes: int) -> list[str]:
     names = class_names.values() if isinstance(class_names, Mapping) else class_names
     names = [str(name) for name in names]
-    if len(names) != n_classes:
+    if len(names) != n_classes or len(set(names)) < n_classes:
         raise ValueError(
-            f"class_names has {len(names)} names ({', '.join(names)}), but there are {n_classes} "
-            "columns of probabilities; pass one name for each column, in their order."
+            f"class_names has {len(names)} names ({', '.join(names)}), and there are {n_classes} "
+            "columns of probabilities; pass a different name for each column, in their order."
         )
     return names
 

@@ -49,6 +49,14 @@ def test_each_class_by_name_in_any_labels(data):
     assert texts == ["rest", "left", "right"]
 
 
+def test_the_legend_of_several_classes_is_beside_the_curves(data):
+    names = ["no movement", "imagined movement of the left fist", "imagined movement of both feet"]
+    ax = plotting.calibration_curve(*data, [0, 1, 2], names, each_class=True)
+    ax.figure.draw_without_rendering()
+    legend = ax.get_legend().get_window_extent()
+    assert ax.bbox.x1 <= legend.x0 < legend.x1 <= ax.figure.bbox.x1
+
+
 def test_unknown_windows_do_not_count(data):
     codes, probabilities = data
     codes[:100], probabilities[100:150] = -1, np.nan

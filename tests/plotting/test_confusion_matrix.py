@@ -39,6 +39,17 @@ def test_numbers_are_sorted_as_numbers():
     assert [t.get_text() for t in ax.get_yticklabels()] == ["2", "9", "10"]
 
 
+@pytest.mark.parametrize("prefix", ["", "imagined movement of the "])
+def test_cells_have_room_for_their_text(prefix):
+    names = [f"{prefix}left fist", f"{prefix}right fist"]
+    ax = plotting.confusion_matrix([0, 0, 1], [0, 1, 1], names)
+    ax.figure.draw_without_rendering()
+    cell = ax.bbox.width / len(names)
+    assert all(text.get_window_extent().width < cell for text in ax.texts)
+    title, figure = ax.title.get_window_extent(), ax.figure.bbox
+    assert figure.x0 <= title.x0 < title.x1 <= figure.x1
+
+
 def test_order():
     ax = plotting.confusion_matrix(["a", "b"], ["a", "b"], order=["b", "a"])
     assert [t.get_text() for t in ax.get_yticklabels()] == ["b", "a"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -68,6 +70,17 @@ def test_true_classes_by_name_or_label():
 def test_order():
     top, bottom = plotting.hypnodensity(frame(), order=NAMES)
     assert labels(top) == list(areas(bottom)) == NAMES
+    _, bottom = plotting.hypnodensity(frame(), order=["Wake", "N3", *NAMES[:3]])
+    lower, upper = areas(bottom)["N3"]  # no column: never predicted
+    np.testing.assert_array_equal(lower, upper)
+
+
+def test_names_of_many_classes_do_not_overlap():
+    values = np.full((3, 12), 1 / 12)
+    top, _ = plotting.hypnodensity(values, [f"class number {i}" for i in range(12)], true=[0, 5, 9])
+    top.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in top.get_yticklabels()]
+    assert all(above.y0 > below.y1 for above, below in pairwise(boxes))
 
 
 @pytest.mark.parametrize(
@@ -75,6 +88,7 @@ def test_order():
     [
         (dict(probabilities=P), TypeError, "need class_names"),
         (dict(probabilities=P, class_names=["a", "b"]), ValueError, "has 2 names .* 4 columns"),
+        (dict(probabilities=P, class_names=["a", "a", "b", "c"]), ValueError, "a different name"),
         (dict(probabilities=P[0], class_names=NAMES), ValueError, r"shape \(4,\)"),
         (dict(probabilities=P[:0], class_names=NAMES), ValueError, "no windows"),
         (dict(probabilities=5 * P, class_names=NAMES), ValueError, "not of decision_function"),
