@@ -143,6 +143,31 @@ def are_stages(names: Iterable[object]) -> bool:
     return None not in found and bool(found - {UNSCORED})
 
 
+def known_stages(names: Sequence[object], remedy: str) -> list[str]:
+    """Return the stages of :func:`stages_of`, all of which must be known.
+
+    Parameters
+    ----------
+    names : sequence
+        All names of a scoring, texts or numbers.
+    remedy : str
+        What to do about an unknown name, for the error message.
+
+    Raises
+    ------
+    ValueError
+        When a name is not that of a sleep stage. The message names it.
+    """
+    stages = stages_of(names)
+    unknown = [name for name, stage in zip(names, stages, strict=True) if stage is None]
+    if unknown:
+        raise ValueError(
+            f"{', '.join(map(repr, unknown))} {'is' if len(unknown) == 1 else 'are'} not known as "
+            f"{'a sleep stage' if len(unknown) == 1 else 'sleep stages'}; {remedy}."
+        )
+    return [stage for stage in stages if stage is not None]
+
+
 def top_to_bottom(names: Iterable[object]) -> list:
     """Return stages in the order of a hypnogram: wake, REM, N1 to N3, then unscored.
 
@@ -168,14 +193,8 @@ def top_to_bottom(names: Iterable[object]) -> list:
     ['Wake', 'REM', 'N1', 'N2', 'N3']
     """
     names = list(names)
-    stages = stages_of(names)
-    unknown = [name for name, stage in zip(names, stages, strict=True) if stage is None]
-    if unknown:
-        raise ValueError(
-            f"{', '.join(map(repr, unknown))} {'is' if len(unknown) == 1 else 'are'} not known as "
-            f"{'a sleep stage' if len(unknown) == 1 else 'sleep stages'}; give the order from top "
-            f"to bottom, such as order={[str(name) for name in names]}."
-        )
+    example = [str(name) for name in names]
+    stages = known_stages(names, f"give the order from top to bottom, such as order={example}")
     rank = {stage: number for number, stage in enumerate(_TEXTS)}
     order = sorted(range(len(names)), key=lambda i: rank[stages[i]])
     return [names[i] for i in order]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
 from braindecode_pars.plotting._style import COLORS, HATCHES
 from braindecode_pars.sleep_stages import UNSCORED, are_stages, stage_of, top_to_bottom
 
@@ -26,8 +28,8 @@ _STAGE_COLORS = {
 
 
 def is_unknown(label: Any) -> bool:
-    """Whether a label is missing: None, NaN or the number -1."""
-    return label is None or label != label or (label == -1 and not isinstance(label, str))
+    """Whether a label is missing: None, NaN, NA or the number -1."""
+    return pd.isna(label) or label == -1
 
 
 def names_of(

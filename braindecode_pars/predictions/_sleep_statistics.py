@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from braindecode_pars.predictions._table import check_predictions, classes_of
-from braindecode_pars.sleep_stages import UNSCORED, stages_of
+from braindecode_pars.sleep_stages import UNSCORED, known_stages
 
 __all__ = ["sleep_statistics"]
 
@@ -146,29 +144,13 @@ def _read(
             raise ValueError(
                 f"stages has shape {np.shape(stages)}; pass the stages of one night, (n_windows,)."
             )
-        scale = list(dict.fromkeys(name for name in names if not _is_missing(name)))
+        scale = list(dict.fromkeys(name for name in names if not pd.isna(name)))
         starts = np.arange(len(names)) * window_seconds / 60
         lengths = np.full(len(names), window_seconds / 60)
-    of_name = _known(scale)
-    scoring = [UNSCORED if _is_missing(name) else of_name[name] for name in names]
+    remedy = "pass names such as W, N1, N2, N3 and R, for labels by class_names_ of the classifier"
+    of_name = dict(zip(scale, known_stages(scale, remedy), strict=True))
+    scoring = [UNSCORED if pd.isna(name) else of_name[name] for name in names]
     return scoring, starts, lengths, float(starts[-1] + lengths[-1])
-
-
-def _is_missing(name: object) -> bool:
-    return name is None or name != name
-
-
-def _known(names: Sequence[object]) -> dict[object, str]:
-    """Return the stage of each name."""
-    stages = stages_of(names)
-    unknown = [name for name, stage in zip(names, stages, strict=True) if stage is None]
-    if unknown:
-        raise ValueError(
-            f"{', '.join(map(repr, unknown))} {'is' if len(unknown) == 1 else 'are'} not known as "
-            f"{'a sleep stage' if len(unknown) == 1 else 'sleep stages'}; pass names such as W, "
-            "N1, N2, N3 and R, for labels by class_names_ of the classifier."
-        )
-    return dict(zip(names, stages, strict=True))
 
 
 def _first(starts: np.ndarray, mask: np.ndarray) -> float:

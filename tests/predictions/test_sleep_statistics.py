@@ -72,6 +72,10 @@ def test_windows_without_a_row_are_unscored():
     assert sleep_statistics(rows) == pytest.approx(plain(with_gap), nan_ok=True)
 
 
+def test_missing_stages_are_unscored():
+    assert sleep_statistics(["W", "N1", None, np.nan, pd.NA])["UNS"] == 1.5
+
+
 def test_stages_of_rechtschaffen_and_kales():
     names = ["W", "S1", "S2", "S3", "S4", "REM", "Movement time"]
     numbers = [0, 1, 2, 3, 4, 5, 6]
