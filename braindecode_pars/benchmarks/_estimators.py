@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from braindecode_pars._warnings import quiet
 from braindecode_pars.benchmarks._measuring import Row, fastest
 from braindecode_pars.datasets import mental_arithmetic
 from braindecode_pars.estimators import PARSClassifier, PARSEmbedder
@@ -31,7 +32,8 @@ def estimators(n_epochs: int = 3, rounds: int = 2) -> Iterator[Row]:
 
     # Fine-tuning: the same number of steps, without the estimator.
     clf = PARSClassifier(None, **SIZES, finetune_epochs=n_epochs, device="cpu", verbose=0)
-    module = clf.fit(windows).net_.module_.train()
+    with quiet():  # such a short training learns little
+        module = clf.fit(windows).net_.module_.train()
     optimizer = torch.optim.AdamW(module.parameters(), lr=1e-4)
 
     def bare_steps() -> None:
@@ -42,7 +44,8 @@ def estimators(n_epochs: int = 3, rounds: int = 2) -> Iterator[Row]:
                 F.cross_entropy(module(x[chosen]), labels[chosen]).backward()
                 optimizer.step()
 
-    fit, bare = fastest(lambda: clf.fit(windows), bare_steps, rounds=rounds)
+    with quiet():
+        fit, bare = fastest(lambda: clf.fit(windows), bare_steps, rounds=rounds)
     what = "fine-tuning on 24 subjects of the sample / bare steps"
     yield Row(what, fit / bare, aim=1.2, over=1.5)
 

@@ -1,4 +1,4 @@
-"""``braindecode-pars predict``, with a small model and recordings that are wrong in all ways."""
+"""``braindecode-pars predict``, with a small model and recordings that are wrong in many ways."""
 
 from __future__ import annotations
 
