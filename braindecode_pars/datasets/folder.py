@@ -36,7 +36,7 @@ from braindecode_pars.recordings._whose_files import (
     check_one_person_each,
     subject_finder,
 )
-from braindecode_pars.recordings.cutting import event_windows
+from braindecode_pars.recordings.cutting import event_windows, holds_a_window
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
 from braindecode_pars.recordings.preparation import SFREQ, check_filters, filter_and_resample
 from braindecode_pars.recordings.readers import read_recording
@@ -355,7 +355,7 @@ def _found_labels(chosen: list[Recording], seconds: float) -> list[str]:
                 continue
             if one["duration"] == 0:
                 instant.add(name)
-            elif one["duration"] >= seconds - 1e-6:
+            elif holds_a_window(one["duration"], seconds):
                 long.add(name)
     if not long and not instant:
         raise ValueError(
@@ -377,10 +377,10 @@ def _read(
     """Read one recording: its EEG channels, and the windows within its labels."""
     raw = _open(recording.file)
     gaps = [i for i, name in enumerate(raw.annotations.description) if is_gap(name)]
-    kept = raw.annotations[gaps] if gaps else None
-    raw.set_annotations(_classes_of(recording, names, raw, window_seconds), verbose="error")
-    if kept is not None:
-        raw.set_annotations(raw.annotations + kept, verbose="error")
+    kept = raw.annotations[gaps]
+    labelled = _classes_of(recording, names, raw, window_seconds)
+    labelled.append(kept.onset - raw.first_time, kept.duration, kept.description)
+    raw.set_annotations(labelled, verbose="error")
     if not mne.pick_types(raw.info, eeg=True, exclude=()).size:
         raise ValueError(f"it has no EEG channel; its channels are {', '.join(raw.ch_names)}.")
     raw.pick("eeg", exclude=(), verbose="error")

@@ -13,6 +13,7 @@ import pandas as pd
 
 from braindecode_pars._subjects import normalized
 from braindecode_pars.recordings._file_labels import FileLabels, Stretch
+from braindecode_pars.recordings.cutting import holds_a_window
 
 __all__ = ["labels_in_table", "read_table"]
 
@@ -270,7 +271,7 @@ def _check_lengths(labels: Mapping[Path, FileLabels], seconds: float, where: str
         (file, stretch)
         for file, found in labels.items()
         for stretch in found.stretches
-        if stretch.duration is not None and stretch.duration < seconds - 1e-6
+        if stretch.duration is not None and not holds_a_window(stretch.duration, seconds)
     ]
     if short:
         file, stretch = short[0]

@@ -17,14 +17,23 @@ def annotations_of(file: Path) -> mne.Annotations:
     table = table_beside(file, "events")
     if table is None:
         return _own_annotations(file)
-    events = pd.read_csv(table, sep="\t", dtype={"trial_type": str})
+    # "None" and "NA", which pandas takes for missing values, may be names of classes.
+    missing = dict(keep_default_na=False, na_values=["", "n/a"])
+    events = pd.read_csv(table, sep="\t", dtype=str, **missing)
     absent = [name for name in ("onset", "trial_type") if name not in events]
     if absent:
         raise ValueError(f"{table} has no column {absent[0]!r}.")
     events = events.dropna(subset=["trial_type"])
+    onsets = pd.to_numeric(events["onset"], errors="coerce")
+    if onsets.isna().any():
+        wrong = events[onsets.isna()].iloc[0]
+        raise ValueError(
+            f"{table} has the onset {wrong['onset']!r} of {wrong['trial_type']!r}; write seconds "
+            "from the start of the recording, such as 90.5."
+        )
     durations = events["duration"] if "duration" in events else np.zeros(len(events))
     durations = pd.to_numeric(durations, errors="coerce").fillna(0)  # "n/a"
-    return mne.Annotations(events["onset"], durations, events["trial_type"])
+    return mne.Annotations(onsets, durations, events["trial_type"])
 
 
 def _own_annotations(file: Path) -> mne.Annotations:
@@ -34,8 +43,7 @@ def _own_annotations(file: Path) -> mne.Annotations:
         found = mne.read_annotations(file)
     except (ValueError, OSError, RuntimeError):  # reading the recording raises the full message
         return mne.Annotations([], [], [])
-    onsets = found.onset - (_first_time(file) if found.orig_time is not None else 0)
-    return mne.Annotations(onsets, found.duration, found.description)
+    return mne.Annotations(found.onset - _first_time(file), found.duration, found.description)
 
 
 def _first_time(file: Path) -> float:

@@ -17,7 +17,23 @@ from braindecode.preprocessing import create_windows_from_events
 from braindecode_pars.recordings._gaps import continuous_stretches, is_gap
 from braindecode_pars.recordings.class_names import name_classes
 
-__all__ = ["event_windows", "fixed_windows"]
+__all__ = ["event_windows", "fixed_windows", "holds_a_window"]
+
+#: Seconds that a label may be too short for its windows: FIF files keep times in single precision,
+#: which after nine hours is four milliseconds.
+_TOLERANCE = 4e-3
+
+
+def holds_a_window(duration: float, seconds: float) -> bool:
+    """Whether a stretch is as long as a window, up to rounded times; both in seconds.
+
+    Examples
+    --------
+    >>> from braindecode_pars.recordings.cutting import holds_a_window
+    >>> holds_a_window(29.998, 30), holds_a_window(29.9, 30)
+    (True, False)
+    """
+    return duration >= seconds - _TOLERANCE
 
 
 def fixed_windows(
@@ -129,20 +145,23 @@ def event_windows(
     >>> [target for _, target, _ in windows]
     [3, 3, 3, 3, 3, 3, 4, 4]
     """
-    length = round(seconds * raw.info["sfreq"])
+    sfreq, notes = raw.info["sfreq"], raw.annotations
+    length = round(seconds * sfreq)
+    # Whole samples of each annotation, within the recording.
+    first = np.round((notes.onset - raw.first_time) * sfreq)
+    n_samples = np.floor((notes.duration + max(_TOLERANCE, 0.5 / sfreq)) * sfreq)
+    n_samples = np.minimum(n_samples, raw.n_times - first)
     # braindecode raises an error for an annotation that is shorter than a window.
-    keep = [
-        i
-        for i, annotation in enumerate(raw.annotations)
-        if annotation["description"] in mapping and annotation["duration"] >= seconds - 1e-6
-    ]
+    keep = np.isin(notes.description, list(mapping)) & (n_samples >= length)
     stretches = np.array(continuous_stretches(raw))
-    if not keep or not len(stretches):
+    if not keep.any() or not len(stretches):
         return None
+    found = set(notes.description[keep].tolist())
+    # braindecode rounds durations down to samples.
+    notes.duration[keep] = (n_samples[keep] + 0.5) / sfreq
     # Gaps stay marked, for a store of the whole recordings.
-    gaps = [i for i, text in enumerate(raw.annotations.description) if is_gap(text)]
-    found = {raw.annotations.description[i] for i in keep}
-    raw.set_annotations(raw.annotations[sorted(keep + gaps)], verbose="error")
+    gaps = np.array([is_gap(text) for text in notes.description], dtype=bool)
+    notes.delete(np.flatnonzero(~keep & ~gaps))
     (windows,) = create_windows_from_events(
         BaseConcatDataset([RawDataset(raw, {})]),
         window_size_samples=length,

@@ -15,6 +15,11 @@ def test_the_table_of_bids_beside_a_recording(tmp_path):
     found = annotations_of(file)
     assert found.description.tolist() == ["left", "right"]
     assert [*found.onset, *found.duration] == [2, 8, 4, 0]
+    table.write_text("onset\tduration\ttrial_type\n2\t4\tNone\n8\t4\tNA\n")
+    assert annotations_of(file).description.tolist() == ["None", "NA"]
+    table.write_text("onset\tduration\ttrial_type\n2\t4\tleft\nn/a\t4\tright\n")
+    with pytest.raises(ValueError, match="has the onset nan of 'right'; write seconds"):
+        annotations_of(file)
     table.write_text("onset\tduration\n2\t4\n")
     with pytest.raises(ValueError, match="no column 'trial_type'"):
         annotations_of(file)
