@@ -39,15 +39,15 @@ from braindecode_pars.recordings._whose_files import (
 from braindecode_pars.recordings.cutting import event_windows, holds_a_window
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
 from braindecode_pars.recordings.preparation import SFREQ, check_filters, filter_and_resample
-from braindecode_pars.recordings.readers import read_recording
+from braindecode_pars.recordings.readers import ENDINGS, read_recording
 from braindecode_pars.recordings.splits import set_splits
 
 __all__ = ["load", "recordings"]
 
 log = logging.getLogger(__name__)
 
-#: Formats of :func:`~braindecode_pars.recordings.readers.read_recording`, and others of BIDS.
-_OURS = (".edf", ".bdf", ".fif", ".fif.gz", ".hea")
+#: Formats of BIDS that MNE reads, besides those of
+#: :func:`~braindecode_pars.recordings.readers.read_recording`.
 _OF_MNE = (".vhdr", ".set")
 #: Folders of a BIDS data set that repeat its recordings.
 _COPIES = ("derivatives", "sourcedata", "code", "stimuli")
@@ -115,13 +115,13 @@ def _found(root: Path, subject: Subject) -> list[Recording]:
 
 
 def _files(root: Path) -> list[Path]:
-    files = list_files(root, lambda name: name.lower().endswith((*_OURS, *_OF_MNE)))
+    files = list_files(root, lambda name: name.lower().endswith((*ENDINGS, *_OF_MNE)))
     if (root / "dataset_description.json").is_file():
         files = [file for file in files if file.relative_to(root).parts[0] not in _COPIES]
     if not files:
         raise FileNotFoundError(
             f"{root} contains no recording; expected files that end with "
-            f"{', '.join((*_OURS, *_OF_MNE))}."
+            f"{', '.join((*ENDINGS, *_OF_MNE))}."
         )
     return files
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from braindecode_pars._subjects import normalized
+from braindecode_pars._subjects import normalized, without_ending
 from braindecode_pars.recordings._file_labels import FileLabels, Stretch
 from braindecode_pars.recordings.cutting import holds_a_window
 
@@ -159,8 +159,7 @@ def _names_of(root: Path, files: Sequence[Path]) -> dict[str, list[Path]]:
     for file in files:
         path = file.relative_to(root)
         names = (normalized(path.as_posix()), normalized(path.name))
-        stems = [re.sub(r"\.(fif\.gz|[^./]+)$", "", name, flags=re.I) for name in names]
-        for name in dict.fromkeys((*names, *stems)):
+        for name in dict.fromkeys((*names, *map(without_ending, names))):
             known.setdefault(name, []).append(file)
     return known
 

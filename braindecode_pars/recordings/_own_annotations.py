@@ -9,6 +9,8 @@ import mne
 import numpy as np
 import pandas as pd
 
+from braindecode_pars._subjects import without_ending
+
 __all__ = ["annotations_of", "table_beside"]
 
 
@@ -54,6 +56,6 @@ def _first_time(file: Path) -> float:
 
 def table_beside(file: Path, suffix: str) -> Path | None:
     """Return the table of BIDS beside a recording, such as sub-01_task-rest_events.tsv."""
-    stem = re.sub(r"_i?eeg$", "", file.name.split(".")[0])
+    stem = re.sub(r"_i?eeg$", "", without_ending(file.name))
     table = file.with_name(f"{stem}_{suffix}.tsv")
     return table if table.is_file() else None

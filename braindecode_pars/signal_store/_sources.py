@@ -21,7 +21,6 @@ from braindecode_pars._parameters import check_parameters, choice
 from braindecode_pars._subjects import known_subject_of_path, normalized, subject_of_path
 from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.preprocessing._recorded import recorded
-from braindecode_pars.recordings._opening import ENDINGS
 from braindecode_pars.recordings._search import files_beside, find_files, why_unreadable
 from braindecode_pars.recordings._whose_files import (
     Subject,
@@ -32,7 +31,7 @@ from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.recordings.labelled import LabelledCorpus
 from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import check_filters, filter_and_resample
-from braindecode_pars.recordings.readers import read_recording
+from braindecode_pars.recordings.readers import ENDINGS, read_recording
 from braindecode_pars.signal_store._labels import Labels, labels_of
 from braindecode_pars.storage._checksum import checksum_of
 from braindecode_pars.storage._json import plain

@@ -25,6 +25,13 @@ def test_the_table_of_bids_beside_a_recording(tmp_path):
         annotations_of(file)
 
 
+def test_a_name_with_a_dot_has_a_table_of_its_own(tmp_path):
+    (tmp_path / "P01_events.tsv").write_text("")
+    (table := tmp_path / "P01.b_events.tsv").write_text("")
+    assert table_beside(tmp_path / "P01.a.edf", "events") is None
+    assert table_beside(tmp_path / "P01.b.fif.gz", "events") == table
+
+
 def test_a_file_without_annotations(tmp_path):
     (tmp_path / "a.hea").write_text("a 1 100 6000\n")
     (tmp_path / "b.edf").write_bytes(b"damaged")
