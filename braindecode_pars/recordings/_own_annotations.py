@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import mne
@@ -10,8 +11,10 @@ import numpy as np
 import pandas as pd
 
 from braindecode_pars._subjects import without_ending
+from braindecode_pars.recordings._gaps import is_gap
+from braindecode_pars.recordings.cutting import holds_a_window
 
-__all__ = ["annotations_of", "table_beside"]
+__all__ = ["annotations_of", "labels_in_annotations", "table_beside"]
 
 
 def annotations_of(file: Path) -> mne.Annotations:
@@ -59,3 +62,40 @@ def table_beside(file: Path, suffix: str) -> Path | None:
     stem = re.sub(r"_i?eeg$", "", without_ending(file.name))
     table = file.with_name(f"{stem}_{suffix}.tsv")
     return table if table.is_file() else None
+
+
+def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
+    """Return the annotations that may be labels, in alphabetical order.
+
+    They are those as long as a window; if there are none, those without a duration. Annotations of
+    gaps, and those that begin with "BAD" or "EDGE", are none.
+
+    Parameters
+    ----------
+    files : list of Path
+        Recordings.
+    seconds : float
+        Length of a window.
+
+    Raises
+    ------
+    ValueError
+        When no annotation is a label.
+    """
+    long, instant = set(), set()
+    for file in files:
+        for one in annotations_of(file):
+            name = str(one["description"])
+            if is_gap(name) or name.upper().startswith(("BAD", "EDGE")):
+                continue
+            if one["duration"] == 0:
+                instant.add(name)
+            elif holds_a_window(one["duration"], seconds):
+                long.add(name)
+    if not long and not instant:
+        raise ValueError(
+            f"No annotation of {len(files)} recordings is as long as a window of {seconds:g} s, "
+            "or without a duration; pass a shorter window_seconds, annotate the recordings, or "
+            "add tables _events.tsv as in BIDS."
+        )
+    return sorted(long or instant)
