@@ -218,18 +218,10 @@ def hide_subjects(subjects: Iterable, salt: str | None = None) -> list[str]:
     already = []
     for subject in subjects:
         (already if is_hidden(subject) else named).append(subject)
-    parts = [(_corpus_as_written(subject), _name_key(_parts(subject)[1])) for subject in named]
-    hashes = hide_all((key for _, key in parts), salt)
-    found = [
-        text if corpus is None else f"{corpus}:{text}"
-        for (corpus, _), text in zip(parts, hashes, strict=True)
-    ]
+    parts = [_parts(subject) for subject in named]
+    hashes = hide_all((_name_key(name) for _, name in parts), salt)
+    found = [in_corpus(corpus, text) for (corpus, _), text in zip(parts, hashes, strict=True)]
     return sorted({*found, *already}, key=lambda subject: (_parts(subject)[0] or "", subject))
-
-
-def _corpus_as_written(subject: Any) -> str | None:
-    found = _QUALIFIED.fullmatch(subject) if isinstance(subject, str) else None
-    return found["corpus"] if found else None
 
 
 def _family(corpus: str | None) -> str | None:

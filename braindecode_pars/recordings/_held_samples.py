@@ -73,10 +73,11 @@ def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
     stretches, sfreq = continuous_stretches(raw), float(raw.info["sfreq"])
     found = {}
     for name in names:
+        channel = raw.ch_names.index(name)
         parts, ranges = [], []
         for start, stop in stretches:
             # Not raw[name, start:stop], which makes an array of the times, too.
-            samples = raw.get_data([name], start, stop, verbose="error")[0]
+            samples = raw.get_data([channel], start, stop, verbose="error")[0]
             parts.append(_runs(samples))
             ranges.append((samples.min(), samples.max()))
         found[name] = _held(parts, np.array(ranges), sfreq)
