@@ -130,7 +130,7 @@ def _encode(
     checksum = checksum_of(samples.stored)
     problem = amplitude_problem(_crops(signals))
     left_out = channels_left_out(piece, ch_names)
-    prepared = preparation.recorded(piece, steps, sfreq)
+    prepared = preparation.recorded(piece, steps, ch_names, sfreq)
     encoded = Encoded(
         *samples, ch_names, sfreq, checksum, problem, left_out, preprocessing=prepared
     )

@@ -101,7 +101,9 @@ class Preparation:
         found = match_channels(wanted, ch_names)
         return tuple(name for name, i in zip(wanted, found, strict=True) if i is None)
 
-    def recorded(self, raw: mne.io.BaseRaw, steps: Sequence[Any], sfreq: float) -> Preprocessing:
+    def recorded(
+        self, raw: mne.io.BaseRaw, steps: Sequence[Any], ch_names: Sequence[str], sfreq: float
+    ) -> Preprocessing:
         """Return the preprocessing of a recording after :meth:`apply`.
 
         Parameters
@@ -110,6 +112,8 @@ class Preparation:
             Continuous recording, before this preparation.
         steps : sequence
             Steps that braindecode has recorded for it.
+        ch_names : sequence of str
+            Names of the stored channels.
         sfreq : float
             Sampling rate in Hz after the preparation.
         """
@@ -123,7 +127,11 @@ class Preparation:
         if self.mains is not None:
             own.append(("notch_filter", dict(freqs=self.mains)))
         if self.reference is not None:
-            own.append(("set_eeg_reference", dict(ref_channels=self.reference)))
+            ref_channels: Any = self.reference
+            if self.channels is not None:  # by name: a recording to predict may have further ones
+                missing = self.missing(ch_names)
+                ref_channels = [name for name in self.channels if name not in missing]
+            own.append(("set_eeg_reference", dict(ref_channels=ref_channels)))
         return recorded(raw.info, [*steps, *own], sfreq=sfreq)
 
     def apply(self, raw: mne.io.BaseRaw) -> tuple[np.ndarray, list[str], float]:
