@@ -12,9 +12,10 @@ from braindecode_pars.recordings._gaps import continuous_stretches
 
 __all__ = ["HeldTime", "held_time"]
 
-#: Shortest time in seconds without any change that is flat, and not a pause of a coarse converter.
+#: Shortest time in seconds without a change that counts as flat; converters with a low resolution
+#: repeat a value for a shorter time.
 _FLAT = 1.0
-#: Fewest equal samples at the end of the range that are clipped, and not a peak.
+#: Fewest equal samples at an end of the range that count as clipped; a peak may have two.
 _CLIPPED = 3
 
 

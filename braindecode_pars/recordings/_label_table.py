@@ -190,7 +190,8 @@ def _labels_of(file: Path, rows: list[dict[str, Any]], where: str) -> FileLabels
         if (label := _label_of(row["label"]))
     ]
     has_whole = any(stretch.onset is None for stretch in stretches)
-    (_check_whole if has_whole else _check_apart)(f"{where}: {file.name}", stretches)
+    check = _check_whole if has_whole else _check_apart
+    check(f"{where}: {file.name}", stretches)
     return FileLabels(tuple(stretches), subject)
 
 

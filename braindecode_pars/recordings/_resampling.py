@@ -1,4 +1,4 @@
-"""Resampling of one long signal as MNE does it by default, in a fraction of the memory."""
+"""Resampling of one long signal as MNE does it by default, in less than half of the memory."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["resampled"]
 def resampled(signal: np.ndarray, sfreq: float, old_sfreq: float) -> np.ndarray:
     """Resample a signal in the frequency domain, as :func:`mne.filter.resample` with "auto".
 
-    The Fourier transforms are in single precision, without the mean of the signal. MNE needs seven
-    arrays of the length of the padded signal, in double precision, at a time.
+    The Fourier transforms are in single precision, without the mean of the signal; those of MNE are
+    in double precision.
 
     Parameters
     ----------
