@@ -132,6 +132,11 @@ def event_windows(
     EEGWindowsDataset | None
         Windows; None when no annotation is as long as a window.
 
+    Raises
+    ------
+    ValueError
+        When an annotation begins before the last window of the one before it.
+
     Examples
     --------
     >>> import mne
@@ -156,6 +161,8 @@ def event_windows(
     stretches = np.array(continuous_stretches(raw))
     if not keep.any() or not len(stretches):
         return None
+    last = first + (n_samples // length - 1) * length  # start of the last window
+    _check_order(notes.description[keep], first[keep] / sfreq, last[keep] / sfreq)
     found = set(notes.description[keep].tolist())
     # braindecode rounds durations down to samples.
     notes.duration[keep] = (n_samples[keep] + 0.5) / sfreq
@@ -180,3 +187,14 @@ def event_windows(
         return None
     kept = EEGWindowsDataset(raw, windows.metadata[whole].reset_index(drop=True), {})
     return name_classes(kept, mapping)
+
+
+def _check_order(labels: np.ndarray, first: np.ndarray, last: np.ndarray) -> None:
+    """Check that the last window of each label starts before the first of the next; in seconds."""
+    wrong = np.flatnonzero(first[1:] <= last[:-1])
+    if len(wrong):
+        i = wrong[0]
+        raise ValueError(
+            f"its labels {str(labels[i])!r}, from {first[i]:g} s on, and {str(labels[i + 1])!r}, "
+            f"from {first[i + 1]:g} s on, overlap; correct their times, or choose fewer labels."
+        )

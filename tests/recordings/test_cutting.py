@@ -67,6 +67,21 @@ def test_times_in_single_precision(tmp_path):
     assert len(event_windows(raw, {"W": 0}, 30.0)) == 1199
 
 
+def test_labels_that_overlap_are_named():
+    raw = recording(np.zeros(9000), 100.0)
+    raw.set_annotations(mne.Annotations([0, 30, 60], [90, 30, 30], ["night", "N2", "W"]))
+    mapping = {"night": 0, "N2": 1, "W": 2}
+    with pytest.raises(ValueError, match="labels 'night', from 0 s on, and 'N2', from 30 s on,"):
+        event_windows(raw.copy(), mapping, 30.0)
+    assert len(event_windows(raw.copy(), {"N2": 1, "W": 2}, 30.0)) == 2
+    # Windows of marks may overlap, in the order of the marks.
+    raw.set_annotations(mne.Annotations([0, 2, 4], 3, ["left", "right", "left"]))
+    assert len(event_windows(raw.copy(), {"left": 0, "right": 1}, 3.0)) == 3
+    raw.set_annotations(mne.Annotations([2, 2], 3, ["left", "right"]))
+    with pytest.raises(ValueError, match="labels 'left', from 2 s on, and 'right', from 2 s on,"):
+        event_windows(raw, {"left": 0, "right": 1}, 3.0)
+
+
 @pytest.mark.parametrize("date", [0, None])
 def test_a_recording_that_begins_later_than_its_clock(date):
     raw = mne.io.RawArray(
