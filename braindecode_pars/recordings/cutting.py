@@ -17,7 +17,7 @@ from braindecode.preprocessing import create_windows_from_events
 from braindecode_pars.recordings._gaps import continuous_stretches, is_gap
 from braindecode_pars.recordings.class_names import name_classes
 
-__all__ = ["event_windows", "fixed_windows", "holds_a_window"]
+__all__ = ["event_windows", "fixed_windows"]
 
 #: Seconds that a label may be too short for its windows: FIF files keep times in single precision,
 #: which after nine hours is four milliseconds.

@@ -14,7 +14,7 @@ from braindecode_pars._channel_names import is_other_kind, signal_kind
 from braindecode_pars.recordings._edf_records import EdfRecords, mark_gaps
 from braindecode_pars.recordings._left_out import remember_left_out
 
-__all__ = ["ENDINGS", "read_edf", "read_recording", "read_wfdb"]
+__all__ = ["read_edf", "read_recording", "read_wfdb"]
 
 #: Endings of the names of files that :func:`read_recording` reads, in lower case.
 ENDINGS = (".edf", ".bdf", ".fif", ".fif.gz", ".hea")
