@@ -264,12 +264,12 @@ def _electrode_and_reference(channel: str) -> tuple[str, str | None]:
 
 
 def _bare_name(channel: str) -> str:
-    return re.sub(r"^EEG\s+", "", channel.strip().upper()).rstrip(".")
+    name = re.sub(r"^EEG\s+", "", channel.strip().upper()).rstrip(".")
+    return re.sub(r"\s*-\s*", "-", name)
 
 
 def _one_name(name: str) -> str:
     """Return the one name of an electrode, or of a reference, that has several."""
-    name = name.strip()
     return _SAME_ELECTRODE.get(name) or _SAME_REFERENCE.get(name, name)
 
 

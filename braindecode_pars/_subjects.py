@@ -38,6 +38,7 @@ __all__ = [
     "subject_key",
     "subject_of_path",
     "warn_of_similar_names",
+    "without_ending",
 ]
 
 #: Endings of recordings, which are not a part of a name.
@@ -66,6 +67,18 @@ _QUALIFIED = re.compile(r"(?P<corpus>[^:]+):(?P<name>.+)")
 def normalized(subject: Any) -> Any:
     """Return a name in one Unicode form (NFC); other values are returned as they are."""
     return unicodedata.normalize("NFC", subject) if isinstance(subject, str) else subject
+
+
+def without_ending(file: str) -> str:
+    """Return the name or path of a recording without its ending, such as .edf or .fif.gz.
+
+    Examples
+    --------
+    >>> from braindecode_pars._subjects import without_ending
+    >>> without_ending("day1/P01.v2.fif.gz"), without_ending("P01.v2")
+    ('day1/P01.v2', 'P01.v2')
+    """
+    return _ENDING.sub("", file)
 
 
 def subject_key(subject: Any) -> str:
@@ -205,18 +218,10 @@ def hide_subjects(subjects: Iterable, salt: str | None = None) -> list[str]:
     already = []
     for subject in subjects:
         (already if is_hidden(subject) else named).append(subject)
-    parts = [(_corpus_as_written(subject), _name_key(_parts(subject)[1])) for subject in named]
-    hashes = hide_all((key for _, key in parts), salt)
-    found = [
-        text if corpus is None else f"{corpus}:{text}"
-        for (corpus, _), text in zip(parts, hashes, strict=True)
-    ]
+    parts = [_parts(subject) for subject in named]
+    hashes = hide_all((_name_key(name) for _, name in parts), salt)
+    found = [in_corpus(corpus, text) for (corpus, _), text in zip(parts, hashes, strict=True)]
     return sorted({*found, *already}, key=lambda subject: (_parts(subject)[0] or "", subject))
-
-
-def _corpus_as_written(subject: Any) -> str | None:
-    found = _QUALIFIED.fullmatch(subject) if isinstance(subject, str) else None
-    return found["corpus"] if found else None
 
 
 def _family(corpus: str | None) -> str | None:
@@ -306,7 +311,7 @@ def subject_of_path(path: PurePath) -> str:
     if known is not None:
         return known
     *folders, file = (normalized(part) for part in path.parts)
-    return folders[0] if folders else _ENDING.sub("", file)
+    return folders[0] if folders else without_ending(file)
 
 
 def known_subject_of_path(path: PurePath) -> str | None:
@@ -345,7 +350,7 @@ def known_subject_of_path(path: PurePath) -> str | None:
     'tr03-0005'
     """
     *folders, file = (normalized(part) for part in path.parts)
-    stem = _ENDING.sub("", file)
+    stem = without_ending(file)
     # A folder has no suffix such as "_eeg", so its label is known exactly.
     labels = [_label(folder) for folder in folders if _BIDS_LABEL.search(folder)]
     if labels:

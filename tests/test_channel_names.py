@@ -97,6 +97,7 @@ def test_electrodes():
 def test_channels_are_matched_by_electrode():
     assert match_channels(["FC5", "T3", "Cz"], ["EEG T7-LE", "Fc5.", "Pz"]) == [1, 0, None]
     # Two channels of one electrode: their names decide.
+    assert match_channels(["C3", "Fpz-Cz"], ["EEG Fpz - Cz", "C3 - M2"]) == [1, 0]
     assert match_channels(["C3-M1", "C3-M2"], ["C3-M2", "C3-M1"]) == [1, 0]
     assert match_channels(["C3-M1", "C3-M2"], ["C3"]) == [None, None]
     assert match_channels(["C3"], ["C3-M1", "C3-M2"]) == [None]

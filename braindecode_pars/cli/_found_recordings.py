@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from braindecode_pars.recordings._opening import ENDINGS
+from braindecode_pars._subjects import without_ending
 from braindecode_pars.recordings._search import is_recording, list_files, why_unreadable
+from braindecode_pars.recordings.readers import ENDINGS
 
 __all__ = ["find_recordings"]
 
@@ -48,7 +49,7 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
 
 
 def _alone(file: Path) -> dict[Path, Path]:
-    return {file: Path(_stem(file.name))}
+    return {file: Path(without_ending(file.name))}
 
 
 def _in_folder(folder: Path) -> dict[Path, Path]:
@@ -58,9 +59,4 @@ def _in_folder(folder: Path) -> dict[Path, Path]:
         raise ValueError(
             f"{folder} contains no recording; expected files that end with {', '.join(ENDINGS)}."
         )
-    return {file: file.relative_to(folder).with_name(_stem(file.name)) for file in files}
-
-
-def _stem(name: str) -> str:
-    ending = max((e for e in ENDINGS if name.lower().endswith(e)), key=len, default="")
-    return name[: len(name) - len(ending)]
+    return {file: file.relative_to(folder).with_name(without_ending(file.name)) for file in files}

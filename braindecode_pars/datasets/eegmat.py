@@ -137,8 +137,8 @@ def prepare(
     pick_electrodes(raw, COMMON_CHANNELS, lambda name: name.removeprefix("EEG "))
     raw.set_montage(template_montage(), match_case=False, match_alias=True, verbose="error")
     filter_and_resample(raw, sfreq=sfreq, low=low, high=high, mains=mains)
-    if reference is not None:
-        set_reference(raw, reference)
+    if reference == "average":
+        set_reference(raw, raw.ch_names)  # by name, as the record of what was done
     return raw
 
 

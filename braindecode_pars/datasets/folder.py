@@ -7,7 +7,6 @@ name of the file; or a row in a table of all files.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,6 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._parameters import check_positive
 from braindecode_pars._subjects import normalized
-from braindecode_pars.recordings._classes import classes_of_labels, given_classes, targets_of
 from braindecode_pars.recordings._file_labels import (
     FileLabels,
     LabelledFile,
@@ -27,8 +25,11 @@ from braindecode_pars.recordings._file_labels import (
     to_annotations,
 )
 from braindecode_pars.recordings._gaps import is_gap
-from braindecode_pars.recordings._label_table import labels_in_table, read_table
-from braindecode_pars.recordings._name_labels import is_name_pattern, labels_in_names
+from braindecode_pars.recordings._label_source import (
+    Labels,
+    classes_and_targets,
+    labels_of_files,
+)
 from braindecode_pars.recordings._own_annotations import annotations_of, table_beside
 from braindecode_pars.recordings._search import list_files
 from braindecode_pars.recordings._whose_files import (
@@ -39,22 +40,16 @@ from braindecode_pars.recordings._whose_files import (
 from braindecode_pars.recordings.cutting import event_windows
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
 from braindecode_pars.recordings.preparation import SFREQ, check_filters, filter_and_resample
-from braindecode_pars.recordings.readers import read_recording
+from braindecode_pars.recordings.readers import ENDINGS, read_recording
 from braindecode_pars.recordings.splits import set_splits
 
 __all__ = ["load", "recordings"]
 
-log = logging.getLogger(__name__)
-
-#: Formats of :func:`~braindecode_pars.recordings.readers.read_recording`, and others of BIDS.
-_OURS = (".edf", ".bdf", ".fif", ".fif.gz", ".hea")
+#: Formats of BIDS that MNE reads, besides those of
+#: :func:`~braindecode_pars.recordings.readers.read_recording`.
 _OF_MNE = (".vhdr", ".set")
 #: Folders of a BIDS data set that repeat its recordings.
 _COPIES = ("derivatives", "sourcedata", "code", "stimuli")
-
-
-#: Where labels come from, see :func:`load`.
-Labels = str | Path | pd.DataFrame | Sequence[str] | Mapping[str, int] | Mapping[str, str] | None
 
 
 def recordings(path: str | Path, *, subject: Subject = None) -> list[Recording]:
@@ -98,16 +93,16 @@ def recordings(path: str | Path, *, subject: Subject = None) -> list[Recording]:
     '01'
     """
     root = Path(path).expanduser()
-    found = _found(root, subject)
+    found = _found(root, _files(root), subject)
     if subject is None:
         check_one_person_each(recording.file.relative_to(root) for recording in found)
     return found
 
 
-def _found(root: Path, subject: Subject) -> list[Recording]:
+def _found(root: Path, files: Iterable[Path], subject: Subject) -> list[Recording]:
     find = subject_finder(subject)
     found = []
-    for file in _files(root):
+    for file in files:
         try:
             found.append(Recording(file, {"subject": find(file.relative_to(root))}))
         except ValueError as error:
@@ -116,13 +111,13 @@ def _found(root: Path, subject: Subject) -> list[Recording]:
 
 
 def _files(root: Path) -> list[Path]:
-    files = list_files(root, lambda name: name.lower().endswith((*_OURS, *_OF_MNE)))
+    files = list_files(root, lambda name: name.lower().endswith((*ENDINGS, *_OF_MNE)))
     if (root / "dataset_description.json").is_file():
         files = [file for file in files if file.relative_to(root).parts[0] not in _COPIES]
     if not files:
         raise FileNotFoundError(
             f"{root} contains no recording; expected files that end with "
-            f"{', '.join((*_OURS, *_OF_MNE))}."
+            f"{', '.join((*ENDINGS, *_OF_MNE))}."
         )
     return files
 
@@ -249,17 +244,20 @@ def load(
     check_filters(sfreq=sfreq, low=low, high=high, mains=mains)
     check_positive(window_seconds=window_seconds)
     root = Path(path).expanduser()
-    outside = _outside_labels(labels, root, window_seconds)
-    found = _found(root, subject) if outside is None else _labelled(root, subject, outside)
+    files = _files(root)
+    of_files = labels_of_files(labels, root, files, window_seconds)
+    found = _labelled(root, subject, of_files) if of_files else _found(root, files, subject)
     chosen = choose_subjects(found, subjects, path)
-    if subject is None and not _name_subjects(outside):
+    if subject is None and not _name_subjects(of_files):
         check_one_person_each(recording.file.relative_to(root) for recording in chosen)
-    names, targets = _classes_and_targets(labels, classes, outside, chosen, window_seconds)
+    names, targets = classes_and_targets(
+        labels, classes, of_files, [recording.file for recording in chosen], window_seconds
+    )
     settings = dict(window_seconds=window_seconds, sfreq=sfreq, low=low, high=high, mains=mains)
     windows = read_corpus(
         chosen,
         partial(_read, names=names, targets=targets, **settings),
-        dict(corpus="own folder", labels=targets, **_origin(names, outside, root), **settings),
+        dict(corpus="own folder", labels=targets, **_origin(names, of_files, root), **settings),
         classes=targets,
         n_jobs=n_jobs,
         cache=cache,
@@ -270,27 +268,10 @@ def load(
     return windows if splits is None else set_splits(windows, splits)
 
 
-def _outside_labels(labels: Labels, root: Path, seconds: float) -> dict[Path, FileLabels] | None:
-    """Return the labels in names of files or in a table; None for labels in annotations."""
-    if isinstance(labels, pd.DataFrame):
-        return labels_in_table(labels, root, _files(root), seconds, "The table of labels")
-    if not isinstance(labels, (str, Path)):
-        return None
-    if isinstance(labels, str) and is_name_pattern(labels):
-        return labels_in_names(labels, root, _files(root))
-    if Path(labels).suffix.lower() in (".csv", ".tsv"):
-        table = read_table(labels, root)
-        return labels_in_table(table, root, _files(root), seconds, str(labels))
-    raise ValueError(
-        f"labels is the text {labels!r}; give a list of labels, [{labels!r}], a template of names "
-        "such as '{subject}_{label}', or the path of a .csv or .tsv file."
-    )
-
-
 def _labelled(root: Path, subject: Subject, labels: Mapping[Path, FileLabels]) -> list[Recording]:
     """Return the recordings with their labels, of the subjects that these name or the paths."""
     if not _name_subjects(labels):
-        found = _found(root, subject)
+        found = _found(root, labels, subject)
         return [LabelledFile(r.file, r.description, labels[r.file].stretches) for r in found]
     if subject is not None:
         raise ValueError(
@@ -306,38 +287,12 @@ def _name_subjects(labels: Mapping[Path, FileLabels] | None) -> bool:
     return labels is not None and all(one.subject is not None for one in labels.values())
 
 
-def _classes_and_targets(
-    labels: Labels,
-    classes: Sequence[str] | Mapping[str, str] | None,
-    outside: Mapping[Path, FileLabels] | None,
-    chosen: list[Recording],
-    seconds: float,
-) -> tuple[dict[str, str], dict[str, int]]:
-    """Return the class of each label, and the target of each class."""
-    if outside is not None:
-        found = {stretch.label for one in outside.values() for stretch in one.stretches}
-        names = classes_of_labels(found, classes)
-    elif classes is not None:
-        raise ValueError(
-            "classes is for labels in names of files or in a table; write the classes of "
-            "annotations as labels={description: class}."
-        )
-    elif isinstance(labels, Mapping):
-        return given_classes(labels)
-    else:
-        labels = _found_labels(chosen, seconds) if labels is None else labels
-        names = {str(label): str(label) for label in labels}
-    targets = targets_of(names)
-    log.info("The labels are %s, with the targets 0, 1, ...", ", ".join(targets))
-    return names, targets
-
-
 def _origin(
-    names: Mapping[str, str], outside: Mapping[Path, FileLabels] | None, root: Path
+    names: Mapping[str, str], of_files: Mapping[Path, FileLabels] | None, root: Path
 ) -> dict[str, Any]:
     """Return what the windows of a cache depend on besides the targets."""
-    if outside is not None:
-        return {"label_table": checksum_of_labels(outside, names, root)}
+    if of_files is not None:
+        return {"label_table": checksum_of_labels(of_files, names, root)}
     return {} if all(label == name for label, name in names.items()) else {"classes": dict(names)}
 
 
@@ -346,26 +301,6 @@ def _listed_splits(root: Path) -> Path | None:
     file = root / "participants.tsv"
     has_splits = file.is_file() and "split" in pd.read_csv(file, sep="\t", nrows=0)
     return file if has_splits else None
-
-
-def _found_labels(chosen: list[Recording], seconds: float) -> list[str]:
-    long, instant = set(), set()
-    for recording in chosen:
-        for one in annotations_of(recording.file):
-            name = str(one["description"])
-            if is_gap(name) or name.upper().startswith(("BAD", "EDGE")):
-                continue
-            if one["duration"] == 0:
-                instant.add(name)
-            elif one["duration"] >= seconds - 1e-6:
-                long.add(name)
-    if not long and not instant:
-        raise ValueError(
-            f"No annotation of {len(chosen)} recordings is as long as a window of {seconds:g} s, "
-            "or without a duration; pass a shorter window_seconds, annotate the recordings, or "
-            "add tables _events.tsv as in BIDS."
-        )
-    return sorted(long or instant)
 
 
 def _read(
@@ -379,10 +314,10 @@ def _read(
     """Read one recording: its EEG channels, and the windows within its labels."""
     raw = _open(recording.file)
     gaps = [i for i, name in enumerate(raw.annotations.description) if is_gap(name)]
-    kept = raw.annotations[gaps] if gaps else None
-    raw.set_annotations(_classes_of(recording, names, raw, window_seconds), verbose="error")
-    if kept is not None:
-        raw.set_annotations(raw.annotations + kept, verbose="error")
+    kept = raw.annotations[gaps]
+    labelled = _classes_of(recording, names, raw, window_seconds)
+    labelled.append(kept.onset - raw.first_time, kept.duration, kept.description)
+    raw.set_annotations(labelled, verbose="error")
     if not mne.pick_types(raw.info, eeg=True, exclude=()).size:
         raise ValueError(f"it has no EEG channel; its channels are {', '.join(raw.ch_names)}.")
     raw.pick("eeg", exclude=(), verbose="error")

@@ -431,8 +431,6 @@ def _shorten_trials(raw: mne.io.BaseRaw, tmin: float, tmax: float) -> None:
     """Shorten the annotation of each trial to its window; in a shorter one no window has room."""
     notes = raw.annotations.copy()
     trial = np.isin(notes.description, list(REST_OR_IMAGERY))
-    # Half a sample more than the window, because braindecode rounds durations down to samples.
-    length = tmax - tmin + 0.5 / raw.info["sfreq"]
-    notes.duration[trial] = np.clip(notes.duration[trial] - tmin, 0, length)
+    notes.duration[trial] = np.clip(notes.duration[trial] - tmin, 0, tmax - tmin)
     notes.onset[trial] += tmin
     raw.set_annotations(notes, verbose="error")

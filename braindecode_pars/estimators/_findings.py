@@ -14,7 +14,8 @@ from braindecode_pars.electrodes import electrode_positions
 from braindecode_pars.estimators._recording import RecordingToPredict
 from braindecode_pars.preprocessing._preprocessing import AS_RECORDED, text_of
 from braindecode_pars.preprocessing._recorded import recorded
-from braindecode_pars.windows._amplitude_range import looked_at
+from braindecode_pars.windows._amplitude_range import N_WINDOWS
+from braindecode_pars.windows._spread import spread_out
 
 __all__ = ["recording_findings"]
 
@@ -244,7 +245,7 @@ def _unusual_amplitudes(recording: RecordingToPredict, clf: Any) -> Finding:
         return Finding(None)
     starts = np.arange(recording.n_times // clf.n_times_) * clf.n_times_
     starts = starts[recording.may_predict(starts, clf.n_times_)]
-    starts = starts[looked_at(len(starts))]
+    starts = starts[spread_out(len(starts), N_WINDOWS)]
     amplitudes = {
         derivation.name: float(np.median([signal[i : i + clf.n_times_].std() for i in starts]))
         for derivation, signal in zip(recording.found, recording.signals, strict=True)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from braindecode_pars._warnings import quiet, warn_user
 from braindecode_pars.training._learned import warn_of_validation
+from braindecode_pars.windows._spread import spread_out
 from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = ["warn_of_fine_tuning"]
@@ -73,9 +74,5 @@ def _some_of_each(y: np.ndarray) -> np.ndarray:
     """Return the positions of windows of each label, spread over all, in their order."""
     classes = np.unique(y)
     n_each = max(1, _N_PREDICTED // len(classes))
-    return np.sort(np.concatenate([_spread(np.flatnonzero(y == c), n_each) for c in classes]))
-
-
-def _spread(positions: np.ndarray, n: int) -> np.ndarray:
-    picked = np.linspace(0, len(positions) - 1, min(n, len(positions)))
-    return positions[picked.round().astype(int)]
+    positions = [np.flatnonzero(y == c) for c in classes]
+    return np.sort(np.concatenate([of[spread_out(len(of), n_each)] for of in positions]))

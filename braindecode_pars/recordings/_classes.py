@@ -124,11 +124,12 @@ def given_classes(
     >>> given_classes({"Sleep stage 3": "N3", "Sleep stage 4": "N3", "Sleep stage W": "W"})[1]
     {'N3': 0, 'W': 1}
     """
+    labels = {str(name): value for name, value in labels.items()}
     values = list(labels.values())
     if values and all(isinstance(value, str) for value in values):
-        return dict(labels), targets_of(labels)
+        return labels, targets_of(labels)
     if values and all(isinstance(v, Integral) and not isinstance(v, bool) for v in values):
-        return {name: name for name in labels}, dict(labels)
+        return {name: name for name in labels}, labels
     raise ValueError(
         "labels must give each description a class, as in {'Sleep stage W': 'W'}, or each a "
         f"target, an integer; got {dict(labels)!r}."

@@ -12,9 +12,10 @@ from braindecode_pars.recordings._gaps import continuous_stretches
 
 __all__ = ["HeldTime", "held_time"]
 
-#: Shortest time in seconds without any change that is flat. A coarse converter has shorter ones.
+#: Shortest time in seconds without a change that counts as flat; converters with a low resolution
+#: repeat a value for a shorter time.
 _FLAT = 1.0
-#: Fewest equal samples at the end of the range that are clipped. A peak has fewer.
+#: Fewest equal samples at an end of the range that count as clipped; a peak may have two.
 _CLIPPED = 3
 
 
@@ -73,10 +74,11 @@ def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
     stretches, sfreq = continuous_stretches(raw), float(raw.info["sfreq"])
     found = {}
     for name in names:
+        channel = raw.ch_names.index(name)
         parts, ranges = [], []
         for start, stop in stretches:
             # Not raw[name, start:stop], which makes an array of the times, too.
-            samples = raw.get_data([name], start, stop, verbose="error")[0]
+            samples = raw.get_data([channel], start, stop, verbose="error")[0]
             parts.append(_runs(samples))
             ranges.append((samples.min(), samples.max()))
         found[name] = _held(parts, np.array(ranges), sfreq)

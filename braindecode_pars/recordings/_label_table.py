@@ -11,8 +11,9 @@ from typing import Any
 
 import pandas as pd
 
-from braindecode_pars._subjects import normalized
+from braindecode_pars._subjects import normalized, without_ending
 from braindecode_pars.recordings._file_labels import FileLabels, Stretch
+from braindecode_pars.recordings.cutting import holds_a_window
 
 __all__ = ["labels_in_table", "read_table"]
 
@@ -158,8 +159,7 @@ def _names_of(root: Path, files: Sequence[Path]) -> dict[str, list[Path]]:
     for file in files:
         path = file.relative_to(root)
         names = (normalized(path.as_posix()), normalized(path.name))
-        stems = [re.sub(r"\.(fif\.gz|[^./]+)$", "", name, flags=re.I) for name in names]
-        for name in dict.fromkeys((*names, *stems)):
+        for name in dict.fromkeys((*names, *map(without_ending, names))):
             known.setdefault(name, []).append(file)
     return known
 
@@ -190,7 +190,8 @@ def _labels_of(file: Path, rows: list[dict[str, Any]], where: str) -> FileLabels
         if (label := _label_of(row["label"]))
     ]
     has_whole = any(stretch.onset is None for stretch in stretches)
-    (_check_whole if has_whole else _check_apart)(f"{where}: {file.name}", stretches)
+    check = _check_whole if has_whole else _check_apart
+    check(f"{where}: {file.name}", stretches)
     return FileLabels(tuple(stretches), subject)
 
 
@@ -270,7 +271,7 @@ def _check_lengths(labels: Mapping[Path, FileLabels], seconds: float, where: str
         (file, stretch)
         for file, found in labels.items()
         for stretch in found.stretches
-        if stretch.duration is not None and stretch.duration < seconds - 1e-6
+        if stretch.duration is not None and not holds_a_window(stretch.duration, seconds)
     ]
     if short:
         file, stretch = short[0]

@@ -6,14 +6,13 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePath
 
-from braindecode_pars._subjects import normalized
+from braindecode_pars._subjects import normalized, without_ending
 from braindecode_pars.recordings._file_labels import FileLabels, Stretch
 
 __all__ = ["is_name_pattern", "labels_in_names"]
 
 _FIELDS = ("label", "subject")
 _NAMED_GROUP = "(?P<"
-_ENDING = re.compile(r"\.(fif\.gz|[^./]+)$", re.IGNORECASE)
 
 
 def is_name_pattern(text: str) -> bool:
@@ -103,7 +102,7 @@ def _template(pattern: str) -> Callable[[PurePath], dict[str, str]]:
     longest, shortest = (_compiled(parts, more) for more in ("+", "+?"))
 
     def read(path: PurePath) -> dict[str, str]:
-        stem = _ENDING.sub("", normalized(path.as_posix()))
+        stem = without_ending(normalized(path.as_posix()))
         name = stem if "/" in pattern else stem.rpartition("/")[2]
         found, other = longest.fullmatch(name), shortest.fullmatch(name)
         if found is None or other is None:

@@ -12,12 +12,9 @@ from braindecode_pars._warnings import warn_user
 from braindecode_pars.recordings._edf_records import EdfRecords
 from braindecode_pars.recordings._gaps import is_gap
 from braindecode_pars.recordings._search import why_unreadable
-from braindecode_pars.recordings.readers import read_recording
+from braindecode_pars.recordings.readers import ENDINGS, read_recording
 
 __all__ = ["open_recording"]
-
-#: Endings of the names of files that :func:`read_recording` reads, in lower case.
-ENDINGS = (".edf", ".bdf", ".fif", ".fif.gz", ".hea")
 
 
 def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import mne
 import numpy as np
 import pandas as pd
 
-__all__ = ["annotations_of", "table_beside"]
+from braindecode_pars._subjects import without_ending
+from braindecode_pars.recordings._gaps import is_gap
+from braindecode_pars.recordings.cutting import holds_a_window
+
+__all__ = ["annotations_of", "labels_in_annotations", "table_beside"]
 
 
 def annotations_of(file: Path) -> mne.Annotations:
@@ -17,14 +22,23 @@ def annotations_of(file: Path) -> mne.Annotations:
     table = table_beside(file, "events")
     if table is None:
         return _own_annotations(file)
-    events = pd.read_csv(table, sep="\t", dtype={"trial_type": str})
+    # "None" and "NA", which pandas takes for missing values, may be names of classes.
+    missing = dict(keep_default_na=False, na_values=["", "n/a"])
+    events = pd.read_csv(table, sep="\t", dtype=str, **missing)
     absent = [name for name in ("onset", "trial_type") if name not in events]
     if absent:
         raise ValueError(f"{table} has no column {absent[0]!r}.")
     events = events.dropna(subset=["trial_type"])
+    onsets = pd.to_numeric(events["onset"], errors="coerce")
+    if onsets.isna().any():
+        wrong = events[onsets.isna()].iloc[0]
+        raise ValueError(
+            f"{table} has the onset {wrong['onset']!r} of {wrong['trial_type']!r}; write seconds "
+            "from the start of the recording, such as 90.5."
+        )
     durations = events["duration"] if "duration" in events else np.zeros(len(events))
     durations = pd.to_numeric(durations, errors="coerce").fillna(0)  # "n/a"
-    return mne.Annotations(events["onset"], durations, events["trial_type"])
+    return mne.Annotations(onsets, durations, events["trial_type"])
 
 
 def _own_annotations(file: Path) -> mne.Annotations:
@@ -34,8 +48,7 @@ def _own_annotations(file: Path) -> mne.Annotations:
         found = mne.read_annotations(file)
     except (ValueError, OSError, RuntimeError):  # reading the recording raises the full message
         return mne.Annotations([], [], [])
-    onsets = found.onset - (_first_time(file) if found.orig_time is not None else 0)
-    return mne.Annotations(onsets, found.duration, found.description)
+    return mne.Annotations(found.onset - _first_time(file), found.duration, found.description)
 
 
 def _first_time(file: Path) -> float:
@@ -46,6 +59,43 @@ def _first_time(file: Path) -> float:
 
 def table_beside(file: Path, suffix: str) -> Path | None:
     """Return the table of BIDS beside a recording, such as sub-01_task-rest_events.tsv."""
-    stem = re.sub(r"_i?eeg$", "", file.name.split(".")[0])
+    stem = re.sub(r"_i?eeg$", "", without_ending(file.name))
     table = file.with_name(f"{stem}_{suffix}.tsv")
     return table if table.is_file() else None
+
+
+def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
+    """Return the annotations that may be labels, in alphabetical order.
+
+    They are those as long as a window; if there are none, those without a duration. Annotations of
+    gaps, and those that begin with "BAD" or "EDGE", are none.
+
+    Parameters
+    ----------
+    files : list of Path
+        Recordings.
+    seconds : float
+        Length of a window.
+
+    Raises
+    ------
+    ValueError
+        When no annotation is a label.
+    """
+    long, instant = set(), set()
+    for file in files:
+        for one in annotations_of(file):
+            name = str(one["description"])
+            if is_gap(name) or name.upper().startswith(("BAD", "EDGE")):
+                continue
+            if one["duration"] == 0:
+                instant.add(name)
+            elif holds_a_window(one["duration"], seconds):
+                long.add(name)
+    if not long and not instant:
+        raise ValueError(
+            f"No annotation of {len(files)} recordings is as long as a window of {seconds:g} s, "
+            "or without a duration; pass a shorter window_seconds, annotate the recordings, or "
+            "add tables _events.tsv as in BIDS."
+        )
+    return sorted(long or instant)

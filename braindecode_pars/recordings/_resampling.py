@@ -1,4 +1,4 @@
-"""Resampling of one long signal as MNE does it by default, in a fraction of the memory."""
+"""Resampling of one long signal as MNE does it by default, in less than half of the memory."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["resampled"]
 def resampled(signal: np.ndarray, sfreq: float, old_sfreq: float) -> np.ndarray:
     """Resample a signal in the frequency domain, as :func:`mne.filter.resample` with "auto".
 
-    The Fourier transforms are in single precision, without the mean of the signal. MNE needs seven
-    arrays of the length of the padded signal, in double precision, at a time.
+    The Fourier transforms are in single precision, without the mean of the signal; those of MNE are
+    in double precision.
 
     Parameters
     ----------
@@ -46,7 +46,8 @@ def resampled(signal: np.ndarray, sfreq: float, old_sfreq: float) -> np.ndarray:
     # Pad to a power of two, at least a hundred samples on both sides of a long signal.
     n_padded = 2 ** math.ceil(math.log2(n_times + 2 * min(n_times // 8, 100)))
     before, n_new = (n_padded - n_times) // 2, max(round(ratio * n_padded), 1)
-    mean, padded = signal.mean(), _padded(signal, before, n_padded)
+    mean = signal.mean()
+    padded = _padded(signal, mean, before, n_padded)
     del signal  # it may be the largest array
     spectrum = fft.rfft(padded)
     # The highest frequency that both rates have is once in one spectrum, and twice in the other.
@@ -58,9 +59,9 @@ def resampled(signal: np.ndarray, sfreq: float, old_sfreq: float) -> np.ndarray:
     return new.astype(np.float64) * (n_new / n_padded) + mean
 
 
-def _padded(signal: np.ndarray, before: int, n_padded: int) -> np.ndarray:
+def _padded(signal: np.ndarray, mean: float, before: int, n_padded: int) -> np.ndarray:
     """Reflect a signal at its first and last point, once, with zeros beyond, less its mean."""
-    mean, limit = signal.mean(), len(signal) - 1
+    limit = len(signal) - 1
     padded = np.full(n_padded, -mean, np.float32)
     end = before + len(signal)
     first, last = min(before, limit), min(n_padded - end, limit)

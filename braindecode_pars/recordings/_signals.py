@@ -18,15 +18,12 @@ __all__ = ["new_sample", "preprocessed_signals"]
 #: Samples that are read at a time.
 _BLOCK = 2**20
 
-#: Nothing is done to a recording that a model without known preprocessing receives.
-_NOTHING = Preprocessing()
-
 
 def preprocessed_signals(
     raw: mne.io.BaseRaw,
     derivations: Sequence[Derivation],
     sfreq: float,
-    preprocessing: Preprocessing = _NOTHING,
+    preprocessing: Preprocessing,
     *,
     shortest: int = 2,
 ) -> np.ndarray:

@@ -20,10 +20,10 @@ _COUNTS = (
     # anna_night1, P07-run-2
     (
         r"(?P<person>.+)[ _-](?P<what>session|sess|ses|night|run|rec|visit|day|block)[ _-]?\d+",
-        r"([^/]+)[ _-]{what}[ _-]?\d",
+        r"(?i)([^/]+)[ _-]{what}[ _-]?\d",
     ),
     # S001R03, of PhysioNet
-    (r"(?P<person>[A-Za-z]+\d+)(?P<what>R)\d+", r"([A-Za-z]+\d+){what}\d"),
+    (r"(?P<person>[A-Za-z]+\d+)(?P<what>R)\d+", r"(?i)([A-Z]+\d+){what}\d"),
     # Subject00_1; the person has a number of its own, and the recording one digit
     (r"(?P<person>.*\d.*)(?P<what>[_-])\d", r"([^/]+){what}\d"),
 )

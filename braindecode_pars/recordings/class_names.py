@@ -31,14 +31,15 @@ def name_classes(
 
     Examples
     --------
-    >>> from braindecode_pars import PARSClassifier, datasets
+    >>> import mne
+    >>> import numpy as np
     >>> from braindecode_pars.recordings.class_names import name_classes
-    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
-    >>> for recording in windows.datasets:
-    ...     _ = name_classes(recording, ("wake", "light 1", "light 2", "deep", "REM"))
-    >>> clf = PARSClassifier(pretrain_epochs=1, finetune_epochs=1, verbose=0).fit(windows)
-    >>> clf.class_names_[0]
-    'wake'
+    >>> from braindecode_pars.recordings.cutting import fixed_windows
+    >>> info = mne.create_info(["C3"], 100.0, "eeg")
+    >>> raw = mne.io.RawArray(np.zeros((1, 7500)), info, verbose="error")
+    >>> windows = name_classes(fixed_windows(raw, target=1), ("rest", "task"))
+    >>> windows.window_kwargs
+    [('name_classes', {'mapping': {'rest': 0, 'task': 1}})]
     """
     mapping = (
         dict(classes)

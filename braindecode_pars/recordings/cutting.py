@@ -19,6 +19,22 @@ from braindecode_pars.recordings.class_names import name_classes
 
 __all__ = ["event_windows", "fixed_windows"]
 
+#: Seconds that a label may be too short for its windows: FIF files keep times in single precision,
+#: which after nine hours is four milliseconds.
+_TOLERANCE = 4e-3
+
+
+def holds_a_window(duration: float, seconds: float) -> bool:
+    """Whether a stretch is as long as a window, up to rounded times; both in seconds.
+
+    Examples
+    --------
+    >>> from braindecode_pars.recordings.cutting import holds_a_window
+    >>> holds_a_window(29.998, 30), holds_a_window(29.9, 30)
+    (True, False)
+    """
+    return duration >= seconds - _TOLERANCE
+
 
 def fixed_windows(
     raw: mne.io.BaseRaw,
@@ -116,6 +132,11 @@ def event_windows(
     EEGWindowsDataset | None
         Windows; None when no annotation is as long as a window.
 
+    Raises
+    ------
+    ValueError
+        When an annotation begins before the last window of the one before it.
+
     Examples
     --------
     >>> import mne
@@ -129,20 +150,25 @@ def event_windows(
     >>> [target for _, target, _ in windows]
     [3, 3, 3, 3, 3, 3, 4, 4]
     """
-    length = round(seconds * raw.info["sfreq"])
+    sfreq, notes = raw.info["sfreq"], raw.annotations
+    length = round(seconds * sfreq)
+    # Whole samples of each annotation, within the recording.
+    first = np.round((notes.onset - raw.first_time) * sfreq)
+    n_samples = np.floor((notes.duration + max(_TOLERANCE, 0.5 / sfreq)) * sfreq)
+    n_samples = np.minimum(n_samples, raw.n_times - first)
     # braindecode raises an error for an annotation that is shorter than a window.
-    keep = [
-        i
-        for i, annotation in enumerate(raw.annotations)
-        if annotation["description"] in mapping and annotation["duration"] >= seconds - 1e-6
-    ]
+    keep = np.isin(notes.description, list(mapping)) & (n_samples >= length)
     stretches = np.array(continuous_stretches(raw))
-    if not keep or not len(stretches):
+    if not keep.any() or not len(stretches):
         return None
+    last = first + (n_samples // length - 1) * length  # start of the last window
+    _check_order(notes.description[keep], first[keep] / sfreq, last[keep] / sfreq)
+    found = set(notes.description[keep].tolist())
+    # braindecode rounds durations down to samples.
+    notes.duration[keep] = (n_samples[keep] + 0.5) / sfreq
     # Gaps stay marked, for a store of the whole recordings.
-    gaps = [i for i, text in enumerate(raw.annotations.description) if is_gap(text)]
-    found = {raw.annotations.description[i] for i in keep}
-    raw.set_annotations(raw.annotations[sorted(keep + gaps)], verbose="error")
+    gaps = np.array([is_gap(text) for text in notes.description], dtype=bool)
+    notes.delete(np.flatnonzero(~keep & ~gaps))
     (windows,) = create_windows_from_events(
         BaseConcatDataset([RawDataset(raw, {})]),
         window_size_samples=length,
@@ -161,3 +187,14 @@ def event_windows(
         return None
     kept = EEGWindowsDataset(raw, windows.metadata[whole].reset_index(drop=True), {})
     return name_classes(kept, mapping)
+
+
+def _check_order(labels: np.ndarray, first: np.ndarray, last: np.ndarray) -> None:
+    """Check that the last window of each label starts before the first of the next; in seconds."""
+    wrong = np.flatnonzero(first[1:] <= last[:-1])
+    if len(wrong):
+        i = wrong[0]
+        raise ValueError(
+            f"its labels {str(labels[i])!r}, from {first[i]:g} s on, and {str(labels[i + 1])!r}, "
+            f"from {first[i + 1]:g} s on, overlap; correct their times, or choose fewer labels."
+        )

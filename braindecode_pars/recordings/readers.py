@@ -16,6 +16,9 @@ from braindecode_pars.recordings._left_out import remember_left_out
 
 __all__ = ["read_edf", "read_recording", "read_wfdb"]
 
+#: Endings of the names of files that :func:`read_recording` reads, in lower case.
+ENDINGS = (".edf", ".bdf", ".fif", ".fif.gz", ".hea")
+
 #: Units of voltage in WFDB headers, in volts.
 VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6}
 

@@ -21,7 +21,8 @@ from braindecode_pars.signal_store._labels import Labels
 from braindecode_pars.signal_store._samples import NotFiniteError, encode
 from braindecode_pars.signal_store._sources import NoWindowError, Preparation, Source
 from braindecode_pars.storage._checksum import checksum_of
-from braindecode_pars.windows._amplitudes import amplitude_problem, spread_out
+from braindecode_pars.windows._amplitudes import N_WINDOWS, amplitude_problem
+from braindecode_pars.windows._spread import spread_out
 
 __all__ = ["Encoded", "Unusable", "read_all"]
 
@@ -129,7 +130,7 @@ def _encode(
     checksum = checksum_of(samples.stored)
     problem = amplitude_problem(_crops(signals))
     left_out = channels_left_out(piece, ch_names)
-    prepared = preparation.recorded(piece, steps, sfreq)
+    prepared = preparation.recorded(piece, steps, ch_names, sfreq)
     encoded = Encoded(
         *samples, ch_names, sfreq, checksum, problem, left_out, preprocessing=prepared
     )
@@ -149,5 +150,5 @@ def _positions(raw: mne.io.BaseRaw, ch_names: list[str]) -> dict[str, list[float
 def _crops(signals: np.ndarray) -> Iterator[np.ndarray]:
     """Yield parts of a recording, at equal distances."""
     length = min(_CROP, signals.shape[1])
-    for number in spread_out(signals.shape[1] // length):
+    for number in spread_out(signals.shape[1] // length, N_WINDOWS):
         yield signals[:, number * length : (number + 1) * length]

@@ -21,7 +21,6 @@ from braindecode_pars._parameters import check_parameters, choice
 from braindecode_pars._subjects import known_subject_of_path, normalized, subject_of_path
 from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.preprocessing._recorded import recorded
-from braindecode_pars.recordings._opening import ENDINGS
 from braindecode_pars.recordings._search import (
     files_beside,
     find_files,
@@ -37,7 +36,7 @@ from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.recordings.labelled import LabelledCorpus
 from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import check_filters, filter_and_resample
-from braindecode_pars.recordings.readers import read_recording
+from braindecode_pars.recordings.readers import ENDINGS, read_recording
 from braindecode_pars.signal_store._labels import Labels, labels_of
 from braindecode_pars.storage._checksum import checksum_of
 from braindecode_pars.storage._json import plain
@@ -107,7 +106,9 @@ class Preparation:
         found = match_channels(wanted, ch_names)
         return tuple(name for name, i in zip(wanted, found, strict=True) if i is None)
 
-    def recorded(self, raw: mne.io.BaseRaw, steps: Sequence[Any], sfreq: float) -> Preprocessing:
+    def recorded(
+        self, raw: mne.io.BaseRaw, steps: Sequence[Any], ch_names: Sequence[str], sfreq: float
+    ) -> Preprocessing:
         """Return the preprocessing of a recording after :meth:`apply`.
 
         Parameters
@@ -116,6 +117,8 @@ class Preparation:
             Continuous recording, before this preparation.
         steps : sequence
             Steps that braindecode has recorded for it.
+        ch_names : sequence of str
+            Names of the stored channels.
         sfreq : float
             Sampling rate in Hz after the preparation.
         """
@@ -129,7 +132,11 @@ class Preparation:
         if self.mains is not None:
             own.append(("notch_filter", dict(freqs=self.mains)))
         if self.reference is not None:
-            own.append(("set_eeg_reference", dict(ref_channels=self.reference)))
+            ref_channels: Any = self.reference
+            if self.channels is not None:  # by name: a recording to predict may have further ones
+                missing = self.missing(ch_names)
+                ref_channels = [name for name in self.channels if name not in missing]
+            own.append(("set_eeg_reference", dict(ref_channels=ref_channels)))
         return recorded(raw.info, [*steps, *own], sfreq=sfreq)
 
     def apply(self, raw: mne.io.BaseRaw) -> tuple[np.ndarray, list[str], float]:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from braindecode_pars.windows._spread import spread_out
 from braindecode_pars.windows._window_set import WindowSet
 
-__all__ = ["AmplitudeRange", "amplitude_range", "looked_at"]
+__all__ = ["N_WINDOWS", "AmplitudeRange", "amplitude_range", "range_of"]
 
 #: Largest number of windows that are looked at.
-_N_WINDOWS = 256
+N_WINDOWS = 256
 _PERCENTILES = (5, 95)
 
 
@@ -57,19 +58,7 @@ def amplitude_range(windows: WindowSet) -> AmplitudeRange | None:
     AmplitudeRange | None
         None when all channels are flat.
     """
-    return range_of(windows[int(i)][0] for i in looked_at(len(windows)))
-
-
-def looked_at(n_windows: int) -> np.ndarray:
-    """Return the numbers of at most 256 of some windows, at equal distances.
-
-    Examples
-    --------
-    >>> from braindecode_pars.windows._amplitude_range import looked_at
-    >>> looked_at(3).tolist(), len(looked_at(1000)), int(looked_at(1000)[-1])
-    ([0, 1, 2], 256, 999)
-    """
-    return np.linspace(0, n_windows - 1, min(n_windows, _N_WINDOWS)).round().astype(int)
+    return range_of(windows[int(i)][0] for i in spread_out(len(windows), N_WINDOWS))
 
 
 def range_of(windows: Iterable[np.ndarray]) -> AmplitudeRange | None:

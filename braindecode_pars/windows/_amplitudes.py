@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from braindecode_pars._warnings import warn_user
+from braindecode_pars.windows._spread import spread_out
 
-__all__ = ["amplitude_problem", "spread_out", "warn_of_amplitudes"]
+__all__ = ["N_WINDOWS", "amplitude_problem", "warn_of_amplitudes"]
 
 #: Accepted standard deviations. EEG has about 1e-6 to 1e-3 in volts and 1 to 1000 in microvolts.
 #: Below, the instance norm loses the signal; standardised signals (1) are within the range, too.
@@ -20,8 +21,8 @@ LARGEST_OFFSET = 1e3
 #: Share of windows that is accepted: electrodes fall off now and then.
 SHARE = 0.05
 
-#: Number of windows that are looked at.
-_N_WINDOWS = 32
+#: Largest number of windows that are looked at.
+N_WINDOWS = 32
 _USUAL = 2e-5  # volts
 
 
@@ -75,12 +76,6 @@ def _scale_sentence(spread: float, n_odd: int, n_windows: int) -> str:
     )
 
 
-def spread_out(n_windows: int) -> list[int]:
-    """Return the numbers of at most 32 windows, at equal distances."""
-    picked = np.linspace(0, n_windows - 1, min(n_windows, _N_WINDOWS))
-    return picked.round().astype(int).tolist()
-
-
 def warn_of_amplitudes(windows: Any) -> None:
     """Look at some windows of a WindowSet; a store was looked at when it was written.
 
@@ -91,6 +86,6 @@ def warn_of_amplitudes(windows: Any) -> None:
     """
     if windows.shapes is not None:  # windows of a store
         return
-    problem = amplitude_problem(windows[i][0] for i in spread_out(len(windows)))
+    problem = amplitude_problem(windows[int(i)][0] for i in spread_out(len(windows), N_WINDOWS))
     if problem:
         warn_user(problem)

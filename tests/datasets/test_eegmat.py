@@ -12,6 +12,7 @@ from support.labelled_stores import check_same_windows
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import eegmat
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
+from braindecode_pars.windows._describe import describe
 
 
 def test_published_recordings(eeg_folder):
@@ -76,6 +77,9 @@ def test_files_in_several_folders_and_at_several_rates_are_one_dataset(tmp_path)
         raw.pick([f"EEG {name}" for name in COMMON_CHANNELS]).resample(128)
         plain = raw.filter(0.5, 45, verbose="error").get_data()[:, :1280]
         np.testing.assert_allclose(x, plain - plain.mean(axis=0), atol=1e-10)
+    # The average of these channels by their names: other recordings have further ones.
+    (prepared,) = set(describe(windows).preprocessings)
+    assert prepared.reference == ", ".join(COMMON_CHANNELS)
 
 
 def test_a_recording_in_two_folders_raises(tmp_path):

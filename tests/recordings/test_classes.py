@@ -50,6 +50,7 @@ def test_classes_of_annotations():
     assert names == {"Sleep stage W": "W", "Sleep stage 3": "N3", "S4": "N3"}
     assert targets == {"W": 0, "N3": 1}
     assert given_classes({"W": 7}) == ({"W": "W"}, {"W": 7})
+    assert given_classes({1: "left", 2: "right"})[0] == {"1": "left", "2": "right"}
 
 
 @pytest.mark.parametrize("labels", [{}, {"W": 1, "N1": "N1"}, {"W": True}, {"W": 0.5}, {"W": None}])

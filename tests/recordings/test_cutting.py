@@ -44,6 +44,55 @@ def test_event_windows_follow_the_annotations():
     assert event_windows(raw, {"W": 0}, 40.0) is None
 
 
+@pytest.mark.parametrize("seconds", [0.57, 0.6, 1.1, 4.1])
+@pytest.mark.parametrize("n_windows", [1, 3])
+def test_durations_are_rounded_to_samples(seconds, n_windows):
+    """0.57 s times 100 Hz is 56.99999999999999."""
+    raw = recording(np.arange(2000.0), 100.0)
+    raw.set_annotations(mne.Annotations(3.3, n_windows * seconds, "W"))
+    windows = event_windows(raw, {"W": 0}, seconds)
+    length = round(100 * seconds)
+    starts = [330 + i * length for i in range(n_windows)]
+    assert windows.metadata["i_start_in_trial"].tolist() == starts
+
+
+def test_times_in_single_precision(tmp_path):
+    """A FIF file rounds the times in the last hours of a night to milliseconds."""
+    raw = recording(np.zeros(36_000), 1.0)
+    onsets = 13.7 + 30 * np.arange(1199)
+    raw.set_annotations(mne.Annotations(onsets, 30, "W"))
+    raw.save(tmp_path / "night_raw.fif", verbose="error")
+    raw = mne.io.read_raw_fif(tmp_path / "night_raw.fif", verbose="error")
+    assert raw.annotations.duration.min() < 29.9999
+    assert len(event_windows(raw, {"W": 0}, 30.0)) == 1199
+
+
+def test_labels_that_overlap_are_named():
+    raw = recording(np.zeros(9000), 100.0)
+    raw.set_annotations(mne.Annotations([0, 30, 60], [90, 30, 30], ["night", "N2", "W"]))
+    mapping = {"night": 0, "N2": 1, "W": 2}
+    with pytest.raises(ValueError, match="labels 'night', from 0 s on, and 'N2', from 30 s on,"):
+        event_windows(raw.copy(), mapping, 30.0)
+    assert len(event_windows(raw.copy(), {"N2": 1, "W": 2}, 30.0)) == 2
+    # Windows of marks may overlap, in the order of the marks.
+    raw.set_annotations(mne.Annotations([0, 2, 4], 3, ["left", "right", "left"]))
+    assert len(event_windows(raw.copy(), {"left": 0, "right": 1}, 3.0)) == 3
+    raw.set_annotations(mne.Annotations([2, 2], 3, ["left", "right"]))
+    with pytest.raises(ValueError, match="labels 'left', from 2 s on, and 'right', from 2 s on,"):
+        event_windows(raw, {"left": 0, "right": 1}, 3.0)
+
+
+@pytest.mark.parametrize("date", [0, None])
+def test_a_recording_that_begins_later_than_its_clock(date):
+    raw = mne.io.RawArray(
+        np.zeros((1, 6000)), mne.create_info(1, 100.0, "eeg"), first_samp=700, verbose="error"
+    )
+    raw.set_meas_date(date).set_annotations(mne.Annotations([10, 30], 10, ["W", "?"]))
+    windows = event_windows(raw, {"W": 0}, 10.0)
+    assert windows.metadata["i_start_in_trial"].tolist() == [1000]
+    assert windows.raw.annotations.onset.tolist() == [17.0]
+
+
 def joined(*lengths):
     """Recordings of these lengths in samples, concatenated by MNE."""
     parts = [recording(np.full(length, float(i)), 100.0) for i, length in enumerate(lengths)]

@@ -51,6 +51,11 @@ def test_a_peak_and_a_short_pause_are_none():
     assert held_time(recording(wave), ["E0"])["E0"] == HeldTime(0.0, 0.0)
 
 
+def test_a_channel_may_be_called_as_a_kind():
+    raw = recording(np.zeros(200)).rename_channels({"E0": "eeg"})
+    assert held_time(raw, ["eeg"])["eeg"].flat == 2.0
+
+
 def test_gaps_do_not_count():
     """MNE fills what was not recorded with zeros."""
     signal = np.random.default_rng(0).standard_normal(2000)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import mne
 import numpy as np
 import pytest
@@ -19,3 +21,15 @@ def test_it_is_the_resampling_of_mne(n_times, old, new):
     np.testing.assert_allclose(
         resampled(signal, new, old), expected, rtol=0, atol=3e-6 * signal.std()
     )
+
+
+@pytest.mark.parametrize(("old", "new"), [(256, 100), (128, 100), (100, 128)])
+def test_it_takes_less_than_half_of_the_memory(old, new):
+    signal = np.random.default_rng(0).standard_normal(2**18 - 300)
+    peaks = []
+    for resample in (resampled, mne.filter.resample):
+        tracemalloc.start()
+        resample(signal, new, old)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[0] < peaks[1] / 2

@@ -75,7 +75,7 @@ def test_the_time_of_a_sample_is_right_to_one_sample(sfreq, at):
     times = np.arange(round(sfreq * seconds)) / sfreq
     pulse = np.exp(-0.5 * ((times - at) / 0.05) ** 2)
     raw = mne.io.RawArray(pulse[None], mne.create_info(["C3"], sfreq, "eeg"), verbose="error")
-    found = preprocessed_signals(raw, same_names(raw), new)[0]
+    found = preprocessed_signals(raw, same_names(raw), new, Preprocessing())[0]
     near = slice(round(at * new) - 100, round(at * new) + 100)
     center = (np.arange(len(found)) * found)[near].sum() / found[near].sum() / new
     assert abs(center - at) < 1 / new
@@ -85,7 +85,7 @@ def test_nan_is_an_error():
     raw = noise()
     raw._data[1, 700] = np.nan
     with pytest.raises(ValueError, match="channel C4 contains NaN or infinite samples"):
-        preprocessed_signals(raw, same_names(raw), 100.0)
+        preprocessed_signals(raw, same_names(raw), 100.0, Preprocessing())
 
 
 def test_an_iir_filter_of_the_training_is_not_replaced_by_another():

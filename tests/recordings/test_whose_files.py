@@ -24,6 +24,8 @@ OBVIOUS = {
     "Anna B": ("Anna B_ses1_eeg.edf", "Anna B_ses2_eeg.edf"),
     "P1": ("P1_1/night.edf", "P1_2/night.edf"),
     "VP001": ("VP001_run01.vhdr", "VP001_run02.vhdr"),
+    "S01": ("S01_Run1.edf", "S01_run2.edf"),
+    "S002": ("S002R03.edf", "S002r04.edf"),
     "P08": ("P08_1.set", "P08_2.set"),
 }
 

@@ -333,9 +333,24 @@ def test_the_preparation_is_recorded():
     steps = [{"fn": "rescale", "kwargs": {"scalings": 1.0}}]
     raw = wave(200.0, 5.0).filter(0.5, None, verbose="error")
     preparation = Preparation(sfreq=128.0, high=30.0, mains=20.0, reference="average")
-    found = preparation.recorded(raw, steps, 128.0)
+    found = preparation.recorded(raw, steps, raw.ch_names, 128.0)
     assert found == Preprocessing(128.0, (0.5, 30.0), (20.0,), "average", 1.0)
-    assert Preparation().recorded(raw, [], 200.0) == Preprocessing(200.0, (0.5, None))
+    assert Preparation().recorded(raw, [], raw.ch_names, 200.0) == Preprocessing(200.0, (0.5, None))
+
+
+def test_the_average_of_chosen_channels_is_recorded_by_their_names(tmp_path):
+    info = mne.create_info(["Fz", "EEG C3-REF", "C4"], 200.0, "eeg")
+    raw = mne.io.RawArray(
+        np.random.default_rng(0).standard_normal((3, 4000)), info, verbose="error"
+    )
+    store = SignalStore.create(
+        tmp_path / "store",
+        BaseConcatDataset([RawDataset(raw, {"subject": 1})]),
+        channels=["C3", "C4"],
+        reference="average",
+        verbose=0,
+    )
+    assert store.preprocessing.reference == "C3, C4"
 
 
 def test_a_store_knows_its_preprocessing(tmp_path):
