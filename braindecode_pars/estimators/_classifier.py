@@ -33,6 +33,7 @@ from braindecode_pars.estimators._preprocessing import (
 from braindecode_pars.estimators._pretraining import (
     check_continued,
     encoder_for,
+    encoder_sizes,
     make_checkpoint_dir,
     needs_pretraining,
     patch_size_of,
@@ -470,13 +471,7 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
             patch_size, self.sfreq_ = patch_size_of(
                 pretrained, self.patch_seconds, sfreq, self.n_times_, owner
             )
-            self.preprocessing_ = preprocessing_of(
-                self,
-                windows.all,
-                sfreq=self.sfreq_,
-                n_times=self.n_times_,
-                chs_info=self.chs_info_,
-            )
+            self.preprocessing_ = preprocessing_of(self, windows.all)
             if pretrained is not None:
                 warn_of_encoder(pretrained.card.preprocessing, self.preprocessing_)
 
@@ -600,8 +595,7 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
         if pretrained is not None:
             sizes = {**pretrained.encoder.config, "patch_size": patch_size}
         else:
-            names = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
-            sizes = {"patch_size": patch_size, **{name: getattr(self, name) for name in names}}
+            sizes = {"patch_size": patch_size, **encoder_sizes(self)}
         return fine_tuning_net(
             self,
             PARSNet,
@@ -623,10 +617,6 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
             recenter=self.recenter,
             **sizes,
         )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        # After Ctrl-C in pretraining, the net exists but its head is untrained.
-        return hasattr(self, "net_") and len(self.net_.history) > 0
 
     @property
     def history_(self) -> pd.DataFrame:

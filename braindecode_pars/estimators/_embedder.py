@@ -26,6 +26,7 @@ from braindecode_pars.estimators._preprocessing import (
 from braindecode_pars.estimators._pretraining import (
     check_continued,
     encoder_for,
+    encoder_sizes,
     make_checkpoint_dir,
     needs_pretraining,
     patch_size_of,
@@ -242,9 +243,7 @@ random_state, verbose, checkpoint_dir
             patch_size, self.sfreq_ = patch_size_of(
                 pretrained, self.patch_seconds, windows.sfreq, self.n_times_, owner
             )
-            self.preprocessing_ = preprocessing_of(
-                self, windows, sfreq=self.sfreq_, n_times=self.n_times_, chs_info=self.chs_info_
-            )
+            self.preprocessing_ = preprocessing_of(self, windows)
             if pretrained is not None:
                 warn_of_encoder(pretrained.card.preprocessing, self.preprocessing_)
 
@@ -305,8 +304,7 @@ random_state, verbose, checkpoint_dir
 
     def _build_encoder(self, pretrained: Pretrained | None, patch_size: int) -> PatchEncoder:
         if pretrained is None:
-            names = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
-            return PatchEncoder(patch_size, **{name: getattr(self, name) for name in names})
+            return PatchEncoder(patch_size, **encoder_sizes(self))
         encoder = PatchEncoder(**pretrained.encoder.config)
         encoder.load_state_dict(pretrained.encoder.state_dict())
         return encoder

@@ -25,7 +25,7 @@ __all__ = ["LogitClassifier"]
 class LogitClassifier(ClassifierMixin):
     """Base class: prediction from logits, for classifiers with ``classes_``.
 
-    A subclass has the parameter ``unlabeled_label`` and defines ``_logits``.
+    A subclass has the parameter ``unlabeled_label``, trains ``net_`` and defines ``_logits``.
     """
 
     # With scikit-learn's metadata routing, groups that are passed reach the predictions.
@@ -33,6 +33,10 @@ class LogitClassifier(ClassifierMixin):
     __metadata_request__predict = {"groups": True}  # noqa: RUF012
     __metadata_request__predict_proba = {"groups": True}  # noqa: RUF012
     __metadata_request__decision_function = {"groups": True}  # noqa: RUF012
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # After Ctrl-C in pretraining, the net exists but its head is untrained.
+        return hasattr(self, "net_") and len(self.net_.history) > 0
 
     @property
     def _class_texts(self) -> list[str]:

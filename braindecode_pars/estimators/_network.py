@@ -179,13 +179,7 @@ verbose
             self.n_chans_, self.n_times_ = windows.labeled.check()
             warn_of_amplitudes(windows.labeled)
             self.classes_, self.sfreq_ = windows.classes, windows.labeled.sfreq
-            self.preprocessing_ = preprocessing_of(
-                self,
-                windows.labeled,
-                sfreq=self.sfreq_,
-                n_times=self.n_times_,
-                chs_info=self.chs_info_,
-            )
+            self.preprocessing_ = preprocessing_of(self, windows.labeled)
             self.class_names_ = windows.class_names
             train, valid = hold_out(windows.labeled, self.validation, seeds.split)
             train = that_weigh(train, "training")
@@ -266,9 +260,6 @@ verbose
         """
         check_is_fitted(self)
         return history_frame({"fine-tuning": self.net_.history})
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "net_") and len(self.net_.history) > 0
 
     def _logits(self, X: Any, groups: Any = None) -> Tensor:
         check_is_fitted(self)

@@ -32,8 +32,10 @@ from braindecode_pars.training._time_budget import TIME_IS_OVER
 from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = [
+    "SIZES",
     "check_continued",
     "encoder_for",
+    "encoder_sizes",
     "make_checkpoint_dir",
     "needs_pretraining",
     "patch_size_of",
@@ -43,6 +45,9 @@ __all__ = [
 ]
 
 log = logging.getLogger(__name__)
+
+#: Arguments of a new encoder that are parameters of the estimators.
+SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
 
 #: Estimator parameter -> argument of pretrain_encoder.
 _ARGUMENTS = dict(
@@ -105,6 +110,11 @@ def encoder_for(source: Any, sfreq: float | None, n_times: int, verbose: int) ->
             f"{pretrained.encoder.patch_size} samples; use longer windows."
         )
     return pretrained
+
+
+def encoder_sizes(estimator: BaseEstimator) -> dict[str, Any]:
+    """Return the arguments of a new encoder, without its patch size."""
+    return {name: getattr(estimator, name) for name in SIZES}
 
 
 def patch_size_of(
