@@ -244,7 +244,7 @@ def pretrain_encoder(
             )
             raise
         steps_per_epoch = len(pretraining.get_iterator(examples, training=True))
-        warn_of_chance(pretraining.history, len(pretraining.history) * steps_per_epoch)
+        warn_of_chance(pretraining.history, steps_per_epoch)
     return pretraining
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -63,6 +62,9 @@ _ARGUMENTS = dict(
     device="device",
     verbose="verbose",
 )
+
+#: Entry of skorch's history: number of examples in a step.
+_SIZE = "train_batch_size"
 
 
 def make_checkpoint_dir(folder: str | Path | None) -> None:
@@ -231,17 +233,18 @@ def pretrain(
         history = [dict(row) for row in net.history if RELATIVE in row]
         if history and TIME_IS_OVER in net.history[-1]:
             history[-1][TIME_IS_OVER] = True
-        n_windows = sum(map(len, parts))
+        batches = [batch for row in net.history for batch in row["batches"]]
+        sizes = [batch[_SIZE] for batch in batches if _SIZE in batch]  # not that of Ctrl-C
         card = EncoderCard(
             sfreq=estimator.sfreq_,
             task=net.task_.name,
             task_params=dict(estimator.pretext_params or {}),
             subjects=unique_subjects(*(part.people for part in parts)),
-            n_windows=n_windows,
+            n_windows=sum(map(len, parts)),
             epochs=len(history),
             n_times=net.task_.n_times,
-            n_steps=len(history) * math.ceil(n_windows / net.batch_size),
-            n_examples=len(history) * n_windows,
+            n_steps=len(sizes),
+            n_examples=sum(sizes),
             loss_relative=history[-1][RELATIVE] if history else None,
             preprocessing=preprocessing,
         )

@@ -89,7 +89,7 @@ class EnoughSteps(Callback):
         return math.ceil(self.share * size / rate)
 
 
-def warn_of_chance(history: Sequence[dict[str, Any]], n_steps: int) -> None:
+def warn_of_chance(history: Sequence[dict[str, Any]], steps_per_epoch: int) -> None:
     """Warn when pretraining has ended above :data:`AT_CHANCE` of the loss at chance.
 
     The loss is the mean over the last tenth of the epochs: that of one epoch over few windows is a
@@ -99,8 +99,8 @@ def warn_of_chance(history: Sequence[dict[str, Any]], n_steps: int) -> None:
     ----------
     history : skorch.history.History
         History of a :class:`~braindecode_pars.pretraining.PretrainingNet`.
-    n_steps : int
-        Number of steps of the training.
+    steps_per_epoch : int
+        Number of steps in an epoch.
     """
     # An epoch that was cut short has no losses.
     losses = [row[RELATIVE] for row in history if RELATIVE in row]
@@ -108,10 +108,11 @@ def warn_of_chance(history: Sequence[dict[str, Any]], n_steps: int) -> None:
     relative = sum(last) / len(last) if last else 0.0
     if relative > AT_CHANCE:
         warn_user(
-            f"Pretraining ended at {relative:.3f} of the loss at chance after {_steps(n_steps)}: "
-            "it has hardly solved its task. The encoder may be of use all the same; compare it "
-            "with one that is not pretrained (pretext=None). If the loss is still falling "
-            "(plotting.training_curves), pretrain for more epochs or on more windows.",
+            f"Pretraining ended at {relative:.3f} of the loss at chance after "
+            f"{_steps(len(losses) * steps_per_epoch)}: it has hardly solved its task. The encoder "
+            "may be of use all the same; compare it with one that is not pretrained "
+            "(pretext=None). If the loss is still falling (plotting.training_curves), pretrain for "
+            "more epochs or on more windows.",
             ConvergenceWarning,
         )
 

@@ -23,9 +23,10 @@ class TimeBudget(Callback):
     """End a training when its time is over, after the step that is running.
 
     What the training would do at its end is done: the state with the lowest validation loss is
-    restored if there is validation, otherwise the last state is kept. An epoch that was cut short
-    has no losses, and in pretraining no row. ``history_.attrs["time_is_over"]`` of the estimators
-    names the phase and its last epoch.
+    restored if there is validation, otherwise the last state is kept. An epoch that was cut short,
+    even after its last step, has no losses, and in pretraining no row.
+    ``history_.attrs["time_is_over"]`` of the estimators names the phase and its last epoch, if it
+    has one.
 
     The learning rate follows the schedule of all epochs and is not yet zero at the end. How many
     steps fit into the time depends on the machine and on what else it does, so that **two fits with
