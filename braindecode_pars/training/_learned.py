@@ -17,6 +17,7 @@ from torch.utils.data import Dataset
 
 from braindecode_pars._columns import RELATIVE
 from braindecode_pars._warnings import warn_user
+from braindecode_pars.training._budget import steps_in_epoch
 from braindecode_pars.training._time_budget import TIME_IS_OVER
 
 __all__ = ["AT_CHANCE", "EnoughSteps", "warn_of_chance", "warn_of_validation"]
@@ -54,7 +55,7 @@ class EnoughSteps(Callback):
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
         if self.needed_ is not None:
             return
-        n_steps = net.max_epochs * len(net.get_iterator(dataset_train, training=True))
+        n_steps = net.max_epochs * steps_in_epoch(net, dataset_train)
         self.needed_ = min(map(self._steps_needed, net.optimizer_.param_groups), default=0)
         self._warn_if_few(n_steps, "has", "Train for more epochs")
         if n_steps < self.needed_:

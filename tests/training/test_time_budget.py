@@ -82,6 +82,13 @@ def test_time_that_is_over_after_a_validation_cuts_no_epoch(nights, clock):
     assert history[["train_loss", "valid_loss"]].notna().all(axis=None)
 
 
+def test_an_epoch_whose_last_step_was_made_is_completed(nights, clock):
+    """Six steps of 16 windows; the validation of the others is made."""
+    budget = TimeBudget(5.0)
+    clf = classifier(pretext=None, callbacks=[clock, budget], **MANY).fit(nights)
+    assert clf.history_["valid_loss"].notna().tolist() == [True]
+
+
 def test_the_first_step_is_always_made(nights, clock):
     budget = TimeBudget(1e-9)
     for validation in (0, 0.2):
