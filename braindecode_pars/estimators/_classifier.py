@@ -465,11 +465,9 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
             warn_if_unlabeled_unused(self, extra)
 
             # Load the pretrained encoder, if there is one.
-            sfreq, pretrained = windows.all.sfreq, None
-            if self.encoder is not None:
-                pretrained = encoder_for(self.encoder, sfreq, self.n_times_, self.verbose)
+            pretrained = encoder_for(self, windows.all.sfreq)
             patch_size, self.sfreq_ = patch_size_of(
-                pretrained, self.patch_seconds, sfreq, self.n_times_, owner
+                pretrained, self.patch_seconds, windows.all.sfreq, self.n_times_, owner
             )
             self.preprocessing_ = preprocessing_of(self, windows.all)
             if pretrained is not None:
@@ -496,9 +494,8 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
                         for part in (windows.unlabeled, extra)
                     ]
                     parts = [train, *(drop_held_out(part, train, valid) for part in further)]
-                    store = self._store_pretraining
-                    before = None if pretrained is None else pretrained.card
-                    pretrain(self, self.encoder_, parts, seeds.pretraining, store, before)
+                    store, seed = self._store_pretraining, seeds.pretraining
+                    pretrain(self, self.encoder_, parts, seed, store, pretrained)
 
                 # Fine-tune. The card is written first, so that it is complete after Ctrl-C.
                 self.encoder_card_ = replace(

@@ -237,9 +237,7 @@ random_state, verbose, checkpoint_dir
             warn_if_unlabeled_unused(self, extra)
 
             # Load the pretrained encoder, if there is one.
-            pretrained = None
-            if self.encoder is not None:
-                pretrained = encoder_for(self.encoder, windows.sfreq, self.n_times_, self.verbose)
+            pretrained = encoder_for(self, windows.sfreq)
             patch_size, self.sfreq_ = patch_size_of(
                 pretrained, self.patch_seconds, windows.sfreq, self.n_times_, owner
             )
@@ -260,8 +258,7 @@ random_state, verbose, checkpoint_dir
                 try:
                     if needs_pretraining(self):
                         store, seed = self._store_pretraining, seeds.pretraining
-                        before = None if pretrained is None else pretrained.card
-                        pretrain(self, self.encoder_, [windows, extra], seed, store, before)
+                        pretrain(self, self.encoder_, [windows, extra], seed, store, pretrained)
                 finally:
                     self.encoder_.cpu()  # a pickle must load on a machine without a GPU
         return self

@@ -87,8 +87,8 @@ def make_checkpoint_dir(folder: str | Path | None) -> None:
     check_may_save(path, ENCODER)
 
 
-def encoder_for(source: Any, sfreq: float | None, n_times: int, verbose: int) -> Pretrained:
-    """Load an encoder and check that it fits the windows.
+def encoder_for(estimator: BaseEstimator, sfreq: float | None) -> Pretrained | None:
+    """Load the encoder of an estimator and check that it fits the windows; None without one.
 
     Raises
     ------
@@ -96,9 +96,11 @@ def encoder_for(source: Any, sfreq: float | None, n_times: int, verbose: int) ->
         When the windows have another sampling rate than the encoder, or are shorter than one of
         its patches.
     """
-    pretrained = load_encoder(source)
-    if pretrained.report is not None and verbose:
-        log.info("Encoder from %s: %s.", source, pretrained.report)
+    if estimator.encoder is None:
+        return None
+    pretrained = load_encoder(estimator.encoder)
+    if pretrained.report is not None and estimator.verbose:
+        log.info("Encoder from %s: %s.", estimator.encoder, pretrained.report)
     check_same_rate(
         sfreq,
         pretrained.card.sfreq,
@@ -106,9 +108,9 @@ def encoder_for(source: Any, sfreq: float | None, n_times: int, verbose: int) ->
         "the encoder was pretrained",
         "resample the recordings to {expected:g} Hz, for example with raw.resample({expected:g})",
     )
-    if n_times < pretrained.encoder.patch_size:
+    if estimator.n_times_ < pretrained.encoder.patch_size:
         raise ValueError(
-            f"A window of {n_times} samples is shorter than the encoder's patch of "
+            f"A window of {estimator.n_times_} samples is shorter than the encoder's patch of "
             f"{pretrained.encoder.patch_size} samples; use longer windows."
         )
     return pretrained
@@ -203,7 +205,7 @@ def pretrain(
     parts: list[WindowSet | None],
     seed: int,
     store: Callable[[PretextTask, list[dict[str, Any]], EncoderCard], None],
-    before: EncoderCard | None = None,
+    pretrained: Pretrained | None = None,
 ) -> None:
     """Pretrain an encoder in place with the parameters of an estimator.
 
@@ -221,8 +223,8 @@ def pretrain(
         Seed of all random draws.
     store : callable
         Function that receives the trained task, its history and the card of the encoder.
-    before : EncoderCard | None
-        Card of an encoder that was pretrained before; None for a new one.
+    pretrained : Pretrained | None
+        The encoder that the training continues with; None for a new one.
     """
     _, *extra = parts = [part for part in parts if part is not None]
     preprocessing = pretraining_of(estimator.preprocessing_, extra)
@@ -248,8 +250,8 @@ def pretrain(
             loss_relative=history[-1][RELATIVE] if history else None,
             preprocessing=preprocessing,
         )
-        if before is not None:
-            card = card.continues(before)
+        if pretrained is not None:
+            card = card.continues(pretrained.card)
         store(net.task_, history, card)
         if estimator.checkpoint_dir is not None:
             save_encoder(encoder, card, estimator.checkpoint_dir)
@@ -262,7 +264,7 @@ def pretrain(
         parts,
         n_times=min([estimator.n_times_, *(part.shortest() for part in extra)]),
         on_end=store_and_save,
-        net=None if before is None else continued,
+        net=None if pretrained is None else continued,
         seed=seed,
         **{argument: getattr(estimator, name) for name, argument in _ARGUMENTS.items()},
     )
