@@ -86,7 +86,7 @@ def _reference_not_applied(recording: RecordingToPredict, clf: Any) -> Finding:
         recording.trained.reference if names else None,
         f"The model was trained with the reference "
         f"{text_of('reference', recording.trained.reference)!r}, which "
-        f"cannot be computed in this recording: {', '.join(names[:3])} "
+        f"cannot be computed in this recording: {listed(names, most=3)} "
         f"{'is' if len(names) == 1 else 'are'} used as recorded.",
     )
 

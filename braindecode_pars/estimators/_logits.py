@@ -219,8 +219,9 @@ class LogitClassifier(ClassifierMixin):
                 f"Label{'s' if several else ''} {', '.join(map(repr, unseen))} did not occur in "
                 f"fit; windows with {'these labels' if several else 'this label'} count as wrong."
             )
-        if sample_weight is not None:  # without the weights of unlabelled windows
+        if sample_weight is not None:
             sample_weight = check_weights(sample_weight, len(given))[windows.indices]
+            check_weights(sample_weight, len(windows))  # those of labelled windows may all be 0
         # All windows are predicted: recentring by subject uses the unlabelled ones too.
         if scoring is not None:
             labels = (windows.indices, windows.y, sample_weight)

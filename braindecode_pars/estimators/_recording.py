@@ -186,17 +186,17 @@ def prepare_recording(
     found = [derivation for derivation in derivations if derivation is not None]
     used = {channel for derivation in found for channel in derivation.channels}
     return RecordingToPredict(
-        raw,
-        name,
-        wanted,
-        derivations,
-        not_rereferenced,
-        trained,
-        differing,
-        sfreq,
-        preprocessed_signals(raw, found, sfreq, applied, shortest=length),
-        [ch for ch, d in zip(chs_info, derivations, strict=True) if d is not None],
-        [
+        raw=raw,
+        name=name,
+        wanted=wanted,
+        derivations=derivations,
+        not_rereferenced=not_rereferenced,
+        trained=trained,
+        differences=differing,
+        sfreq=sfreq,
+        signals=preprocessed_signals(raw, found, sfreq, applied, shortest=length),
+        chs_info=[ch for ch, d in zip(chs_info, derivations, strict=True) if d is not None],
+        usable=[
             (new_sample(start, raw, sfreq), new_sample(stop, raw, sfreq))
             for start, stop in usable_stretches(raw, used)
         ],
