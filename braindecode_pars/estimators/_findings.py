@@ -75,7 +75,7 @@ def _other_reference(recording: RecordingToPredict, clf: Any) -> Finding:
     return Finding(
         differ,
         f"The recording has another reference than the model was trained with ({shown}), so its "
-        "signals are others; re-reference it, or add the channel of the reference.",
+        "signals differ; re-reference it, or add the channel of the reference.",
     )
 
 
@@ -104,7 +104,7 @@ def _referenced_before(recording: RecordingToPredict, clf: Any) -> Finding:
         return Finding(None)
     return Finding(
         reference if was_changed else None,
-        f"The recording was re-referenced before, {done}; its signals may be others than those of "
+        f"The recording was re-referenced before, {done}; its signals may differ from those of "
         "the training. Pass the original recording with all its channels.",
     )
 

@@ -16,7 +16,7 @@ from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = ["warn_of_fine_tuning"]
 
-#: Largest number of training windows that are predicted to find classes that never are.
+#: Largest number of training windows that are predicted, unless the model recentres by subject.
 _N_PREDICTED = 512
 
 

@@ -93,8 +93,8 @@ class EnoughSteps(Callback):
 def warn_of_chance(history: Sequence[dict[str, Any]], steps_per_epoch: int) -> None:
     """Warn when pretraining has ended above :data:`AT_CHANCE` of the loss at chance.
 
-    The loss is the mean over the last tenth of the epochs: that of one epoch over few windows is a
-    matter of chance itself, and the learning rate hardly changes anything there.
+    The loss is the mean over the last tenth of the epochs, where the learning rate is nearly zero:
+    the loss of one epoch over few windows varies.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def warn_of_validation(losses: Sequence[float], chance: float) -> None:
     Parameters
     ----------
     losses : sequence of float
-        Validation loss of each epoch; nothing is said of none.
+        Validation loss of each epoch. Without any, there is no warning.
     chance : float
         Validation loss of the same probabilities for every window.
     """
