@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 from sklearn.dummy import DummyClassifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
+from support.convergence import said
 from support.small_estimators import classifier, same_weights
 
 from braindecode_pars.datasets.simulated import STAGES
@@ -17,13 +17,6 @@ from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators._outcome import _chance_loss, _some_of_each
 from braindecode_pars.windows._labels import cross_entropy_weights
 from braindecode_pars.windows._window_set import WindowSet
-
-
-def said(function, *arguments, **named):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        function(*arguments, **named)
-    return [str(w.message) for w in caught if w.category is ConvergenceWarning]
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {1: 3.0}])

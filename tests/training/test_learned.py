@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 import pytest
 import torch
-from sklearn.exceptions import ConvergenceWarning
 from skorch import NeuralNetRegressor
+from support.convergence import said
 from support.small_estimators import embedder
 from support.small_runs import make_store, small_config
 
@@ -36,14 +35,6 @@ def fitted(n_epochs, lr, share=1.0):
         train_split=None,
     )
     return net.fit(np.ones((8, 4), "float32"), np.ones((8, 1), "float32"))
-
-
-def said(function, *arguments, **named):
-    """The warnings of a call."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        function(*arguments, **named)
-    return [str(w.message) for w in caught if w.category is ConvergenceWarning]
 
 
 def test_too_few_steps_for_the_size_of_the_weights():
