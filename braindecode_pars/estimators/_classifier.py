@@ -27,7 +27,6 @@ from braindecode_pars.estimators._outcome import warn_of_fine_tuning
 from braindecode_pars.estimators._parameters import check_parameters
 from braindecode_pars.estimators._preprocessing import (
     preprocessing_of,
-    rate_given,
     warn_of_encoder,
 )
 from braindecode_pars.estimators._pretraining import (
@@ -445,15 +444,9 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
         owner, device = type(self).__name__, find_device(self.device)
         with fresh_fit(self):
             # Read the windows: labelled, unlabelled, and further ones for pretraining.
+            any_montage = not needs_one_montage(self)
             windows = read_labeled(
-                X,
-                y,
-                groups,
-                rate_given(self),
-                self.unlabeled_label,
-                self.channels,
-                any_montage=not needs_one_montage(self),
-                sample_weight=sample_weight,
+                self, X, y, groups, any_montage=any_montage, sample_weight=sample_weight
             )
             self.n_chans_, self.n_times_ = windows.all.check()
             warn_of_amplitudes(windows.all)
@@ -672,12 +665,7 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
         module = self.net_.module_.eval()
         recentres = module.recenter is not None
         windows = read_to_predict(
-            X,
-            self.sfreq_,
-            self.chs_info_,
-            any_montage=not recentres,
-            groups=groups if recentres else None,
-            trained=self.preprocessing_,
+            self, X, any_montage=not recentres, groups=groups if recentres else None
         )
         if module.positions is not None:
             warn_of_unknown_electrodes(windows, self.n_chans_)

@@ -18,7 +18,6 @@ from braindecode_pars._subjects import subject_key
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators._first_step import FirstStep, first_step
 from braindecode_pars.estimators._parameters import check_parameters
-from braindecode_pars.estimators._preprocessing import rate_given
 from braindecode_pars.estimators._pretraining import (
     encoder_sizes,
     needs_pretraining,
@@ -135,8 +134,7 @@ def _read(estimator: BaseEstimator, X: Any, groups: Any) -> WindowSet:
     check_parameters(estimator)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        sfreq, channels = rate_given(estimator), estimator.channels
-        return read_windows(X, None, groups, sfreq, channels, any_montage=True)
+        return read_windows(estimator, X, None, groups, any_montage=True)
 
 
 def _encoder(estimator: BaseEstimator, windows: WindowSet) -> PatchEncoder:
@@ -153,8 +151,7 @@ def _encoder(estimator: BaseEstimator, windows: WindowSet) -> PatchEncoder:
 def _labeled(estimator: BaseEstimator, X: Any, y: Any, groups: Any) -> LabeledWindows:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        sfreq, label = rate_given(estimator), estimator.unlabeled_label
-        return read_labeled(X, y, groups, sfreq, label, estimator.channels, any_montage=True)
+        return read_labeled(estimator, X, y, groups, any_montage=True)
 
 
 def _n_unlabeled(windows: LabeledWindows, train: WindowSet) -> int:

@@ -20,7 +20,6 @@ from braindecode_pars.estimators._cost import TrainingCost, embedder_cost, encod
 from braindecode_pars.estimators._parameters import POOLINGS, check_parameters
 from braindecode_pars.estimators._preprocessing import (
     preprocessing_of,
-    rate_given,
     warn_of_encoder,
 )
 from braindecode_pars.estimators._pretraining import (
@@ -223,9 +222,7 @@ random_state, verbose, checkpoint_dir
         with fresh_fit(self):
             # Read the windows, and further ones for pretraining.
             any_montage = self.pooling != "channels"
-            windows = read_windows(
-                X, None, groups, rate_given(self), self.channels, any_montage=any_montage
-            )
+            windows = read_windows(self, X, None, groups, any_montage=any_montage)
             self.n_chans_, self.n_times_ = windows.check()
             warn_of_amplitudes(windows)
             self.chs_info_ = windows.chs_info
@@ -340,13 +337,7 @@ random_state, verbose, checkpoint_dir
         """
         check_is_fitted(self)
         any_montage = self.pooling_ != "channels"
-        windows = read_to_predict(
-            X,
-            self.sfreq_,
-            self.chs_info_,
-            any_montage=any_montage,
-            trained=self.preprocessing_,
-        )
+        windows = read_to_predict(self, X, any_montage=any_montage)
         device = find_device(self.device)
         encoder = copy.deepcopy(self.encoder_).to(device).eval()
         embedded = []
