@@ -183,7 +183,7 @@ def _not_electrodes(recording: RecordingToPredict, clf: Any) -> Finding:
 
 
 def _prepared_otherwise(recording: RecordingToPredict, clf: Any) -> Finding:
-    """What the records of the recording tell that cannot be repaired, or was not to be."""
+    """Differences in the records that cannot be repaired, or that preprocess=False leaves."""
     differing = recording.differences
     is_lost = all(each.repair is None for each in differing)
     return Finding(
@@ -204,8 +204,8 @@ def _flat_channels(recording: RecordingToPredict, clf: Any) -> Finding:
         recording,
         clf,
         "flat",
-        ": was the electrode connected, and the amplifier on? Predictions of that time rest on "
-        "other channels.",
+        "Was the electrode connected, and the amplifier on? Predictions of that time use the other "
+        "channels.",
     )
 
 
@@ -215,7 +215,7 @@ def _clipped_channels(recording: RecordingToPredict, clf: Any) -> Finding:
         recording,
         clf,
         "clipped",
-        ", at an end of the range of the amplifier or of the file, where the signal is not EEG.",
+        "They are at an end of the range of the amplifier or of the file, which is not EEG.",
     )
 
 
@@ -229,21 +229,21 @@ def _held(recording: RecordingToPredict, clf: Any, how: str, meaning: str) -> Fi
     duration = recording.raw.n_times / recording.raw.info["sfreq"]
     least = max(_SHARE * duration, clf.n_times_ / recording.sfreq)
     much = [
-        f"{name} is for {time:.0f} of {duration:.0f} s"
+        f"{name} for {time:.0f} of {duration:.0f} s"
         for name, time in seconds.items()
         if time >= least
     ]
     return Finding(
         seconds,
-        f"{listed(much, most=3)} {how}{meaning} Mark such a channel in raw.info['bads'], or the "
-        f'time with an annotation "BAD {how}", to leave it out.'
+        f"Channels are {how}: {listed(much, most=3)}. {meaning} Mark such a channel in "
+        f"raw.info['bads'], or the time with an annotation \"BAD {how}\", to leave it out."
         if much
         else None,
     )
 
 
 def _unusual_amplitudes(recording: RecordingToPredict, clf: Any) -> Finding:
-    """Channels whose amplitude is outside of that of the training, by a factor of five or more."""
+    """Channels whose amplitude is a factor of five or more outside the range of the training."""
     usual = getattr(clf, "amplitudes_", None)
     if usual is None:
         return Finding(None)
@@ -265,9 +265,9 @@ def _unusual_amplitudes(recording: RecordingToPredict, clf: Any) -> Finding:
     return Finding(
         {"found": odd, "trained": [usual.low, usual.high]} if odd else None,
         f"The amplitude of channels is far outside that of the training ({usual.low:.1g} to "
-        f"{usual.high:.1g}): {listed(shown)}. Check the unit and the gain of the file; a factor to "
-        "microvolts, or another unit, that the training had is preprocessing={'scale': ...}. If "
-        "the training recordings were standardised, standardise this one, too.",
+        f"{usual.high:.1g}): {listed(shown)}. Check the unit and the gain of the file. If the "
+        "training windows were not in volts, fit with preprocessing={'scale': ...}, such as 1e6 "
+        "for microvolts. If the training recordings were standardised, standardise this one, too.",
     )
 
 
