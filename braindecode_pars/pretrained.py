@@ -138,11 +138,12 @@ class EncoderCard:
         readable. The number of subjects can still be counted. Evaluation recognises its own test
         subjects on the card, since it hashes their names with the salt. So can everybody who has a
         name, or a list of names to try: about five milliseconds of one core for each. Subject
-        numbers are such a list. Hashes are therefore no anonymisation; ``subjects=None`` is.
+        numbers are such a list. Hashes are therefore no anonymisation. With ``subjects=None`` the
+        card has none, and evaluation warns that the subjects are unknown.
 
         Of ``about``, only entries that describe corpora and preprocessing are kept, not ``people``,
-        ``held_out``, ``command``, ``machine`` or entries of your own. Their texts are yours: read
-        them.
+        ``held_out``, ``command``, ``machine`` or entries of your own. The texts of the kept
+        entries are not changed: check that they name nobody.
 
         Returns
         -------
@@ -244,8 +245,8 @@ def save_encoder(
         Folder of the encoder. It is created if it does not exist. An encoder in this folder is
         replaced.
     share : bool
-        Whether the folder is for others: without the names of subjects (:meth:`EncoderCard
-        .without_names`), and with a model card, ``README.md``, if there is none.
+        Whether the folder is for others: without the names of subjects, see
+        :meth:`EncoderCard.without_names`, and with a model card, ``README.md``, if there is none.
 
     Returns
     -------

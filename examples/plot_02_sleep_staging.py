@@ -4,8 +4,8 @@ Can a model stage a night that it has never seen?
 
 Yes, on simulated nights. The page starts from EDF files with annotated stages, trains on six
 subjects, and stages a whole night of another laboratory. That night has other names of channels,
-another sampling rate and hum from the mains; the model repairs what it can, and its kappa is about
-three quarters (chance is 0). On the three subjects held out for scoring, it is behind band power.
+another sampling rate and mains hum, which the model repairs. Its kappa there is .75 (chance is 0).
+On the mean of the three subjects that are held out for scoring, it is behind band power.
 Nothing is downloaded.
 """
 
@@ -91,8 +91,7 @@ kappas.round(2)
 # -------------------------------
 #
 # The next file has no annotations. It is a whole night of a new subject at 128 Hz instead of 100,
-# with other names of channels in another order, an ECG, and hum from the mains that is larger than
-# the EEG.
+# with other names of channels in another order, an ECG, and mains hum that is larger than the EEG.
 
 [night] = datasets.simulated.sleep(
     n_subjects=1, hours=7, n_chans=2, sfreq=128, random_state=4
@@ -111,8 +110,8 @@ frame.round(2).head()
 # %%
 # The classifier knows how its training windows were made. ``predict_raw`` finds the two electrodes,
 # resamples, filters to 0.3-35 Hz, and returns one row for each window of 30 seconds. ``findings``
-# says what was done and what to be careful about. To see that this matters, the same file is
-# predicted again, only resampled:
+# says what was done, and what makes predictions doubtful. To see that the filter matters, the same
+# file is predicted again, only resampled:
 
 raw = mne.io.read_raw_edf(file, preload=True, verbose="error")
 unfiltered = classifier.predict_raw(raw.copy().resample(100), preprocess=False)
@@ -152,9 +151,9 @@ pd.DataFrame({"true": sleep_statistics(true), "predicted": sleep_statistics(fram
 ].round(1)
 
 # %%
-# Total sleep time and efficiency agree within minutes, because wake is easy here. The stages do
-# not: N3 and REM are too long by a half, at the cost of N1 and N2. A good kappa does not make a
-# duration right.
+# Total sleep time agrees within minutes, because wake is easy here. The stages do not: N3 is two
+# thirds too long and REM two fifths, while N1 and N2 are too short. A good kappa does not make the
+# durations right.
 #
 # Files for other software
 # ------------------------
@@ -164,10 +163,12 @@ pd.DataFrame({"true": sleep_statistics(true), "predicted": sleep_statistics(fram
 
 raw.set_annotations(to_annotations(frame))
 raw.export(Path(temporary.name) / "night_staged.edf", verbose="error")
-events = to_bids_events(frame, Path(temporary.name) / "sub-P10_task-sleep_desc-pars_events.tsv")
+events = to_bids_events(
+    frame, Path(temporary.name) / "sub-P10_task-sleep_desc-predicted_events.tsv"
+)
 print(*events.read_text().splitlines()[:4], sep="\n")
 
 temporary.cleanup()
 
 # %%
-# On the command line, ``braindecode-pars predict`` stages many files and draws a figure of each.
+# On the command line, ``braindecode-pars predict`` stages many files, see :doc:`/predict`.

@@ -87,9 +87,9 @@ scores = accuracies(methods, X, y, X_test)
 scores.round(2)
 
 # %%
-# PARS is ahead of scratch in nearly everyone. :doc:`../results` has the same comparison with 20
+# PARS is ahead of scratch in nine of ten people. :doc:`../results` has the same comparison with 20
 # scored subjects and three draws of labelled ones: .59 for this encoder, .61 for a second one, .52
-# for scratch and band power. Slow voltages, which are not in that table, are ahead of all here.
+# for scratch and band power. Slow voltages, not in that table, have the highest mean here.
 
 plotting.confusion_matrix(y_test, methods["PARS"].predict(X_test), ["left", "right"])
 plt.show()
@@ -122,8 +122,9 @@ plt.show()
 # %%
 # Only the map of subject 60 shows this pattern clearly, and PARS has .58 there. What else differs?
 # The cue is on the left or right side of the screen, and people look at it, which gives slow
-# voltages. Here are those of the first second, which no method has had so far. Then the methods are
-# trained and scored once more without frequencies below 7 Hz:
+# voltages. First, here is the score of those in the first second, which no method has had so far.
+# Then the methods are trained and scored once more without frequencies below 7 Hz. A warning says
+# that the encoder was pretrained with these frequencies:
 
 first = prepared | dict(tmin=0, tmax=1)
 X1, _, _ = as_sklearn(datasets.physionet_mi.load(folder, LABELLED, **first))
@@ -166,9 +167,9 @@ ax.set(xlabel="seconds", ylabel="probability of right", ylim=(0, 1), xlim=(0, ed
 plt.show()
 
 # %%
-# Orange marks imagery of the right fist, blue of the left. The probability follows the cues loosely
-# at best. Between them the person rests, but the model knows two classes only and must name one:
-# its probabilities mean nothing there. A model for continuous use needs rest as a class
-# (``contrast="rest"``), and recordings in which the eyes cannot tell the answer.
+# Orange marks imagery of the right fist, blue of the left. The probability hardly follows the cues.
+# Between them the person rests, but the model knows two classes only and must name one: its
+# probabilities mean nothing there. A model for continuous use needs rest as a class
+# (``contrast="rest"``), and recordings in which eye movements do not reveal the class.
 
 # sphinx_gallery_thumbnail_number = 2

@@ -96,9 +96,9 @@ for name, method in methods.items():
 scores.T.assign(mean=scores.mean()).round(2)
 
 # %%
-# Band power is ahead or equal in everyone: it measures the rhythm of a spike-and-wave burst. The
-# curve below is close to the diagonal: of the windows with a probability of .6, about 60 % are
-# right. Where the probability is .7 to .9, in few windows, the network is too sure.
+# Band power is ahead or equal in everyone: it measures the rhythm of a spike-and-wave burst. In the
+# curve below, most windows have a probability near 1, and are right. Of the few windows with .7 to
+# .9, only about two thirds are right: there the probabilities of the network are too high.
 
 plotting.calibration_curve(y_test, classifier.predict_proba(X_test), [0, 1], NAMES)
 plt.show()
@@ -107,9 +107,9 @@ plt.show()
 # From windows to seizures
 # ------------------------
 #
-# A reader counts seizures. Adjacent rows of ``predict_raw`` with the label seizure are one alarm. A
-# seizure is found if an alarm overlaps it, and all other alarms are false. With ``overlap=0.75`` a
-# window begins at each second, and a row is the mean of all windows that share time with it.
+# A clinician counts seizures. Adjacent rows of ``predict_raw`` with the label seizure are one
+# alarm. A seizure is found if an alarm overlaps it, and all other alarms are false. With
+# ``overlap=0.75`` a window begins at each second, and a row is the mean of those that overlap it.
 
 
 def band_power_frame(file):
@@ -175,6 +175,6 @@ temporary.cleanup()
 # and a movement right after a seizure is taken for one more.
 #
 # These seizures are easy: they are of one kind, and more than a tenth of the time is seizure. Real
-# ones are rare, begin softly and differ between people, and artefacts resemble them.
+# ones are rare, begin gradually and differ between people, and artefacts resemble them.
 # :mod:`braindecode_pars.datasets.tusz` reads the seizure corpus of Temple University Hospital.
-# Score a network there, on its own test people and beside band power, before you believe it.
+# Before you believe a network, score it there, on test subjects and next to band power.

@@ -39,8 +39,8 @@ Data = Annotated[
 Load = Annotated[
     list[str] | None,
     typer.Option(
-        help="Argument of the corpus' load function, such as window_seconds=10, or, of a folder of "
-        "own recordings, labels=labels.csv or 'labels={subject}_{label}'. May be repeated.",
+        help="Argument of the corpus' load function, such as window_seconds=10, or, for a folder "
+        "of own recordings, labels=labels.csv or 'labels={subject}_{label}'. May be repeated.",
         metavar="KEY=VALUE",
     ),
 ]

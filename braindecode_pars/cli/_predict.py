@@ -50,7 +50,7 @@ def predict(
     also the sleep efficiency, latencies and the other statistics of YASA. Finished recordings are
     not predicted again, unless they, the model or the options have changed.
     """
-    kept = f"Finished recordings are kept in {out}; the same command goes on with the others."
+    kept = f"Finished recordings are kept in {out}; run the same command to resume."
     with report_failures(kept):
         from braindecode_pars.cli._predicting import predict_recordings
 

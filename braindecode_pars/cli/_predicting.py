@@ -1,4 +1,4 @@
-"""Predict many recordings with one model, each when its turn comes."""
+"""Predict many recordings with one model, one after another."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Results:
         return self.path.with_name(f"{'of-' * name.startswith('sub-')}{name}_events.tsv")
 
     def finished(self) -> dict[str, Any] | None:
-        """Return the row of the summary of finished results; None if they are to be made.
+        """Return the row of the summary of finished results; None if there are none.
 
         Raises
         ------

@@ -96,8 +96,8 @@ def store(
             help="Regular expression that finds the subject in the path of a file below SOURCE, "
             "such as 'S(\\d+)R'. Its group is the subject. Default: as in BIDS, the corpora of "
             "Temple University or PhysioNet's challenges, else the first folder, or the name of a "
-            "file without folder. Names that count recordings of one person, such as Subject00_1 "
-            "and Subject00_2, need it.",
+            "file without folder. Names that number the recordings of one person, such as "
+            "Subject00_1 and Subject00_2, need it.",
             metavar="PATTERN",
         ),
     ] = None,

@@ -1,8 +1,8 @@
 """A folder of own labelled recordings, also a BIDS data set, as windows.
 
-The label of a window is one of three: the annotation that it lies in, of the file (EDF+, FIF,
-BrainVision, EEGLAB) or of the table ``_events.tsv`` beside it, as BIDS has it; a part of the name
-of the file; or a row of a table of all files.
+The label of a window comes from one of three places: the annotation that the window lies in, in the
+file (EDF+, FIF, BrainVision, EEGLAB) or in the table ``_events.tsv`` that BIDS puts beside it; the
+name of the file; or a row in a table of all files.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ def recordings(path: str | Path, *, subject: Subject = None) -> list[Recording]:
         When the folder does not exist or contains no recording.
     ValueError
         When it is unclear which subject a recording is of: also when files or folders have names
-        that obviously count recordings of one person, such as ``Subject00_1`` and ``Subject00_2``.
+        that obviously number the recordings of one person, such as ``Subject00_1`` and
+        ``Subject00_2``.
 
     Examples
     --------
@@ -147,7 +148,8 @@ def load(
     """Return labelled windows of the EEG channels of all recordings in a folder.
 
     A labelled stretch is cut into windows that do not overlap; one without a duration gives the
-    window that starts with it. Other parts of a recording are not used. Labels are one of three:
+    window that starts with it. Other parts of a recording are not used. Labels are in one of three
+    places:
 
     ==============  ============================================  ==================================
     labels are in   ``labels``                                    such as
@@ -189,7 +191,7 @@ def load(
     classes : list of str | dict of str to str | None
         For labels in names or a table: those that are used, in the order of the targets; or the
         class of each, such as ``{"1": "rest", "2": "arithmetic"}``. None uses all labels, in
-        alphabetical order, numbers in theirs.
+        alphabetical order, or sorted by value if they are numbers.
     subject : callable | str | None
         As in :func:`recordings`. Omit it if the labels name the subjects.
     window_seconds : float

@@ -119,7 +119,7 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
     preprocessing : Preprocessing | dict | None
         Preprocessing of the recordings, as a :class:`~braindecode_pars.preprocessing.Preprocessing`
         or a dict of its entries, for what the windows do not tell, such as arrays. Entries that
-        contradict the records of MNE or braindecode are taken, with a warning.
+        contradict the records of MNE or braindecode are used, with a warning.
     channels : list of str | None
         Names of the channels to use, in this order. None uses all EEG channels: those with the
         MNE type "eeg", "ecog", "seeg" or "dbs" whose name is not that of another signal, such as
@@ -699,8 +699,8 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
             replaced.
         share : bool
             Whether the folder is for others: without the names of subjects, see
-            :meth:`EncoderCard.without_names <braindecode_pars.pretrained.EncoderCard
-            .without_names>`, without paths, and with a model card, ``README.md``, if there is none.
+            :meth:`~braindecode_pars.pretrained.EncoderCard.without_names`, without paths, and with
+            a model card, ``README.md``, if there is none.
 
         Returns
         -------

@@ -76,7 +76,7 @@ def preprocessing_of(estimator: Any, windows: WindowSet) -> Preprocessing:
     wrong = differences(given, told)
     if wrong:
         warn_user(
-            "The argument preprocessing contradicts the records of the windows, and is taken: "
+            "The argument preprocessing contradicts the records of the windows, and is used: "
             f"{_listed(wrong, 'in the argument')}. Correct the argument, or leave this entry out."
         )
     return replace(

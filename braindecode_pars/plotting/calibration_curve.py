@@ -1,4 +1,4 @@
-"""Calibration curve: whether probabilities are as high as predictions are often right."""
+"""Calibration curve: probabilities against the share of predictions that are right."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def calibration_curve(
 
     The windows are divided into bins of equal width by the probability of the predicted class. A
     point is the mean probability of a bin and the share of its windows that are right; its area is
-    the number of windows. Points below the diagonal belong to a model that is too sure. The
+    the number of windows. Below the diagonal, the probabilities are too high. The
     expected calibration error is the mean distance to the diagonal over all windows (Guo et al.
     2017, equation 3).
 

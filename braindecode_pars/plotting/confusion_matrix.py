@@ -1,4 +1,4 @@
-"""Confusion matrix: which classes are taken for which."""
+"""Confusion matrix: which classes are predicted for which true ones."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def sleep_statistics(
         - ``SME``: sleep maintenance efficiency, ``TST / SPT``.
 
         NaN for the latency of what did not occur, for shares of no sleep, and for stages that a
-        coarser scoring (wake, light, deep, REM) does not tell apart.
+        coarser scoring (wake, light, deep, REM) does not distinguish.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def sleep_statistics(
     end = np.max((starts + minutes)[is_sleep], initial=-np.inf)
     period = end - first if is_sleep.any() else 0.0
     inside = (starts >= first) & (starts < end) if is_sleep.any() else is_sleep
-    # Durations and latencies of the stages, NaN for those that the scoring does not tell apart
+    # Durations and latencies of the stages, NaN for those that it does not distinguish
     of = {name: np.array([stage in parts for stage in scoring]) for name, parts in _PARTS.items()}
     unknown = {name for stage in set(scoring) for name in _UNKNOWN.get(stage, ())}
     lengths = {

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from braindecode_pars._channel_names import electrode_pair, match_channels
-from braindecode_pars.preprocessing._preprocessing import WORDS, Preprocessing, text_of
+from braindecode_pars.preprocessing._preprocessing import (
+    AS_RECORDED,
+    AVERAGE,
+    FIELDS,
+    WORDS,
+    Preprocessing,
+    text_of,
+)
 
 __all__ = ["Difference", "differences", "is_same_reference"]
 
@@ -80,9 +87,8 @@ def differences(trained: Preprocessing, found: Preprocessing) -> list[Difference
     sampling rate 256 Hz, but 100 Hz in training | resample
     band from 0.5 Hz, but 0.3-35 Hz in training | None
     """
-    found_ones = _band_difference(trained, found), *_others(trained, found)
-    order = [each.name for each in fields(Preprocessing)]
-    return sorted(filter(None, found_ones), key=lambda each: order.index(each.name))
+    differing = _band_difference(trained, found), *_others(trained, found)
+    return sorted(filter(None, differing), key=lambda each: FIELDS.index(each.name))
 
 
 def _others(trained: Preprocessing, found: Preprocessing) -> Iterator[Difference]:
@@ -173,10 +179,10 @@ def _compare_notches(
 
 def _reference_repair(trained: Preprocessing, found: Preprocessing) -> str | None:
     """Return how the reference of the model can be computed, if it can."""
-    if trained.reference in (None, "as recorded"):
+    if trained.reference in (None, AS_RECORDED):
         return None
     needed = trained.channels
-    if trained.reference != "average":
+    if trained.reference != AVERAGE:
         needed = tuple(trained.reference.split(", "))
     absent, _ = _compare_channels(needed, found.channels)
     return None if absent else "set_eeg_reference"

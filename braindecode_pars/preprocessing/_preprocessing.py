@@ -41,7 +41,7 @@ _RULES = dict(
     sfreq=optional(_POSITIVE),
     band=optional(
         Rule(
-            "a lower and a higher positive number (Hz), of which None stands for no filter",
+            "a lower and a higher frequency in Hz, such as (0.3, 35) or (0.3, None)",
             (tuple,),
             _is_band,
         )
@@ -122,6 +122,9 @@ class Preprocessing:
             value = getattr(self, name)
             if isinstance(value, Iterable) and not isinstance(value, str):
                 object.__setattr__(self, name, tuple(value))
+        if isinstance(self.reference, str):  # "A1,A2" is "A1, A2"
+            names = (name.strip() for name in self.reference.split(","))
+            object.__setattr__(self, "reference", ", ".join(names))
         check_parameters(vars(self), _RULES, "Preprocessing")
 
     @classmethod

@@ -9,7 +9,7 @@ import numpy as np
 from mne.io.constants import FIFF
 
 from braindecode_pars._channel_names import is_eeg
-from braindecode_pars.preprocessing._preprocessing import AVERAGE, Preprocessing
+from braindecode_pars.preprocessing._preprocessing import AS_RECORDED, AVERAGE, Preprocessing
 from braindecode_pars.preprocessing._steps import Step, remembered_steps
 
 __all__ = ["recorded"]
@@ -112,16 +112,19 @@ def _notch(steps: list[Step], sfreq: float, complete: bool) -> tuple[float, ...]
 
 
 def _reference(info: Mapping[str, Any], steps: list[Step], complete: bool) -> str | None:
+    averages = (p for p in info.get("projs", ()) if p["kind"] == FIFF.FIFFV_PROJ_ITEM_EEG_AVREF)
+    is_averaged = any(projection["active"] for projection in averages)
     places = [i for i, step in enumerate(steps) if step.name == "set_eeg_reference"]
+    if not is_averaged:  # a projection that is not applied leaves the signals as they are
+        places = [i for i in places if not steps[i].kwargs.get("projection")]
     if places:
         last = places[-1]
         name = _name_of(steps[last].kwargs.get("ref_channels", AVERAGE))
         return _average(info, steps[:last], steps[last:]) if name == AVERAGE else name
-    projections = [p for p in info.get("projs", ()) if p["active"]]
-    if any(p["kind"] == FIFF.FIFFV_PROJ_ITEM_EEG_AVREF for p in projections):
+    if is_averaged:
         return AVERAGE
     is_custom = bool(info.get("custom_ref_applied"))
-    return "as recorded" if complete and not is_custom else None
+    return AS_RECORDED if complete and not is_custom else None
 
 
 def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> str | None:
@@ -145,7 +148,7 @@ def _name_of(ref_channels: str | Sequence[str] | Mapping) -> str | None:
     if isinstance(ref_channels, Mapping):
         return None
     names = [ref_channels] if isinstance(ref_channels, str) else list(ref_channels)
-    return ", ".join(names) or "as recorded"
+    return ", ".join(names) or AS_RECORDED
 
 
 def _scale(steps: list[Step]) -> float:

@@ -83,20 +83,31 @@ class Step:
     @property
     def picked(self) -> list[str]:
         """Names of the channels that the step keeps; empty if it does not choose by names."""
-        of = dict(pick="picks", pick_channels="ch_names")
-        return _names(self.kwargs.get(of.get(self.name, "")))
+        picks = self._picks
+        are_names = all(isinstance(pick, str) and not _is_kind(pick) for pick in picks)
+        return picks if are_names else []
 
     @property
     def chooses(self) -> bool:
-        """Whether the step leaves out EEG channels by their names."""
-        dropped = _names(self.kwargs.get("ch_names")) if self.name == "drop_channels" else ()
-        return bool(self.picked) or not all(map(is_other_kind, dropped))
+        """Whether the step leaves out EEG channels by their names or numbers."""
+        left_out = "ch_names" if self.name == "drop_channels" else "exclude"
+        dropped = [one for one in _listed(self.kwargs.get(left_out)) if not _is_kind(one)]
+        are_others = all(isinstance(one, str) and is_other_kind(one) for one in dropped)
+        return not (are_others and all(map(_is_kind, self._picks)))
+
+    @property
+    def _picks(self) -> list:
+        of = dict(pick="picks", pick_channels="ch_names")
+        return _listed(self.kwargs.get(of.get(self.name, "")))
 
 
-def _names(picks: Any) -> list[str]:
-    names = [picks] if isinstance(picks, str) else list(picks) if np.iterable(picks) else []
-    are_names = all(isinstance(name, str) and name not in _KINDS for name in names)
-    return names if are_names else []
+def _is_kind(pick: Any) -> bool:
+    return isinstance(pick, str) and pick in _KINDS
+
+
+def _listed(picks: Any) -> list:
+    """Return names, kinds or numbers of channels as a list."""
+    return [picks] if isinstance(picks, str) else list(picks) if np.iterable(picks) else []
 
 
 def _snake_case(class_path: str) -> str:

@@ -12,9 +12,9 @@ from braindecode_pars.recordings._gaps import continuous_stretches
 
 __all__ = ["HeldTime", "held_time"]
 
-#: Shortest time in seconds without any change that is flat, and not a pause of a coarse converter.
+#: Shortest time in seconds without any change that is flat. A coarse converter has shorter ones.
 _FLAT = 1.0
-#: Fewest equal samples at the end of the range that are clipped, and not a peak.
+#: Fewest equal samples at the end of the range that are clipped. A peak has fewer.
 _CLIPPED = 3
 
 

@@ -229,9 +229,9 @@ def _seconds(row: dict[str, Any], column: str, where: str) -> float | None:
         value = float(text)
     except (TypeError, ValueError):
         is_clock = isinstance(text, str) and ":" in text
-        what = ", which is a clock time" if is_clock else ", which is no number with a point"
+        what = "a clock time" if is_clock else "no number with a decimal point"
         raise ValueError(
-            f"{at}{what}; write seconds from the start of the recording, such as 90.5."
+            f"{at}, which is {what}; write seconds from the start of the recording, such as 90.5."
         ) from None
     if not math.isfinite(value) or value < 0:
         raise ValueError(f"{at}; it must be a number of seconds of at least 0.")

@@ -1,4 +1,4 @@
-"""Whose recordings the files of a folder are, and a question where their names leave it open."""
+"""The subjects of the files in a folder, and an error where their names do not tell them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Subject", "check_one_person_each", "subject_finder"]
 #: Subject of a file: a function of its path, or a regular expression of one group.
 Subject = Callable[[Any], Any] | str | None
 
-#: What counts the recordings of one person at the end of a name, and the regular expression that
+#: What numbers the recordings of one person at the end of a name, and the regular expression that
 #: finds the person before it. Other names, such as SC4001E0 and SC4002E0, show no such rule.
 _COUNTS = (
     # anna_night1, P07-run-2
@@ -97,10 +97,10 @@ def _with_one_group(pattern: str) -> re.Pattern[str]:
 
 
 def check_one_person_each(paths: Iterable[PurePath]) -> None:
-    """Check that names of files or folders do not count several recordings of one person.
+    """Check that names of files or folders do not number several recordings of one person.
 
-    Only names that would be taken for subjects as they are count: not those of BIDS, and not of
-    files in folders per subject.
+    Only names that would be taken for subjects as they are are checked: not those of BIDS, and not
+    those of files in a folder for each subject.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def _guessed(path: PurePath) -> str | None:
 
 
 def _person(name: str) -> tuple[str, str] | None:
-    """Return the person in a name that counts recordings, and the pattern that finds the person."""
+    """Return the person in a name that numbers recordings, and the pattern that finds it."""
     for rule, pattern in _COUNTS:
         found = re.fullmatch(rule + _ENDING, name, re.IGNORECASE)
         if found:

@@ -314,7 +314,7 @@ def find_sources(recordings: Any, subject: Subject, n_before: int = 0) -> list[S
         When the folder does not exist or contains no recording.
     ValueError
         When one or two first folders would be the subjects of many recordings, names of files
-        obviously count recordings of one person, a label is neither a number nor text, or a
+        obviously number the recordings of one person, a label is neither a number nor text, or a
         recording of a dataset has a ``transform``.
     """
     # A folder of files, corpora, otherwise a dataset.

@@ -230,10 +230,10 @@ class SignalStore:
         ValueError
             When the folder is not empty and not an unfinished store, when a recording cannot be
             stored, or when sampling rates differ. The message names the recording. Also when one or
-            two first folders would be the subjects of many recordings, when names obviously count
-            recordings of one person, such as ``Subject00_1`` and ``Subject00_2``, when there are
-            fewer recordings than parts, when a recording of a dataset has a ``transform``, or when
-            an argument is not one of the accepted values.
+            two first folders would be the subjects of many recordings, when names obviously number
+            the recordings of one person, such as ``Subject00_1`` and ``Subject00_2``, when there
+            are fewer recordings than parts, when a recording of a dataset has a ``transform``, or
+            when an argument is not one of the accepted values.
         OSError
             When the folder cannot be written, for example on a full disk, or a process that reads
             was killed. Stored recordings are kept, and the same call resumes after them.

@@ -51,8 +51,8 @@ _LICENCES = (
 )
 _REPO_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _INTENDED = (
-    "Research on EEG. It is not a medical device: no diagnosis and no decision on a person may "
-    "rest on its output."
+    "Research on EEG. It is not a medical device: base no diagnosis and no decision about a person "
+    "on its output."
 )
 _LIMITS = (
     "- Other amplifiers, montages, references, filters and populations than those of the training "
@@ -62,8 +62,8 @@ _LIMITS = (
 )
 _HASHES = (
     "- Subjects of the training are salted hashes in the model file, so that `braindecode_pars` "
-    "warns when one of your test subjects is among them. Who has a list of names can try them: the "
-    "hashes are no anonymisation."
+    "warns when one of your test subjects is among them. Whoever has a list of names can try each "
+    "of them: the hashes are no anonymisation."
 )
 
 
@@ -193,7 +193,7 @@ def _licence_entries(licence: str | None) -> dict[str, str]:
 
 
 def _corpora_of(card: Mapping[str, Any]) -> list[str]:
-    """Return the corpora in front of the subjects of pretraining and fine-tuning."""
+    """Return the corpora that the names of subjects begin with."""
     return sorted({str(subject).rpartition(":")[0] for subject in _subjects(card)} - {""})
 
 

@@ -26,8 +26,8 @@ def steps_in_epoch(net: NeuralNet, dataset: Dataset) -> int:
 def default_epochs(at_least: int, steps_per_epoch: int, phase: str) -> int:
     """Return the number of epochs of a training for which none is given.
 
-    What a training learns depends on its steps. A number of passes is a budget where a pass has
-    many steps; 50 passes over 36 windows are 50 steps.
+    What a training learns depends on its steps. A fixed number of epochs is enough only where an
+    epoch has many steps: 50 epochs of 36 windows are 50 steps.
 
     Parameters
     ----------

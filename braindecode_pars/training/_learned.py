@@ -73,8 +73,8 @@ class EnoughSteps(Callback):
             warn_user(
                 f"{self.phase} {has} {_steps(n_steps)}, too few for weights to move by "
                 f"{100 * self.share:.0f} % of their size: at this learning rate that takes about "
-                f"{_steps(self.needed_)}. {advice}, with smaller batches or a higher learning "
-                "rate.",
+                f"{_steps(self.needed_)}. {advice}, with smaller batches, or at a higher "
+                "learning rate.",
                 ConvergenceWarning,
             )
 

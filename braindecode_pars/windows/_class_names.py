@@ -65,7 +65,7 @@ def names_still_hold(labels_of_names: Mapping[str, Any], own: Any, given: np.nda
 def class_names(
     classes: np.ndarray, labels_of_names: Mapping[str, Any] | None
 ) -> dict[Any, str] | None:
-    """Return the name of each class; None if none of them has one, or two would be called alike.
+    """Return the name of each class; None if none of them has one, or two would have the same.
 
     Several names of one label are joined, such as "Sleep stage 3 / Sleep stage 4".
 

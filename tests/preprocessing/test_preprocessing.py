@@ -62,7 +62,7 @@ def test_text():
         (dict(sfreq="100 Hz"), TypeError, "got '100 Hz'"),
         (dict(band=(40, 0.5)), ValueError, r"band must be a lower and a higher .* got \(40, 0.5\)"),
         (dict(band=[0.5]), ValueError, "band must be"),
-        (dict(band=(0, 40)), ValueError, "None stands for no filter"),
+        (dict(band=(0, 40)), ValueError, r"such as \(0.3, 35\) or \(0.3, None\)"),
         (dict(band=40), TypeError, "band must be"),
         (dict(notch=50.0), TypeError, "notch must be a list of positive numbers"),
         (dict(notch=[float("nan")]), ValueError, "notch must be"),
@@ -96,6 +96,13 @@ def test_steps_prepare_a_recording_in_this_way():
         getattr(raw, step["fn"])(**step["kwargs"], verbose="error")
     np.testing.assert_allclose(raw.get_data(), 1e6 * alike.get_data(), rtol=1e-6, atol=1e-9)
     assert recorded(raw.info, wanted.steps()) == wanted
+
+
+@pytest.mark.parametrize("given", ["A1,A2", " A1 , A2"])
+def test_electrodes_of_a_reference_in_any_spacing(given):
+    preprocessing = Preprocessing(reference=given)
+    assert preprocessing.reference == "A1, A2"
+    assert preprocessing.steps()[0]["kwargs"] == {"ref_channels": ["A1", "A2"]}
 
 
 def test_nothing_to_do_is_no_step():

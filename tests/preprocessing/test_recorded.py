@@ -90,6 +90,14 @@ def test_references(kwargs, reference):
     assert found.reference == reference
 
 
+def test_the_average_as_a_projection_counts_when_it_is_applied():
+    raw = recording().set_eeg_reference("average", projection=True, verbose="error")
+    steps = [step("set_eeg_reference", projection=True)]
+    assert recorded(raw.info, steps).reference == "as recorded"
+    steps += [step("apply_proj")]
+    assert recorded(raw.apply_proj(verbose="error").info, steps).reference == "average"
+
+
 def test_factors_are_multiplied():
     steps = [step("rescale", scalings=1e6), step("numpy.multiply", factor=1e-3), step("pick")]
     assert recorded(recording().info, steps).scale == pytest.approx(1e3)
@@ -125,6 +133,10 @@ def test_recorded_filters_count_before_the_header_of_a_file():
         ([step("drop_channels", ch_names=["Fz"])], [], "C3, C4, Cz"),
         ([step("drop_channels", ch_names=["Fz"])], [step("pick", picks=["Cz"])], None),
         ([step("drop_channels", ch_names=["ECG"])], [], "average"),
+        ([step("pick", picks=[0, 1, 2])], [], "C3, C4, Cz"),
+        ([step("pick", picks=np.array([0, 1, 2]))], [step("pick", picks=["Cz"])], None),
+        ([step("pick_types", eeg=True, exclude=["Fz"])], [], "C3, C4, Cz"),
+        ([step("pick_types", eeg=True, exclude="bads")], [], "average"),
         ([step("pick", picks=["eeg"]), step("pick_types", eeg=True)], [], "average"),
         ([step("filter", l_freq=1)], [step("pick", picks=["C3", "C4", "Cz"])], "average"),
     ],

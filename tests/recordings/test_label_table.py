@@ -74,7 +74,7 @@ MISTAKES = {
     "file,label,onset\na,W,\na,R,30\nb,W,\n": "has 2 rows, not all with an onset",
     "file,label,onset,duration\na,W,,30\nb,W,,\n": "has a duration without an onset",
     "file,label,onset\na,W,22:13:05\nb,W,0\n": "'22:13:05' in a row of a, which is a clock time",
-    "file;label;onset\na;W;0,5\nb;W;0\n": "'0,5' in a row of a, which is no number with a point",
+    "file;label;onset\na;W;0,5\nb;W;0\n": "'0,5' in a row of a, which is no number with a",
     "file,label,onset\na,W,-1\nb,W,0\n": "onset '-1' .* must be a number of seconds of at least 0",
     "file,label,onset\na,W,inf\nb,W,0\n": "onset 'inf' .* must be a number of seconds",
     "file,label,onset,duration\na,W,0,60\na,R,30,30\nb,W,0,\n": (
