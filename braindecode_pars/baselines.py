@@ -20,7 +20,7 @@ from braindecode_pars.estimators import (
     PARSEmbedder,
     SubjectCentering,
 )
-from braindecode_pars.estimators._cost import SIZES
+from braindecode_pars.estimators._pretraining import SIZES
 from braindecode_pars.evaluation import LogBandPower, SpatialCovariance
 from braindecode_pars.pretext import PRETEXT_TASKS
 from braindecode_pars.pretrained import load_encoder

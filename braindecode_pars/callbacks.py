@@ -1,4 +1,4 @@
-"""skorch callbacks: pretraining before training, schedule, progress bar, limit of time."""
+"""skorch callbacks: pretraining before training, schedule, progress bar, time budget."""
 
 from __future__ import annotations
 

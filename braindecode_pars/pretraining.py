@@ -30,7 +30,7 @@ from braindecode_pars._parameters import (
 )
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask, make_task
-from braindecode_pars.training._budget import default_epochs
+from braindecode_pars.training._budget import default_epochs, steps_in_epoch
 from braindecode_pars.training._device import find_device
 from braindecode_pars.training._failures import NoSilentFailure
 from braindecode_pars.training._learned import EnoughSteps, warn_of_chance
@@ -243,8 +243,7 @@ def pretrain_encoder(
                 epochs,
             )
             raise
-        steps_per_epoch = len(pretraining.get_iterator(examples, training=True))
-        warn_of_chance(pretraining.history, len(pretraining.history) * steps_per_epoch)
+        warn_of_chance(pretraining.history, steps_in_epoch(pretraining, examples))
     return pretraining
 
 

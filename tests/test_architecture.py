@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "_channel_names": set(),
     "_columns": set(),
     "_hosts": set(),
+    "_lists": set(),
     "_parameters": set(),
     "_sampling_rate": set(),
     "_hidden_names": set(),
@@ -41,6 +42,7 @@ MAY_IMPORT = {
     },
     "evaluation": {
         *("_columns", "_parameters", "_subjects", "_warnings", "storage", "training", "windows"),
+        "_lists",
     },
     "pretext": {"_parameters", "encoder", "tokens"},
     "models": {
@@ -71,12 +73,13 @@ MAY_IMPORT = {
     "runs": {
         *("_channel_names", "_columns", "_parameters", "encoder", "paper", "pretext", "pretrained"),
         *("_sampling_rate", "_subjects", "_warnings", "pretraining", "signal_store", "storage"),
-        "training",
+        *("_lists", "training"),
     },
     "encoders": {"pretrained", "runs", "signal_store", "storage"},
     "estimators": {
         *("_columns", "_hosts", "_parameters", "_sampling_rate", "_subjects", "_warnings"),
         *("_channel_names", "augmentation", "electrodes", "encoder", "models", "preprocessing"),
+        "_lists",
         *("pretext", "pretrained", "pretraining", "storage", "training", "windows"),
         "recordings",  # predict_raw prepares a recording as those of the training were
     },

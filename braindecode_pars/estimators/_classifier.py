@@ -27,12 +27,12 @@ from braindecode_pars.estimators._outcome import warn_of_fine_tuning
 from braindecode_pars.estimators._parameters import check_parameters
 from braindecode_pars.estimators._preprocessing import (
     preprocessing_of,
-    rate_given,
     warn_of_encoder,
 )
 from braindecode_pars.estimators._pretraining import (
     check_continued,
     encoder_for,
+    encoder_sizes,
     make_checkpoint_dir,
     needs_pretraining,
     patch_size_of,
@@ -444,15 +444,9 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
         owner, device = type(self).__name__, find_device(self.device)
         with fresh_fit(self):
             # Read the windows: labelled, unlabelled, and further ones for pretraining.
+            any_montage = not needs_one_montage(self)
             windows = read_labeled(
-                X,
-                y,
-                groups,
-                rate_given(self),
-                self.unlabeled_label,
-                self.channels,
-                any_montage=not needs_one_montage(self),
-                sample_weight=sample_weight,
+                self, X, y, groups, any_montage=any_montage, sample_weight=sample_weight
             )
             self.n_chans_, self.n_times_ = windows.all.check()
             warn_of_amplitudes(windows.all)
@@ -464,19 +458,11 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
             warn_if_unlabeled_unused(self, extra)
 
             # Load the pretrained encoder, if there is one.
-            sfreq, pretrained = windows.all.sfreq, None
-            if self.encoder is not None:
-                pretrained = encoder_for(self.encoder, sfreq, self.n_times_, self.verbose)
+            pretrained = encoder_for(self, windows.all.sfreq)
             patch_size, self.sfreq_ = patch_size_of(
-                pretrained, self.patch_seconds, sfreq, self.n_times_, owner
+                pretrained, self.patch_seconds, windows.all.sfreq, self.n_times_, owner
             )
-            self.preprocessing_ = preprocessing_of(
-                self,
-                windows.all,
-                sfreq=self.sfreq_,
-                n_times=self.n_times_,
-                chs_info=self.chs_info_,
-            )
+            self.preprocessing_ = preprocessing_of(self, windows.all)
             if pretrained is not None:
                 warn_of_encoder(pretrained.card.preprocessing, self.preprocessing_)
 
@@ -501,9 +487,8 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
                         for part in (windows.unlabeled, extra)
                     ]
                     parts = [train, *(drop_held_out(part, train, valid) for part in further)]
-                    store = self._store_pretraining
-                    before = None if pretrained is None else pretrained.card
-                    pretrain(self, self.encoder_, parts, seeds.pretraining, store, before)
+                    store, seed = self._store_pretraining, seeds.pretraining
+                    pretrain(self, self.encoder_, parts, seed, store, pretrained)
 
                 # Fine-tune. The card is written first, so that it is complete after Ctrl-C.
                 self.encoder_card_ = replace(
@@ -600,8 +585,7 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
         if pretrained is not None:
             sizes = {**pretrained.encoder.config, "patch_size": patch_size}
         else:
-            names = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
-            sizes = {"patch_size": patch_size, **{name: getattr(self, name) for name in names}}
+            sizes = {"patch_size": patch_size, **encoder_sizes(self)}
         return fine_tuning_net(
             self,
             PARSNet,
@@ -623,10 +607,6 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
             recenter=self.recenter,
             **sizes,
         )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        # After Ctrl-C in pretraining, the net exists but its head is untrained.
-        return hasattr(self, "net_") and len(self.net_.history) > 0
 
     @property
     def history_(self) -> pd.DataFrame:
@@ -685,12 +665,7 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
         module = self.net_.module_.eval()
         recentres = module.recenter is not None
         windows = read_to_predict(
-            X,
-            self.sfreq_,
-            self.chs_info_,
-            any_montage=not recentres,
-            groups=groups if recentres else None,
-            trained=self.preprocessing_,
+            self, X, any_montage=not recentres, groups=groups if recentres else None
         )
         if module.positions is not None:
             warn_of_unknown_electrodes(windows, self.n_chans_)

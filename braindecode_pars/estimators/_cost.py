@@ -18,8 +18,11 @@ from braindecode_pars._subjects import subject_key
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators._first_step import FirstStep, first_step
 from braindecode_pars.estimators._parameters import check_parameters
-from braindecode_pars.estimators._preprocessing import rate_given
-from braindecode_pars.estimators._pretraining import needs_pretraining, patch_size_of
+from braindecode_pars.estimators._pretraining import (
+    encoder_sizes,
+    needs_pretraining,
+    patch_size_of,
+)
 from braindecode_pars.estimators._reading import LabeledWindows, read_labeled, read_windows
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretext.base import PRETEXT_TASKS, make_task
@@ -31,9 +34,6 @@ from braindecode_pars.training._seeding import seeded
 from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = ["TrainingCost", "classifier_cost", "embedder_cost", "encoder_size", "network_cost"]
-
-#: Arguments of a new encoder that are parameters of the estimators.
-SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
 
 
 class TrainingCost(NamedTuple):
@@ -80,11 +80,8 @@ def encoder_size(estimator: BaseEstimator, X: Any, groups: Any = None) -> int:
 def classifier_cost(estimator: BaseEstimator, X: Any, y: Any, groups: Any) -> TrainingCost:
     """Return the cost of a fit of a PARSClassifier."""
     first = first_step(estimator, X, y, groups)
-    module, epochs, frozen = (
-        first.net.module_,
-        first.net.max_epochs,
-        _frozen_epochs(estimator, first.net.max_epochs),
-    )
+    module, epochs = first.net.module_, first.net.max_epochs
+    frozen = _frozen_epochs(estimator, epochs)
     with seeded(0):
         steps, earlier = _given_encoder(estimator)
         counts = [earlier]
@@ -137,8 +134,7 @@ def _read(estimator: BaseEstimator, X: Any, groups: Any) -> WindowSet:
     check_parameters(estimator)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        sfreq, channels = rate_given(estimator), estimator.channels
-        return read_windows(X, None, groups, sfreq, channels, any_montage=True)
+        return read_windows(estimator, X, None, groups, any_montage=True)
 
 
 def _encoder(estimator: BaseEstimator, windows: WindowSet) -> PatchEncoder:
@@ -149,14 +145,13 @@ def _encoder(estimator: BaseEstimator, windows: WindowSet) -> PatchEncoder:
         warnings.simplefilter("ignore")
         sfreq, n_times = windows.sfreq, windows.check()[1]
         patch_size, _ = patch_size_of(None, estimator.patch_seconds, sfreq, n_times, "")
-        return PatchEncoder(patch_size, **{name: getattr(estimator, name) for name in SIZES})
+        return PatchEncoder(patch_size, **encoder_sizes(estimator))
 
 
 def _labeled(estimator: BaseEstimator, X: Any, y: Any, groups: Any) -> LabeledWindows:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        sfreq, label = rate_given(estimator), estimator.unlabeled_label
-        return read_labeled(X, y, groups, sfreq, label, estimator.channels, any_montage=True)
+        return read_labeled(estimator, X, y, groups, any_montage=True)
 
 
 def _n_unlabeled(windows: LabeledWindows, train: WindowSet) -> int:

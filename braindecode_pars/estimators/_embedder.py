@@ -20,12 +20,12 @@ from braindecode_pars.estimators._cost import TrainingCost, embedder_cost, encod
 from braindecode_pars.estimators._parameters import POOLINGS, check_parameters
 from braindecode_pars.estimators._preprocessing import (
     preprocessing_of,
-    rate_given,
     warn_of_encoder,
 )
 from braindecode_pars.estimators._pretraining import (
     check_continued,
     encoder_for,
+    encoder_sizes,
     make_checkpoint_dir,
     needs_pretraining,
     patch_size_of,
@@ -222,9 +222,7 @@ random_state, verbose, checkpoint_dir
         with fresh_fit(self):
             # Read the windows, and further ones for pretraining.
             any_montage = self.pooling != "channels"
-            windows = read_windows(
-                X, None, groups, rate_given(self), self.channels, any_montage=any_montage
-            )
+            windows = read_windows(self, X, None, groups, any_montage=any_montage)
             self.n_chans_, self.n_times_ = windows.check()
             warn_of_amplitudes(windows)
             self.chs_info_ = windows.chs_info
@@ -236,15 +234,11 @@ random_state, verbose, checkpoint_dir
             warn_if_unlabeled_unused(self, extra)
 
             # Load the pretrained encoder, if there is one.
-            pretrained = None
-            if self.encoder is not None:
-                pretrained = encoder_for(self.encoder, windows.sfreq, self.n_times_, self.verbose)
+            pretrained = encoder_for(self, windows.sfreq)
             patch_size, self.sfreq_ = patch_size_of(
                 pretrained, self.patch_seconds, windows.sfreq, self.n_times_, owner
             )
-            self.preprocessing_ = preprocessing_of(
-                self, windows, sfreq=self.sfreq_, n_times=self.n_times_, chs_info=self.chs_info_
-            )
+            self.preprocessing_ = preprocessing_of(self, windows)
             if pretrained is not None:
                 warn_of_encoder(pretrained.card.preprocessing, self.preprocessing_)
 
@@ -261,8 +255,7 @@ random_state, verbose, checkpoint_dir
                 try:
                     if needs_pretraining(self):
                         store, seed = self._store_pretraining, seeds.pretraining
-                        before = None if pretrained is None else pretrained.card
-                        pretrain(self, self.encoder_, [windows, extra], seed, store, before)
+                        pretrain(self, self.encoder_, [windows, extra], seed, store, pretrained)
                 finally:
                     self.encoder_.cpu()  # a pickle must load on a machine without a GPU
         return self
@@ -305,8 +298,7 @@ random_state, verbose, checkpoint_dir
 
     def _build_encoder(self, pretrained: Pretrained | None, patch_size: int) -> PatchEncoder:
         if pretrained is None:
-            names = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
-            return PatchEncoder(patch_size, **{name: getattr(self, name) for name in names})
+            return PatchEncoder(patch_size, **encoder_sizes(self))
         encoder = PatchEncoder(**pretrained.encoder.config)
         encoder.load_state_dict(pretrained.encoder.state_dict())
         return encoder
@@ -345,13 +337,7 @@ random_state, verbose, checkpoint_dir
         """
         check_is_fitted(self)
         any_montage = self.pooling_ != "channels"
-        windows = read_to_predict(
-            X,
-            self.sfreq_,
-            self.chs_info_,
-            any_montage=any_montage,
-            trained=self.preprocessing_,
-        )
+        windows = read_to_predict(self, X, any_montage=any_montage)
         device = find_device(self.device)
         encoder = copy.deepcopy(self.encoder_).to(device).eval()
         embedded = []

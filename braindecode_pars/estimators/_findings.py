@@ -9,6 +9,7 @@ import mne
 import numpy as np
 
 from braindecode_pars._channel_names import differing_references, is_eeg
+from braindecode_pars._lists import listed
 from braindecode_pars._warnings import warn_user
 from braindecode_pars.electrodes import electrode_positions
 from braindecode_pars.estimators._recording import RecordingToPredict
@@ -71,11 +72,11 @@ def _other_reference(recording: RecordingToPredict, clf: Any) -> Finding:
     """Channels of the recording that are used for a channel of another named reference."""
     pairs = {d.name: d.formula for d in recording.found if not d.is_computed}
     differ = {name: used for name, used in pairs.items() if differing_references([name, used])}
-    shown = ", ".join(f"{used} for {name}" for name, used in list(differ.items())[:3])
+    shown = listed([f"{used} for {name}" for name, used in differ.items()], most=3)
     return Finding(
         differ,
         f"The recording has another reference than the model was trained with ({shown}), so its "
-        "signals are others; re-reference it, or add the channel of the reference.",
+        "signals differ; re-reference it, or add the channel of the reference.",
     )
 
 
@@ -86,7 +87,7 @@ def _reference_not_applied(recording: RecordingToPredict, clf: Any) -> Finding:
         recording.trained.reference if names else None,
         f"The model was trained with the reference "
         f"{text_of('reference', recording.trained.reference)!r}, which "
-        f"cannot be computed in this recording: {', '.join(names[:3])} "
+        f"cannot be computed in this recording: {listed(names, most=3)} "
         f"{'is' if len(names) == 1 else 'are'} used as recorded.",
     )
 
@@ -104,7 +105,7 @@ def _referenced_before(recording: RecordingToPredict, clf: Any) -> Finding:
         return Finding(None)
     return Finding(
         reference if was_changed else None,
-        f"The recording was re-referenced before, {done}; its signals may be others than those of "
+        f"The recording was re-referenced before, {done}; its signals may differ from those of "
         "the training. Pass the original recording with all its channels.",
     )
 
@@ -138,26 +139,31 @@ def _resampled_from(recording: RecordingToPredict, clf: Any) -> Finding:
 
 def _more_channels(recording: RecordingToPredict, clf: Any) -> Finding:
     """Numbers of channels, where the model does not know the names of its own."""
-    n_found, n_trained = len(recording.found), clf.n_chans_
-    if clf.chs_info_ or n_found <= n_trained:
-        return Finding(None)
-    return Finding(
-        {"found": n_found, "trained": n_trained},
-        f"The recording has {n_found} EEG channels, but the model was trained with {n_trained}, "
+    return _other_number(
+        recording,
+        clf,
+        len(recording.found) > clf.n_chans_,
         "whose names it does not know, so all are used; pick those of the training first, with "
         "raw.copy().pick(names).",
     )
 
 
 def _fewer_channels(recording: RecordingToPredict, clf: Any) -> Finding:
-    """Number of channels, where the model does not know the names of its own."""
+    """Numbers of channels, where the model does not know the names of its own."""
+    return _other_number(
+        recording,
+        clf,
+        len(recording.found) < clf.n_chans_,
+        "so it sees less than in training; its scores hold for the channels of the training only.",
+    )
+
+
+def _other_number(recording: RecordingToPredict, clf: Any, differs: bool, text: str) -> Finding:
     n_found, n_trained = len(recording.found), clf.n_chans_
-    if clf.chs_info_ or n_found >= n_trained:
-        return Finding(None)
     return Finding(
-        {"found": n_found, "trained": n_trained},
-        f"The recording has {n_found} EEG channels, but the model was trained with {n_trained}, so "
-        "it sees less than in training; its scores hold for the channels of the training only.",
+        {"found": n_found, "trained": n_trained} if differs and not clf.chs_info_ else None,
+        f"The recording has {n_found} EEG channels, but the model was trained with {n_trained}, "
+        f"{text}",
     )
 
 
@@ -172,13 +178,13 @@ def _not_electrodes(recording: RecordingToPredict, clf: Any) -> Finding:
     return Finding(
         names,
         f"Channels of the model are missing, and the recording has channels whose names are no "
-        f"electrodes: {_list(names)}. If they are the missing ones, rename them with "
+        f"electrodes: {listed(names)}. If they are the missing ones, rename them with "
         "raw.rename_channels.",
     )
 
 
 def _prepared_otherwise(recording: RecordingToPredict, clf: Any) -> Finding:
-    """What the records of the recording tell that cannot be repaired, or was not to be."""
+    """Differences in the records that cannot be repaired, or that preprocess=False leaves."""
     differing = recording.differences
     is_lost = all(each.repair is None for each in differing)
     return Finding(
@@ -195,51 +201,50 @@ def _prepared_otherwise(recording: RecordingToPredict, clf: Any) -> Finding:
 
 def _flat_channels(recording: RecordingToPredict, clf: Any) -> Finding:
     """Seconds in which channels are flat."""
-    flat = {name: held.flat for name, held in recording.held.items() if held.flat >= _SECONDS}
-    return Finding(
-        flat,
-        _of_much(
-            flat,
-            recording,
-            clf,
-            "{shown} flat: was the electrode connected, and the amplifier on? Predictions of that "
-            "time rest on other channels. Mark such a channel in raw.info['bads'], or the time "
-            'with an annotation "BAD flat", to leave it out.',
-        ),
+    return _held(
+        recording,
+        clf,
+        "flat",
+        "Was the electrode connected, and the amplifier on? Predictions of that time use the other "
+        "channels.",
     )
 
 
 def _clipped_channels(recording: RecordingToPredict, clf: Any) -> Finding:
     """Seconds in which channels are at an end of the range of the amplifier or of the file."""
-    clipped = {n: held.clipped for n, held in recording.held.items() if held.clipped >= _SECONDS}
-    return Finding(
-        clipped,
-        _of_much(
-            clipped,
-            recording,
-            clf,
-            "{shown} clipped, at an end of the range of the amplifier or of the file, where the "
-            "signal is not EEG. Mark such a channel in raw.info['bads'], or the time with an "
-            'annotation "BAD clipped", to leave it out.',
-        ),
+    return _held(
+        recording,
+        clf,
+        "clipped",
+        "They are at an end of the range of the amplifier or of the file, which is not EEG.",
     )
 
 
-def _of_much(
-    seconds: dict[str, float], recording: RecordingToPredict, clf: Any, text: str
-) -> str | None:
-    """Return a warning if it concerns a considerable part of the recording, at least a window."""
+def _held(recording: RecordingToPredict, clf: Any, how: str, meaning: str) -> Finding:
+    """Seconds of each channel; a warning if it is much of the recording, at least a window."""
+    seconds = {
+        name: time
+        for name, held in recording.held.items()
+        if (time := getattr(held, how)) >= _SECONDS
+    }
     duration = recording.raw.n_times / recording.raw.info["sfreq"]
     least = max(_SHARE * duration, clf.n_times_ / recording.sfreq)
-    much = {name: time for name, time in seconds.items() if time >= least}
-    if not much:
-        return None
-    phrases = [f"{name} is for {time:.0f} of {duration:.0f} s" for name, time in much.items()]
-    return text.format(shown=_list(phrases, most=3))
+    much = [
+        f"{name} for {time:.0f} of {duration:.0f} s"
+        for name, time in seconds.items()
+        if time >= least
+    ]
+    return Finding(
+        seconds,
+        f"Channels are {how}: {listed(much, most=3)}. {meaning} Mark such a channel in "
+        f"raw.info['bads'], or the time with an annotation \"BAD {how}\", to leave it out."
+        if much
+        else None,
+    )
 
 
 def _unusual_amplitudes(recording: RecordingToPredict, clf: Any) -> Finding:
-    """Channels whose amplitude is outside of that of the training, by a factor of five or more."""
+    """Channels whose amplitude is a factor of five or more outside the range of the training."""
     usual = getattr(clf, "amplitudes_", None)
     if usual is None:
         return Finding(None)
@@ -261,15 +266,10 @@ def _unusual_amplitudes(recording: RecordingToPredict, clf: Any) -> Finding:
     return Finding(
         {"found": odd, "trained": [usual.low, usual.high]} if odd else None,
         f"The amplitude of channels is far outside that of the training ({usual.low:.1g} to "
-        f"{usual.high:.1g}): {_list(shown)}. Check the unit and the gain of the file; a factor to "
-        "microvolts, or another unit, that the training had is preprocessing={'scale': ...}. If "
-        "the training recordings were standardised, standardise this one, too.",
+        f"{usual.high:.1g}): {listed(shown)}. Check the unit and the gain of the file. If the "
+        "training windows were not in volts, fit with preprocessing={'scale': ...}, such as 1e6 "
+        "for microvolts. If the training recordings were standardised, standardise this one, too.",
     )
-
-
-def _list(texts: list[str], most: int = 5) -> str:
-    more = f" and {len(texts) - most} more" if len(texts) > most else ""
-    return ", ".join(texts[:most]) + more
 
 
 #: Shortest time in seconds that is a finding, and the share of a recording that is a warning. The

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, clone
 from skorch.callbacks import Callback
 
 from braindecode_pars.estimators._fine_tuning import FineTuningNet
+from braindecode_pars.training._budget import steps_in_epoch
 from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = ["FirstStep", "first_step"]
@@ -46,8 +47,7 @@ class _BeforeTraining(Callback):
     """End a fit before its first step."""
 
     def on_train_begin(self, net: FineTuningNet, X: Any = None, **kwargs: Any) -> None:
-        n_steps = len(net.get_iterator(X, training=True))
-        raise _Ready(FirstStep(net, getattr(X, "windows", X), n_steps))
+        raise _Ready(FirstStep(net, getattr(X, "windows", X), steps_in_epoch(net, X)))
 
 
 def first_step(estimator: BaseEstimator, X: Any, y: Any, groups: Any) -> FirstStep:

@@ -25,7 +25,7 @@ __all__ = ["LogitClassifier"]
 class LogitClassifier(ClassifierMixin):
     """Base class: prediction from logits, for classifiers with ``classes_``.
 
-    A subclass has the parameter ``unlabeled_label`` and defines ``_logits``.
+    A subclass has the parameter ``unlabeled_label``, trains ``net_`` and defines ``_logits``.
     """
 
     # With scikit-learn's metadata routing, groups that are passed reach the predictions.
@@ -33,6 +33,10 @@ class LogitClassifier(ClassifierMixin):
     __metadata_request__predict = {"groups": True}  # noqa: RUF012
     __metadata_request__predict_proba = {"groups": True}  # noqa: RUF012
     __metadata_request__decision_function = {"groups": True}  # noqa: RUF012
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # After Ctrl-C in pretraining, the net exists but its head is untrained.
+        return hasattr(self, "net_") and len(self.net_.history) > 0
 
     @property
     def _class_texts(self) -> list[str]:
@@ -152,8 +156,8 @@ class LogitClassifier(ClassifierMixin):
         UserWarning
             When channels of ``fit`` are missing, and the others are used; when the recording has
             another reference, or differs in what cannot be restored; when channels are flat or
-            clipped for 1 % of the time or more; when amplitudes are far outside those of the
-            training windows.
+            clipped for at least 1 % of the time and at least the length of a window; when
+            amplitudes are far outside those of the training windows.
 
         Examples
         --------
@@ -215,8 +219,9 @@ class LogitClassifier(ClassifierMixin):
                 f"Label{'s' if several else ''} {', '.join(map(repr, unseen))} did not occur in "
                 f"fit; windows with {'these labels' if several else 'this label'} count as wrong."
             )
-        if sample_weight is not None:  # without the weights of unlabelled windows
+        if sample_weight is not None:
             sample_weight = check_weights(sample_weight, len(given))[windows.indices]
+            check_weights(sample_weight, len(windows))  # those of labelled windows may all be 0
         # All windows are predicted: recentring by subject uses the unlabelled ones too.
         if scoring is not None:
             labels = (windows.indices, windows.y, sample_weight)

@@ -19,7 +19,7 @@ from braindecode_pars.estimators._fine_tuning import fine_tune, fine_tuning_net
 from braindecode_pars.estimators._logits import LogitClassifier
 from braindecode_pars.estimators._outcome import warn_of_fine_tuning
 from braindecode_pars.estimators._parameters import check_parameters
-from braindecode_pars.estimators._preprocessing import preprocessing_of, rate_given
+from braindecode_pars.estimators._preprocessing import preprocessing_of
 from braindecode_pars.estimators._reading import check_finite, read_labeled, read_to_predict
 from braindecode_pars.estimators._windows_estimator import WindowsEstimator, fresh_fit, seeded_fit
 from braindecode_pars.preprocessing import Preprocessing
@@ -166,26 +166,12 @@ verbose
         model_class = _model_class(self.network)
         with fresh_fit(self), seeded_fit(self.random_state, find_device(self.device)) as seeds:
             # Read the windows and hold out validation subjects.
-            windows = read_labeled(
-                X,
-                y,
-                groups,
-                rate_given(self),
-                self.unlabeled_label,
-                self.channels,
-                sample_weight=sample_weight,
-            )
+            windows = read_labeled(self, X, y, groups, sample_weight=sample_weight)
             self.chs_info_ = windows.labeled.chs_info
             self.n_chans_, self.n_times_ = windows.labeled.check()
             warn_of_amplitudes(windows.labeled)
             self.classes_, self.sfreq_ = windows.classes, windows.labeled.sfreq
-            self.preprocessing_ = preprocessing_of(
-                self,
-                windows.labeled,
-                sfreq=self.sfreq_,
-                n_times=self.n_times_,
-                chs_info=self.chs_info_,
-            )
+            self.preprocessing_ = preprocessing_of(self, windows.labeled)
             self.class_names_ = windows.class_names
             train, valid = hold_out(windows.labeled, self.validation, seeds.split)
             train = that_weigh(train, "training")
@@ -267,12 +253,9 @@ verbose
         check_is_fitted(self)
         return history_frame({"fine-tuning": self.net_.history})
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "net_") and len(self.net_.history) > 0
-
     def _logits(self, X: Any, groups: Any = None) -> Tensor:
         check_is_fitted(self)
-        windows = read_to_predict(X, self.sfreq_, self.chs_info_, trained=self.preprocessing_)
+        windows = read_to_predict(self, X)
         module = self.net_.module_.eval()
         logits = []
         with torch.inference_mode():

@@ -11,12 +11,13 @@ from torch import Tensor
 
 from braindecode_pars._warnings import quiet, warn_user
 from braindecode_pars.training._learned import warn_of_validation
+from braindecode_pars.windows._sample_weight import that_weigh
 from braindecode_pars.windows._spread import spread_out
 from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = ["warn_of_fine_tuning"]
 
-#: Largest number of training windows that are predicted to find classes that never are.
+#: Largest number of training windows that are predicted, unless the model recentres by subject.
 _N_PREDICTED = 512
 
 
@@ -31,6 +32,7 @@ def warn_of_fine_tuning(estimator: Any, train: WindowSet, valid: WindowSet | Non
         Training and validation windows, with labels as indices into ``classes_``.
     """
     if valid is not None:
+        valid = that_weigh(valid, "validation")
         weight = estimator.net_.criterion_.weight
         losses = [row["valid_loss"] for row in estimator.net_.history if "valid_loss" in row]
         warn_of_validation(losses, _chance_loss(train, valid, len(estimator.classes_), weight))

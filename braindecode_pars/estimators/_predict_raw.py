@@ -14,7 +14,6 @@ from braindecode_pars.estimators._by_subject import MIN_WINDOWS
 from braindecode_pars.estimators._findings import recording_findings
 from braindecode_pars.estimators._recording import RecordingToPredict, prepare_recording
 from braindecode_pars.estimators._window_grid import grid_average, window_starts
-from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.recordings._opening import open_recording
 
 __all__ = ["predict_raw"]
@@ -27,14 +26,13 @@ def predict_raw(clf: Any, raw: Any, *, overlap: float, preprocess: bool) -> pd.D
     # Check everything before a file is read.
     check_parameters(dict(overlap=overlap, preprocess=preprocess), RULES, "predict_raw")
     check_is_fitted(clf)
-    trained = clf.preprocessing_
-    sfreq, length = _known_rate(clf, trained), clf.n_times_
+    sfreq, length = _known_rate(clf), clf.n_times_
 
     # Prepare the signals.
     raw, name = open_recording(raw)
     _check_length(raw, length / sfreq)
     recording = prepare_recording(
-        raw, name, sfreq, length, clf.chs_info_, trained, preprocess=preprocess
+        raw, name, sfreq, length, clf.chs_info_, clf.preprocessing_, preprocess=preprocess
     )
     _check_signals(recording)
     findings = recording_findings(recording, clf)
@@ -98,14 +96,13 @@ def prediction_frame(probabilities: np.ndarray, seconds: float, classes: list[st
     return frame
 
 
-def _known_rate(clf: Any, trained: Preprocessing) -> float:
-    sfreq = clf.sfreq_ or trained.sfreq
-    if sfreq is None:
+def _known_rate(clf: Any) -> float:
+    if clf.sfreq_ is None:
         raise ValueError(
             f"The sampling rate of the windows in fit is unknown, so {type(clf).__name__} cannot "
             "cut a recording into such windows; fit again with sfreq (Hz)."
         )
-    return float(sfreq)
+    return float(clf.sfreq_)
 
 
 def _check_length(raw: Any, seconds: float) -> None:

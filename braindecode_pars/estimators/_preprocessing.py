@@ -42,28 +42,16 @@ def rate_given(estimator: Any) -> float | None:
     return given if estimator.sfreq is None else estimator.sfreq
 
 
-def preprocessing_of(
-    estimator: Any,
-    windows: WindowSet,
-    *,
-    sfreq: float | None,
-    n_times: int,
-    chs_info: list[dict] | None,
-) -> Preprocessing:
+def preprocessing_of(estimator: Any, windows: WindowSet) -> Preprocessing:
     """Return the preprocessing of the windows of ``fit``: what is given, else what they tell.
 
     Parameters
     ----------
     estimator : estimator
-        Estimator with the parameter ``preprocessing``.
+        Estimator with the parameter ``preprocessing`` and the attributes ``sfreq_``, ``n_times_``
+        and ``chs_info_``.
     windows : WindowSet
         Windows of ``fit``.
-    sfreq : float | None
-        Sampling rate in Hz; None if unknown.
-    n_times : int
-        Length of the windows in samples.
-    chs_info : list of dict | None
-        Channels as in ``mne.Info["chs"]``; None or empty if they are unknown or differ.
 
     Warns
     -----
@@ -77,11 +65,12 @@ def preprocessing_of(
             f"The recordings were prepared differently: {'; '.join(differing)}. Prepare all of "
             "them alike, so that no difference between them is one of their filters."
         )
+    sfreq, names = estimator.sfreq_, [ch["ch_name"] for ch in estimator.chs_info_ or ()]
     told = replace(
         agreed(found),
         sfreq=sfreq,
-        channels=[ch["ch_name"] for ch in chs_info] if chs_info else None,
-        window_seconds=None if sfreq is None else n_times / sfreq,
+        channels=names or None,
+        window_seconds=None if sfreq is None else estimator.n_times_ / sfreq,
     )
     given = Preprocessing.of(estimator.preprocessing)
     wrong = differences(given, told)

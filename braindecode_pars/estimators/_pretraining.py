@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -32,8 +31,10 @@ from braindecode_pars.training._time_budget import TIME_IS_OVER
 from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = [
+    "SIZES",
     "check_continued",
     "encoder_for",
+    "encoder_sizes",
     "make_checkpoint_dir",
     "needs_pretraining",
     "patch_size_of",
@@ -43,6 +44,9 @@ __all__ = [
 ]
 
 log = logging.getLogger(__name__)
+
+#: Arguments of a new encoder that are parameters of the estimators.
+SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
 
 #: Estimator parameter -> argument of pretrain_encoder.
 _ARGUMENTS = dict(
@@ -58,6 +62,9 @@ _ARGUMENTS = dict(
     device="device",
     verbose="verbose",
 )
+
+#: Entry of skorch's history: number of examples in a step.
+_SIZE = "train_batch_size"
 
 
 def make_checkpoint_dir(folder: str | Path | None) -> None:
@@ -80,8 +87,8 @@ def make_checkpoint_dir(folder: str | Path | None) -> None:
     check_may_save(path, ENCODER)
 
 
-def encoder_for(source: Any, sfreq: float | None, n_times: int, verbose: int) -> Pretrained:
-    """Load an encoder and check that it fits the windows.
+def encoder_for(estimator: BaseEstimator, sfreq: float | None) -> Pretrained | None:
+    """Load the encoder of an estimator and check that it fits the windows; None without one.
 
     Raises
     ------
@@ -89,9 +96,11 @@ def encoder_for(source: Any, sfreq: float | None, n_times: int, verbose: int) ->
         When the windows have another sampling rate than the encoder, or are shorter than one of
         its patches.
     """
-    pretrained = load_encoder(source)
-    if pretrained.report is not None and verbose:
-        log.info("Encoder from %s: %s.", source, pretrained.report)
+    if estimator.encoder is None:
+        return None
+    pretrained = load_encoder(estimator.encoder)
+    if pretrained.report is not None and estimator.verbose:
+        log.info("Encoder from %s: %s.", estimator.encoder, pretrained.report)
     check_same_rate(
         sfreq,
         pretrained.card.sfreq,
@@ -99,12 +108,17 @@ def encoder_for(source: Any, sfreq: float | None, n_times: int, verbose: int) ->
         "the encoder was pretrained",
         "resample the recordings to {expected:g} Hz, for example with raw.resample({expected:g})",
     )
-    if n_times < pretrained.encoder.patch_size:
+    if estimator.n_times_ < pretrained.encoder.patch_size:
         raise ValueError(
-            f"A window of {n_times} samples is shorter than the encoder's patch of "
+            f"A window of {estimator.n_times_} samples is shorter than the encoder's patch of "
             f"{pretrained.encoder.patch_size} samples; use longer windows."
         )
     return pretrained
+
+
+def encoder_sizes(estimator: BaseEstimator) -> dict[str, Any]:
+    """Return the arguments of a new encoder, without its patch size."""
+    return {name: getattr(estimator, name) for name in SIZES}
 
 
 def patch_size_of(
@@ -191,7 +205,7 @@ def pretrain(
     parts: list[WindowSet | None],
     seed: int,
     store: Callable[[PretextTask, list[dict[str, Any]], EncoderCard], None],
-    before: EncoderCard | None = None,
+    pretrained: Pretrained | None = None,
 ) -> None:
     """Pretrain an encoder in place with the parameters of an estimator.
 
@@ -209,8 +223,8 @@ def pretrain(
         Seed of all random draws.
     store : callable
         Function that receives the trained task, its history and the card of the encoder.
-    before : EncoderCard | None
-        Card of an encoder that was pretrained before; None for a new one.
+    pretrained : Pretrained | None
+        The encoder that the training continues with; None for a new one.
     """
     _, *extra = parts = [part for part in parts if part is not None]
     preprocessing = pretraining_of(estimator.preprocessing_, extra)
@@ -221,22 +235,23 @@ def pretrain(
         history = [dict(row) for row in net.history if RELATIVE in row]
         if history and TIME_IS_OVER in net.history[-1]:
             history[-1][TIME_IS_OVER] = True
-        n_windows = sum(map(len, parts))
+        batches = [batch for row in net.history for batch in row["batches"]]
+        sizes = [batch[_SIZE] for batch in batches if _SIZE in batch]  # not that of Ctrl-C
         card = EncoderCard(
             sfreq=estimator.sfreq_,
             task=net.task_.name,
             task_params=dict(estimator.pretext_params or {}),
             subjects=unique_subjects(*(part.people for part in parts)),
-            n_windows=n_windows,
+            n_windows=sum(map(len, parts)),
             epochs=len(history),
             n_times=net.task_.n_times,
-            n_steps=len(history) * math.ceil(n_windows / net.batch_size),
-            n_examples=len(history) * n_windows,
+            n_steps=len(sizes),
+            n_examples=sum(sizes),
             loss_relative=history[-1][RELATIVE] if history else None,
             preprocessing=preprocessing,
         )
-        if before is not None:
-            card = card.continues(before)
+        if pretrained is not None:
+            card = card.continues(pretrained.card)
         store(net.task_, history, card)
         if estimator.checkpoint_dir is not None:
             save_encoder(encoder, card, estimator.checkpoint_dir)
@@ -249,7 +264,7 @@ def pretrain(
         parts,
         n_times=min([estimator.n_times_, *(part.shortest() for part in extra)]),
         on_end=store_and_save,
-        net=None if before is None else continued,
+        net=None if pretrained is None else continued,
         seed=seed,
         **{argument: getattr(estimator, name) for name, argument in _ARGUMENTS.items()},
     )

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from braindecode_pars._sampling_rate import check_same_rate
-from braindecode_pars.estimators._preprocessing import warn_of_differences
-from braindecode_pars.preprocessing import Preprocessing
+from braindecode_pars.estimators._preprocessing import rate_given, warn_of_differences
 from braindecode_pars.windows._amplitudes import warn_of_amplitudes
 from braindecode_pars.windows._class_names import class_names
 from braindecode_pars.windows._labels import check_class_labels, split_unlabeled
@@ -56,36 +55,28 @@ class LabeledWindows(NamedTuple):
 
 
 def read_windows(
-    X: Any,
-    y: Any,
-    groups: Any,
-    sfreq: float | None,
-    channels: list[str] | None = None,
-    *,
-    any_montage: bool = False,
+    estimator: Any, X: Any, y: Any, groups: Any, *, any_montage: bool = False
 ) -> WindowSet:
     """Return the windows of ``fit`` as a WindowSet, after checks and with the picked channels."""
-    windows = as_window_set(X, y, groups, sfreq)
+    windows = as_window_set(X, y, groups, rate_given(estimator))
     windows.check_not_empty()
-    return pick_for_fit(windows, channels, any_montage=any_montage)
+    return pick_for_fit(windows, estimator.channels, any_montage=any_montage)
 
 
 def read_labeled(
+    estimator: Any,
     X: Any,
     y: Any,
     groups: Any,
-    sfreq: float | None,
-    unlabeled_label: Any,
-    channels: list[str] | None = None,
     *,
     any_montage: bool = False,
     sample_weight: Any = None,
 ) -> LabeledWindows:
     """Return the windows of ``fit`` of a classifier, after checks and with the picked channels."""
-    windows = read_windows(X, y, groups, sfreq, channels, any_montage=any_montage)
+    windows = read_windows(estimator, X, y, groups, any_montage=any_montage)
     if sample_weight is not None:
         windows = replace(windows, weights=check_weights(sample_weight, len(windows)))
-    labeled, unlabeled = split_unlabeled(windows, unlabeled_label)
+    labeled, unlabeled = split_unlabeled(windows, estimator.unlabeled_label)
     classes, codes = _encode_labels(labeled.y)
     # replace copies: the caller's WindowSet keeps its own labels.
     names = class_names(classes, labeled.labels_by_name)
@@ -115,22 +106,15 @@ def read_unlabeled(
 
 
 def read_to_predict(
-    X: Any,
-    sfreq: float | None,
-    chs_info: list[dict] | None = None,
-    *,
-    any_montage: bool = False,
-    groups: Any = None,
-    trained: Preprocessing | None = None,
+    estimator: Any, X: Any, *, any_montage: bool = False, groups: Any = None
 ) -> WindowSet:
     """Return windows for a fitted model as a WindowSet, after checks and with its channels."""
     windows = as_window_set(X, groups=groups)
     windows.check_not_empty()
-    check_same_rate(windows.sfreq, sfreq, "These windows are", "the model")
-    windows = pick_as_fitted(windows, chs_info, any_montage=any_montage)
+    check_same_rate(windows.sfreq, estimator.sfreq_, "These windows are", "the model")
+    windows = pick_as_fitted(windows, estimator.chs_info_, any_montage=any_montage)
     warn_of_amplitudes(windows)
-    if trained is not None:
-        warn_of_differences(trained, windows)
+    warn_of_differences(estimator.preprocessing_, windows)
     return windows
 
 

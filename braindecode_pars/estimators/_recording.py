@@ -11,6 +11,7 @@ import mne
 import numpy as np
 
 from braindecode_pars._channel_names import is_eeg, match_channels
+from braindecode_pars._lists import listed
 from braindecode_pars._sampling_rate import check_same_rate
 from braindecode_pars.preprocessing import Difference, Preprocessing, differences
 from braindecode_pars.preprocessing._recorded import recorded
@@ -185,17 +186,17 @@ def prepare_recording(
     found = [derivation for derivation in derivations if derivation is not None]
     used = {channel for derivation in found for channel in derivation.channels}
     return RecordingToPredict(
-        raw,
-        name,
-        wanted,
-        derivations,
-        not_rereferenced,
-        trained,
-        differing,
-        sfreq,
-        preprocessed_signals(raw, found, sfreq, applied, shortest=length),
-        [ch for ch, d in zip(chs_info, derivations, strict=True) if d is not None],
-        [
+        raw=raw,
+        name=name,
+        wanted=wanted,
+        derivations=derivations,
+        not_rereferenced=not_rereferenced,
+        trained=trained,
+        differences=differing,
+        sfreq=sfreq,
+        signals=preprocessed_signals(raw, found, sfreq, applied, shortest=length),
+        chs_info=[ch for ch, d in zip(chs_info, derivations, strict=True) if d is not None],
+        usable=[
             (new_sample(start, raw, sfreq), new_sample(stop, raw, sfreq))
             for start, stop in usable_stretches(raw, used)
         ],
@@ -222,19 +223,14 @@ def _nothing_found(wanted: Sequence[str], raw: Any) -> str:
     bads = raw.info["bads"]
     if bads and any(place is not None for place in match_channels(wanted, bads)):
         return (
-            f"All channels of the model that the recording has are marked as bad ({_list(bads)}); "
+            f"All channels of the model that the recording has are marked as bad ({listed(bads)}); "
             "remove those from raw.info['bads'] that are good."
         )
-    marked = f" (marked as bad: {_list(bads)})" if bads else ""
+    marked = f" (marked as bad: {listed(bads)})" if bads else ""
     if not wanted:
-        return f"The recording has no EEG channel, only {_list(raw.ch_names)}{marked}."
+        return f"The recording has no EEG channel, only {listed(raw.ch_names)}{marked}."
     return (
-        f"The recording has none of the channels of the model ({_list(wanted)}), only "
-        f"{_list(raw.ch_names)}{marked}; rename its channels with raw.rename_channels if they are "
+        f"The recording has none of the channels of the model ({listed(wanted)}), only "
+        f"{listed(raw.ch_names)}{marked}; rename its channels with raw.rename_channels if they are "
         "the same electrodes."
     )
-
-
-def _list(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:10])
-    return f"{shown} and {len(names) - 10} more" if len(names) > 10 else shown

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -58,24 +58,16 @@ def save_model(estimator: Any, folder: str | Path, *, share: bool) -> Path:
     return write_model(folder, kind, description, tensors)
 
 
-def _for_others(kind: str, description: Mapping[str, Any]) -> dict[str, Any]:
+def _for_others(kind: str, description: dict[str, Any]) -> dict[str, Any]:
     """Return the description of a model without names of subjects and without paths."""
-    estimator = dict(description["classifier" if kind == CLASSIFIER else "embedder"])
-    left_out = estimator["parameters"]["left_out"]
+    description = copy.deepcopy(description)
+    estimator = description["classifier" if kind == CLASSIFIER else "embedder"]
     # The text of an object may be the path of a folder.
-    estimator["parameters"] = {
-        **estimator["parameters"],
-        "left_out": dict.fromkeys(left_out, "..."),
-    }
-    if kind == CLASSIFIER:
-        estimator["pretraining"] = _card_for_others(estimator["pretraining"])
-        return {**description, "classifier": estimator}
-    card = _card_for_others(description["pretraining"])
-    return {**description, "pretraining": card, "embedder": estimator}
-
-
-def _card_for_others(card: dict[str, Any]) -> dict[str, Any]:
-    return asdict(read_card(card).without_names())
+    left_out = estimator["parameters"]["left_out"]
+    left_out |= dict.fromkeys(left_out, "...")
+    part = estimator if kind == CLASSIFIER else description
+    part["pretraining"] = asdict(read_card(part["pretraining"]).without_names())
+    return description
 
 
 class SharedOnHub:
@@ -227,10 +219,14 @@ class SharedOnHub:
         >>> PARSEmbedder.from_pretrained("small").sfreq_
         128.0
         """
-        options = dict(revision=revision, cache_dir=cache_dir, token=token)
-        given: dict[str, Any] = {name: v for name, v in options.items() if v is not None}
-        given |= {"force_download": True} if force_download else {}
-        given |= {"local_files_only": True} if local_files_only else {}
+        options = dict(
+            revision=revision,
+            cache_dir=cache_dir,
+            force_download=force_download,
+            local_files_only=local_files_only,
+            token=token,
+        )
+        given = {name: value for name, value in options.items() if value}
         folder = model_folder(source, download=True, **given)
         return cls._of_folder(folder, source, device=device, strict=strict)
 

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from skorch import NeuralNet
 from torch import Tensor, nn
 
+from braindecode_pars._lists import listed
 from braindecode_pars._warnings import warn_user
 from braindecode_pars.storage._atomic import replace_file
 from braindecode_pars.storage._checksum import checksum_of
@@ -154,10 +155,9 @@ class Checkpoint:
         moments = {key.partition(".")[2] for key in self._of("optimizer")}
         different += sorted(moments - parameters.keys() - set(different))
         if different:
-            more = f" and {len(different) - 10} more" if len(different) > 10 else ""
             raise ValueError(
                 f"{self.source} belongs to another task or size. These tensors differ: "
-                f"{', '.join(different[:10])}{more}."
+                f"{listed(different)}."
             )
 
     def restore(self, net: NeuralNet) -> None:

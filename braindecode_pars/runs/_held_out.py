@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from braindecode_pars._lists import listed
 from braindecode_pars._parameters import check_parameters, choice, integer
 from braindecode_pars._sampling_rate import check_same_rate
 from braindecode_pars._subjects import SubjectKeys
@@ -161,9 +162,8 @@ def _check_held_out(store: SignalStore, card: EncoderCard, run: Path) -> None:
     seen = SubjectKeys(card.seen_subjects)
     both = [str(subject) for subject in store.subjects if subject in seen]
     if both:
-        more = f" and {len(both) - 10} more" if len(both) > 10 else ""
         raise ValueError(
-            f"The run in {run} was trained on the subjects {', '.join(both[:10])}{more} of this "
+            f"The run in {run} was trained on the subjects {listed(both)} of this "
             "store; leave them out with store.select(exclude=...), or pass a store of others."
         )
 

@@ -1,16 +1,26 @@
-"""Number of epochs of a training for which none is given: enough steps, also on few windows."""
+"""Number of steps in an epoch, and of epochs where none is given: enough, also on few windows."""
 
 from __future__ import annotations
 
 import logging
 import math
 
-__all__ = ["STEPS", "default_epochs"]
+from skorch import NeuralNet
+from torch.utils.data import Dataset
+
+__all__ = ["STEPS", "default_epochs", "steps_in_epoch"]
 
 log = logging.getLogger(__name__)
 
 #: Fewest steps of a training whose number of epochs is None.
 STEPS = 600
+
+
+def steps_in_epoch(net: NeuralNet, dataset: Dataset) -> int:
+    """Return the number of steps in which a net trains on a dataset once."""
+    loader = net.get_iterator(dataset, training=True)
+    # Nets of braindecode wrap the loader of torch in one without a length.
+    return len(loader if hasattr(loader, "__len__") else loader.loader)
 
 
 def default_epochs(at_least: int, steps_per_epoch: int, phase: str) -> int:

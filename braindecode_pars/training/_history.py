@@ -15,7 +15,7 @@ __all__ = ["history_frame", "history_row", "restored_epoch"]
 
 
 def history_row(row: Mapping[str, Any]) -> dict[str, float]:
-    """Return the epoch and the losses in a row of a skorch history, and whether it was the end."""
+    """Return what a table needs of a row of a skorch history: its epoch, losses and marks."""
     kept = {"epoch", RESTORED, TIME_IS_OVER, *loss_columns(row)}
     return {name: value for name, value in row.items() if name in kept}
 
@@ -47,7 +47,7 @@ def history_frame(phases: Mapping[str, Sequence[Mapping[str, Any]]]) -> pd.DataF
             for row in history
         ]
     found = {name for row in rows for name in row}
-    frame = pd.DataFrame(rows, columns=["phase", "epoch", "restored", *loss_columns(found)])
+    frame = pd.DataFrame(rows, columns=["phase", "epoch", RESTORED, *loss_columns(found)])
     ended = {row["phase"]: row["epoch"] for row in rows if TIME_IS_OVER in row}
     if ended:
         frame.attrs[TIME_IS_OVER] = ended

@@ -17,6 +17,7 @@ from torch.utils.data import Dataset
 
 from braindecode_pars._columns import RELATIVE
 from braindecode_pars._warnings import warn_user
+from braindecode_pars.training._budget import steps_in_epoch
 from braindecode_pars.training._time_budget import TIME_IS_OVER
 
 __all__ = ["AT_CHANCE", "EnoughSteps", "warn_of_chance", "warn_of_validation"]
@@ -54,7 +55,7 @@ class EnoughSteps(Callback):
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
         if self.needed_ is not None:
             return
-        n_steps = net.max_epochs * len(net.get_iterator(dataset_train, training=True))
+        n_steps = net.max_epochs * steps_in_epoch(net, dataset_train)
         self.needed_ = min(map(self._steps_needed, net.optimizer_.param_groups), default=0)
         self._warn_if_few(n_steps, "has", "Train for more epochs")
         if n_steps < self.needed_:
@@ -89,18 +90,18 @@ class EnoughSteps(Callback):
         return math.ceil(self.share * size / rate)
 
 
-def warn_of_chance(history: Sequence[dict[str, Any]], n_steps: int) -> None:
+def warn_of_chance(history: Sequence[dict[str, Any]], steps_per_epoch: int) -> None:
     """Warn when pretraining has ended above :data:`AT_CHANCE` of the loss at chance.
 
-    The loss is the mean over the last tenth of the epochs: that of one epoch over few windows is a
-    matter of chance itself, and the learning rate hardly changes anything there.
+    The loss is the mean over the last tenth of the epochs, where the learning rate is nearly zero:
+    the loss of one epoch over few windows varies.
 
     Parameters
     ----------
     history : skorch.history.History
         History of a :class:`~braindecode_pars.pretraining.PretrainingNet`.
-    n_steps : int
-        Number of steps of the training.
+    steps_per_epoch : int
+        Number of steps in an epoch.
     """
     # An epoch that was cut short has no losses.
     losses = [row[RELATIVE] for row in history if RELATIVE in row]
@@ -108,10 +109,11 @@ def warn_of_chance(history: Sequence[dict[str, Any]], n_steps: int) -> None:
     relative = sum(last) / len(last) if last else 0.0
     if relative > AT_CHANCE:
         warn_user(
-            f"Pretraining ended at {relative:.3f} of the loss at chance after {_steps(n_steps)}: "
-            "it has hardly solved its task. The encoder may be of use all the same; compare it "
-            "with one that is not pretrained (pretext=None). If the loss is still falling "
-            "(plotting.training_curves), pretrain for more epochs or on more windows.",
+            f"Pretraining ended at {relative:.3f} of the loss at chance after "
+            f"{_steps(len(losses) * steps_per_epoch)}: it has hardly solved its task. The encoder "
+            "may be of use all the same; compare it with one that is not pretrained "
+            "(pretext=None). If the loss is still falling (plotting.training_curves), pretrain for "
+            "more epochs or on more windows.",
             ConvergenceWarning,
         )
 
@@ -122,7 +124,7 @@ def warn_of_validation(losses: Sequence[float], chance: float) -> None:
     Parameters
     ----------
     losses : sequence of float
-        Validation loss of each epoch; nothing is said of none.
+        Validation loss of each epoch. Without any, there is no warning.
     chance : float
         Validation loss of the same probabilities for every window.
     """

@@ -11,6 +11,7 @@ from torch.utils.data import Dataset
 from tqdm.auto import tqdm
 
 from braindecode_pars._parameters import check_parameters, instance, integer, optional
+from braindecode_pars.training._budget import steps_in_epoch
 from braindecode_pars.training._restored import restored_by_callbacks
 
 __all__ = ["ProgressLine"]
@@ -73,7 +74,7 @@ class ProgressLine(Callback):
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
         # The number of steps is known only here, from the training set.
         if self.bar_ is None:
-            steps = len(net.get_iterator(dataset_train, training=True))
+            steps = steps_in_epoch(net, dataset_train)
             self.n_steps_ = self.first_epoch * steps
             self.bar_ = tqdm(
                 total=net.max_epochs * steps,

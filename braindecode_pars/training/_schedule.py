@@ -10,6 +10,7 @@ from skorch.callbacks import Callback
 from torch.utils.data import Dataset
 
 from braindecode_pars._parameters import check_parameters, integer, number, share
+from braindecode_pars.training._budget import steps_in_epoch
 
 __all__ = ["WarmupCosine"]
 
@@ -89,7 +90,7 @@ class WarmupCosine(Callback):
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
         self.epoch_ += 1
         self.batch_ = 0
-        self.n_batches_ = len(net.get_iterator(dataset_train, training=True))
+        self.n_batches_ = steps_in_epoch(net, dataset_train)
 
     def on_batch_begin(self, net: NeuralNet, training: bool = False, **kwargs: Any) -> None:
         if not training:

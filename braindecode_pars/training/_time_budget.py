@@ -8,8 +8,10 @@ from typing import Any
 
 from skorch import NeuralNet
 from skorch.callbacks import Callback
+from torch.utils.data import Dataset
 
 from braindecode_pars._parameters import check_parameters, positive
+from braindecode_pars.training._budget import steps_in_epoch
 
 __all__ = ["TIME_IS_OVER", "TimeBudget"]
 
@@ -23,9 +25,10 @@ class TimeBudget(Callback):
     """End a training when its time is over, after the step that is running.
 
     What the training would do at its end is done: the state with the lowest validation loss is
-    restored if there is validation, otherwise the last state is kept. An epoch that was cut short
-    has no losses, and in pretraining no row. ``history_.attrs["time_is_over"]`` of the estimators
-    names the phase and its last epoch.
+    restored if there is validation, otherwise the last state is kept. If that step is the last of
+    its epoch, validation is made, too. An epoch that was cut short has no losses, and in
+    pretraining no row. ``history_.attrs["time_is_over"]`` of the estimators names the phase and its
+    last epoch, if it has one.
 
     The learning rate follows the schedule of all epochs and is not yet zero at the end. How many
     steps fit into the time depends on the machine and on what else it does, so that **two fits with
@@ -66,8 +69,12 @@ class TimeBudget(Callback):
         self.end_ = time.monotonic() + self.seconds
         self.is_over_ = False
 
+    def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
+        self.n_left_ = steps_in_epoch(net, dataset_train)
+
     def on_batch_end(self, net: NeuralNet, training: bool = False, **kwargs: Any) -> None:
-        if training:
+        self.n_left_ -= training
+        if training and self.n_left_ > 0:
             self._end_if_over(net)
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:

@@ -137,7 +137,7 @@ def test_flat_channels():
     raw._data[0, 2000:5000] = 0.25
     raw._data[1] = 0.0
     raw._data[2, 100:250] = 0.25
-    with pytest.warns(UserWarning, match="C3 is for 30 of 200 s, C4 is for 200 of 200 s flat: was"):
+    with pytest.warns(UserWarning, match="are flat: C3 for 30 of 200 s, C4 for 200 of 200 s. Was"):
         found = findings_in(raw, model(["C3", "C4", "O1"]), band=(0.5, 30.0))
     assert found == {"flat_channels": {"C3": 30.0, "C4": 200.0, "O1": 1.5}}
     with warnings.catch_warnings():
@@ -149,7 +149,7 @@ def test_clipped_channels():
     raw = raw_of(["C3", "C4"])
     drift = raw._data[0].cumsum()
     raw._data[0] = drift.clip(*np.quantile(drift, [0.1, 0.95]))
-    with pytest.warns(UserWarning, match=r"C3 is for 1\d of 100 s clipped, at an end of the range"):
+    with pytest.warns(UserWarning, match=r"are clipped: C3 for 1\d of 100 s\. They are at"):
         found = findings_in(raw, model(["C3", "C4"]), reference="average")
     assert found["clipped_channels"]["C3"] == pytest.approx(15.0, abs=1.0)
     assert set(found["clipped_channels"]) == {"C3"}  # though the reference has no clipped sample

@@ -74,6 +74,12 @@ def test_recentring_uses_the_unlabelled_windows_too(nights):
     assert clf.score(nights, half, scoring="balanced_accuracy") == value
 
 
+def test_weights_of_unlabelled_windows_only(awake):
+    clf, X, y, labelled = awake
+    with pytest.raises(ValueError, match="All numbers in sample_weight are zero"):
+        clf.score(X, y, 1.0 * ~labelled)
+
+
 def test_an_unknown_score(awake):
     clf, X, y, _ = awake
     with pytest.raises(ValueError, match=r"scoring.*'kappa'"):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 from sklearn.dummy import DummyClassifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
+from support.convergence import said
 from support.small_estimators import classifier, same_weights
 
 from braindecode_pars.datasets.simulated import STAGES
@@ -17,13 +17,6 @@ from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators._outcome import _chance_loss, _some_of_each
 from braindecode_pars.windows._labels import cross_entropy_weights
 from braindecode_pars.windows._window_set import WindowSet
-
-
-def said(function, *arguments, **named):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        function(*arguments, **named)
-    return [str(w.message) for w in caught if w.category is ConvergenceWarning]
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {1: 3.0}])
@@ -36,6 +29,17 @@ def test_chance_is_a_dummy_classifier_with_the_same_weights(class_weight):
     expected = log_loss(valid, dummy.predict_proba(valid[:, None]), sample_weight=w[valid])
     windows = [WindowSet(None, np.arange(len(y)), y) for y in (train, valid)]
     assert _chance_loss(*windows, 3, weight) == pytest.approx(expected)
+
+
+def test_a_class_without_weight_does_not_count():
+    """It has no windows in training, so that its loss at chance is infinite."""
+    X, y = marked_windows()
+    y = np.where(np.arange(64) % 8 == 0, 2, y)
+    net = NetworkClassifier(sfreq=100.0, finetune_epochs=1, finetune_lr=1e-5, validation=0.25)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        texts = said(net.set_params(verbose=0, random_state=0).fit, X, y, 1.0 * (y < 2))
+    assert any("never below 0.693" in text for text in texts)
 
 
 @pytest.mark.parametrize("make", [classifier, NetworkClassifier])

@@ -14,6 +14,7 @@ from braindecode.preprocessing import Preprocessor, create_fixed_length_windows,
 from scipy.stats import entropy
 from sklearn.exceptions import NotFittedError
 from support.edf_files import write_edf_records
+from support.small_estimators import classifier
 
 from braindecode_pars import PARSClassifier
 from braindecode_pars.estimators import NetworkClassifier
@@ -25,9 +26,7 @@ CHANNELS = ["C3", "C4", "F3"]
 
 @pytest.fixture(scope="module")
 def clf(nights):
-    sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
-    fitted = PARSClassifier(None, **sizes, finetune_epochs=2, random_state=0, verbose=0)
-    fitted.fit(nights)
+    fitted = classifier(pretext=None, finetune_epochs=2, validation=0).fit(nights)
     fitted.preprocessing_ = Preprocessing(band=(0.5, 30.0), notch=(45.0,), reference="average")
     fitted.class_names_ = dict(enumerate(STAGES))
     return fitted
@@ -151,8 +150,7 @@ def test_pairs_are_computed(nights):
     for night in pairs.datasets:
         night.raw = night.raw.copy().pick(["C3", "C4"])
         night.raw.rename_channels({"C3": "C3-M2", "C4": "EEG Fpz-Cz"})
-    sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
-    clf = PARSClassifier(None, **sizes, finetune_epochs=1, random_state=0, verbose=0).fit(pairs)
+    clf = classifier(pretext=None, validation=0).fit(pairs)
     raw = recording(["A2", "Cz", "Fpz", "C3"], sfreq=100.0)
     m2, cz, fpz, c3 = raw.get_data()
     found = clf.predict_raw(raw)
@@ -235,21 +233,19 @@ def test_a_network_needs_all_channels(nights):
 def test_a_model_of_arrays_takes_all_eeg_channels(nights):
     X = np.stack([nights[i][0] for i in range(24)])
     y = np.arange(24) % 2
-    sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
-    clf = PARSClassifier(None, **sizes, finetune_epochs=1, sfreq=100.0, verbose=0).fit(X, y)
+    clf = classifier(pretext=None, validation=0, sfreq=100.0).fit(X, y)
     frame = clf.predict_raw(recording(["Pz", "EOG", "C3", "C4"], sfreq=100.0))
     assert len(frame) == 6
     with pytest.raises(ValueError, match="The recording has no EEG channel, only EOG"):
         clf.predict_raw(recording(["EOG"], sfreq=100.0))
     with pytest.warns(UserWarning, match="sfreq"):
-        clf = PARSClassifier(None, **sizes, finetune_epochs=1, verbose=0).fit(X, y)
+        clf = classifier(pretext=None, validation=0).fit(X, y)
     with pytest.raises(ValueError, match=r"sampling rate of the windows in fit is unknown.*sfreq"):
         clf.predict_raw(recording())
 
 
 def test_recentring_uses_all_windows_of_the_recording(nights):
-    sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, recenter="subject")
-    clf = PARSClassifier(None, **sizes, finetune_epochs=1, random_state=0, verbose=0).fit(nights)
+    clf = classifier(pretext=None, validation=0, recenter="subject").fit(nights)
     frame = clf.predict_raw(nights.datasets[0].raw)
     expected = clf.predict_proba(nights.datasets[0], groups=[1] * 24)
     np.testing.assert_allclose(probabilities(frame), expected, atol=1e-6)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import mne
 import numpy as np
 import pytest
 import torch
 
+from braindecode_pars import PARSEmbedder
+from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators._reading import (
     batches,
     check_finite,
@@ -15,13 +19,20 @@ from braindecode_pars.estimators._reading import (
     read_unlabeled,
     read_windows,
 )
+from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.windows._window_set import as_window_set
 
 ARRAY = np.random.default_rng(0).normal(size=(6, 2, 50)).astype(np.float32)
 
 
+def fitted(sfreq, chs_info=None):
+    """What is read of a fitted estimator."""
+    return SimpleNamespace(sfreq_=sfreq, chs_info_=chs_info, preprocessing_=Preprocessing())
+
+
 def test_labels_become_indices_of_the_sorted_classes():
-    given = read_labeled(ARRAY, ["W", "N", "?", "W", "N", "?"], None, 100.0, "?")
+    clf = NetworkClassifier(sfreq=100.0, unlabeled_label="?")
+    given = read_labeled(clf, ARRAY, ["W", "N", "?", "W", "N", "?"], None)
     assert given.classes.tolist() == ["N", "W"]
     assert given.labeled.y.tolist() == [1, 0, 1, 0]
     assert given.unlabeled.indices.tolist() == [2, 5]
@@ -31,7 +42,7 @@ def test_labels_become_indices_of_the_sorted_classes():
 
 def test_one_class_is_refused():
     with pytest.raises(ValueError, match="at least two classes"):
-        read_labeled(ARRAY, ["W"] * 6, None, None, -1)
+        read_labeled(NetworkClassifier(), ARRAY, ["W"] * 6, None)
 
 
 def test_channels_that_are_not_eeg_are_not_read():
@@ -39,14 +50,13 @@ def test_channels_that_are_not_eeg_are_not_read():
     epochs = mne.EpochsArray(ARRAY, info, verbose="error")
     message = "Channel STI 014 is not EEG, by type or name, and not used"
     with pytest.warns(UserWarning, match=message):
-        windows = read_windows(epochs, None, None, None)
+        windows = read_windows(PARSEmbedder(), epochs, None, None)
     np.testing.assert_array_equal(windows[2][0], ARRAY[2, :1])
     with pytest.warns(UserWarning, match=message):
         assert read_unlabeled(epochs, 50, 100.0)[2][0].shape == (1, 50)
     # At predict, the channels of fit are picked by name, and an extra channel is only logged.
-    np.testing.assert_array_equal(
-        read_to_predict(epochs, 100.0, windows.chs_info)[2][0], ARRAY[2, :1]
-    )
+    read = read_to_predict(fitted(100.0, windows.chs_info), epochs)
+    np.testing.assert_array_equal(read[2][0], ARRAY[2, :1])
 
 
 def test_listed_channels_are_also_those_of_further_windows():
@@ -54,7 +64,7 @@ def test_listed_channels_are_also_those_of_further_windows():
         info = mne.create_info(list(names), 100.0, "eeg")
         return mne.EpochsArray(ARRAY, info, verbose="error")
 
-    listed = read_windows(epochs("C3", "C4"), None, None, None, ["C4"]).chs_info
+    listed = read_windows(PARSEmbedder(channels=["C4"]), epochs("C3", "C4"), None, None).chs_info
     same = read_unlabeled(epochs("Cz", "C4"), 50, 100.0, listed)
     np.testing.assert_array_equal(same[0][0], ARRAY[0, 1:])
     with pytest.warns(UserWarning, match="C4 is missing"):
@@ -65,7 +75,7 @@ def test_listed_channels_are_also_those_of_further_windows():
 def test_another_sampling_rate_is_refused():
     windows = as_window_set(ARRAY, sfreq=100.0)
     with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz"):
-        read_to_predict(windows, 200.0)
+        read_to_predict(fitted(200.0), windows)
     with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz"):
         read_unlabeled(windows, 50, 200.0)
     assert read_unlabeled(None, 50, 200.0) is None

@@ -20,13 +20,15 @@ from braindecode_pars.training import _time_budget
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that moves by one second in each step of training."""
+    """A clock that moves by one second in each step of training, or of validation."""
     now = [0.0]
     monkeypatch.setattr(_time_budget.time, "monotonic", lambda: now[0])
 
     class Tick(Callback):
+        in_validation = False
+
         def on_batch_begin(self, net, training=False, **kwargs):
-            now[0] += training
+            now[0] += training != self.in_validation
 
     return Tick()
 
@@ -70,11 +72,21 @@ def test_the_best_state_is_restored(nights, clock):
     assert all(torch.equal(weights[name], value) for name, value in states.states[best - 1].items())
 
 
-def test_time_that_is_over_at_the_end_of_an_epoch_cuts_none(nights, clock):
-    """Six steps of 16 windows; validation needs no step."""
-    budget = TimeBudget(6.0)
-    clf = classifier(pretext=None, validation=0, callbacks=[clock, budget], **MANY).fit(nights)
-    assert len(clf.history_) == 1
+def test_time_that_is_over_after_a_validation_cuts_no_epoch(nights, clock):
+    """Here validation takes time, and steps take none."""
+    clock.in_validation = True
+    clf = classifier(pretext=None, callbacks=[clock, TimeBudget(1.0)], **MANY).fit(nights)
+    history = clf.history_
+    assert history.attrs == {"time_is_over": {"fine-tuning": 1}}
+    assert history["restored"].tolist() == [True]
+    assert history[["train_loss", "valid_loss"]].notna().all(axis=None)
+
+
+def test_an_epoch_whose_last_step_was_made_is_completed(nights, clock):
+    """Six steps of 16 windows; the validation of the others is made."""
+    budget = TimeBudget(5.0)
+    clf = classifier(pretext=None, callbacks=[clock, budget], **MANY).fit(nights)
+    assert clf.history_["valid_loss"].notna().tolist() == [True]
 
 
 def test_the_first_step_is_always_made(nights, clock):
@@ -102,7 +114,9 @@ def test_pretraining_has_its_own_time(nights, clock, tmp_path):
     settings = dict(pretext="mae", pretrain_epochs=50, pretrain_callbacks=callbacks)
     emb = embedder(**settings).fit(nights)  # two steps in an epoch
     assert emb.history_.attrs == {"time_is_over": {"pretraining": 1}}  # the second one was cut
-    assert emb.encoder_card_.epochs == len(emb.history_) == 1
+    card = emb.encoder_card_
+    assert card.epochs == len(emb.history_) == 1
+    assert (card.n_steps, card.n_examples) == (3, 96 + 64)  # with those of the cut epoch
     clf = classifier(**settings).fit(nights)
     assert (clf.history_["phase"] == "pretraining").sum() == 1
     assert (clf.history_["phase"] == "fine-tuning").sum() == 1

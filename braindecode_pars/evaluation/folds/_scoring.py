@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from braindecode_pars._columns import POOLED
+from braindecode_pars._lists import listed
 from braindecode_pars.evaluation.folds._probabilities import columns_of
 from braindecode_pars.evaluation.metrics import (
     PROBABILITY_METRICS,
@@ -74,18 +75,13 @@ def _score(
 
 def undefined_sentence(undefined: Sequence[Mapping[str, Any]]) -> str:
     """Return how many scores are undefined, with each reason once."""
-    names: dict[str, list[str]] = {}
+    names: dict[str, dict[str, None]] = {}
     for row in undefined:
-        names.setdefault(row["reason"], []).append(f"{row['metric']} of {row['subject']}")
-    reasons = [f"{_shortened(of)}: {reason}" for reason, of in names.items()]
+        names.setdefault(row["reason"], {})[f"{row['metric']} of {row['subject']}"] = None
+    reasons = [f"{listed(list(of), most=5)}: {reason}" for reason, of in names.items()]
     more = f"; and {len(reasons) - 3} more reasons" if len(reasons) > 3 else ""
     several = len(undefined) > 1
     return (
         f"{len(undefined)} score{'s are' if several else ' is'} undefined and NaN. "
         f"{'; '.join(reasons[:3])}{more}. scores.attrs['undefined'] lists all of them."
     )
-
-
-def _shortened(names: Iterable[str]) -> str:
-    names = list(dict.fromkeys(names))
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

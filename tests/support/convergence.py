@@ -1,0 +1,15 @@
+"""Warnings of trainings that may have learned nothing, for several test files."""
+
+from __future__ import annotations
+
+import warnings
+
+from sklearn.exceptions import ConvergenceWarning
+
+
+def said(function, *arguments, **named) -> list[str]:
+    """Return the texts of the ConvergenceWarnings of a call."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        function(*arguments, **named)
+    return [str(w.message) for w in caught if w.category is ConvergenceWarning]
