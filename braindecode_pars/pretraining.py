@@ -46,6 +46,7 @@ __all__ = [
     "BATCH_SIZE",
     "EPOCHS",
     "LEARNING_RATE",
+    "STEPS",
     "WEIGHT_DECAY",
     "PretrainingNet",
     "RelativeLoss",
@@ -56,8 +57,9 @@ log = logging.getLogger(__name__)
 
 #: Defaults of :func:`pretrain_encoder`, the callback and the estimators. They are made for two CPU
 #: cores and tens of subjects. The settings of the paper are in :mod:`~braindecode_pars.paper`.
-#: Where these epochs have fewer than 600 steps, there are more, see ``training/_budget.py``.
+#: Where these epochs have fewer than ``STEPS`` steps, there are more.
 EPOCHS = 50
+STEPS = 600
 LEARNING_RATE = 4e-3
 BATCH_SIZE = 64
 WEIGHT_DECAY = 1e-4
@@ -203,7 +205,8 @@ def pretrain_encoder(
         if not is_ready:
             examples = SingleChannelWindows(windows, task.n_times, balance=balance)
         if epochs is None:
-            epochs = default_epochs(EPOCHS, math.ceil(len(examples) / batch_size), "Pretraining")
+            steps_per_epoch = math.ceil(len(examples) / batch_size)
+            epochs = default_epochs(EPOCHS, STEPS, steps_per_epoch, "Pretraining")
 
         # Collect the callbacks.
         all_callbacks: list = [

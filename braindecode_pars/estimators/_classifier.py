@@ -162,7 +162,7 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
         steps take.
     finetune_epochs, finetune_batch_size, finetune_lr : int | None, int, float
         Number of epochs, batch size and learning rate of fine-tuning. With None there are 30
-        epochs, or as many more as 600 steps take.
+        epochs, or as many more as 60 steps take.
     finetune_warmup : float | None
         Share of the steps of fine-tuning in which the learning rate warms up. It then falls to zero
         on a cosine, as in :class:`~braindecode_pars.callbacks.WarmupCosine`. With None it is

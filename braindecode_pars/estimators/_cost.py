@@ -27,7 +27,7 @@ from braindecode_pars.estimators._reading import LabeledWindows, read_labeled, r
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretext.base import PRETEXT_TASKS, make_task
 from braindecode_pars.pretrained import load_encoder
-from braindecode_pars.pretraining import EPOCHS
+from braindecode_pars.pretraining import EPOCHS, STEPS
 from braindecode_pars.training._budget import default_epochs
 from braindecode_pars.training._counting import Count, count_steps
 from braindecode_pars.training._seeding import seeded
@@ -200,7 +200,7 @@ def _pretraining(
     steps_per_epoch = math.ceil(n_windows / estimator.pretrain_batch_size)
     epochs = estimator.pretrain_epochs
     if epochs is None:
-        epochs = default_epochs(EPOCHS, steps_per_epoch, "Pretraining")
+        epochs = default_epochs(EPOCHS, STEPS, steps_per_epoch, "Pretraining")
     n_steps = epochs * steps_per_epoch
     encoder = copy.deepcopy(encoder)
     step = _pretraining_step(encoder, estimator.pretext, estimator.pretext_params, n_times)

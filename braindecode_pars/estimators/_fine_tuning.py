@@ -37,8 +37,9 @@ from braindecode_pars.windows._window_set import WindowSet
 
 __all__ = ["FineTuningNet", "fine_tune", "fine_tuning_net"]
 
-#: Fewest epochs of a fine-tuning whose number of epochs is None.
-EPOCHS = 30
+#: Fewest epochs and fewest steps of a fine-tuning whose number of epochs is None. On few windows,
+#: more steps lower the score from scratch, see docs/development.rst.
+EPOCHS, STEPS = 30, 60
 
 #: Estimator parameter -> argument of the skorch net. Some estimators lack some parameters.
 _ARGUMENTS = dict(
@@ -130,7 +131,7 @@ def fine_tuning_net(
 def _default_epochs(n_windows: int | None, batch_size: int) -> int:
     if n_windows is None:
         return EPOCHS
-    return default_epochs(EPOCHS, math.ceil(n_windows / batch_size), "Fine-tuning")
+    return default_epochs(EPOCHS, STEPS, math.ceil(n_windows / batch_size), "Fine-tuning")
 
 
 def fine_tune(

@@ -8,12 +8,9 @@ import math
 from skorch import NeuralNet
 from torch.utils.data import Dataset
 
-__all__ = ["STEPS", "default_epochs", "steps_in_epoch"]
+__all__ = ["default_epochs", "steps_in_epoch"]
 
 log = logging.getLogger(__name__)
-
-#: Fewest steps of a training whose number of epochs is None.
-STEPS = 600
 
 
 def steps_in_epoch(net: NeuralNet, dataset: Dataset) -> int:
@@ -23,7 +20,7 @@ def steps_in_epoch(net: NeuralNet, dataset: Dataset) -> int:
     return len(loader if hasattr(loader, "__len__") else loader.loader)
 
 
-def default_epochs(at_least: int, steps_per_epoch: int, phase: str) -> int:
+def default_epochs(at_least: int, fewest_steps: int, steps_per_epoch: int, phase: str) -> int:
     """Return the number of epochs of a training for which none is given.
 
     What a training learns depends on its steps. A fixed number of epochs is enough only where an
@@ -31,8 +28,8 @@ def default_epochs(at_least: int, steps_per_epoch: int, phase: str) -> int:
 
     Parameters
     ----------
-    at_least : int
-        Fewest epochs. There are as many more as :data:`STEPS` steps take.
+    at_least, fewest_steps : int
+        Fewest epochs and fewest steps. There are as many epochs as both take.
     steps_per_epoch : int
         Number of steps in an epoch.
     phase : str
@@ -41,9 +38,9 @@ def default_epochs(at_least: int, steps_per_epoch: int, phase: str) -> int:
     Examples
     --------
     >>> from braindecode_pars.training._budget import default_epochs
-    >>> default_epochs(50, 1, "Pretraining"), default_epochs(50, 100, "Pretraining")
+    >>> default_epochs(50, 600, 1, "Pretraining"), default_epochs(50, 600, 100, "Pretraining")
     (600, 50)
     """
-    epochs = max(at_least, math.ceil(STEPS / max(1, steps_per_epoch)))
+    epochs = max(at_least, math.ceil(fewest_steps / max(1, steps_per_epoch)))
     log.info("%s: %d steps in %d epochs.", phase, epochs * steps_per_epoch, epochs)
     return epochs

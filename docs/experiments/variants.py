@@ -52,6 +52,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
     ", dropout 0.1": dict(drop_prob=0.1),
     ", no channel dropout": dict(channel_drop_prob=0.0),
     ", batches of 16": dict(finetune_batch_size=16),
+    # 48 windows are two steps of 32.
+    ", 100 steps": dict(finetune_epochs=50),
+    ", 200 steps": dict(finetune_epochs=100),
+    ", 600 steps": dict(finetune_epochs=300),
 }
 #: Of pretrained encoders only.
 PRETRAINED: dict[str, dict[str, Any]] = {

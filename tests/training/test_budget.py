@@ -8,21 +8,19 @@ import numpy as np
 import pytest
 from support.small_estimators import classifier, embedder
 
-from braindecode_pars import PARSClassifier, PatchEncoder, paper
+from braindecode_pars import PARSClassifier, PatchEncoder, paper, pretraining
 from braindecode_pars.callbacks import Pretraining
-from braindecode_pars.estimators import NetworkClassifier
+from braindecode_pars.estimators import NetworkClassifier, _fine_tuning
 from braindecode_pars.pretraining import pretrain_encoder
-from braindecode_pars.training import _budget
-from braindecode_pars.training._budget import STEPS, default_epochs
+from braindecode_pars.training._budget import default_epochs
 
 
 @pytest.fixture
 def few_steps(monkeypatch):
     """The same rule with fewer steps, to be fast."""
-    monkeypatch.setattr(_budget, "STEPS", 12)
-    monkeypatch.setattr("braindecode_pars.pretraining.EPOCHS", 2)
-    monkeypatch.setattr("braindecode_pars.estimators._cost.EPOCHS", 2)
-    monkeypatch.setattr("braindecode_pars.estimators._fine_tuning.EPOCHS", 2)
+    for room in ("pretraining", "estimators._cost", "estimators._fine_tuning"):
+        monkeypatch.setattr(f"braindecode_pars.{room}.EPOCHS", 2)
+        monkeypatch.setattr(f"braindecode_pars.{room}.STEPS", 12)
 
 
 @pytest.mark.parametrize(
@@ -30,8 +28,8 @@ def few_steps(monkeypatch):
     [(1, 600), (2, 300), (7, 86), (11, 55), (12, 50), (13, 50), (10_000, 50)],
 )
 def test_fifty_epochs_or_as_many_more_as_600_steps_take(steps_per_epoch, expected):
-    assert default_epochs(50, steps_per_epoch, "Pretraining") == expected
-    assert expected * steps_per_epoch >= STEPS
+    assert default_epochs(50, 600, steps_per_epoch, "Pretraining") == expected
+    assert expected * steps_per_epoch >= 600
 
 
 def test_a_given_number_wins(nights, tiny):
@@ -42,7 +40,7 @@ def test_a_given_number_wins(nights, tiny):
 
 def test_the_log_has_the_number_of_steps(caplog):
     with caplog.at_level(logging.INFO, "braindecode_pars"):
-        default_epochs(50, 1, "Pretraining")
+        default_epochs(50, 600, 1, "Pretraining")
     assert "Pretraining: 600 steps in 600 epochs." in caplog.text
 
 
@@ -79,6 +77,8 @@ def test_a_loaded_classifier_has_the_default_again(nights, tmp_path):
 
 
 def test_defaults():
+    assert (pretraining.EPOCHS, pretraining.STEPS) == (50, 600)
+    assert (_fine_tuning.EPOCHS, _fine_tuning.STEPS) == (30, 60)
     assert PARSClassifier().pretrain_epochs is None
     assert PARSClassifier().finetune_epochs is None
     assert Pretraining().epochs is None

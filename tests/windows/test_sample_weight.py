@@ -13,7 +13,6 @@ from torch.utils.data import Subset
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.estimators import NetworkClassifier, _fine_tuning
-from braindecode_pars.training import _budget
 from braindecode_pars.windows._labels import cross_entropy_weights
 from braindecode_pars.windows._sample_weight import check_weights, labels_with_weights
 from braindecode_pars.windows._window_set import WindowSet
@@ -151,7 +150,7 @@ def test_a_batch_of_pairs_is_single_precision():
 @CLASSIFIERS
 def test_weight_zero_is_no_window_also_for_the_default_budget(nights, make, monkeypatch):
     """Neither the number of epochs nor the scale of a network is that of windows without weight."""
-    monkeypatch.setattr(_budget, "STEPS", 12)
+    monkeypatch.setattr(_fine_tuning, "STEPS", 12)
     monkeypatch.setattr(_fine_tuning, "EPOCHS", 1)
     y = np.arange(96) % 3
     weights = np.where(np.arange(96) < 64, 1.0, 0.0)
