@@ -52,9 +52,12 @@ def test_help_and_errors_in_a_narrow_terminal_without_unicode(tmp_path):
 @pytest.mark.slow
 def test_ctrl_c_at_any_moment_of_the_start_is_one_line(tmp_path):
     """The imports take seconds. Before ``main``, Ctrl-C belongs to Python."""
-    start = time.perf_counter()
-    subprocess.run([*COMMAND, "--help"], capture_output=True, check=True)
-    until_main = 2 * (time.perf_counter() - start)  # help is written after main has begun
+    durations = []
+    for _ in range(3):
+        start = time.perf_counter()
+        subprocess.run([*COMMAND, "--help"], capture_output=True, check=True)
+        durations.append(time.perf_counter() - start)  # help is written after main has begun
+    until_main = 3 * max(durations)  # shared machines are slower for minutes
     outcomes = set()
     for moment in range(0, 24, 2):
         with subprocess.Popen(

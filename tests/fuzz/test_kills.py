@@ -11,7 +11,6 @@ import multiprocessing
 import shutil
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,25 +40,37 @@ def _child(function: Callable[..., Any], arguments: tuple, started: Any, ended: 
     ended.set()
 
 
-def killed(delay: float, function: Callable[..., Any], *arguments: Any) -> bool:
-    """Run a function in a forked process, kill it after a delay; return whether it was killed."""
-    context = multiprocessing.get_context("fork")
-    started, ended = context.Event(), context.Event()
-    process = context.Process(target=_child, args=(function, arguments, started, ended))
-    process.start()
-    started.wait(60)
-    process.join(delay)
-    was_running = not ended.is_set()
-    process.kill()  # SIGKILL; nothing when the process has ended
-    process.join()
-    return was_running
+class Killer:
+    """Run functions in forked processes and kill them after random delays.
 
+    The delays follow how long the functions take now: shared machines are three times slower for
+    minutes. They are longer after a kill and shorter after a function that ended before it, so
+    that about two of three are killed, however long the first one took.
+    """
 
-def duration(function: Callable[..., Any], *arguments: Any) -> float:
-    """Return the time that a function takes in this process."""
-    start = time.perf_counter()
-    function(*arguments)
-    return time.perf_counter() - start
+    def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
+        start = time.perf_counter()
+        function(*arguments)
+        self._longest = time.perf_counter() - start
+        self._rng = np.random.default_rng(0)
+        self.n_killed = 0
+        self.delay = 0.0
+
+    def kills(self, function: Callable[..., Any], *arguments: Any) -> bool:
+        """Run a function in a process and kill it; return whether it was killed before its end."""
+        self.delay = self._rng.uniform(0, 1.1 * self._longest)
+        context = multiprocessing.get_context("fork")
+        started, ended = context.Event(), context.Event()
+        process = context.Process(target=_child, args=(function, arguments, started, ended))
+        process.start()
+        started.wait(60)
+        process.join(self.delay)
+        was_running = not ended.is_set()
+        process.kill()  # SIGKILL; nothing when the process has ended
+        process.join()
+        self._longest *= 1.1 if was_running else 0.8
+        self.n_killed += was_running
+        return was_running
 
 
 def same(found: Any, expected: Any) -> bool:
@@ -88,15 +99,8 @@ def remove_at_once(monkeypatch):
     monkeypatch.setattr(_atomic, "_YOUNG", 0.0)
 
 
-@pytest.fixture
-def delays():
-    """Return random delays up to a little more than a duration."""
-    rng = np.random.default_rng(0)
-    return lambda longest: rng.uniform(0, 1.1 * longest, N_KILLS)
-
-
 @pytest.mark.parametrize("kind", ["classifier", "embedder", "net"])
-def test_saving_a_model_leaves_the_old_or_the_new_one(kind, tmp_path, delays):
+def test_saving_a_model_leaves_the_old_or_the_new_one(kind, tmp_path):
     """Half of the kills hit a first save, the others a save over an older model."""
     from fuzz.sequences import _model, _save
 
@@ -107,32 +111,28 @@ def test_saving_a_model_leaves_the_old_or_the_new_one(kind, tmp_path, delays):
         _model(kind, number)  # fitted before the fork
         _save(kind, number, tmp_path / f"whole-{number}")
         expected[number] = open_folder(tmp_path / f"whole-{number}")
-    longest = duration(_save, kind, 0, tmp_path / "timed")
-    outcomes: Counter = Counter()
+    killer = Killer(_save, kind, 0, tmp_path / "timed")
     n_kills = N_KILLS // 3 + 1
-    for number, delay in enumerate(delays(longest)[:n_kills]):
+    for number in range(n_kills):
         path = tmp_path / "model"
         shutil.rmtree(path, ignore_errors=True)
         over = number % 2
         if over:
             _save(kind, 0, path)
-        was_killed = killed(delay, _save, kind, 1, path)
+        killer.kills(_save, kind, 1, path)
         try:
             found = open_folder(path)
         except (FileNotFoundError, ValueError):
-            assert not over, f"the old {kind} is lost after a kill at {delay:.4f} s"
-            outcomes["none"] += 1
+            assert not over, f"the old {kind} is lost after a kill at {killer.delay:.4f} s"
         else:
-            which = [n for n, outcome in expected.items() if same(found, outcome)]
-            assert which, f"a mixture after a kill at {delay:.4f} s"
-            outcomes["old" if which == [0] else "new"] += 1
+            one_of_them = any(same(found, outcome) for outcome in expected.values())
+            assert one_of_them, f"a mixture after a kill at {killer.delay:.4f} s"
         # The same call succeeds afterwards, and cleans up.
         _save(kind, 1, path)
         assert same(open_folder(path), expected[1])
         assert leftovers(path) == []
         assert leftovers(tmp_path) == []
-        outcomes["killed"] += was_killed
-    assert outcomes["killed"] >= n_kills // 4
+    assert killer.n_killed >= n_kills // 4
 
 
 def _store(path: Path) -> None:
@@ -140,17 +140,14 @@ def _store(path: Path) -> None:
     SignalStore.create(path, small.BaseConcatDataset(parts), verbose=0)
 
 
-def test_storing_resumes(tmp_path, delays):
+def test_storing_resumes(tmp_path):
     _store(tmp_path / "whole")
     expected = folders._open_store(tmp_path / "whole")
-    longest = duration(_store, tmp_path / "timed")
-    n_killed = 0
-    for delay in delays(longest):
+    killer = Killer(_store, tmp_path / "timed")
+    for _ in range(N_KILLS):
         path = tmp_path / "store"
         shutil.rmtree(path, ignore_errors=True)
-        was_killed = killed(delay, _store, path)
-        n_killed += was_killed
-        if was_killed:
+        if killer.kills(_store, path):
             try:
                 found = folders._open_store(path)
             except (FileNotFoundError, ValueError):
@@ -159,23 +156,24 @@ def test_storing_resumes(tmp_path, delays):
                 assert leftovers(path) == []
         else:
             found = folders._open_store(path)
-        assert same(found, expected), f"another store after a kill at {delay:.4f} s"
-    assert n_killed >= N_KILLS // 4
+        assert same(found, expected), f"another store after a kill at {killer.delay:.4f} s"
+    assert killer.n_killed >= N_KILLS // 4
 
 
-def test_evaluating_resumes(tmp_path, delays):
+def test_evaluating_resumes(tmp_path):
     expected = folders._run_folds(tmp_path / "whole")
-    longest = duration(folders._run_folds, tmp_path / "timed")
-    n_killed = 0
-    for delay in delays(longest):
+    killer = Killer(folders._run_folds, tmp_path / "timed")
+    for _ in range(N_KILLS):
         path = tmp_path / "folds"
         shutil.rmtree(path, ignore_errors=True)
-        n_killed += killed(delay, folders._run_folds, path)
+        killer.kills(folders._run_folds, path)
         kept = {file: file.stat().st_mtime_ns for file in path.glob("folds/*.json")}
-        assert same(folders._run_folds(path), expected), f"other scores, killed at {delay:.4f} s"
+        assert same(folders._run_folds(path), expected), (
+            f"other scores, killed at {killer.delay:.4f} s"
+        )
         # Finished folds are not computed again.
         assert kept.items() <= {f: f.stat().st_mtime_ns for f in path.glob("folds/*.json")}.items()
-    assert n_killed >= N_KILLS // 4
+    assert killer.n_killed >= N_KILLS // 4
 
 
 def _pretrain(path: Path) -> None:
@@ -183,18 +181,18 @@ def _pretrain(path: Path) -> None:
     pretrain(folders._made("store", 0), path, folders._config(), resume=resume, verbose=0)
 
 
-def test_resuming_a_run_ends_bit_identical(tmp_path, delays):
+def test_resuming_a_run_ends_bit_identical(tmp_path):
     _pretrain(tmp_path / "whole")
     expected = (tmp_path / "whole" / "encoder.safetensors").read_bytes()
-    longest = duration(_pretrain, tmp_path / "timed")
-    n_killed, path = 0, tmp_path / "run"
-    for delay in delays(longest):
+    killer = Killer(_pretrain, tmp_path / "timed")
+    path = tmp_path / "run"
+    for _ in range(N_KILLS):
         if (path / "encoder.json").exists():  # a new run, after some kills of the last one
             shutil.rmtree(path)
-        n_killed += killed(delay, _pretrain, path)
+        killer.kills(_pretrain, path)
         if (path / "encoder.json").exists():
             assert (path / "encoder.safetensors").read_bytes() == expected
     _pretrain(path)
     assert (path / "encoder.safetensors").read_bytes() == expected
     assert leftovers(path) == []
-    assert n_killed >= N_KILLS // 4
+    assert killer.n_killed >= N_KILLS // 4

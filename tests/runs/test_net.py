@@ -32,7 +32,7 @@ def store(tmp_path):
 def run_on_two(store, out, **changes):
     processes = start_processes(store, out, small_config(**changes), 2)
     for process in processes:
-        process.join(60)
+        process.join(300)
     assert [process.exitcode for process in processes] == [0, 0]
     return out
 
@@ -87,7 +87,7 @@ def test_when_a_process_is_killed_the_other_ends_with_an_error(store, tmp_path):
         assert survivor.is_alive()
         time.sleep(0.05)
     os.kill(killed.pid, signal.SIGKILL)
-    survivor.join(60)
+    survivor.join(300)
     assert survivor.exitcode == 1
     message = (tmp_path / "run-0.txt").read_text()
     assert "ConnectionError: Another process of this run has ended." in message

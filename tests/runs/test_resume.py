@@ -48,7 +48,7 @@ def test_a_run_killed_repeatedly_ends_bit_identical(tmp_path):
         ("after the rename", 1),  # the encoder's weights exist, its description does not
     ]:
         process = start_process(run_until_killed, store, killed, config, moment, nth)
-        process.join(60)
+        process.join(300)
         assert process.exitcode == -signal.SIGKILL, moment
         for file in killed.glob("checkpoints/step-*"):
             assert Checkpoint.read(file).step % 3 == 0
