@@ -10,7 +10,14 @@ import pandas as pd
 from braindecode_pars.plotting._style import COLORS, HATCHES
 from braindecode_pars.sleep_stages import UNSCORED, are_stages, stage_of, top_to_bottom
 
-__all__ = ["area_styles", "check_order", "in_figure_order", "is_unknown", "names_of"]
+__all__ = [
+    "area_styles",
+    "by_number",
+    "check_order",
+    "in_figure_order",
+    "is_unknown",
+    "names_of",
+]
 
 #: Warm colours for wake and REM, and blues that darken from N1 to stage 4.
 _STAGE_COLORS = {
@@ -30,6 +37,11 @@ _STAGE_COLORS = {
 def is_unknown(label: Any) -> bool:
     """Whether a label is missing: None, NaN, NA or the number -1."""
     return pd.isna(label) or label == -1
+
+
+def by_number(label: Any) -> tuple:
+    """Key for sorting labels: numbers by value, then texts."""
+    return (1, 0, label) if isinstance(label, str) else (0, label, "")
 
 
 def names_of(

@@ -10,7 +10,7 @@ import sklearn.metrics
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from braindecode_pars.plotting._classes import in_figure_order, is_unknown, names_of
+from braindecode_pars.plotting._classes import by_number, in_figure_order, is_unknown, names_of
 from braindecode_pars.plotting._style import axes_for, text_color
 
 __all__ = ["confusion_matrix"]
@@ -73,7 +73,7 @@ def confusion_matrix(
     ['W', 'R', 'N1', 'N2', 'N3']
     """
     pairs = _pairs(true, predicted)
-    found = sorted({label for pair in pairs for label in pair}, key=_by_number)
+    found = sorted({label for pair in pairs for label in pair}, key=by_number)
     of_label = dict(zip(found, names_of(found, class_names), strict=True))
     names = list(dict.fromkeys(of_label.values() if class_names is None else _all(class_names)))
     order = in_figure_order(names, order)
@@ -122,8 +122,3 @@ def _pairs(true: ArrayLike, predicted: ArrayLike) -> list[tuple[Any, Any]]:
 def _all(class_names: Mapping[Any, str] | Sequence[str]) -> list[str]:
     names = class_names.values() if isinstance(class_names, Mapping) else class_names
     return [str(name) for name in names]
-
-
-def _by_number(label: Any) -> tuple:
-    """Key for sorting: numbers by value, then texts."""
-    return (1, 0, str(label)) if isinstance(label, str) else (0, label, "")
