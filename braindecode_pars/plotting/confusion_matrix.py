@@ -32,7 +32,8 @@ def confusion_matrix(
     Parameters
     ----------
     true, predicted : ndarray, shape (n_windows,)
-        True and predicted labels. Windows in which one is None, NaN or -1 do not count.
+        True and predicted labels. Windows in which one is None, NaN or -1 do not count. If -1 is
+        predicted, or has a name in a mapping, it is a class, as in labels of -1 and 1.
     class_names : mapping of label to str | sequence of str | None
         Names of the labels, such as ``class_names_`` of a classifier, or the names of 0, 1, ....
         All of them are drawn. None uses the labels that occur.
@@ -72,7 +73,7 @@ def confusion_matrix(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['W', 'R', 'N1', 'N2', 'N3']
     """
-    pairs = _pairs(true, predicted)
+    pairs = _pairs(true, predicted, class_names)
     found = sorted({label for pair in pairs for label in pair}, key=by_number)
     of_label = dict(zip(found, names_of(found, class_names), strict=True))
     names = list(dict.fromkeys(of_label.values() if class_names is None else _all(class_names)))
@@ -105,7 +106,9 @@ def confusion_matrix(
     return ax
 
 
-def _pairs(true: ArrayLike, predicted: ArrayLike) -> list[tuple[Any, Any]]:
+def _pairs(
+    true: ArrayLike, predicted: ArrayLike, class_names: Mapping[Any, str] | Sequence[str] | None
+) -> list[tuple[Any, Any]]:
     """Return true and predicted label of each window that has both."""
     labels = [np.asarray(given).tolist() for given in (true, predicted)]
     if len(labels[0]) != len(labels[1]):
@@ -113,7 +116,13 @@ def _pairs(true: ArrayLike, predicted: ArrayLike) -> list[tuple[Any, Any]]:
             f"There are {len(labels[0])} true and {len(labels[1])} predicted labels; pass one of "
             "each for every window."
         )
-    pairs = [pair for pair in zip(*labels, strict=True) if not any(map(is_unknown, pair))]
+    named = class_names if isinstance(class_names, Mapping) else ()
+    classes = [-1] if -1 in named or -1 in labels[1] else []
+    pairs = [
+        pair
+        for pair in zip(*labels, strict=True)
+        if not any(is_unknown(label) and label not in classes for label in pair)
+    ]
     if not pairs:
         raise ValueError("No window has a true and a predicted label.")
     return pairs
