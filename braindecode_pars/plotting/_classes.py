@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from braindecode_pars.plotting._style import COLORS, HATCHES
@@ -14,6 +15,7 @@ __all__ = [
     "area_styles",
     "by_number",
     "check_order",
+    "check_probabilities",
     "in_figure_order",
     "is_unknown",
     "names_of",
@@ -90,6 +92,22 @@ def check_order(names: Sequence[str], order: Sequence[str]) -> list[str]:
             f"{', '.join(map(repr, names))}."
         )
     return order
+
+
+def check_probabilities(values: np.ndarray) -> None:
+    """Check values of shape (n_windows, n_classes); windows with NaN may have any values.
+
+    Raises
+    ------
+    ValueError
+        When they are no probabilities, but logits, for example.
+    """
+    known = values[np.isfinite(values).all(axis=1)]
+    if (known < -1e-6).any() or (abs(known.sum(axis=1) - 1) > 1e-3).any():
+        raise ValueError(
+            "The values are no probabilities: those of a window must be positive with the sum 1; "
+            "pass the result of predict_proba, not of decision_function."
+        )
 
 
 def in_figure_order(names: Sequence[str], order: Sequence[str] | None) -> list[str]:

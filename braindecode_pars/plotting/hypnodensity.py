@@ -14,6 +14,7 @@ from braindecode_pars._columns import PROBABILITY
 from braindecode_pars.plotting._classes import (
     area_styles,
     by_number,
+    check_probabilities,
     in_figure_order,
     is_unknown,
     names_of,
@@ -173,7 +174,9 @@ def _read(
             )
         names = _names(class_names, values.shape[1])
         edges, rows = np.arange(len(values) + 1) * window_seconds, np.arange(len(values))
-    _check_probabilities(values)
+    if not len(values):
+        raise ValueError("There are no windows, so there is nothing to draw.")
+    check_probabilities(values)
     return names, values, edges, rows
 
 
@@ -187,17 +190,6 @@ def _names(class_names: Mapping[Any, str] | Sequence[str], n_classes: int) -> li
             "columns of probabilities; pass a different name for each column, in their order."
         )
     return names
-
-
-def _check_probabilities(values: np.ndarray) -> None:
-    if not len(values):
-        raise ValueError("There are no windows, so there is nothing to draw.")
-    known = values[np.isfinite(values).all(axis=1)]
-    if (known < -1e-6).any() or (abs(known.sum(axis=1) - 1) > 1e-3).any():
-        raise ValueError(
-            "The values are no probabilities: those of a window must be positive with the sum 1; "
-            "pass the result of predict_proba, not of decision_function."
-        )
 
 
 def _pieces(onsets: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
