@@ -52,7 +52,7 @@ def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotation
     (['W', 'N1'], [60.0, 30.0])
     """
     rows = check_predictions(frame)
-    rows = rows[[label is not None for label in rows["label"]]].astype({"label": str})
+    rows = rows[[label is not None for label in rows["label"]]]
     stops = rows["onset"] + rows["duration"]
     is_next = np.isclose(rows["onset"], stops.shift()) & (rows["label"] == rows["label"].shift())
     run = (~(is_next & merge)).cumsum()  # number of the annotation of each window
