@@ -111,7 +111,7 @@ means = pd.DataFrame(power).groupby([subjects, y_test]).mean()
 maps = means.xs(1, level=1) - means.xs(0, level=1)
 maps.loc["mean"] = maps.mean()
 info = scored.datasets[0].raw.info
-fig, axes = plt.subplots(1, len(maps), figsize=(12, 1.9))
+fig, axes = plt.subplots(1, len(maps), figsize=(12, 1.7), layout="constrained")
 for ax, (subject, values) in zip(axes, maps.iterrows(), strict=True):
     style = dict(axes=ax, vlim=(-0.5, 0.5), contours=0, sensors=False, show=False)
     image, _ = mne.viz.plot_topomap(values.to_numpy(), info, **style)
