@@ -32,8 +32,8 @@ def confusion_matrix(
     Parameters
     ----------
     true, predicted : ndarray, shape (n_windows,)
-        True and predicted labels. Windows in which one is None, NaN or -1 do not count. If -1 is
-        predicted, or has a name in a mapping, it is a class, as in labels of -1 and 1.
+        True and predicted labels. Windows in which one is None, NaN or -1 do not count. For labels
+        of -1 and 1, -1 is a class if it has a name, or if it is predicted and there are no names.
     class_names : mapping of label to str | sequence of str | None
         Names of the labels, such as ``class_names_`` of a classifier, or the names of 0, 1, ....
         All of them are drawn. None uses the labels that occur.
@@ -116,8 +116,7 @@ def _pairs(
             f"There are {len(labels[0])} true and {len(labels[1])} predicted labels; pass one of "
             "each for every window."
         )
-    named = class_names if isinstance(class_names, Mapping) else ()
-    classes = [-1] if -1 in named or -1 in labels[1] else []
+    classes = [-1] if -1 in (labels[1] if class_names is None else class_names) else []
     pairs = [
         pair
         for pair in zip(*labels, strict=True)

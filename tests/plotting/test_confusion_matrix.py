@@ -44,6 +44,8 @@ def test_minus_one_may_be_a_class(names):
     ax = plotting.confusion_matrix([-1, 1, -1, None], [-1, 1, 1, -1], names)
     assert texts(ax) == ["50 %\n1", "50 %\n1", "0 %\n0", "100 %\n1"]
     assert ax.get_title() == "accuracy 0.67 of 3 windows"
+    unscored = plotting.confusion_matrix([0, 1, 1], [0, 1, -1], ["left", "right"])
+    assert unscored.get_title() == "accuracy 1.00 of 2 windows"
 
 
 @pytest.mark.parametrize("prefix", ["", "imagined movement of the "])
