@@ -83,6 +83,7 @@ def _one_row(clf: PARSClassifier, results: Results, bar: tqdm) -> dict[str, Any]
 
 def _predict(clf: PARSClassifier, results: Results, bar: tqdm) -> dict[str, Any]:
     """Predict a recording and write its results; warnings are printed with its name."""
+    state = results.state()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
@@ -90,7 +91,7 @@ def _predict(clf: PARSClassifier, results: Results, bar: tqdm) -> dict[str, Any]
     for message in dict.fromkeys(str(warning.message) for warning in caught):
         bar.write(f"{results.recording.name}: {message}", file=sys.stderr)
     row = summary_row(frame)
-    results.write(frame, row)
+    results.write(frame, row, state)
     return row
 
 

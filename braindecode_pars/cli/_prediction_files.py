@@ -92,7 +92,7 @@ class Results:
             self._check_free()
             return None
         earlier = record.get("recording", {})
-        state = self._state()
+        state = self.state()
         if earlier.get("files") != state["files"]:
             if earlier.get("path") != state["path"] and "path" in earlier:
                 raise ValueError(
@@ -122,15 +122,25 @@ class Results:
             for file, expected in files.items()
         )
 
-    def _state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Return sizes and times of a recording and of the files that belong to it."""
         states = {file.name: file.stat() for file in files_beside(self.recording)}
         files = {name: [state.st_size, state.st_mtime_ns] for name, state in states.items()}
         return as_read({"path": str(self.recording), "files": files})
 
-    def write(self, frame: pd.DataFrame, row: Mapping[str, Any]) -> None:
-        """Write all results of predictions, or none."""
-        state = self._state()
+    def write(self, frame: pd.DataFrame, row: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+        """Write all results of predictions, or none.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            Predictions.
+        row : dict
+            Row of the summary, as values that JSON supports.
+        state : dict
+            :meth:`state` before the recording was read. If it is copied meanwhile, the results are
+            then those of an earlier state, and not finished.
+        """
         with written_aside(self.path.parent) as aside:
             frame.round(6).to_csv(aside / self._file("_predictions.csv").name, index=False)
             to_bids_events(frame, aside / self._events.name)

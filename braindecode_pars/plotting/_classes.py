@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from braindecode_pars.plotting._style import COLORS, HATCHES
 from braindecode_pars.sleep_stages import UNSCORED, are_stages, stage_of, top_to_bottom
 
-__all__ = ["area_styles", "check_order", "in_figure_order", "is_unknown", "names_of"]
+__all__ = [
+    "area_styles",
+    "by_number",
+    "check_order",
+    "check_probabilities",
+    "in_figure_order",
+    "is_unknown",
+    "names_of",
+]
 
 #: Warm colours for wake and REM, and blues that darken from N1 to stage 4.
 _STAGE_COLORS = {
@@ -30,6 +39,11 @@ _STAGE_COLORS = {
 def is_unknown(label: Any) -> bool:
     """Whether a label is missing: None, NaN, NA or the number -1."""
     return pd.isna(label) or label == -1
+
+
+def by_number(label: Any) -> tuple:
+    """Key for sorting labels: numbers by value, then texts."""
+    return (1, 0, label) if isinstance(label, str) else (0, label, "")
 
 
 def names_of(
@@ -78,6 +92,22 @@ def check_order(names: Sequence[str], order: Sequence[str]) -> list[str]:
             f"{', '.join(map(repr, names))}."
         )
     return order
+
+
+def check_probabilities(values: np.ndarray) -> None:
+    """Check values of shape (n_windows, n_classes); windows with NaN may have any values.
+
+    Raises
+    ------
+    ValueError
+        When they are no probabilities, but logits, for example.
+    """
+    known = values[np.isfinite(values).all(axis=1)]
+    if (known < -1e-6).any() or (abs(known.sum(axis=1) - 1) > 1e-3).any():
+        raise ValueError(
+            "The values are no probabilities: those of a window must be positive with the sum 1; "
+            "pass the result of predict_proba, not of decision_function."
+        )
 
 
 def in_figure_order(names: Sequence[str], order: Sequence[str] | None) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from braindecode_pars.plotting._classes import is_unknown, names_of
+from braindecode_pars.plotting._classes import check_probabilities, is_unknown, names_of
 from braindecode_pars.plotting._style import axes_for, remove_frame, series_style
 
 __all__ = ["calibration_curve"]
@@ -59,8 +59,8 @@ def calibration_curve(
     Raises
     ------
     ValueError
-        If shapes do not match, if a true label is not in ``classes``, if no window counts, or if
-        ``n_bins`` is not positive.
+        If shapes do not match, if values are no probabilities, if a true label is not in
+        ``classes``, if no window counts, or if ``n_bins`` is not positive.
 
     References
     ----------
@@ -133,6 +133,7 @@ def _read(
             f"probabilities has shape {values.shape}; with {len(labels)} true labels and "
             f"{len(classes)} classes it must be ({len(labels)}, {len(classes)})."
         )
+    check_probabilities(values)
     column = {label: k for k, label in enumerate(np.asarray(classes).tolist())}
     unknown = sorted({str(x) for x in labels if not is_unknown(x) and x not in column})
     if unknown:

@@ -10,7 +10,7 @@ import sklearn.metrics
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from braindecode_pars.plotting._classes import in_figure_order, is_unknown, names_of
+from braindecode_pars.plotting._classes import by_number, in_figure_order, is_unknown, names_of
 from braindecode_pars.plotting._style import axes_for, text_color
 
 __all__ = ["confusion_matrix"]
@@ -32,7 +32,8 @@ def confusion_matrix(
     Parameters
     ----------
     true, predicted : ndarray, shape (n_windows,)
-        True and predicted labels. Windows in which one is None, NaN or -1 do not count.
+        True and predicted labels. Windows in which one is None, NaN or -1 do not count. For labels
+        of -1 and 1, -1 is a class if it has a name, or if it is predicted and there are no names.
     class_names : mapping of label to str | sequence of str | None
         Names of the labels, such as ``class_names_`` of a classifier, or the names of 0, 1, ....
         All of them are drawn. None uses the labels that occur.
@@ -72,8 +73,8 @@ def confusion_matrix(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['W', 'R', 'N1', 'N2', 'N3']
     """
-    pairs = _pairs(true, predicted)
-    found = sorted({label for pair in pairs for label in pair}, key=_by_number)
+    pairs = _pairs(true, predicted, class_names)
+    found = sorted({label for pair in pairs for label in pair}, key=by_number)
     of_label = dict(zip(found, names_of(found, class_names), strict=True))
     names = list(dict.fromkeys(of_label.values() if class_names is None else _all(class_names)))
     order = in_figure_order(names, order)
@@ -105,7 +106,9 @@ def confusion_matrix(
     return ax
 
 
-def _pairs(true: ArrayLike, predicted: ArrayLike) -> list[tuple[Any, Any]]:
+def _pairs(
+    true: ArrayLike, predicted: ArrayLike, class_names: Mapping[Any, str] | Sequence[str] | None
+) -> list[tuple[Any, Any]]:
     """Return true and predicted label of each window that has both."""
     labels = [np.asarray(given).tolist() for given in (true, predicted)]
     if len(labels[0]) != len(labels[1]):
@@ -113,7 +116,12 @@ def _pairs(true: ArrayLike, predicted: ArrayLike) -> list[tuple[Any, Any]]:
             f"There are {len(labels[0])} true and {len(labels[1])} predicted labels; pass one of "
             "each for every window."
         )
-    pairs = [pair for pair in zip(*labels, strict=True) if not any(map(is_unknown, pair))]
+    classes = [-1] if -1 in (labels[1] if class_names is None else class_names) else []
+    pairs = [
+        pair
+        for pair in zip(*labels, strict=True)
+        if not any(is_unknown(label) and label not in classes for label in pair)
+    ]
     if not pairs:
         raise ValueError("No window has a true and a predicted label.")
     return pairs
@@ -122,8 +130,3 @@ def _pairs(true: ArrayLike, predicted: ArrayLike) -> list[tuple[Any, Any]]:
 def _all(class_names: Mapping[Any, str] | Sequence[str]) -> list[str]:
     names = class_names.values() if isinstance(class_names, Mapping) else class_names
     return [str(name) for name in names]
-
-
-def _by_number(label: Any) -> tuple:
-    """Key for sorting: numbers by value, then texts."""
-    return (1, 0, str(label)) if isinstance(label, str) else (0, label, "")

@@ -11,7 +11,14 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from braindecode_pars._columns import PROBABILITY
-from braindecode_pars.plotting._classes import area_styles, in_figure_order, is_unknown, names_of
+from braindecode_pars.plotting._classes import (
+    area_styles,
+    by_number,
+    check_probabilities,
+    in_figure_order,
+    is_unknown,
+    names_of,
+)
 from braindecode_pars.plotting._style import axes_for, legend_columns, remove_frame, time_unit
 from braindecode_pars.plotting.hypnogram import draw_steps
 
@@ -40,8 +47,9 @@ def hypnodensity(
         chronological order, as from ``predict_proba``. Windows with NaN, and parts of the recording
         without a row, stay blank.
     class_names : sequence of str | mapping of label to str | None
-        Names of the columns of an array, in their order, such as ``class_names_`` of a classifier.
-        A DataFrame contains the names.
+        Names of the columns of an array, in their order, or name of each label, such as
+        ``class_names_`` of a classifier; the columns are then those of the sorted labels. A
+        DataFrame contains the names, and needs this only for labels in ``true``.
     true : ndarray, shape (n_windows,) | None
         True classes, as names, or as the labels that ``class_names`` names. None, NaN and -1 stand
         for an unknown class.
@@ -64,8 +72,8 @@ def hypnodensity(
     TypeError
         If an array is given without ``class_names``.
     ValueError
-        If a DataFrame lacks a column, if values are no probabilities, if the number of names is not
-        that of the columns, or if ``order`` does not have each class once.
+        If a DataFrame lacks a column, if values are no probabilities, if names do not match the
+        columns, if a true class is not drawn, or if ``order`` does not have each class once.
 
     References
     ----------
@@ -91,8 +99,8 @@ def hypnodensity(
     ['W', 'R', 'N1', 'N2', 'N3']
     """
     names, values, edges, rows = _read(probabilities, class_names, window_seconds)
-    known = None if true is None else _true_names(true, names, class_names, rows.max() + 1)
     order = in_figure_order(names, order)
+    known = None if true is None else _true_names(true, order, class_names, rows.max() + 1)
     # Pieces of time: the windows, and NaN where there is none
     values = pd.DataFrame(values, columns=names).reindex(columns=order, fill_value=0.0).to_numpy()
     pieces = np.where(rows[:, None] < 0, np.nan, values[rows])
@@ -144,7 +152,12 @@ def _read(
                 f"class; they have {', '.join(map(str, given.columns)) or 'none'}."
             )
         names = [name.removeprefix(PROBABILITY) for name in columns]
-        names = names if class_names is None else _names(class_names, len(names))
+        others = set() if class_names is None else set(_names(class_names, len(names))) - set(names)
+        if others:
+            raise ValueError(
+                f"class_names has {', '.join(sorted(others))}, but the classes of the predictions "
+                f"are {', '.join(names)}; to rename classes, rename the columns."
+            )
         values = given[columns].to_numpy(float)
         edges, rows = _pieces(given["onset"].to_numpy(float), given["duration"].to_numpy(float))
     else:
@@ -161,30 +174,22 @@ def _read(
             )
         names = _names(class_names, values.shape[1])
         edges, rows = np.arange(len(values) + 1) * window_seconds, np.arange(len(values))
-    _check_probabilities(values)
+    if not len(values):
+        raise ValueError("There are no windows, so there is nothing to draw.")
+    check_probabilities(values)
     return names, values, edges, rows
 
 
 def _names(class_names: Mapping[Any, str] | Sequence[str], n_classes: int) -> list[str]:
-    names = class_names.values() if isinstance(class_names, Mapping) else class_names
-    names = [str(name) for name in names]
+    if isinstance(class_names, Mapping):
+        class_names = [class_names[label] for label in sorted(class_names, key=by_number)]
+    names = [str(name) for name in class_names]
     if len(names) != n_classes or len(set(names)) < n_classes:
         raise ValueError(
             f"class_names has {len(names)} names ({', '.join(names)}), and there are {n_classes} "
             "columns of probabilities; pass a different name for each column, in their order."
         )
     return names
-
-
-def _check_probabilities(values: np.ndarray) -> None:
-    if not len(values):
-        raise ValueError("There are no windows, so there is nothing to draw.")
-    known = values[np.isfinite(values).all(axis=1)]
-    if (known < -1e-6).any() or (abs(known.sum(axis=1) - 1) > 1e-3).any():
-        raise ValueError(
-            "The values are no probabilities: those of a window must be positive with the sum 1; "
-            "pass the result of predict_proba, not of decision_function."
-        )
 
 
 def _pieces(onsets: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -213,7 +218,7 @@ def _pieces(onsets: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, np.n
 
 def _true_names(
     true: ArrayLike,
-    names: Sequence[str],
+    order: Sequence[str],
     class_names: Mapping[Any, str] | Sequence[str] | None,
     n_windows: int,
 ) -> list[str | None]:
@@ -223,6 +228,9 @@ def _true_names(
             f"There are {len(labels)} true classes for {n_windows} windows; pass one for each."
         )
     found = list(dict.fromkeys(label for label in labels if not is_unknown(label)))
-    named = names_of(found, names if class_names is None else class_names)
+    if class_names is None:  # A number is the name of a class, never the position of a column.
+        numbers = {float(name): name for name in order if name.lstrip("-").isdigit()}
+        class_names = {name: name for name in order} | numbers
+    named = names_of(found, class_names)
     of_label = dict(zip(found, named, strict=True))
     return [None if is_unknown(label) else of_label[label] for label in labels]

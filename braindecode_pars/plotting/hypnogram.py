@@ -146,9 +146,10 @@ def draw_steps(
 
 def _names_among(given: dict[str, np.ndarray]) -> list[str] | dict[Any, str]:
     """Return the names that occur, or those of the numbers of Rechtschaffen and Kales."""
-    found = np.concatenate([stages.astype(object) for stages in given.values()])
-    found = {stage for stage in found if not is_unknown(stage)}
-    numeric = [name for name, stages in given.items() if stages.dtype.kind in "biuf"]
+    # By value: an array with None has dtype object, whatever the others are.
+    found = [(stage, name) for name, stages in given.items() for stage in stages.tolist()]
+    found = {stage: name for stage, name in found if not is_unknown(stage)}
+    numeric = [name for stage, name in found.items() if not isinstance(stage, str)]
     if not numeric:
         return sorted(found)
     known = stages_of(list(found))

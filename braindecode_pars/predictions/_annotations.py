@@ -31,9 +31,10 @@ def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotation
     -------
     mne.Annotations
         Annotations in seconds from the first sample of the recording (``orig_time=None``), for
-        ``raw.set_annotations``. That replaces the annotations of the recording; to keep them, use
-        ``raw.set_annotations(raw.annotations + to_annotations(frame))`` for a recording without a
-        date of measurement.
+        ``raw.set_annotations``, which replaces those of the recording. To add ``found`` to them,
+        use ``raw.annotations.append(found.onset + raw.first_time, found.duration,
+        found.description)``: the sum of both fails or is late where the recording has a date of
+        measurement or was cropped.
 
     Raises
     ------
@@ -52,7 +53,7 @@ def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotation
     (['W', 'N1'], [60.0, 30.0])
     """
     rows = check_predictions(frame)
-    rows = rows[[label is not None for label in rows["label"]]].astype({"label": str})
+    rows = rows[[label is not None for label in rows["label"]]]
     stops = rows["onset"] + rows["duration"]
     is_next = np.isclose(rows["onset"], stops.shift()) & (rows["label"] == rows["label"].shift())
     run = (~(is_next & merge)).cumsum()  # number of the annotation of each window

@@ -135,7 +135,7 @@ def _read(
     if isinstance(stages, pd.DataFrame):
         rows = check_predictions(stages)
         names, scale = rows["label"].tolist(), classes_of(rows)
-        scale = list(dict.fromkeys([*scale, *filter(None, names)]))
+        scale = list(dict.fromkeys([*scale, *(name for name in names if name is not None)]))
         starts, lengths = (rows[name].to_numpy(float) / 60 for name in ("onset", "duration"))
         starts = starts - starts[0]
     else:

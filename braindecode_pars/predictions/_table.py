@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -21,7 +23,8 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The same rows. A missing label is None.
+        The same rows. Labels are texts, as in the names of columns; a missing one is None. A CSV
+        file that is read back has numbers for the labels "0", "1", ..., 1.0 where one is missing.
 
     Raises
     ------
@@ -53,12 +56,21 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
             "The windows overlap, or are not in chronological order; pass the predictions of one "
             "recording, sorted by onset."
         )
-    labels = [None if pd.isna(label) else label for label in frame["label"].tolist()]
+    classes = [str(name).removeprefix(PROBABILITY) for name in frame]
+    labels = [_as_text(label, classes) for label in frame["label"].tolist()]
     return frame.assign(label=pd.Series(labels, dtype=object))
+
+
+def _as_text(label: Any, classes: list[str]) -> str | None:
+    if pd.isna(label):
+        return None
+    text = str(label)
+    is_whole = isinstance(label, float) and label.is_integer()
+    return str(int(label)) if is_whole and text not in classes else text
 
 
 def classes_of(frame: pd.DataFrame) -> list[str]:
     """Return the classes of predictions: those with probabilities, else the labels that occur."""
     columns = [str(name) for name in frame if str(name).startswith(PROBABILITY)]
     named = [name.removeprefix(PROBABILITY) for name in columns]
-    return named or sorted({str(label) for label in frame["label"] if not pd.isna(label)})
+    return named or sorted({label for label in frame["label"] if not pd.isna(label)})

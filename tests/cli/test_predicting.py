@@ -25,6 +25,8 @@ class StandIn:
             raise KeyboardInterrupt
         if "odd" in file.name:
             warn_user("Channel C3 is flat.")
+        if file.read_bytes() == b"half":
+            file.write_bytes(b"complete")
         self.predicted.append((file.name, overlap))
         probabilities = np.array([0.4, 0.6, 0.5])
         columns = {"probability_W": probabilities, "probability_R": 1 - probabilities}
@@ -73,6 +75,13 @@ def test_finished_recordings_are_not_predicted_again(clf, call, tmp_path):
     (tmp_path / "model" / "model.safetensors").write_bytes(b"other weights")
     call("b.edf", overlap=0.5)
     assert clf.predicted[3:] == [("a.edf", 0.0), ("b.edf", 0.5), ("b.edf", 0.5)]
+
+
+def test_a_recording_that_was_copied_meanwhile_is_predicted_again(clf, call, tmp_path):
+    (tmp_path / "a.edf").write_bytes(b"half")
+    for _ in range(3):
+        assert call("a.edf") == 0
+    assert [name for name, _ in clf.predicted] == ["a.edf", "a.edf"]
 
 
 def test_a_recording_that_fails_does_not_end_the_others(clf, call, tmp_path, capsys):

@@ -41,7 +41,7 @@ def changed(results, **changes):
 
 def test_finished_results_are_found_again(results, frame):
     assert results.finished() is None
-    results.write(frame, ROW)
+    results.write(frame, ROW, results.state())
     assert results.finished() == ROW
     assert names(results) == [
         "a_events.json",
@@ -55,12 +55,12 @@ def test_finished_results_are_found_again(results, frame):
 
 
 def test_a_changed_recording_model_or_option_is_not_finished(results, frame):
-    results.write(frame, ROW)
+    results.write(frame, ROW, results.state())
     assert changed(results, settings={**SETTINGS, "model": "def"}).finished() is None
     assert changed(results, settings={**SETTINGS, "overlap": 0.5}).finished() is None
     results.recording.write_bytes(b"others!")
     assert results.finished() is None
-    results.write(frame, ROW)  # replaces its own files
+    results.write(frame, ROW, results.state())  # replaces its own files
     assert results.finished() == ROW
     (results.recording.with_suffix(".hyp")).touch()  # annotations beside it
     assert results.finished() is None
@@ -69,7 +69,7 @@ def test_a_changed_recording_model_or_option_is_not_finished(results, frame):
 @pytest.mark.parametrize("name", ["a_predictions.csv", "a_events.tsv", "a_predictions.json"])
 @pytest.mark.parametrize("damage", [lambda f: f.unlink(), lambda f: f.write_bytes(b"x")])
 def test_damaged_results_are_not_finished(results, frame, name, damage):
-    results.write(frame, ROW)
+    results.write(frame, ROW, results.state())
     if name.endswith("predictions.json"):
         for file in results.path.parent.iterdir():
             if file.name != name:
@@ -84,13 +84,13 @@ def test_an_interrupted_write_leaves_nothing(results, frame, monkeypatch):
 
     monkeypatch.setattr(_prediction_files, "_draw", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        results.write(frame, ROW)
+        results.write(frame, ROW, results.state())
     assert names(results) == []
     assert results.finished() is None
 
 
 def test_a_moved_recording_is_finished_and_another_one_is_refused(results, frame, tmp_path):
-    results.write(frame, ROW)
+    results.write(frame, ROW, results.state())
     moved = tmp_path / "moved" / "a.edf"
     moved.parent.mkdir()
     os.rename(results.recording, moved)
@@ -119,7 +119,7 @@ def test_files_of_others_are_never_replaced(results):
 )
 def test_events_of_a_bids_recording_are_a_derivative(results, frame, name, events):
     named = changed(results, path=results.path.with_name(name))
-    named.write(frame, ROW)
+    named.write(frame, ROW, named.state())
     assert events in names(named)
     assert named.finished() == ROW
 

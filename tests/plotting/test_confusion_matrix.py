@@ -39,6 +39,15 @@ def test_numbers_are_sorted_as_numbers():
     assert [t.get_text() for t in ax.get_yticklabels()] == ["2", "9", "10"]
 
 
+@pytest.mark.parametrize("names", [None, {-1: "left", 1: "right"}])
+def test_minus_one_may_be_a_class(names):
+    ax = plotting.confusion_matrix([-1, 1, -1, None], [-1, 1, 1, -1], names)
+    assert texts(ax) == ["50 %\n1", "50 %\n1", "0 %\n0", "100 %\n1"]
+    assert ax.get_title() == "accuracy 0.67 of 3 windows"
+    unscored = plotting.confusion_matrix([0, 1, 1], [0, 1, -1], ["left", "right"])
+    assert unscored.get_title() == "accuracy 1.00 of 2 windows"
+
+
 @pytest.mark.parametrize("prefix", ["", "imagined movement of the "])
 def test_cells_have_room_for_their_text(prefix):
     names = [f"{prefix}left fist", f"{prefix}right fist"]

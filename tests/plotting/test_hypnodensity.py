@@ -67,12 +67,33 @@ def test_true_classes_by_name_or_label():
         np.testing.assert_array_equal(top.patches[0].get_data().values, [0, -3, np.nan])
 
 
+def test_names_by_label_are_in_any_order():
+    names = {2: "REM", 3: "Wake", 0: "N1", 1: "N2"}
+    for given in (P, frame()):
+        top, bottom = plotting.hypnodensity(given, names, true=[3, 0, 1])
+        np.testing.assert_array_equal(top.patches[1].get_data().values, [0, -2, -3])
+        assert top.get_title("left") == "agreement 100 % of 3 windows"
+        lower, upper = areas(bottom)["Wake"]
+        np.testing.assert_allclose(upper - lower, P[:, 3])
+
+
+def test_a_number_is_a_class_and_not_a_position():
+    numbered = frame(names=["1", "2", "3", "4"])
+    for true in ([4, 1, 2], [4.0, 1.0, np.nan]):
+        top, _ = plotting.hypnodensity(numbered, true=true)
+        assert top.get_title("left").startswith("agreement 100 %")
+    with pytest.raises(ValueError, match="class_names has no name of 3, 0, 1; it names"):
+        plotting.hypnodensity(frame(), true=[3, 0, 1])
+
+
 def test_order():
     top, bottom = plotting.hypnodensity(frame(), order=NAMES)
     assert labels(top) == list(areas(bottom)) == NAMES
     _, bottom = plotting.hypnodensity(frame(), order=["Wake", "N3", *NAMES[:3]])
     lower, upper = areas(bottom)["N3"]  # no column: never predicted
     np.testing.assert_array_equal(lower, upper)
+    top, _ = plotting.hypnodensity(frame(), true=["Wake", "N3", "N2"], order=["N3", *NAMES])
+    assert top.get_title("left") == "agreement 67 % of 3 windows"
 
 
 def test_names_of_many_classes_do_not_overlap():
@@ -94,6 +115,7 @@ def test_names_of_many_classes_do_not_overlap():
         (dict(probabilities=5 * P, class_names=NAMES), ValueError, "not of decision_function"),
         (dict(probabilities=pd.DataFrame(P)), ValueError, "need the columns onset"),
         (dict(probabilities=frame(onset=[0, 20, 60])), ValueError, "overlap"),
+        (dict(probabilities=frame(), class_names=list("WRNM")), ValueError, "rename the columns"),
         (dict(probabilities=frame(), order=["Wake"]), ValueError, "each class once"),
         (dict(probabilities=frame(), true=["Wake"]), ValueError, "1 true classes for 3 windows"),
         (dict(probabilities=frame(), true=["Wake", "N9", "N2"]), ValueError, "no name of 'N9'"),

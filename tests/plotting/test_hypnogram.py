@@ -75,6 +75,9 @@ def test_numbers_of_rechtschaffen_and_kales_need_no_names():
     ax = plotting.hypnogram([0, 1, 2, 3, 4, 5, -1], [0, 1, 2, 3, 3, 5, 0])
     assert labels(ax) == ["W", "R", "S1", "S2", "S3", "S4", "differ"]
     np.testing.assert_array_equal(steps(ax)[0], [0, -2, -3, -4, -5, -1, np.nan])
+    with_none = plotting.hypnogram([0, 2, None, 5])
+    assert labels(with_none) == ["W", "R", "S2"]
+    np.testing.assert_array_equal(steps(with_none)[0], [0, -2, np.nan, -1])
 
 
 def test_names_by_label():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import mne
 import numpy as np
 import pandas as pd
+import pytest
 from braindecode.datasets import BaseConcatDataset, RawDataset
 from braindecode.preprocessing import create_windows_from_events
 
@@ -56,6 +59,18 @@ def test_mne_and_braindecode_find_the_windows_again():
         verbose="error",
     )
     assert [y for _, y, _ in windows] == [0, 0, 1, 1, 1, 0]
+
+
+@pytest.mark.parametrize("date", [None, datetime(2026, 1, 1, tzinfo=UTC)])
+def test_added_to_the_annotations_of_a_cropped_recording(date):
+    raw = mne.io.RawArray(np.zeros((1, 900)), mne.create_info(["C3"], 10.0, "eeg"), verbose="error")
+    raw.set_meas_date(date).set_annotations(mne.Annotations([20], [5], ["cough"])).crop(tmin=15)
+    found = to_annotations(frame())
+    raw.annotations.append(found.onset + raw.first_time, found.duration, found.description)
+    events, codes = mne.events_from_annotations(raw, verbose="error")
+    samples = {name: (events[events[:, 2] == k, 0] - raw.first_samp) for name, k in codes.items()}
+    assert samples["cough"].tolist() == [50]
+    assert samples["W"].tolist() == [0, 600]
 
 
 def test_times_are_from_the_first_sample_of_a_cropped_recording():

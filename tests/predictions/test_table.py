@@ -22,6 +22,20 @@ def test_missing_labels_are_none_and_classes_are_those_with_probabilities():
     assert classes_of(frame().drop(columns="probability_W")) == ["W"]
 
 
+@pytest.mark.parametrize("labels", [["0", "5", "2"], ["0", None, "2"], ["0.0", None, "2.0"]])
+def test_labels_that_are_numbers_survive_a_csv_file(labels, tmp_path):
+    night = dict(onset=[0.0, 30.0, 60.0], duration=30.0, label=labels)
+    end = ".0" if labels[0] == "0.0" else ""
+    columns = {f"probability_{k}{end}": 1 / 6 for k in range(6)}
+    pd.DataFrame(night | columns).to_csv(tmp_path / "night.csv", index=False)
+    back = pd.read_csv(tmp_path / "night.csv")
+    assert check_predictions(back)["label"].tolist() == labels
+    assert to_annotations(back, merge=False).description.tolist() == list(filter(None, labels))
+    events = to_bids_events(back, tmp_path / "night_events.tsv").read_text().splitlines()
+    assert [row.split("\t")[2] for row in events[1:]] == [label or "n/a" for label in labels]
+    assert sleep_statistics(back)["N2"] == 0.5
+
+
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
