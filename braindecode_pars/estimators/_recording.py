@@ -45,8 +45,10 @@ class RecordingToPredict:
         Those that do not have the reference of the model.
     trained : Preprocessing
         Preprocessing of the recordings that the model was trained on.
+    applied : Preprocessing
+        What was applied to the recording.
     differences : list of Difference
-        What differs from it and was not repaired.
+        What differs from the training and was not repaired.
     sfreq : float
         Sampling rate of the signals in Hz.
     signals : ndarray of float32, shape (n_found, n_times)
@@ -63,6 +65,7 @@ class RecordingToPredict:
     derivations: list[Derivation | None]
     not_rereferenced: list[Derivation]
     trained: Preprocessing
+    applied: Preprocessing
     differences: list[Difference]
     sfreq: float
     signals: np.ndarray
@@ -196,6 +199,7 @@ def prepare_recording(
         derivations=derivations,
         not_rereferenced=not_rereferenced,
         trained=trained,
+        applied=applied,
         differences=differing,
         sfreq=sfreq,
         signals=preprocessed_signals(raw, found, sfreq, applied, shortest=length),

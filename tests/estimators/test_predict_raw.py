@@ -301,6 +301,7 @@ def test_files_that_cannot_be_read(clf, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["eeg", "eog"])
+@pytest.mark.filterwarnings("ignore:Channels that had another type")
 def test_an_eog_is_prepared_as_mne_does_by_its_type(kind):
     """With the type EEG it is a part of the average; with its own, MNE does not filter it."""
     raw = mne.io.RawArray(
