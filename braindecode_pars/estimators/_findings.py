@@ -205,15 +205,16 @@ def _prepared_otherwise(recording: RecordingToPredict, clf: Any) -> Finding:
     """Differences in the records that cannot be repaired, or that preprocess=False leaves."""
     differing = recording.differences
     is_lost = all(each.repair is None for each in differing)
+    advice = "Leave preprocess=False out, or prepare the recording as in training."
+    if is_lost:
+        advice = "This cannot be repaired here; start from the original recording, if there is one."
+    if is_lost and any(each.name == "band" for each in differing):
+        # That of the training is the band of the recorded filters, not that of the amplifier.
+        advice += " If the headers of the training files tell the same band, this is no difference."
     return Finding(
         {each.name: str(each) for each in differing},
         f"The recording was prepared otherwise than those of the training: "
-        f"{'; '.join(map(str, differing))}. "
-        + (
-            "This cannot be repaired here; start from the original recording, if there is one."
-            if is_lost
-            else "Leave preprocess=False out, or prepare the recording as in training."
-        ),
+        f"{'; '.join(map(str, differing))}. {advice}",
     )
 
 

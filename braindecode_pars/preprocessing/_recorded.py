@@ -135,7 +135,8 @@ def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> 
     as an ECG, and channels with different references, such as C3-M2 and A2-A1.
     """
     choices = [step for step in before if step.chooses]
-    if any(step.chooses for step in after):  # the info has other channels than the average
+    if any(step.chooses or step.name == "drop_channels" for step in after):
+        # The info has other channels than the average.
         names = choices[-1].picked if choices else [AVERAGE]
     else:
         averaged = [

@@ -133,6 +133,12 @@ def test_recorded_filters_count_before_the_header_of_a_file():
         ([step("drop_channels", ch_names=["Fz"])], [], "C3, C4, Cz"),
         ([step("drop_channels", ch_names=["Fz"])], [step("pick", picks=["Cz"])], None),
         ([step("drop_channels", ch_names=["ECG"])], [], "average"),
+        ([], [step("drop_channels", ch_names=["ECG"])], "average"),
+        (
+            [step("pick", picks=["C3", "C4", "ECG"])],
+            [step("drop_channels", ch_names=["ECG"])],
+            "C3, C4, ECG",
+        ),
         ([step("pick", picks=[0, 1, 2])], [], "C3, C4, Cz"),
         ([step("pick", picks=np.array([0, 1, 2]))], [step("pick", picks=["Cz"])], None),
         ([step("pick_types", eeg=True, exclude=["Fz"])], [], "C3, C4, Cz"),
