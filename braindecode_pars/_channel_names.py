@@ -14,6 +14,7 @@ __all__ = [
     "electrode_name",
     "electrode_pair",
     "is_eeg",
+    "is_eeg_by_type",
     "is_other_kind",
     "match_channels",
     "signal_kind",
@@ -157,7 +158,22 @@ def is_eeg(ch: Mapping[str, Any]) -> bool:
     [True, False, False]
     """
     kind = ch.get("kind", FIFF.FIFFV_EEG_CH)
-    return kind in _BRAIN and not (kind == FIFF.FIFFV_EEG_CH and is_other_kind(ch["ch_name"]))
+    is_named_otherwise = kind == FIFF.FIFFV_EEG_CH and is_other_kind(ch["ch_name"])
+    return is_eeg_by_type(ch) and not is_named_otherwise
+
+
+def is_eeg_by_type(ch: Mapping[str, Any]) -> bool:
+    """Whether MNE references and filters a channel as EEG: by its type, whatever its name is.
+
+    Examples
+    --------
+    >>> import mne
+    >>> from braindecode_pars._channel_names import is_eeg_by_type
+    >>> info = mne.create_info(["C3", "ECG1", "EOG1"], 100.0, ["eeg", "eeg", "eog"])
+    >>> [is_eeg_by_type(ch) for ch in info["chs"]]
+    [True, True, False]
+    """
+    return ch.get("kind", FIFF.FIFFV_EEG_CH) in _BRAIN
 
 
 def electrode_name(channel: str) -> str:

@@ -118,16 +118,34 @@ def _is_zero(raw: mne.io.BaseRaw, names: Sequence[str]) -> bool:
 
 def _unknown_of_training(recording: RecordingToPredict, clf: Any) -> Finding:
     """What is unknown of the training recordings, so that nothing was done for it."""
+    trained = recording.trained
     names = ("band", "notch", "reference", "scale")
-    unknown = [name for name in names if getattr(recording.trained, name) is None]
-    # Where the records tell of notch filters, they tell of the band, unless they differ.
-    is_lost = recording.trained.band is None and recording.trained.notch is not None
+    unknown = [name for name in names if getattr(trained, name) is None]
+    # Records that tell of notch filters tell of the band, too, and those that also tell of the
+    # factor tell of the reference, unless the recordings differ.
+    has_notch, has_scale = trained.notch is not None, trained.scale is not None
+    is_told = dict(band=has_notch, reference=has_notch and has_scale)
+    lost = [name for name in unknown if is_told.get(name)]
+    entries = ", ".join(f"{name!r}: ..." for name in lost)
     return Finding(
         unknown,
-        "The recordings of the training had different bands, so this recording was not filtered; "
-        "filter it as they were, or fit with preprocessing={'band': ...}."
-        if is_lost
+        f"The {' and '.join(lost)} of the training recordings {'is' if len(lost) == 1 else 'are'} "
+        "not the same in all of them, or unknown, so nothing was applied for it. Prepare this "
+        f"recording as they were, or fit with preprocessing={{{entries}}}."
+        if lost
         else None,
+    )
+
+
+def _not_filtered(recording: RecordingToPredict, clf: Any) -> Finding:
+    """Channels that MNE does not filter unless they are named, so that they were not filtered."""
+    band, notch = recording.applied.band, recording.applied.notch
+    names = [d.name for d in recording.found if not d.is_eeg]
+    return Finding(
+        names if notch or band not in (None, (None, None)) else None,
+        f"Channels that had another type than EEG in fit are not filtered ({listed(names)}), as "
+        "MNE's filters leave them out, too. If picks= named them in training, filter them in the "
+        "recording before, with raw.filter(..., picks=...).",
     )
 
 
@@ -187,15 +205,16 @@ def _prepared_otherwise(recording: RecordingToPredict, clf: Any) -> Finding:
     """Differences in the records that cannot be repaired, or that preprocess=False leaves."""
     differing = recording.differences
     is_lost = all(each.repair is None for each in differing)
+    advice = "Leave preprocess=False out, or prepare the recording as in training."
+    if is_lost:
+        advice = "This cannot be repaired here; start from the original recording, if there is one."
+    if is_lost and any(each.name == "band" for each in differing):
+        # That of the training is the band of the recorded filters, not that of the amplifier.
+        advice += " If the headers of the training files tell the same band, this is no difference."
     return Finding(
         {each.name: str(each) for each in differing},
         f"The recording was prepared otherwise than those of the training: "
-        f"{'; '.join(map(str, differing))}. "
-        + (
-            "This cannot be repaired here; start from the original recording, if there is one."
-            if is_lost
-            else "Leave preprocess=False out, or prepare the recording as in training."
-        ),
+        f"{'; '.join(map(str, differing))}. {advice}",
     )
 
 
@@ -286,6 +305,7 @@ CHECKS = {
     "reference_not_applied": _reference_not_applied,
     "referenced_before": _referenced_before,
     "unknown_of_training": _unknown_of_training,
+    "not_filtered": _not_filtered,
     "resampled_from": _resampled_from,
     "fewer_channels": _fewer_channels,
     "more_channels": _more_channels,

@@ -155,7 +155,8 @@ class LogitClassifier(ClassifierMixin):
         -----
         UserWarning
             When channels of ``fit`` are missing, and the others are used; when the recording has
-            another reference, or differs in what cannot be restored; when channels are flat or
+            another reference, or differs in what cannot be restored; when the recordings of ``fit``
+            had different bands or references, so that none is applied; when channels are flat or
             clipped for at least 1 % of the time and at least the length of a window; when
             amplitudes are far outside those of the training windows.
 

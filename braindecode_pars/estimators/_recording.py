@@ -10,7 +10,7 @@ from typing import Any
 import mne
 import numpy as np
 
-from braindecode_pars._channel_names import is_eeg, match_channels
+from braindecode_pars._channel_names import is_eeg, is_eeg_by_type, match_channels
 from braindecode_pars._lists import listed
 from braindecode_pars._sampling_rate import check_same_rate
 from braindecode_pars.preprocessing import Difference, Preprocessing, differences
@@ -45,8 +45,10 @@ class RecordingToPredict:
         Those that do not have the reference of the model.
     trained : Preprocessing
         Preprocessing of the recordings that the model was trained on.
+    applied : Preprocessing
+        What was applied to the recording.
     differences : list of Difference
-        What differs from it and was not repaired.
+        What differs from the training and was not repaired.
     sfreq : float
         Sampling rate of the signals in Hz.
     signals : ndarray of float32, shape (n_found, n_times)
@@ -63,6 +65,7 @@ class RecordingToPredict:
     derivations: list[Derivation | None]
     not_rereferenced: list[Derivation]
     trained: Preprocessing
+    applied: Preprocessing
     differences: list[Difference]
     sfreq: float
     signals: np.ndarray
@@ -179,8 +182,12 @@ def prepare_recording(
     derivations = find_derivations(wanted, names, compute=preprocess)
     if derivations.count(None) == len(wanted):
         raise ValueError(_nothing_found(wanted, raw))
+    derivations = [
+        derivation and replace(derivation, is_eeg=is_eeg_by_type(ch))
+        for derivation, ch in zip(derivations, chs_info, strict=True)
+    ]
     derivations, not_rereferenced = _with_reference(
-        derivations, applied.reference, [ch["ch_name"] for ch in eeg]
+        derivations, applied.reference, [ch["ch_name"] for ch in eeg], names
     )
     # Read and preprocess them.
     found = [derivation for derivation in derivations if derivation is not None]
@@ -192,6 +199,7 @@ def prepare_recording(
         derivations=derivations,
         not_rereferenced=not_rereferenced,
         trained=trained,
+        applied=applied,
         differences=differing,
         sfreq=sfreq,
         signals=preprocessed_signals(raw, found, sfreq, applied, shortest=length),
@@ -204,10 +212,13 @@ def prepare_recording(
 
 
 def _with_reference(
-    derivations: Sequence[Derivation | None], reference: str | None, eeg: Sequence[str]
+    derivations: Sequence[Derivation | None],
+    reference: str | None,
+    eeg: Sequence[str],
+    found: Sequence[str],
 ) -> tuple[list[Derivation | None], list[Derivation]]:
     """Return the channels with the reference of the model, and those that cannot have it."""
-    changed = [d and rereferenced(d, reference, eeg) for d in derivations]
+    changed = [d and rereferenced(d, reference, eeg, found) for d in derivations]
     failed = [
         before
         for before, after in zip(derivations, changed, strict=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from mne.io.constants import FIFF
 
-from braindecode_pars._channel_names import is_eeg
+from braindecode_pars._channel_names import electrode_pair, is_eeg, is_eeg_by_type
 from braindecode_pars.preprocessing._preprocessing import AS_RECORDED, AVERAGE, Preprocessing
 from braindecode_pars.preprocessing._steps import Step, remembered_steps
 
@@ -128,18 +128,24 @@ def _reference(info: Mapping[str, Any], steps: list[Step], complete: bool) -> st
 
 
 def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> str | None:
-    """Return the average of all channels, or of those that were chosen before, by their names.
+    """Return the average of all EEG channels, or of other channels, by their names.
 
-    A recording to predict may have further channels, which are no part of that average.
+    A recording to predict may have channels that were left out of that average. On the other hand,
+    MNE averages whatever has the type EEG, which readers of EDF files give to every signal, such
+    as an ECG, and channels with different references, such as C3-M2 and A2-A1.
     """
     choices = [step for step in before if step.chooses]
-    if not choices:
-        return AVERAGE
-    if any(step.chooses for step in after):  # the info has other channels than the average
-        names = choices[-1].picked
+    if any(step.chooses or step.name == "drop_channels" for step in after):
+        # The info has other channels than the average.
+        names = choices[-1].picked if choices else [AVERAGE]
     else:
-        names = [ch["ch_name"] for ch in info["chs"] if is_eeg(ch)]
-        names = [name for name in names if name not in info["bads"]]
+        averaged = [
+            ch for ch in info["chs"] if is_eeg_by_type(ch) and ch["ch_name"] not in info["bads"]
+        ]
+        names = [ch["ch_name"] for ch in averaged]
+        have_one_reference = len({electrode_pair(name)[1] for name in names}) <= 1
+        if not choices and have_one_reference and all(map(is_eeg, averaged)):
+            names = [AVERAGE]
     return ", ".join(names) or None
 
 

@@ -22,6 +22,8 @@ class Derivation:
         Channels of the recording, each with its weight.
     reference : tuple of str
         Channels of the recording whose mean is subtracted; empty for none.
+    is_eeg : bool
+        Whether it is referenced and filtered, as MNE does with EEG and not with other channels.
 
     Examples
     --------
@@ -34,6 +36,7 @@ class Derivation:
     name: str
     weights: tuple[tuple[str, float], ...]
     reference: tuple[str, ...] = ()
+    is_eeg: bool = True
 
     @property
     def is_computed(self) -> bool:

@@ -13,11 +13,12 @@ __all__ = ["rereferenced"]
 
 
 def rereferenced(
-    derivation: Derivation, reference: str | None, found: Sequence[str]
+    derivation: Derivation, reference: str | None, eeg: Sequence[str], found: Sequence[str]
 ) -> Derivation | None:
     """Return a channel with the reference of the model.
 
-    A bipolar or computed channel, and one that has the reference by its name, stays as it is.
+    A bipolar or computed channel, one that has the reference by its name, and one that is not EEG
+    stay as they are.
 
     Parameters
     ----------
@@ -26,8 +27,10 @@ def rereferenced(
     reference : str | None
         As in :class:`~braindecode_pars.preprocessing.Preprocessing`: ``"average"``, electrodes
         separated by commas, ``"as recorded"``, or None when it is unknown.
+    eeg : sequence of str
+        EEG channels of the recording, of which ``"average"`` is the mean.
     found : sequence of str
-        EEG channels of the recording.
+        All channels of the recording.
 
     Returns
     -------
@@ -40,19 +43,23 @@ def rereferenced(
     >>> from braindecode_pars.recordings._derivations import Derivation
     >>> from braindecode_pars.recordings._referencing import rereferenced
     >>> c3 = Derivation("C3", (("C3", 1.0),))
-    >>> rereferenced(c3, "M1, M2", ["C3", "A1", "A2"]).formula
+    >>> names = ["C3", "A1", "A2"]
+    >>> rereferenced(c3, "M1, M2", names, names).formula
     'C3 - mean of A1, A2'
-    >>> rereferenced(c3, "Cz", ["C3", "A1", "A2"]) is None
+    >>> rereferenced(c3, "Cz", names, names) is None
     True
     """
     channel = derivation.weights[0][0]
     own = electrode_pair(channel)[1]
-    if reference in (None, AS_RECORDED) or derivation.is_computed or _is_bipolar(channel):
+    if reference in (None, AS_RECORDED) or derivation.is_computed or not derivation.is_eeg:
         return derivation
-    if own is not None and own in _names_of(reference):
+    names = tuple(reference.split(", "))
+    if channel in names and set(names) <= set(found):  # the average of just these channels
+        return replace(derivation, reference=names)
+    if _is_bipolar(channel) or (own is not None and own in _names_of(reference)):
         return derivation
     if reference == AVERAGE:  # of channels with one reference: A2-A1 is none of them
-        others = [n for n in found if not _is_bipolar(n) and electrode_pair(n)[1] == own]
+        others = [n for n in eeg if not _is_bipolar(n) and electrode_pair(n)[1] == own]
     else:
         by_electrode = {electrode_pair(name)[0]: name for name in found if not _is_bipolar(name)}
         others = [by_electrode.get(electrode) for electrode in _electrodes(reference)]

@@ -27,7 +27,7 @@ def preprocessed_signals(
     *,
     shortest: int = 2,
 ) -> np.ndarray:
-    """Compute channels of a recording, resampled, filtered and scaled.
+    """Compute channels of a recording, resampled, filtered (if they are EEG) and scaled.
 
     Each part between gaps is resampled and then filtered, as
     :func:`~braindecode_pars.recordings.preparation.filter_and_resample` does with a whole
@@ -125,7 +125,9 @@ class _Part(NamedTuple):
         """Write a channel, resampled, filtered and scaled, to the beginning of ``out``."""
         # Nothing else refers to the signal at the old rate, so that its memory is soon free.
         signal = resampled(self.signal(derivation, references), sfreq, self.raw.info["sfreq"])
-        signal = _filtered(signal, sfreq, preprocessing)[: len(out)]
+        if derivation.is_eeg:
+            signal = _filtered(signal, sfreq, preprocessing)
+        signal = signal[: len(out)]
         np.multiply(signal, preprocessing.scale or 1.0, out=out[: len(signal)], casting="same_kind")
 
     def signal(

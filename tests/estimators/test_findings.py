@@ -119,7 +119,9 @@ def test_names_that_are_no_electrodes():
 
 def test_a_narrower_band_cannot_be_repaired():
     raw = raw_of(["C3"]).filter(0.5, 20.0, verbose="error")
-    with pytest.warns(UserWarning, match="band 0.5-20 Hz, but 0.5-35 Hz in training. This cannot"):
+    with pytest.warns(
+        UserWarning, match="band 0.5-20 Hz, but 0.5-35 Hz in training. This cannot.* If the headers"
+    ):
         found = findings_in(raw, model(["C3"]), band=(0.5, 35.0))
     assert found == {"prepared_otherwise": {"band": "band 0.5-20 Hz, but 0.5-35 Hz in training"}}
     assert findings_in(raw, model(["C3"]), band=(0.5, 15.0)) == {}  # predict_raw filters it
@@ -186,8 +188,27 @@ def test_what_is_unknown_of_the_training():
 
 
 def test_bands_that_differed_in_training_are_a_warning():
-    with pytest.warns(UserWarning, match="had different bands, so this recording was not filtered"):
+    with pytest.warns(UserWarning, match="The band of the training recordings is not the same in"):
         assert findings(["C3"], ["C3"], band=None) == {"unknown_of_training": ["band"]}
+
+
+def test_references_that_differed_in_training_are_a_warning():
+    with pytest.warns(UserWarning, match=r"The reference of .* fit with .*=\{'reference'"):
+        found = findings(["C3"], ["C3"], reference=None)
+    assert found == {"unknown_of_training": ["reference"]}
+
+
+def test_channels_that_are_not_filtered():
+    clf = model(["C3", "EOG"])
+    clf.chs_info_[1]["kind"] = mne.io.constants.FIFF.FIFFV_EOG_CH
+    with pytest.warns(UserWarning, match=r"are not filtered \(EOG\).* If picks= named them"):
+        found = findings_in(raw_of(["C3", "EOG"]), clf, band=(0.5, 30.0))
+    assert found == {"not_filtered": ["EOG"]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert findings_in(raw_of(["C3", "EOG"]), clf) == {}  # there is no filter
+        raw = raw_of(["C3", "EOG"]).filter(0.5, 30.0, verbose="error")
+        assert findings_in(raw, clf, preprocess=False, band=(0.5, 30.0)) == {}
 
 
 def test_a_recording_that_was_referenced_before_is_a_warning():

@@ -298,3 +298,20 @@ def test_files_that_cannot_be_read(clf, tmp_path):
         clf.predict_raw(whole)
     with pytest.raises(TypeError, match=r"raw is a ndarray; it must be an mne\.io\.Raw"):
         clf.predict_raw(waves)
+
+
+@pytest.mark.parametrize("kind", ["eeg", "eog"])
+@pytest.mark.filterwarnings("ignore:Channels that had another type")
+def test_an_eog_is_prepared_as_mne_does_by_its_type(kind):
+    """With the type EEG it is a part of the average; with its own, MNE does not filter it."""
+    raw = mne.io.RawArray(
+        recording([*CHANNELS, "EOG"], seconds=600).get_data(),
+        mne.create_info([*CHANNELS, "EOG"], 256.0, ["eeg"] * 3 + [kind]),
+        verbose="error",
+    )
+    windows = braindecode_windows(raw)
+    fitted = classifier(pretext=None, validation=0, channels=["C3", "EOG"]).fit(
+        windows, np.arange(20) % 2
+    )
+    frame = fitted.predict_raw(raw)
+    np.testing.assert_allclose(probabilities(frame), fitted.predict_proba(windows), atol=1e-5)

@@ -133,6 +133,12 @@ def test_recorded_filters_count_before_the_header_of_a_file():
         ([step("drop_channels", ch_names=["Fz"])], [], "C3, C4, Cz"),
         ([step("drop_channels", ch_names=["Fz"])], [step("pick", picks=["Cz"])], None),
         ([step("drop_channels", ch_names=["ECG"])], [], "average"),
+        ([], [step("drop_channels", ch_names=["ECG"])], "average"),
+        (
+            [step("pick", picks=["C3", "C4", "ECG"])],
+            [step("drop_channels", ch_names=["ECG"])],
+            "C3, C4, ECG",
+        ),
         ([step("pick", picks=[0, 1, 2])], [], "C3, C4, Cz"),
         ([step("pick", picks=np.array([0, 1, 2]))], [step("pick", picks=["Cz"])], None),
         ([step("pick_types", eeg=True, exclude=["Fz"])], [], "C3, C4, Cz"),
@@ -151,3 +157,18 @@ def test_the_kind_of_the_filter():
     assert recorded(recording().info, [iir]).filter == "iir"
     assert recorded(recording().info, [step("filter", l_freq=4, h_freq=38)]).filter is None
     assert recorded(recording().info, [iir, step("filter", l_freq=4)]).filter is None  # both
+
+
+@pytest.mark.parametrize(
+    ("names", "types", "reference"),
+    [
+        (["C3", "C4", "ECG"], ["eeg", "eeg", "ecg"], "average"),
+        (["C3", "C4", "ECG"], "eeg", "C3, C4, ECG"),
+        (["C3", "C4", "A2-A1"], "eeg", "C3, C4, A2-A1"),
+        (["C3-M2", "C4-M2"], "eeg", "average"),
+        (["C3-M2", "C4-M1"], "eeg", "C3-M2, C4-M1"),
+    ],
+)
+def test_the_average_is_that_of_all_channels_of_the_type_eeg(names, types, reference):
+    info = mne.create_info(names, 200.0, types)
+    assert recorded(info, [step("set_eeg_reference")]).reference == reference

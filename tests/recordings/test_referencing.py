@@ -31,10 +31,24 @@ from braindecode_pars.recordings._referencing import rereferenced
     ],
 )
 def test_reference(channel, reference, found, expected):
-    changed = rereferenced(Derivation("C3", ((channel, 1.0),)), reference, found)
+    changed = rereferenced(Derivation("C3", ((channel, 1.0),)), reference, found, found)
     assert (changed and changed.formula) == expected
+
+
+def test_the_average_of_named_channels_has_any_of_them():
+    """MNE averages what has the type EEG, also an ECG and a channel with another reference."""
+    eeg, found = ["C3", "A2-A1"], ["C3", "A2-A1", "ECG"]
+    c3 = Derivation("C3", (("C3", 1.0),))
+    changed = rereferenced(c3, "C3, A2-A1, ECG", eeg, found)
+    assert changed.formula == "C3 - mean of C3, A2-A1, ECG"
+    assert rereferenced(c3, "C3, A2-A1, EOG", eeg, found) is None
+
+
+def test_a_channel_that_is_not_eeg_keeps_its_reference():
+    eog = Derivation("EOG", (("EOG", 1.0),), is_eeg=False)
+    assert rereferenced(eog, "average", ["C3", "C4"], ["C3", "C4", "EOG"]) is eog
 
 
 def test_a_computed_channel_stays_as_it_is():
     computed = Derivation("C3-M2", (("C3", 1.0), ("M2", -1.0)))
-    assert rereferenced(computed, "average", ["C3", "M2"]) is computed
+    assert rereferenced(computed, "average", *[["C3", "M2"]] * 2) is computed
