@@ -30,8 +30,8 @@ from braindecode_pars.recordings._label_source import (
     classes_and_targets,
     labels_of_files,
 )
-from braindecode_pars.recordings._own_annotations import annotations_of, table_beside
-from braindecode_pars.recordings._search import list_files
+from braindecode_pars.recordings._own_annotations import annotations_of
+from braindecode_pars.recordings._search import is_recording, list_files, table_beside
 from braindecode_pars.recordings._whose_files import (
     Subject,
     check_one_person_each,
@@ -104,14 +104,18 @@ def _found(root: Path, files: Iterable[Path], subject: Subject) -> list[Recordin
     found = []
     for file in files:
         try:
-            found.append(Recording(file, {"subject": find(file.relative_to(root))}))
+            subject = normalized(find(file.relative_to(root)))
+            found.append(Recording(file, {"subject": subject}))
         except ValueError as error:
             raise ValueError(f"{file} cannot be used: {error}") from error
     return found
 
 
 def _files(root: Path) -> list[Path]:
-    files = list_files(root, lambda name: name.lower().endswith((*ENDINGS, *_OF_MNE)))
+    if not root.is_dir():
+        raise FileNotFoundError(f"{root} is not a folder; pass the folder of the recordings.")
+    found = list_files(root, lambda name: name.lower().endswith((*ENDINGS, *_OF_MNE)))
+    files = [file for file in found if is_recording(file)]
     if (root / "dataset_description.json").is_file():
         files = [file for file in files if file.relative_to(root).parts[0] not in _COPIES]
     if not files:
@@ -171,9 +175,9 @@ def load(
           0, 1, ....
         - A dict of them: the class of each description, and the classes are in the order of the
           targets; or the target of each description, an integer.
-        - None uses all annotations that are as long as a window, or, if there are none, all without
-          a duration; targets are in alphabetical order. Annotations that begin with "BAD" or "EDGE"
-          are never labels.
+        - None uses all annotations in the folder that are as long as a window, or, if there are
+          none, all without a duration; targets are in alphabetical order, whatever ``subjects``
+          are read. Annotations of gaps, and those that begin with "BAD" or "EDGE", are no labels.
         - A template of the names of files without their ending, such as ``"{subject}_{label}"``,
           where ``*`` is any text. With a "/" it is a template of the path below the folder, such
           as ``"{label}/{subject}"``. Or a regular expression that is searched for in this path,
@@ -215,7 +219,8 @@ def load(
         window. When a pattern does not match the name of a file, or in two ways. When a table has
         no or an unknown column, names a file that is not in the folder, or not all of it, or has
         labels that overlap, are shorter than a window, end after the recording, or contradict each
-        other. When the subject of a file is unclear, see :func:`recordings`.
+        other. When the subject of a file is unclear, see :func:`recordings`, or the subjects would
+        be the labels, as of ``rest/P01.edf`` and ``task/P01.edf``.
 
     Examples
     --------
@@ -251,7 +256,7 @@ def load(
     if subject is None and not _name_subjects(of_files):
         check_one_person_each(recording.file.relative_to(root) for recording in chosen)
     names, targets = classes_and_targets(
-        labels, classes, of_files, [recording.file for recording in chosen], window_seconds
+        labels, classes, of_files, [recording.file for recording in found], window_seconds
     )
     settings = dict(window_seconds=window_seconds, sfreq=sfreq, low=low, high=high, mains=mains)
     windows = read_corpus(
@@ -272,7 +277,10 @@ def _labelled(root: Path, subject: Subject, labels: Mapping[Path, FileLabels]) -
     """Return the recordings with their labels, of the subjects that these name or the paths."""
     if not _name_subjects(labels):
         found = _found(root, labels, subject)
-        return [LabelledFile(r.file, r.description, labels[r.file].stretches) for r in found]
+        labelled = [LabelledFile(r.file, r.description, labels[r.file].stretches) for r in found]
+        if subject is None:
+            _check_subjects_are_no_labels(labelled)
+        return labelled
     if subject is not None:
         raise ValueError(
             f"subject={subject!r} is given, but the labels name the subjects; omit it."
@@ -281,6 +289,19 @@ def _labelled(root: Path, subject: Subject, labels: Mapping[Path, FileLabels]) -
         LabelledFile(file, {"subject": normalized(one.subject)}, one.stretches)
         for file, one in labels.items()
     ]
+
+
+def _check_subjects_are_no_labels(files: Iterable[LabelledFile]) -> None:
+    """Check that folders of labels, as in rest/P01.edf, are not taken for subjects."""
+    named = [(one.subject, {label for _, _, label in one.stretches}) for one in files]
+    named = [(subject, found) for subject, found in named if found]
+    if named and all(found == {subject} for subject, found in named):
+        subjects = ", ".join(sorted({subject for subject, _ in named})[:5])
+        raise ValueError(
+            f"The subjects of the recordings would be the same as their labels: {subjects}. Name "
+            "the subject in the template, as in '{label}/{subject}', or in the table, or pass "
+            "subject=, a function of the path or a regular expression with one group."
+        )
 
 
 def _name_subjects(labels: Mapping[Path, FileLabels] | None) -> bool:
@@ -331,7 +352,7 @@ def _classes_of(
     """Return the labelled stretches of a recording, described by their classes."""
     if isinstance(recording, LabelledFile):
         return to_annotations(recording.stretches, names, raw, seconds)
-    annotations = annotations_of(recording.file)
+    annotations = annotations_of(recording.file, raw)
     annotations = annotations[[name in names for name in annotations.description]]
     # An annotation without a duration lasts for one window.
     annotations.duration[annotations.duration == 0] = seconds

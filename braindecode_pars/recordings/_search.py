@@ -8,14 +8,20 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from braindecode_pars._subjects import without_ending
+
 __all__ = [
     "files_beside",
     "find_files",
     "find_named",
     "is_recording",
     "list_files",
+    "table_beside",
     "why_unreadable",
 ]
+
+#: Tables of BIDS beside a recording that are read.
+_TABLES = ("events", "channels")
 
 
 def find_files(root: Path, wanted: Callable[[str], bool]) -> dict[Path, str | None]:
@@ -130,11 +136,17 @@ def find_named(path: str | Path, pattern: re.Pattern) -> list[tuple[Path, re.Mat
 
 
 def is_recording(file: Path) -> bool:
-    """Whether a file is a recording of its own, not a part of another one."""
+    """Whether a file is a recording of its own, not a part of another one.
+
+    A file that cannot be opened is one, so that reading it reports it.
+    """
     if file.name.lower().endswith(".hea"):
         # The header of a multi-segment record, "name/n_segments ...", is skipped: each segment
         # has a header of its own.
-        return "/" not in (file.read_text(errors="replace").split() or [""])[0]
+        try:
+            return "/" not in (file.read_text(errors="replace").split() or [""])[0]
+        except OSError:
+            return True
     return not _is_later_part(file)
 
 
@@ -206,4 +218,12 @@ def files_beside(recording: Path) -> list[Path]:
     if recording.stem.endswith("_eeg"):
         names.append(f"{glob.escape(recording.stem.removesuffix('_eeg'))}_*")
     found = {file for name in names for file in recording.parent.glob(name)}
+    found |= {table for name in _TABLES if (table := table_beside(recording, name))}
     return sorted(file for file in found if file.exists())  # skips dead links
+
+
+def table_beside(recording: Path, suffix: str) -> Path | None:
+    """Return the table of BIDS beside a recording, such as sub-01_task-rest_events.tsv."""
+    stem = re.sub(r"_i?eeg$", "", without_ending(recording.name))
+    table = recording.with_name(f"{stem}_{suffix}.tsv")
+    return table if table.is_file() else None

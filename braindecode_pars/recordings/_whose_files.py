@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import PurePath
 from typing import Any
 
-from braindecode_pars._subjects import known_subject_of_path, subject_of_path
+from braindecode_pars._subjects import known_subject_of_path, normalized, subject_of_path
 
 __all__ = ["Subject", "check_one_person_each", "subject_finder"]
 
@@ -71,7 +71,7 @@ def subject_finder(subject: Subject) -> Callable[[Any], Any]:
     expression = _with_one_group(subject)
 
     def find(file: PurePath) -> str:
-        found = expression.search(file.as_posix())
+        found = expression.search(normalized(file.as_posix()))
         if found is None or not found[1]:
             raise ValueError(
                 f"The pattern of the subject, {subject!r}, finds no subject in {file}."
