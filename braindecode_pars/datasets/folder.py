@@ -34,6 +34,7 @@ from braindecode_pars.recordings._own_annotations import annotations_of
 from braindecode_pars.recordings._search import is_recording, list_files, table_beside
 from braindecode_pars.recordings._whose_files import (
     Subject,
+    check_first_folders,
     check_one_person_each,
     subject_finder,
 )
@@ -77,7 +78,8 @@ def recordings(path: str | Path, *, subject: Subject = None) -> list[Recording]:
     ValueError
         When it is unclear which subject a recording is of: also when files or folders have names
         that obviously number the recordings of one person, such as ``Subject00_1`` and
-        ``Subject00_2``.
+        ``Subject00_2``, or when one or two first folders, such as ``train`` and ``test``, would be
+        the subjects of ten or more recordings.
 
     Examples
     --------
@@ -95,8 +97,14 @@ def recordings(path: str | Path, *, subject: Subject = None) -> list[Recording]:
     root = Path(path).expanduser()
     found = _found(root, _files(root), subject)
     if subject is None:
-        check_one_person_each(recording.file.relative_to(root) for recording in found)
+        _check_guessed(root, found)
     return found
+
+
+def _check_guessed(root: Path, found: Iterable[Recording]) -> None:
+    paths = [recording.file.relative_to(root) for recording in found]
+    check_first_folders(root, paths)
+    check_one_person_each(paths)
 
 
 def _found(root: Path, files: Iterable[Path], subject: Subject) -> list[Recording]:
@@ -185,8 +193,9 @@ def load(
           the whole recording.
         - Path of a ``.csv`` or ``.tsv`` file, as it is or below the folder; or a DataFrame. Its
           columns are ``file``, the name or the path below the folder, and ``label``, and perhaps
-          ``subject``, ``onset`` and ``duration``, in seconds. Without an onset, the label is that
-          of the whole recording. A row with an empty label is ignored; every file needs a row.
+          ``subject``, ``onset`` and ``duration``, in seconds. An onset counts from the first
+          sample, without the gaps of a discontinuous file. Without an onset, the label is that of
+          the whole recording. A row with an empty label is ignored; every file needs a row.
     classes : list of str | dict of str to str | None
         For labels in names or a table: those that are used, in the order of the targets; or the
         class of each, such as ``{"1": "rest", "2": "arithmetic"}``. None uses all labels, in
@@ -254,7 +263,7 @@ def load(
     found = _labelled(root, subject, of_files) if of_files else _found(root, files, subject)
     chosen = choose_subjects(found, subjects, path)
     if subject is None and not _name_subjects(of_files):
-        check_one_person_each(recording.file.relative_to(root) for recording in chosen)
+        _check_guessed(root, chosen)
     names, targets = classes_and_targets(
         labels, classes, of_files, [recording.file for recording in found], window_seconds
     )

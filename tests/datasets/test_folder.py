@@ -250,6 +250,19 @@ def test_folders_of_labels_are_no_subjects(tmp_path, labels):
     assert windows.description["subject"].tolist() == ["P01", "P01"]
 
 
+def test_folders_of_parts_are_no_subjects(tmp_path):
+    for part in ("train", "test"):
+        for i in range(5):
+            (tmp_path / part / f"p{i}.edf").parent.mkdir(exist_ok=True)
+            (tmp_path / part / f"p{i}.edf").touch()
+    message = r"10 recordings in .* would be of two subjects, test and train"
+    with pytest.raises(ValueError, match=message):
+        folder.recordings(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        folder.load(tmp_path, labels=["W"])
+    assert len(folder.recordings(tmp_path, subject=r"([^/]+)\.edf")) == 10
+
+
 def test_a_subject_has_one_unicode_form(tmp_path):
     """macOS writes "ö" as two characters, other systems as one."""
     named(tmp_path, "Jo\u0308rg_1", "J\xf6rg_2")
