@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import mne
+
 from braindecode_pars._subjects import without_ending
 
 __all__ = [
@@ -157,7 +159,17 @@ def _is_later_part(file: Path) -> bool:
         re.sub(r"-[1-9]\d*(\.fif(\.gz)?)$", r"\1", file.name),
         re.sub(r"_split-(\d+)_", lambda part: f"_split-{1:0{len(part[1])}}_", file.name),
     }
-    return any((file.parent / first).exists() for first in firsts - {file.name})
+    found = (file.with_name(name) for name in firsts - {file.name})
+    return any(first.exists() and _has_part(first, file) for first in found)
+
+
+def _has_part(first: Path, file: Path) -> bool:
+    """Whether MNE reads a file with the first part; names may look alike by chance."""
+    try:
+        parts = mne.io.read_raw_fif(first, verbose="error").filenames
+    except Exception:  # of many types; reading the first part raises the full message
+        return True
+    return file.name in (Path(part).name for part in parts)
 
 
 def why_unreadable(file: Path) -> str | None:

@@ -130,6 +130,10 @@ def test_a_split_recording_is_one(tmp_path):
     windows = folder.load(tmp_path, labels="{subject}_{label}_*", window_seconds=100, **KEEP)
     assert windows.description["subject"].tolist() == ["P01"]
     assert len(windows) == 3
+    # Another recording, whose name is like that of a part.
+    recording().save(tmp_path / "P01_rest_raw-9.fif", verbose="error")
+    found = folder.recordings(tmp_path, subject="(P01)")
+    assert [one.file.name for one in found] == ["P01_rest_raw-9.fif", "P01_rest_raw.fif"]
 
 
 def test_the_targets_are_the_same_for_all_subjects(tmp_path):
