@@ -209,7 +209,8 @@ def load(
     splits : mapping | path | None
         As in :func:`~braindecode_pars.recordings.splits.set_splits`.
     n_jobs, cache, on_error, verbose
-        As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
+        As in :func:`~braindecode_pars.recordings.loading.read_corpus`. The cache must not be in the
+        folder of the recordings.
 
     Returns
     -------
@@ -223,6 +224,8 @@ def load(
     FileNotFoundError
         When the folder contains no recording, or no recording of a requested subject; or when the
         table does not exist.
+    TypeError
+        When ``labels`` or ``classes`` are a set, which has no order, or nothing of the above.
     ValueError
         When a recording is damaged, when no annotation is a label, or when no label is as long as a
         window. When a pattern does not match the name of a file, or in two ways. When a table has
@@ -259,6 +262,7 @@ def load(
     check_positive(window_seconds=window_seconds)
     root = Path(path).expanduser()
     files = _files(root)
+    _check_cache(cache, root)
     of_files = labels_of_files(labels, root, files, window_seconds)
     found = _labelled(root, subject, of_files) if of_files else _found(root, files, subject)
     chosen = choose_subjects(found, subjects, path)
@@ -280,6 +284,18 @@ def load(
     )
     splits = _listed_splits(root) if splits is None else splits
     return windows if splits is None else set_splits(windows, splits)
+
+
+def _check_cache(cache: str | Path | None, root: Path) -> None:
+    """Check that the recordings of a cache are not found as further recordings next time."""
+    folder = None if cache is None else Path(cache).expanduser().resolve()
+    if folder is None or not folder.is_relative_to(root.resolve()):
+        return
+    if not any(part.startswith(".") for part in folder.relative_to(root.resolve()).parts):
+        raise ValueError(
+            f"cache={str(cache)!r} is in the folder of the recordings, which would be read as "
+            "further recordings; pass a folder beside it."
+        )
 
 
 def _labelled(root: Path, subject: Subject, labels: Mapping[Path, FileLabels]) -> list[Recording]:

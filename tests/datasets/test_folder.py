@@ -216,6 +216,24 @@ def test_a_cache_belongs_to_its_labels(tmp_path):
         folder.load(root, labels=table, cache=cache, **KEEP)
 
 
+def test_a_cache_is_not_read_as_recordings(tmp_path):
+    root = named(tmp_path / "data", "a", "b")
+    for cache in (root, root / "cache"):
+        with pytest.raises(ValueError, match="is in the folder of the recordings"):
+            folder.load(root, labels="{label}", subject="(.)_raw", cache=cache, **KEEP)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"labels": {"W", "R"}}, {"labels": 3}, {"labels": "{subject}_{label}", "classes": {"raw"}}],
+)
+def test_labels_have_an_order(tmp_path, given):
+    """A set has another one in the next process."""
+    *_, name = given
+    with pytest.raises(TypeError, match=f"{name} must be a list in the order of the targets, or"):
+        folder.load(named(tmp_path, "a"), **given, **KEEP)
+
+
 def test_labels_after_the_end_of_a_recording(tmp_path):
     named(tmp_path, "a", seconds=50)
     table = pd.DataFrame({"file": ["a_raw"], "label": ["W"], "onset": [30], "duration": [30]})
