@@ -30,10 +30,11 @@ from braindecode_pars.recordings._label_source import (
     classes_and_targets,
     labels_of_files,
 )
-from braindecode_pars.recordings._own_annotations import annotations_of, table_beside
-from braindecode_pars.recordings._search import list_files
+from braindecode_pars.recordings._own_annotations import annotations_of
+from braindecode_pars.recordings._search import is_recording, list_files, table_beside
 from braindecode_pars.recordings._whose_files import (
     Subject,
+    check_first_folders,
     check_one_person_each,
     subject_finder,
 )
@@ -77,7 +78,8 @@ def recordings(path: str | Path, *, subject: Subject = None) -> list[Recording]:
     ValueError
         When it is unclear which subject a recording is of: also when files or folders have names
         that obviously number the recordings of one person, such as ``Subject00_1`` and
-        ``Subject00_2``.
+        ``Subject00_2``, or when one or two first folders, such as ``train`` and ``test``, would be
+        the subjects of ten or more recordings.
 
     Examples
     --------
@@ -95,8 +97,14 @@ def recordings(path: str | Path, *, subject: Subject = None) -> list[Recording]:
     root = Path(path).expanduser()
     found = _found(root, _files(root), subject)
     if subject is None:
-        check_one_person_each(recording.file.relative_to(root) for recording in found)
+        _check_guessed(root, found)
     return found
+
+
+def _check_guessed(root: Path, found: Iterable[Recording]) -> None:
+    paths = [recording.file.relative_to(root) for recording in found]
+    check_first_folders(root, paths)
+    check_one_person_each(paths)
 
 
 def _found(root: Path, files: Iterable[Path], subject: Subject) -> list[Recording]:
@@ -104,14 +112,18 @@ def _found(root: Path, files: Iterable[Path], subject: Subject) -> list[Recordin
     found = []
     for file in files:
         try:
-            found.append(Recording(file, {"subject": find(file.relative_to(root))}))
+            subject = normalized(find(file.relative_to(root)))
+            found.append(Recording(file, {"subject": subject}))
         except ValueError as error:
             raise ValueError(f"{file} cannot be used: {error}") from error
     return found
 
 
 def _files(root: Path) -> list[Path]:
-    files = list_files(root, lambda name: name.lower().endswith((*ENDINGS, *_OF_MNE)))
+    if not root.is_dir():
+        raise FileNotFoundError(f"{root} is not a folder; pass the folder of the recordings.")
+    found = list_files(root, lambda name: name.lower().endswith((*ENDINGS, *_OF_MNE)))
+    files = [file for file in found if is_recording(file)]
     if (root / "dataset_description.json").is_file():
         files = [file for file in files if file.relative_to(root).parts[0] not in _COPIES]
     if not files:
@@ -171,9 +183,9 @@ def load(
           0, 1, ....
         - A dict of them: the class of each description, and the classes are in the order of the
           targets; or the target of each description, an integer.
-        - None uses all annotations that are as long as a window, or, if there are none, all without
-          a duration; targets are in alphabetical order. Annotations that begin with "BAD" or "EDGE"
-          are never labels.
+        - None uses all annotations in the folder that are as long as a window, or, if there are
+          none, all without a duration; targets are in alphabetical order, whatever ``subjects``
+          are read. Annotations of gaps, and those that begin with "BAD" or "EDGE", are no labels.
         - A template of the names of files without their ending, such as ``"{subject}_{label}"``,
           where ``*`` is any text. With a "/" it is a template of the path below the folder, such
           as ``"{label}/{subject}"``. Or a regular expression that is searched for in this path,
@@ -181,8 +193,9 @@ def load(
           the whole recording.
         - Path of a ``.csv`` or ``.tsv`` file, as it is or below the folder; or a DataFrame. Its
           columns are ``file``, the name or the path below the folder, and ``label``, and perhaps
-          ``subject``, ``onset`` and ``duration``, in seconds. Without an onset, the label is that
-          of the whole recording. A row with an empty label is ignored; every file needs a row.
+          ``subject``, ``onset`` and ``duration``, in seconds. An onset counts from the first
+          sample, without the gaps of a discontinuous file. Without an onset, the label is that of
+          the whole recording. A row with an empty label is ignored; every file needs a row.
     classes : list of str | dict of str to str | None
         For labels in names or a table: those that are used, in the order of the targets; or the
         class of each, such as ``{"1": "rest", "2": "arithmetic"}``. None uses all labels, in
@@ -196,7 +209,8 @@ def load(
     splits : mapping | path | None
         As in :func:`~braindecode_pars.recordings.splits.set_splits`.
     n_jobs, cache, on_error, verbose
-        As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
+        As in :func:`~braindecode_pars.recordings.loading.read_corpus`. The cache must not be in the
+        folder of the recordings.
 
     Returns
     -------
@@ -210,12 +224,15 @@ def load(
     FileNotFoundError
         When the folder contains no recording, or no recording of a requested subject; or when the
         table does not exist.
+    TypeError
+        When ``labels`` or ``classes`` are a set, which has no order, or nothing of the above.
     ValueError
         When a recording is damaged, when no annotation is a label, or when no label is as long as a
         window. When a pattern does not match the name of a file, or in two ways. When a table has
         no or an unknown column, names a file that is not in the folder, or not all of it, or has
         labels that overlap, are shorter than a window, end after the recording, or contradict each
-        other. When the subject of a file is unclear, see :func:`recordings`.
+        other. When the subject of a file is unclear, see :func:`recordings`, or the subjects would
+        be the labels, as of ``rest/P01.edf`` and ``task/P01.edf``.
 
     Examples
     --------
@@ -245,13 +262,14 @@ def load(
     check_positive(window_seconds=window_seconds)
     root = Path(path).expanduser()
     files = _files(root)
+    _check_cache(cache, root)
     of_files = labels_of_files(labels, root, files, window_seconds)
     found = _labelled(root, subject, of_files) if of_files else _found(root, files, subject)
     chosen = choose_subjects(found, subjects, path)
     if subject is None and not _name_subjects(of_files):
-        check_one_person_each(recording.file.relative_to(root) for recording in chosen)
+        _check_guessed(root, chosen)
     names, targets = classes_and_targets(
-        labels, classes, of_files, [recording.file for recording in chosen], window_seconds
+        labels, classes, of_files, [recording.file for recording in found], window_seconds
     )
     settings = dict(window_seconds=window_seconds, sfreq=sfreq, low=low, high=high, mains=mains)
     windows = read_corpus(
@@ -268,11 +286,26 @@ def load(
     return windows if splits is None else set_splits(windows, splits)
 
 
+def _check_cache(cache: str | Path | None, root: Path) -> None:
+    """Check that the recordings of a cache are not found as further recordings next time."""
+    folder = None if cache is None else Path(cache).expanduser().resolve()
+    if folder is None or not folder.is_relative_to(root.resolve()):
+        return
+    if not any(part.startswith(".") for part in folder.relative_to(root.resolve()).parts):
+        raise ValueError(
+            f"cache={str(cache)!r} is in the folder of the recordings, which would be read as "
+            "further recordings; pass a folder beside it."
+        )
+
+
 def _labelled(root: Path, subject: Subject, labels: Mapping[Path, FileLabels]) -> list[Recording]:
     """Return the recordings with their labels, of the subjects that these name or the paths."""
     if not _name_subjects(labels):
         found = _found(root, labels, subject)
-        return [LabelledFile(r.file, r.description, labels[r.file].stretches) for r in found]
+        labelled = [LabelledFile(r.file, r.description, labels[r.file].stretches) for r in found]
+        if subject is None:
+            _check_subjects_are_no_labels(labelled)
+        return labelled
     if subject is not None:
         raise ValueError(
             f"subject={subject!r} is given, but the labels name the subjects; omit it."
@@ -281,6 +314,19 @@ def _labelled(root: Path, subject: Subject, labels: Mapping[Path, FileLabels]) -
         LabelledFile(file, {"subject": normalized(one.subject)}, one.stretches)
         for file, one in labels.items()
     ]
+
+
+def _check_subjects_are_no_labels(files: Iterable[LabelledFile]) -> None:
+    """Check that folders of labels, as in rest/P01.edf, are not taken for subjects."""
+    named = [(one.subject, {label for _, _, label in one.stretches}) for one in files]
+    named = [(subject, found) for subject, found in named if found]
+    if named and all(found == {subject} for subject, found in named):
+        subjects = ", ".join(sorted({subject for subject, _ in named})[:5])
+        raise ValueError(
+            f"The subjects of the recordings would be the same as their labels: {subjects}. Name "
+            "the subject in the template, as in '{label}/{subject}', or in the table, or pass "
+            "subject=, a function of the path or a regular expression with one group."
+        )
 
 
 def _name_subjects(labels: Mapping[Path, FileLabels] | None) -> bool:
@@ -331,7 +377,7 @@ def _classes_of(
     """Return the labelled stretches of a recording, described by their classes."""
     if isinstance(recording, LabelledFile):
         return to_annotations(recording.stretches, names, raw, seconds)
-    annotations = annotations_of(recording.file)
+    annotations = annotations_of(recording.file, raw)
     annotations = annotations[[name in names for name in annotations.description]]
     # An annotation without a duration lasts for one window.
     annotations.duration[annotations.duration == 0] = seconds

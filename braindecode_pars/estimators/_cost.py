@@ -19,6 +19,7 @@ from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators._first_step import FirstStep, first_step
 from braindecode_pars.estimators._parameters import check_parameters
 from braindecode_pars.estimators._pretraining import (
+    check_rate_of_encoder,
     encoder_sizes,
     needs_pretraining,
     patch_size_of,
@@ -140,7 +141,9 @@ def _read(estimator: BaseEstimator, X: Any, groups: Any) -> WindowSet:
 def _encoder(estimator: BaseEstimator, windows: WindowSet) -> PatchEncoder:
     """Return an encoder of the size that ``fit`` would use; its weights do not matter."""
     if estimator.encoder is not None:
-        return copy.deepcopy(load_encoder(estimator.encoder).encoder).cpu()
+        pretrained = load_encoder(estimator.encoder)
+        check_rate_of_encoder(windows.sfreq, pretrained.card)
+        return copy.deepcopy(pretrained.encoder).cpu()
     with warnings.catch_warnings(), seeded(0):
         warnings.simplefilter("ignore")
         sfreq, n_times = windows.sfreq, windows.check()[1]

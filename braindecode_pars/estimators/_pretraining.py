@@ -33,6 +33,7 @@ from braindecode_pars.windows._window_set import WindowSet
 __all__ = [
     "SIZES",
     "check_continued",
+    "check_rate_of_encoder",
     "encoder_for",
     "encoder_sizes",
     "make_checkpoint_dir",
@@ -101,19 +102,24 @@ def encoder_for(estimator: BaseEstimator, sfreq: float | None) -> Pretrained | N
     pretrained = load_encoder(estimator.encoder)
     if pretrained.report is not None and estimator.verbose:
         log.info("Encoder from %s: %s.", estimator.encoder, pretrained.report)
-    check_same_rate(
-        sfreq,
-        pretrained.card.sfreq,
-        "The windows are",
-        "the encoder was pretrained",
-        "resample the recordings to {expected:g} Hz, for example with raw.resample({expected:g})",
-    )
+    check_rate_of_encoder(sfreq, pretrained.card)
     if estimator.n_times_ < pretrained.encoder.patch_size:
         raise ValueError(
             f"A window of {estimator.n_times_} samples is shorter than the encoder's patch of "
             f"{pretrained.encoder.patch_size} samples; use longer windows."
         )
     return pretrained
+
+
+def check_rate_of_encoder(sfreq: float | None, card: EncoderCard) -> None:
+    """Check that windows have the sampling rate of an encoder; an unknown one is not checked."""
+    check_same_rate(
+        sfreq,
+        card.sfreq,
+        "The windows are",
+        "the encoder was pretrained",
+        "resample the recordings to {expected:g} Hz, for example with raw.resample({expected:g})",
+    )
 
 
 def encoder_sizes(estimator: BaseEstimator) -> dict[str, Any]:

@@ -5,10 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
+from typing import Any
 
 from braindecode_pars._warnings import warn_user
 
-__all__ = ["classes_of_labels", "given_classes", "targets_of"]
+__all__ = ["check_ordered", "classes_of_labels", "given_classes", "targets_of"]
+
+
+def check_ordered(name: str, labels: Any) -> None:
+    """Check that labels have an order, which is that of the targets.
+
+    Raises
+    ------
+    TypeError
+        When they are a set, whose order is another one in the next process, or no labels at all.
+    """
+    if isinstance(labels, (set, frozenset)) or not isinstance(labels, Iterable):
+        raise TypeError(
+            f"{name} must be a list in the order of the targets, or a dict, got {labels!r}."
+        )
 
 
 def classes_of_labels(
@@ -31,6 +46,8 @@ def classes_of_labels(
 
     Raises
     ------
+    TypeError
+        When ``classes`` are neither a list nor a dict.
     ValueError
         When no file has one of the labels.
 
@@ -53,6 +70,7 @@ def classes_of_labels(
         return {label: label for label in labels}
     if isinstance(classes, str):
         raise ValueError(f"classes is the text {classes!r}; give a list of labels, [{classes!r}].")
+    check_ordered("classes", classes)
     chosen = dict(classes) if isinstance(classes, Mapping) else {str(c): str(c) for c in classes}
     chosen = {str(label): str(name) for label, name in chosen.items()}
     absent = [label for label in chosen if label not in labels]

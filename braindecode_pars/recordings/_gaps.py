@@ -11,9 +11,10 @@ __all__ = ["continuous_stretches", "is_gap", "split_at_gaps", "usable_stretches"
 #: MNE's annotation for a pause within a FIF file. The samples of its duration are zeros.
 _FILLED_IN = "BAD_ACQ_SKIP"
 
-#: Annotations at the first sample after a gap: of MNE between concatenated recordings, and of
-#: EEGLAB, whose duration is that of removed samples, which are not in the file.
-_BOUNDARIES = {"BAD boundary", "EDGE boundary", "boundary"}
+#: Annotations at the first sample after a gap: of MNE between concatenated recordings, of EEGLAB,
+#: whose duration is that of removed samples, which are not in the file, and of BrainVision, which
+#: has one at the start, too.
+_BOUNDARIES = {"BAD boundary", "EDGE boundary", "boundary", "New Segment/"}
 
 
 def is_gap(description: str) -> bool:
@@ -33,7 +34,8 @@ def continuous_stretches(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
 
     A gap is marked by an annotation: "EDGE boundary" or "BAD boundary"
     (:func:`mne.concatenate_raws`, and discontinuous EDF files that this package reads),
-    "BAD_ACQ_SKIP" (FIF files), or "boundary" (EEGLAB). Only "BAD_ACQ_SKIP" spans samples.
+    "BAD_ACQ_SKIP" (FIF files), "boundary" (EEGLAB), or "New Segment/" (BrainVision). Only
+    "BAD_ACQ_SKIP" spans samples.
 
     Parameters
     ----------

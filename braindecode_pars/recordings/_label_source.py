@@ -11,7 +11,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from braindecode_pars.recordings._classes import classes_of_labels, given_classes, targets_of
+from braindecode_pars.recordings._classes import (
+    check_ordered,
+    classes_of_labels,
+    given_classes,
+    targets_of,
+)
 from braindecode_pars.recordings._file_labels import FileLabels
 from braindecode_pars.recordings._label_table import labels_in_table, read_table
 from braindecode_pars.recordings._name_labels import is_name_pattern, labels_in_names
@@ -43,6 +48,8 @@ def labels_of_files(
 
     Raises
     ------
+    TypeError
+        When ``labels`` are none of these.
     ValueError
         When ``labels`` is a text that is neither a pattern of names nor the path of a table, or
         when the labels are not those of the files.
@@ -59,7 +66,10 @@ def labels_of_files(
     """
     if isinstance(labels, pd.DataFrame):
         return labels_in_table(labels, root, files, seconds, "The table of labels")
+    if labels is None:
+        return None
     if not isinstance(labels, (str, Path)):
+        check_ordered("labels", labels)
         return None
     text = str(labels)
     if is_name_pattern(text):

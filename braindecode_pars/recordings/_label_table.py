@@ -77,6 +77,8 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
             na_values=["", "n/a"],
             skipinitialspace=True,
         )
+        if not isinstance(table.index, pd.RangeIndex):
+            raise ValueError("its rows have more cells than its header")
         return table.rename(columns=str.strip)
     except (ValueError, OSError) as error:  # also UnicodeDecodeError and pandas' own errors
         raise ValueError(f"{path} is not a table of labels in UTF-8: {error}") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,18 +9,44 @@ import mne
 import numpy as np
 import pandas as pd
 
-from braindecode_pars._subjects import without_ending
 from braindecode_pars.recordings._gaps import is_gap
+from braindecode_pars.recordings._search import table_beside
 from braindecode_pars.recordings.cutting import holds_a_window
 
-__all__ = ["annotations_of", "labels_in_annotations", "table_beside"]
+__all__ = ["annotations_of", "labels_in_annotations"]
 
 
-def annotations_of(file: Path) -> mne.Annotations:
-    """Return the annotations of a recording, in seconds from its first sample."""
+def annotations_of(file: Path, raw: mne.io.BaseRaw) -> mne.Annotations:
+    """Return the annotations of a recording, in seconds from its first sample.
+
+    Parameters
+    ----------
+    file : Path
+        The recording.
+    raw : Raw
+        What its reader returned. With gaps, only this has the annotations at their samples.
+    """
     table = table_beside(file, "events")
-    if table is None:
-        return _own_annotations(file)
+    if table is not None:
+        return _of_table(table)
+    notes = raw.annotations
+    return mne.Annotations(notes.onset - raw.first_time, notes.duration, notes.description)
+
+
+def _in_file(file: Path) -> mne.Annotations:
+    """Return the annotations of a file without reading its samples; their onsets may be others."""
+    none = mne.Annotations([], [], [])
+    if file.suffix.lower() == ".hea":  # WFDB annotations have no duration and mean heart beats
+        return none
+    try:
+        if file.suffix.lower() == ".vhdr":  # MNE reads them only together with the header
+            return mne.io.read_raw(file, verbose="error").annotations
+        return mne.read_annotations(file)
+    except (ValueError, OSError, RuntimeError):  # reading the recording raises the full message
+        return none
+
+
+def _of_table(table: Path) -> mne.Annotations:
     # "None" and "NA", which pandas takes for missing values, may be names of classes.
     missing = dict(keep_default_na=False, na_values=["", "n/a"])
     events = pd.read_csv(table, sep="\t", dtype=str, **missing)
@@ -39,29 +64,6 @@ def annotations_of(file: Path) -> mne.Annotations:
     durations = events["duration"] if "duration" in events else np.zeros(len(events))
     durations = pd.to_numeric(durations, errors="coerce").fillna(0)  # "n/a"
     return mne.Annotations(onsets, durations, events["trial_type"])
-
-
-def _own_annotations(file: Path) -> mne.Annotations:
-    if file.suffix.lower() == ".hea":  # WFDB annotations have no duration and mean heart beats
-        return mne.Annotations([], [], [])
-    try:
-        found = mne.read_annotations(file)
-    except (ValueError, OSError, RuntimeError):  # reading the recording raises the full message
-        return mne.Annotations([], [], [])
-    return mne.Annotations(found.onset - _first_time(file), found.duration, found.description)
-
-
-def _first_time(file: Path) -> float:
-    """Return the time of the first sample; only FIF files may begin later than their clock."""
-    is_fif = file.name.lower().endswith((".fif", ".fif.gz"))
-    return mne.io.read_raw_fif(file, verbose="error").first_time if is_fif else 0.0
-
-
-def table_beside(file: Path, suffix: str) -> Path | None:
-    """Return the table of BIDS beside a recording, such as sub-01_task-rest_events.tsv."""
-    stem = re.sub(r"_i?eeg$", "", without_ending(file.name))
-    table = file.with_name(f"{stem}_{suffix}.tsv")
-    return table if table.is_file() else None
 
 
 def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
@@ -84,7 +86,8 @@ def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
     """
     long, instant = set(), set()
     for file in files:
-        for one in annotations_of(file):
+        table = table_beside(file, "events")
+        for one in _in_file(file) if table is None else _of_table(table):
             name = str(one["description"])
             if is_gap(name) or name.upper().startswith(("BAD", "EDGE")):
                 continue

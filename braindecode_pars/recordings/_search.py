@@ -8,14 +8,22 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import mne
+
+from braindecode_pars._subjects import without_ending
+
 __all__ = [
     "files_beside",
     "find_files",
     "find_named",
     "is_recording",
     "list_files",
+    "table_beside",
     "why_unreadable",
 ]
+
+#: Tables of BIDS beside a recording that are read.
+_TABLES = ("events", "channels")
 
 
 def find_files(root: Path, wanted: Callable[[str], bool]) -> dict[Path, str | None]:
@@ -130,11 +138,17 @@ def find_named(path: str | Path, pattern: re.Pattern) -> list[tuple[Path, re.Mat
 
 
 def is_recording(file: Path) -> bool:
-    """Whether a file is a recording of its own, not a part of another one."""
+    """Whether a file is a recording of its own, not a part of another one.
+
+    A file that cannot be opened is one, so that reading it reports it.
+    """
     if file.name.lower().endswith(".hea"):
         # The header of a multi-segment record, "name/n_segments ...", is skipped: each segment
         # has a header of its own.
-        return "/" not in (file.read_text(errors="replace").split() or [""])[0]
+        try:
+            return "/" not in (file.read_text(errors="replace").split() or [""])[0]
+        except OSError:
+            return True
     return not _is_later_part(file)
 
 
@@ -145,7 +159,17 @@ def _is_later_part(file: Path) -> bool:
         re.sub(r"-[1-9]\d*(\.fif(\.gz)?)$", r"\1", file.name),
         re.sub(r"_split-(\d+)_", lambda part: f"_split-{1:0{len(part[1])}}_", file.name),
     }
-    return any((file.parent / first).exists() for first in firsts - {file.name})
+    found = (file.with_name(name) for name in firsts - {file.name})
+    return any(first.exists() and _has_part(first, file) for first in found)
+
+
+def _has_part(first: Path, file: Path) -> bool:
+    """Whether MNE reads a file with the first part; names may look alike by chance."""
+    try:
+        parts = mne.io.read_raw_fif(first, verbose="error").filenames
+    except Exception:  # of many types; reading the first part raises the full message
+        return True
+    return file.name in (Path(part).name for part in parts)
 
 
 def why_unreadable(file: Path) -> str | None:
@@ -206,4 +230,12 @@ def files_beside(recording: Path) -> list[Path]:
     if recording.stem.endswith("_eeg"):
         names.append(f"{glob.escape(recording.stem.removesuffix('_eeg'))}_*")
     found = {file for name in names for file in recording.parent.glob(name)}
+    found |= {table for name in _TABLES if (table := table_beside(recording, name))}
     return sorted(file for file in found if file.exists())  # skips dead links
+
+
+def table_beside(recording: Path, suffix: str) -> Path | None:
+    """Return the table of BIDS beside a recording, such as sub-01_task-rest_events.tsv."""
+    stem = re.sub(r"_i?eeg$", "", without_ending(recording.name))
+    table = recording.with_name(f"{stem}_{suffix}.tsv")
+    return table if table.is_file() else None

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from pathlib import PurePath
 from typing import Any
 
-from braindecode_pars._subjects import known_subject_of_path, subject_of_path
+from braindecode_pars._subjects import known_subject_of_path, normalized, subject_of_path
 
-__all__ = ["Subject", "check_one_person_each", "subject_finder"]
+__all__ = ["Subject", "check_first_folders", "check_one_person_each", "subject_finder"]
 
 #: Subject of a file: a function of its path, or a regular expression of one group.
 Subject = Callable[[Any], Any] | str | None
@@ -28,6 +28,14 @@ _COUNTS = (
     (r"(?P<person>.*\d.*)(?P<what>[_-])\d", r"([^/]+){what}\d"),
 )
 _ENDING = r"([_-](raw|eeg|psg))?"
+
+#: At most so many first folders for at least so many recordings are no names of subjects.
+_FEW_SUBJECTS, _MANY_RECORDINGS = 2, 10
+
+_WHERE_TO_PASS = (
+    "Pass it as --subject, as --load subject= of evaluate, or in Python as subject=, which may "
+    "also be a function of the path."
+)
 
 
 def subject_finder(subject: Subject) -> Callable[[Any], Any]:
@@ -71,7 +79,7 @@ def subject_finder(subject: Subject) -> Callable[[Any], Any]:
     expression = _with_one_group(subject)
 
     def find(file: PurePath) -> str:
-        found = expression.search(file.as_posix())
+        found = expression.search(normalized(file.as_posix()))
         if found is None or not found[1]:
             raise ValueError(
                 f"The pattern of the subject, {subject!r}, finds no subject in {file}."
@@ -133,9 +141,43 @@ def check_one_person_each(paths: Iterable[PurePath]) -> None:
             raise ValueError(
                 f"{other} and {path} look like two recordings of one person, {person}. State the "
                 f"subject by a regular expression with one group: '{pattern}' makes them one "
-                f"person, '{apart}' two. Pass it as --subject, as --load subject= of evaluate, or "
-                "in Python as subject=, which may also be a function of the path."
+                f"person, '{apart}' two. {_WHERE_TO_PASS}"
             )
+
+
+def check_first_folders(root: PurePath, paths: Iterable[PurePath]) -> None:
+    """Check that first folders such as ``edf`` or ``train`` are not taken for subjects.
+
+    Parameters
+    ----------
+    root : PurePath
+        Folder that contains all recordings, for the error message.
+    paths : iterable of PurePath
+        Paths of recordings relative to this folder.
+
+    Raises
+    ------
+    ValueError
+        When one or two first folders would be the subjects of ten or more recordings.
+
+    Examples
+    --------
+    >>> from pathlib import PurePath
+    >>> from braindecode_pars.recordings._whose_files import check_first_folders
+    >>> check_first_folders(PurePath("data"), [PurePath("anna/night1.edf")])
+    """
+    guesses = [(path, _guessed(path)) for path in paths if len(path.parts) > 1]
+    guesses = [(path, name) for path, name in guesses if name is not None]
+    subjects = list(dict.fromkeys(name for _, name in guesses))
+    if len(subjects) > _FEW_SUBJECTS or len(guesses) < _MANY_RECORDINGS:
+        return
+    which = "one subject" if len(subjects) == 1 else "two subjects"
+    raise ValueError(
+        f"{len(guesses)} recordings in {root} would be of {which}, {' and '.join(subjects)}, the "
+        f"name of their first folder, such as {guesses[0][0].as_posix()}. State the subject by a "
+        "regular expression with one group: '([^/]+)/[^/]+$' for the folder of a file, '^([^/]+)/' "
+        f"for the first folder. {_WHERE_TO_PASS}"
+    )
 
 
 def _guessed(path: PurePath) -> str | None:

@@ -18,7 +18,7 @@ from torch.utils.data import ConcatDataset
 
 from braindecode_pars._channel_names import is_eeg, match_channels
 from braindecode_pars._parameters import check_parameters, choice
-from braindecode_pars._subjects import known_subject_of_path, normalized, subject_of_path
+from braindecode_pars._subjects import normalized, subject_of_path
 from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.preprocessing._recorded import recorded
 from braindecode_pars.recordings._search import (
@@ -29,6 +29,7 @@ from braindecode_pars.recordings._search import (
 )
 from braindecode_pars.recordings._whose_files import (
     Subject,
+    check_first_folders,
     check_one_person_each,
     subject_finder,
 )
@@ -61,9 +62,6 @@ ACCEPTED = (
 
 #: Files with the samples of a recording, by the ending of the file that is read.
 _PARTS = {".mat": (".mat", ".hea"), ".set": (".set", ".fdt")}
-
-#: At most so many first folders for at least so many recordings are no names of subjects.
-_FEW_SUBJECTS, _MANY_RECORDINGS = 2, 10
 
 #: Name of a recording of a dataset, or of a piece of it: only a number.
 _NUMBERED = re.compile(r"recording-(\d+)(#\d+)?")
@@ -479,31 +477,10 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
     if not sources:
         raise FileNotFoundError(f"{root} contains no .edf, .bdf, .fif or WFDB (.hea) recording.")
     if subject is subject_of_path:
-        _check_first_folders(root, sources)
-        check_one_person_each(Path(s.name) for s in sources if "subject" in s.description)
+        paths = [Path(source.name) for source in sources if "subject" in source.description]
+        check_first_folders(root, paths)
+        check_one_person_each(paths)
     return sources
-
-
-def _check_first_folders(root: Path, sources: list[Source]) -> None:
-    """Check that first folders such as ``edf`` or ``train`` are not taken for subjects."""
-    guessed = [
-        source
-        for source in sources
-        if "subject" in source.description
-        and "/" in source.name
-        and known_subject_of_path(Path(source.name)) is None
-    ]
-    subjects = list(dict.fromkeys(source.description["subject"] for source in guessed))
-    if len(subjects) > _FEW_SUBJECTS or len(guessed) < _MANY_RECORDINGS:
-        return
-    which = "one subject" if len(subjects) == 1 else "two subjects"
-    raise ValueError(
-        f"{len(guessed)} recordings in {root} would be of {which}, {' and '.join(subjects)}, the "
-        f"name of their first folder, such as {guessed[0].name}. State where the subject is: "
-        "--subject with a regular expression of which one group is the subject, such as "
-        "'([^/]+)/[^/]+$' for the folder of a file and '^([^/]+)/' for the first folder, or in "
-        "Python subject= with a function of the path."
-    )
 
 
 def _has_ending(name: str) -> bool:

@@ -6,6 +6,7 @@ import mne
 import numpy as np
 import pandas as pd
 import pytest
+from support.edf_files import write_edf_records
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import folder
@@ -95,6 +96,57 @@ def test_gaps_of_the_files(tmp_path, date):
     assert [round(float(np.median(window)) / 1e-5) for window in X] == [1, 2, 4, 5, 6]
 
 
+def test_annotations_after_a_gap_of_the_clock(tmp_path):
+    """In a discontinuous EDF+ file their times count the gap, which has no samples."""
+    signals = np.repeat(10 * (np.arange(40) // 10 + 1), 100)[None]  # one value in ten seconds
+    write_edf_records(
+        tmp_path / "P01.edf",
+        signals,
+        [*range(20), *range(120, 140)],
+        texts={0: "+0\x1520\x14W", 20: "+120\x1520\x14N2"},
+    )
+    X, y, _ = as_sklearn(folder.load(tmp_path, window_seconds=10, **KEEP))
+    assert y.tolist() == [1, 1, 0, 0]
+    assert [round(float(np.median(window)) / 1e-5) for window in X] == [1, 2, 3, 4]
+
+
+def test_annotations_of_brainvision(tmp_path):
+    """They are in a file of their own; "New Segment/" is a gap and no label."""
+    raw = recording(names=["C3"])
+    raw.set_annotations(mne.Annotations([5, 30, 48], 0, ["left", "right", "left"]))
+    raw.export(tmp_path / "P01.vhdr", verbose="error")
+    markers = tmp_path / "P01.vmrk"
+    segments = "Mk5=New Segment,,1,1,0,0\nMk6=New Segment,,5001,1,0,0\n"
+    markers.write_text(markers.read_text().rstrip() + "\n" + segments)
+    windows = folder.load(tmp_path, window_seconds=4, **KEEP)
+    assert classes_of(windows) == ["Comment/left", "Comment/right"]  # a window has no gap
+
+
+def test_a_split_recording_is_one(tmp_path):
+    """MNE reads its later parts with the first; they are no recordings of other people."""
+    raw = recording(seconds=300, names=[f"E{i}" for i in range(20)])
+    raw.save(tmp_path / "P01_rest_raw.fif", split_size="2MB", verbose="error")
+    assert len(list(tmp_path.glob("*.fif"))) > 2
+    windows = folder.load(tmp_path, labels="{subject}_{label}_*", window_seconds=100, **KEEP)
+    assert windows.description["subject"].tolist() == ["P01"]
+    assert len(windows) == 3
+    # Another recording, whose name is like that of a part.
+    recording().save(tmp_path / "P01_rest_raw-9.fif", verbose="error")
+    found = folder.recordings(tmp_path, subject="(P01)")
+    assert [one.file.name for one in found] == ["P01_rest_raw-9.fif", "P01_rest_raw.fif"]
+
+
+def test_the_targets_are_the_same_for_all_subjects(tmp_path):
+    for subject, stages in (("anna", ["N2", "W"]), ("ben", ["R", "W"])):
+        raw = recording(names=["C3"])
+        raw.set_annotations(mne.Annotations([0, 30], 30, stages))
+        raw.export(tmp_path / f"{subject}.edf", verbose="error")
+    both = folder.load(tmp_path, **KEEP)
+    ben = folder.load(tmp_path, ["ben"], **KEEP)
+    assert as_sklearn(both)[1].tolist() == [0, 2, 1, 2]
+    assert as_sklearn(ben)[1].tolist() == [1, 2]
+
+
 def named(root, *names, seconds=60):
     """Write recordings without annotations."""
     for name in names:
@@ -164,6 +216,24 @@ def test_a_cache_belongs_to_its_labels(tmp_path):
         folder.load(root, labels=table, cache=cache, **KEEP)
 
 
+def test_a_cache_is_not_read_as_recordings(tmp_path):
+    root = named(tmp_path / "data", "a", "b")
+    for cache in (root, root / "cache"):
+        with pytest.raises(ValueError, match="is in the folder of the recordings"):
+            folder.load(root, labels="{label}", subject="(.)_raw", cache=cache, **KEEP)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"labels": {"W", "R"}}, {"labels": 3}, {"labels": "{subject}_{label}", "classes": {"raw"}}],
+)
+def test_labels_have_an_order(tmp_path, given):
+    """A set has another one in the next process."""
+    *_, name = given
+    with pytest.raises(TypeError, match=f"{name} must be a list in the order of the targets, or"):
+        folder.load(named(tmp_path, "a"), **given, **KEEP)
+
+
 def test_labels_after_the_end_of_a_recording(tmp_path):
     named(tmp_path, "a", seconds=50)
     table = pd.DataFrame({"file": ["a_raw"], "label": ["W"], "onset": [30], "duration": [30]})
@@ -190,7 +260,44 @@ def test_files_of_one_person_ask_for_the_subject(tmp_path):
         folder.load(root, labels="{subject}_{label}_raw", subject="(S00)", **KEEP)
 
 
+@pytest.mark.parametrize("labels", ["{label}/*", "(?P<label>[^/]+)/P", "labels.csv"])
+def test_folders_of_labels_are_no_subjects(tmp_path, labels):
+    """P01 would be the people "rest" and "task", and each test subject a class."""
+    root = named(tmp_path, "rest/P01", "task/P01")
+    rows = "rest/P01_raw,rest\ntask/P01_raw,task\n"
+    (root / "labels.csv").write_text(f"file,label\n{rows}")
+    with pytest.raises(ValueError, match="would be the same as their labels: rest, task"):
+        folder.load(root, labels=labels, **KEEP)
+    windows = folder.load(root, labels=labels, subject="(P[0-9]+)", **KEEP)
+    assert windows.description["subject"].tolist() == ["P01", "P01"]
+
+
+def test_folders_of_parts_are_no_subjects(tmp_path):
+    for part in ("train", "test"):
+        for i in range(5):
+            (tmp_path / part / f"p{i}.edf").parent.mkdir(exist_ok=True)
+            (tmp_path / part / f"p{i}.edf").touch()
+    message = r"10 recordings in .* would be of two subjects, test and train"
+    with pytest.raises(ValueError, match=message):
+        folder.recordings(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        folder.load(tmp_path, labels=["W"])
+    assert len(folder.recordings(tmp_path, subject=r"([^/]+)\.edf")) == 10
+
+
+def test_a_subject_has_one_unicode_form(tmp_path):
+    """macOS writes "ö" as two characters, other systems as one."""
+    named(tmp_path, "Jo\u0308rg_1", "J\xf6rg_2")
+    for subject in ("([^/]+)_[0-9]", lambda path: path.name.partition("_")[0]):
+        found = folder.recordings(tmp_path, subject=subject)
+        assert [one.subject for one in found] == ["J\xf6rg"] * 2
+
+
 def test_folders_that_cannot_be_used(tmp_path):
+    for absent in (tmp_path / "absent", tmp_path / "file"):
+        with pytest.raises(FileNotFoundError, match=f"{absent.name} is not a folder; pass the"):
+            folder.load(absent)
+        absent.parent.joinpath("file").touch()
     with pytest.raises(FileNotFoundError, match=r"contains no recording; expected files that end"):
         folder.load(tmp_path)
     recording().export(tmp_path / "P01.edf", verbose="error")

@@ -44,7 +44,12 @@ def test_the_cache_notices_a_changed_file(recordings, tmp_path):
 
 @pytest.mark.parametrize(
     ("file", "beside"),
-    [("s1.edf", "s1.csv_bi"), ("sub-1_task-sleep_eeg.set", "sub-1_task-sleep_events.tsv")],
+    [
+        ("s1.edf", "s1.csv_bi"),
+        ("s1.edf", "s1_events.tsv"),
+        ("sub-1_ieeg.edf", "sub-1_channels.tsv"),
+        ("sub-1_task-sleep_eeg.set", "sub-1_task-sleep_events.tsv"),
+    ],
 )
 def test_the_cache_notices_changed_annotations(tmp_path, file, beside):
     log, folder = tmp_path / "log", tmp_path / "corpus"

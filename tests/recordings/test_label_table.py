@@ -116,7 +116,9 @@ def test_a_path_as_it_is_or_in_the_folder(tmp_path, monkeypatch):
         read_table("list.csv", tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"file,label\nJ\xf6rg,W\n", b'file,label\n"a,W\n'])
+@pytest.mark.parametrize(
+    "content", [b"", b"file,label\nJ\xf6rg,W\n", b'file,label\n"a,W\n', b"file,label\na,W,\n"]
+)
 def test_files_that_are_no_table(content, tmp_path):
     (tmp_path / "labels.csv").write_bytes(content)
     with pytest.raises(ValueError, match=r"labels\.csv is not a table of labels in UTF-8"):

@@ -10,7 +10,9 @@ import pytest
 from braindecode_pars.recordings._search import (
     find_files,
     find_named,
+    is_recording,
     list_files,
+    table_beside,
     why_unreadable,
 )
 
@@ -110,3 +112,19 @@ def test_named_recordings_are_found_in_all_folders_in_the_order_of_their_names(t
     touch(tmp_path / "copy/P2.edf")
     with pytest.raises(ValueError, match=r"two recordings with the name P2\.edf: .* and .*Pass a"):
         find_named(tmp_path, re.compile(r"P(\d+)\.edf"))
+
+
+def test_a_header_that_cannot_be_opened_is_a_recording(tmp_path):
+    """Reading it reports why."""
+    (tmp_path / "a.hea").symlink_to("absent")
+    (tmp_path / "b.hea").mkdir()
+    assert is_recording(tmp_path / "a.hea")
+    assert is_recording(tmp_path / "b.hea")
+
+
+def test_a_table_belongs_to_the_whole_name(tmp_path):
+    table, other = touch(tmp_path / "P01.b_events.tsv"), touch(tmp_path / "P01_events.tsv")
+    assert table_beside(tmp_path / "P01.a.edf", "events") is None
+    assert table_beside(tmp_path / "P01.b.fif.gz", "events") == table
+    assert table_beside(tmp_path / "P01_ieeg.edf", "events") == other
+    assert table_beside(tmp_path / "P01_ieeg.edf", "channels") is None

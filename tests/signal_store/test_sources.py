@@ -103,7 +103,7 @@ def test_first_folders_of_many_recordings_are_not_taken_for_subjects(tmp_path):
     folders_of(tmp_path, [f"{part}/n{i}.edf" for part in ("train", "eval") for i in range(5)])
     message = (
         r"10 recordings in .* would be of two subjects, eval and train, the name of their first "
-        r"folder, such as eval/n0\.edf\..*--subject with a regular expression .*subject= with a f"
+        r"folder, such as eval/n0\.edf\. State the subject by a regular expression .* --subject"
     )
     with pytest.raises(ValueError, match=message):
         find_sources(tmp_path, None)
