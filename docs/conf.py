@@ -94,6 +94,8 @@ sphinx_gallery_conf = {
     "min_reported_time": 1,
     "write_computation_times": False,
 }
+# Plots read what is stored below "docs", whatever the folder of their page is.
+plot_working_directory = str(Path(__file__).parent)
 plot_html_show_formats = False
 plot_html_show_source_link = False
 plot_formats = [("png", 150)]

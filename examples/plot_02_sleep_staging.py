@@ -84,7 +84,7 @@ kappas.round(2)
 # %%
 # The network stages all three far above chance, but band power is ahead in two of three: the
 # simulated stages *are* frequency bands. Real stages are not, so do not expect this order of the
-# methods there. See :doc:`/results` for both methods with more subjects and seeds, and
+# methods there. See :doc:`/results/index` for both methods with more subjects and seeds, and
 # :doc:`plot_05_label_efficiency` for what pretraining changes.
 #
 # A night from another laboratory
@@ -171,4 +171,4 @@ print(*events.read_text().splitlines()[:4], sep="\n")
 temporary.cleanup()
 
 # %%
-# On the command line, ``braindecode-pars predict`` stages many files, see :doc:`/predict`.
+# On the command line, ``braindecode-pars predict`` stages many files, see :doc:`/guide/predicting`.

@@ -164,4 +164,4 @@ plt.show()
 # either: MAE has the lowest loss, by copying, and the lowest kappa. Band power is far ahead of all,
 # because the stages are simulated as frequency bands.
 #
-# :doc:`/results` has the same comparison with more subjects, longer training and fine-tuning.
+# :doc:`/results/index` has the same comparison with more subjects, longer training and fine-tuning.

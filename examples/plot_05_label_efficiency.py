@@ -117,6 +117,6 @@ gain = (wide["SpectralMAE"] - wide["scratch"]).groupby(level=0).agg(["mean", "st
 gain.round(3)
 
 # %%
-# The spectral task is ahead on average with every number of subjects; :doc:`../results` has the
+# The spectral task is ahead on average with every number of subjects; :doc:`/results/index` has the
 # tests, and the same for real recordings. Band power is hard to beat here, because the simulated
 # stages *are* frequency bands.

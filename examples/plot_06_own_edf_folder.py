@@ -139,7 +139,7 @@ plt.show()
 # ----------------------------------
 #
 # The encoder is fine-tuned on P01 and P02 and tested on P03. The labels are the annotations of the
-# files; they may also be in the names of files or in a table (:doc:`/data`). The three files are
+# files; they may also be in the names of files or in a table (:doc:`/guide/windows`). The three files are
 # filtered to the band of the store, and already have its sampling rate.
 
 windows_ds = datasets.folder.load(
@@ -172,6 +172,6 @@ print(summarize(scores, over="seeds")[["method", "mean", "sd", "n"]].round(2))
 # a strong baseline here, because the simulated stages are made of frequency bands. See
 # :ref:`sphx_glr_auto_examples_plot_05_label_efficiency.py` for a comparison on more subjects.
 #
-# Next: :doc:`/scale` for larger stores and longer runs, :doc:`/pretrained` for uses of ``run``.
+# Next: :doc:`/guide/scale` for larger stores and longer runs, :doc:`/guide/pretrained` for uses of ``run``.
 
 temporary.cleanup()

@@ -35,7 +35,7 @@ print(f"X {X.shape}, y {y.shape}, subjects {np.unique(groups)}")
 # ------------------------------
 #
 # Each fold pretrains a new encoder on its training subjects only. The held-out subject is not used
-# in training, not even without labels. :doc:`/pretrained` shows how to pretrain once and use the
+# in training, not even without labels. :doc:`/guide/pretrained` shows how to pretrain once and use the
 # encoder in every fold.
 
 kappa = make_scorer(cohen_kappa_score)
@@ -152,4 +152,4 @@ print("training loss of the net:", *np.round(net.history[:, "train_loss"], 2))
 
 # %%
 # So these tools work as they do for a logistic regression, but ``fit`` takes longer. This page does
-# not show whether pretraining improves scores. See :doc:`/results`.
+# not show whether pretraining improves scores. See :doc:`/results/index`.

@@ -1,4 +1,4 @@
-"""The commands of docs/reproduce.rst: they parse, and end in the same table after kills."""
+"""The commands of docs/guide/reproduce.rst: they parse, and end in the same table after kills."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from braindecode_pars.runs._plan import _count
 from braindecode_pars.runs._run import build_task
 from braindecode_pars.signal_store import SignalStore
 
-PAGE = Path(__file__).parents[1] / "docs" / "reproduce.rst"
+PAGE = Path(__file__).parents[1] / "docs" / "guide" / "reproduce.rst"
 COMMANDS = commands_of(PAGE)
 
 # Options that come after those of the page, and replace them: tiny encoders and few steps.

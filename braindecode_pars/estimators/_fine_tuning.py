@@ -38,7 +38,7 @@ from braindecode_pars.windows._window_set import WindowSet
 __all__ = ["FineTuningNet", "fine_tune", "fine_tuning_net"]
 
 #: Fewest epochs and fewest steps of a fine-tuning whose number of epochs is None. On few windows,
-#: more steps lower the score from scratch, see docs/development.rst.
+#: more steps lower the score from scratch, see docs/results/development.rst.
 EPOCHS, STEPS = 30, 60
 
 #: Estimator parameter -> argument of the skorch net. Some estimators lack some parameters.

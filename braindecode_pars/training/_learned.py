@@ -23,7 +23,7 @@ from braindecode_pars.training._time_budget import TIME_IS_OVER
 __all__ = ["AT_CHANCE", "EnoughSteps", "warn_of_chance", "warn_of_validation"]
 
 #: Loss relative to chance above which pretraining has hardly solved its task. Its encoder may be of
-#: use all the same: that of ``pars-eegmmidb`` is, see docs/results.rst.
+#: use all the same: that of ``pars-eegmmidb`` is, see docs/results/index.rst.
 AT_CHANCE = 0.98
 
 

@@ -1,6 +1,6 @@
 """Write the six corpora of the paper in their formats, as small trees of noise.
 
-The folders have the names of docs/reproduce.rst.
+The folders have the names of docs/guide/reproduce.rst.
 """
 
 from __future__ import annotations
