@@ -1,5 +1,6 @@
 """Sphinx configuration: the site builds without a network, from what lies in the repository."""
 
+import configparser
 import os
 import socket
 import sys
@@ -106,9 +107,23 @@ html_static_path = ["_static"]
 html_favicon = html_logo = "_static/favicon.svg"
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-html_context = {"default_mode": "auto"}
+# The address of the repository is in setup.cfg.
+setup_cfg = configparser.ConfigParser()
+setup_cfg.read(Path(__file__).parents[1] / "setup.cfg")
+repository = setup_cfg["metadata"]["url"]
+owner, name = repository.rstrip("/").split("/")[-2:]
+html_context = {
+    "default_mode": "auto",
+    "github_user": owner,
+    "github_repo": name,
+    "github_version": "main",
+    "doc_path": "docs",
+}
 html_theme_options = {
-    "logo": {"text": "braindecode_pars"},
+    "logo": {"text": f"braindecode_pars {version}"},
+    "github_url": repository,
+    "use_edit_page_button": True,
+    "header_links_before_dropdown": 6,
     "navbar_align": "left",
     "navigation_with_keys": False,
     "show_toc_level": 2,

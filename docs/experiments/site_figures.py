@@ -82,6 +82,7 @@ def patches(ink: str, known: str, hidden: str) -> Axes:
 def hands(ink: str) -> Axes:
     """Draw each of 20 held-out people, with two labelled people in training."""
     scores = pd.read_csv(DOCS / "measured/hands.csv", comment="#")
+    scores = scores[scores["subject"] != "all"]
     shown = scores[scores["method"].isin(METHODS) & (scores["n_train_subjects"] == 2)]
     means = shown.groupby(["subject", "method"])["value"].mean().unstack()[list(METHODS)]
     _, ax = plt.subplots(figsize=(4.4, 3.6), layout="constrained")
