@@ -214,7 +214,7 @@ def test_the_code_about_baselines_runs(capsys):
 def test_the_numbers_about_few_steps_are_the_stored_ones():
     stored = pd.read_csv(ROOT / "docs" / "measured" / "few_steps.csv", comment="#")
     means = stored.groupby(["multiple", "lr"])["balanced_accuracy"].mean()
-    page = " ".join((ROOT / "docs" / "choices.rst").read_text(encoding="utf-8").split())
+    page = " ".join((ROOT / "docs" / "guide" / "settings.rst").read_text(encoding="utf-8").split())
     for multiple in (0.5, 1, 8):
         low, high = (f"{value:.2f}"[1:] for value in (means[multiple].min(), means[multiple].max()))
         assert f"{low} to {high}" in page
