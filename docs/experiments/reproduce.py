@@ -31,21 +31,14 @@ from braindecode_pars.evaluation import label_efficiency
 
 MEASURED = Path(__file__).parents[1] / "measured"
 
-#: Stored scores of each result.
-STORED = {
-    "control": "sweeps.csv",
-    "nights": "nights.csv",
-    "arithmetic": "arithmetic.csv",
-    "hands": "hands.csv",
-    "imagery": "imagery.csv",
-}
+RESULTS = ("control", "nights", "arithmetic", "hands", "imagery")
 #: Columns that name a score.
 KEYS = ["method", "n_train_subjects", "seed", "subject"]
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("result", choices=STORED)
+    parser.add_argument("result", choices=RESULTS)
     parser.add_argument("--out", type=Path, required=True, help="folder of encoders and scores")
     parser.add_argument("--eeg", type=Path, help="folder of PhysioNet's motor imagery recordings")
     parser.add_argument("--only", nargs="*", metavar="METHOD")
@@ -54,11 +47,11 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     if given.result in ("hands", "imagery") and given.eeg is None:
         parser.error(f"{given.result} needs --eeg, the folder of the recordings")
-    stored = pd.read_csv(MEASURED / STORED[given.result], comment="#", dtype={"subject": str})
+    stored = pd.read_csv(MEASURED / f"{given.result}.csv", comment="#", dtype={"subject": str})
     wanted = _part(stored, given.only, given.n, given.seeds)
     if wanted.empty:
         parser.error(f"no stored score is of these; methods are {', '.join(_methods(stored))}")
-    scores = measure(wanted, _asker(given.result, given.out / "encoders", given.eeg), given.out)
+    scores = measure(wanted, ask_for(given.result, given.out / "encoders", given.eeg), given.out)
     scores.to_csv(given.out / "scores.csv", index=False)
     print(compare(wanted, scores))
 
@@ -109,7 +102,7 @@ def compare(stored: pd.DataFrame, scores: pd.DataFrame) -> str:
     )
 
 
-def _asker(result: str, encoders: Path, eeg: Path | None) -> Callable[[int], Question]:
+def ask_for(result: str, encoders: Path, eeg: Path | None) -> Callable[[int], Question]:
     """Return a function that makes the question of a seed."""
     if result in ("control", "nights"):
         return lambda seed: getattr(simulated, result)(seed, encoders)

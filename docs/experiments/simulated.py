@@ -12,8 +12,7 @@ other subjects. Twelve further subjects are scored.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import mne
@@ -37,49 +36,53 @@ TASKS = {
 FINE_TUNING = dict(finetune_warmup=0.1, gradient_clip=1.0, validation=0, verbose=0)
 
 
+#: Epochs of pretraining and of fine-tuning.
+EPOCHS = {"nights": (16, 15), "control": (40, 30)}
+
+
 def nights(seed: int, encoders: Path) -> Question:
     """Two hours of sleep of each subject; every fourth window of 30 s has a label."""
-    number = N_UNLABELLED + N_LABELLED + N_TEST
-    sleep = datasets.simulated.sleep(number, hours=2, n_chans=3, sfreq=100, random_state=seed)
-    for night in sleep.datasets:
-        night.raw.filter(0.3, 35, verbose="error")
+    recordings = _nights(seed)
     labelled = [
         EEGWindowsDataset(night.raw, night.metadata.iloc[::4], dict(night.description))
-        for night in sleep.datasets[N_UNLABELLED:]
+        for night in recordings[N_UNLABELLED:]
     ]
-    pretrain = partial(
-        pretrained,
-        unlabelled=BaseConcatDataset(sleep.datasets[:N_UNLABELLED]),
-        epochs=16,
-        seed=seed,
-        encoders=encoders,
-    )
+    scored = [night.description["subject"] for night in recordings[-N_TEST:]]
     return Question(
         "simulated sleep",
         BaseConcatDataset(labelled),
         "kappa",
-        dict(test_subjects=list(sleep.description["subject"])[-N_TEST:]),
-        partial(_classifier, pretrain, 15),
+        dict(test_subjects=scored),
+        partial(_classifier, "nights", seed, encoders),
     )
 
 
 def control(seed: int, encoders: Path) -> Question:
     """Two channels of 10 s; 60 windows of each subject without labels, 20 of the others."""
     first_test = N_UNLABELLED + N_LABELLED
-    pretrain = partial(
-        pretrained,
-        unlabelled=_sweeps(range(N_UNLABELLED), 60, seed),
-        epochs=40,
-        seed=seed,
-        encoders=encoders,
-    )
     return Question(
         "rising or falling rhythm",
         _sweeps(range(N_UNLABELLED, first_test + N_TEST), 20, seed),
         "balanced_accuracy",
         dict(test_subjects=list(range(first_test, first_test + N_TEST))),
-        partial(_classifier, pretrain, 30),
+        partial(_classifier, "control", seed, encoders),
     )
+
+
+def unlabelled(result: str, seed: int) -> BaseConcatDataset:
+    """Return the windows of the subjects without labels."""
+    if result == "nights":
+        return BaseConcatDataset(_nights(seed)[:N_UNLABELLED])
+    return _sweeps(range(N_UNLABELLED), 60, seed)
+
+
+@cache
+def _nights(seed: int) -> list[EEGWindowsDataset]:
+    number = N_UNLABELLED + N_LABELLED + N_TEST
+    sleep = datasets.simulated.sleep(number, hours=2, n_chans=3, sfreq=100, random_state=seed)
+    for night in sleep.datasets:
+        night.raw.filter(0.3, 35, verbose="error")
+    return sleep.datasets
 
 
 def _sweeps(subjects: range, n_windows: int, seed: int) -> BaseConcatDataset:
@@ -122,16 +125,18 @@ def _pink_noise(n_times: int, rng: np.random.Generator) -> np.ndarray:
     return noise / noise.std()
 
 
-def pretrained(
-    method: str, *, unlabelled: BaseConcatDataset, epochs: int, seed: int, encoders: Path
-) -> Path:
+def pretrained(method: str, result: str, seed: int, encoders: Path) -> Path:
     """Return the folder of an encoder of this seed, which is pretrained if it is missing."""
     folder = encoders / f"{method}, seed {seed}"
     if not folder.exists():
         task, arguments = TASKS[method]
         embedder = PARSEmbedder(
-            task, pretext_params=arguments, pretrain_epochs=epochs, random_state=seed, verbose=0
-        ).fit(unlabelled)
+            task,
+            pretext_params=arguments,
+            pretrain_epochs=EPOCHS[result][0],
+            random_state=seed,
+            verbose=0,
+        ).fit(unlabelled(result, seed))
         loss = embedder.pretraining_history_[-1]["train_loss_relative"]
         print(f"{folder.name}: training loss relative to chance {loss:.3f}", flush=True)
         embedder.save(folder)
@@ -139,9 +144,9 @@ def pretrained(
 
 
 def _classifier(
-    pretrain: Callable[[str], Path], epochs: int, method: str, n_labelled: int
+    result: str, seed: int, encoders: Path, method: str, n_labelled: int
 ) -> BaseEstimator:
-    settings = dict(finetune_epochs=epochs, **FINE_TUNING)
+    settings = dict(finetune_epochs=EPOCHS[result][1], **FINE_TUNING)
     if method == "scratch":
         return make_methods(["scratch"], **settings)["scratch"]
-    return PARSClassifier(encoder=pretrain(method), **settings)
+    return PARSClassifier(encoder=pretrained(method, result, seed, encoders), **settings)
