@@ -68,11 +68,14 @@ class Measured(_Computed):
         over = self.options.get("over", "subjects")
         own = result.own_subjects if result else "own-subjects" in self.options
         other = self.options.get("against", "scratch" if result else None)
-        return self.parse(_measured(read_scores(files, own), files, over, other), files)
+        origin = provenance(files)
+        if result:  # its page has the command
+            origin = [line for line in origin if not line.startswith("python")]
+        return self.parse(_measured(read_scores(files, own), origin, over, other), files)
 
 
 def _measured(
-    scores: pd.DataFrame, files: list[Path], over: str, other: str | None
+    scores: pd.DataFrame, origin: list[str], over: str, other: str | None
 ) -> Iterator[str]:
     # Means and spreads, and the differences to one method.
     rows = table(scores, over)
@@ -87,7 +90,7 @@ def _measured(
     n_seeds = scores["seed"].nunique()
     seeds = f", with {n_seeds} seeds averaged" if over == "subjects" and n_seeds > 1 else ""
     yield from ("", f"Mean ± SD over {n} {unit}{seeds}.", "")
-    yield from (f"| ``{line}``" for line in provenance(files))
+    yield from (f"| ``{line}``" for line in origin)
     if other and several:
         yield from ("", f".. dropdown:: Each method against {other}, with tests", "")
         yield from (f"   {line}" for line in _list_table(differences(scores, other)))
@@ -106,7 +109,7 @@ class InShort(_Computed):
     def run(self) -> list[nodes.Node]:
         [n] = map(int, self.arguments)
         rows = [
-            {"question": f":doc:`{question} <{name}>`", "data": data, **in_short(name, method, n)}
+            {"question": f":doc:`{question} <{name}>` {data}", **in_short(name, method, n)}
             for name, question, data, method in self.rows()
         ]
         files = [MEASURED / f"{name}.csv" for name, *_ in self.rows()]
@@ -161,6 +164,10 @@ class Score(SphinxRole):
         return [nodes.Text(f"{value:.2f}".replace("0.", ".", 1))], []
 
 
+#: Titles of columns that are not their names.
+_TITLES = {"finetuning_steps": "fine-tuning steps", "flops": "FLOPs"}
+
+
 def _cost_table(rows: pd.DataFrame) -> list[str]:
     shown = rows.copy()
     for name in shown.columns[1:]:
@@ -168,7 +175,7 @@ def _cost_table(rows: pd.DataFrame) -> list[str]:
         shown[name] = [
             "" if pd.isna(value) else text.format(value).replace("e+", "e") for value in rows[name]
         ]
-    shown.columns = [name.replace("_", " ").replace("flops", "FLOPs") for name in shown]
+    shown.columns = [_TITLES.get(name, name.replace("_", " ")) for name in shown]
     return _list_table(shown)[1:]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -26,8 +27,7 @@ BASELINES = ("scratch", "band power", "tangent space", "EEGNet", "ShallowFBCSPNe
 def label_efficiency(name: str) -> Figure:
     """Draw scores over the number of labelled subjects: of encoders above, of baselines below."""
     scores = _in_order(result_scores(name))
-    figure = Figure(figsize=(5.4, 7.0), layout="constrained")
-    axes = figure.subplots(2, sharey=True)
+    figure, axes = plt.subplots(2, figsize=(5.4, 7.0), sharey=True, layout="constrained")
     for ax, methods in zip(axes, (PRETRAINED, BASELINES), strict=True):
         plotting.label_efficiency(
             scores,
@@ -48,12 +48,12 @@ def label_efficiency(name: str) -> Figure:
 def subject_dots(name: str, n: int, methods: tuple[str, ...]) -> Axes:
     """Draw each held-out subject with one number of labelled subjects."""
     scores = _in_order(result_scores(name))
-    figure = Figure(figsize=(5.2, 3.8), layout="constrained")
-    ax = plotting.subject_dots(
+    _, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
+    plotting.subject_dots(
         scores[scores["n_train_subjects"] == n],
         scores["metric"].iloc[0],
         RESULTS[name].label,
-        figure.subplots(),
+        ax,
         methods=methods,
         chance=RESULTS[name].chance,
     )
@@ -61,7 +61,7 @@ def subject_dots(name: str, n: int, methods: tuple[str, ...]) -> Axes:
     ax.get_legend().remove()
     ax.set_xticks(range(len(methods)), [_narrow(method) for method in methods])
     ax.set(xlabel="a dot is a held-out subject, a black bar the mean")
-    ax.set_xlim(-0.5, len(methods) - 0.3)
+    ax.set_xlim(-0.5, len(methods) - 0.1)
     return ax
 
 

@@ -195,9 +195,9 @@ def in_short(name: str, method: str, n: int) -> dict[str, str]:
         2: "both tests significant",
     }[len(found)]
     return {
-        "best simple baseline": f"{_spread(means[best])} ({best})",
         "scratch": _spread(means["scratch"]),
         "pretrained": f"{_spread(means[method])} ({method})",
+        "best simple baseline": f"{_spread(means[best])} ({best})",
         "difference to scratch": f"{test['difference'].split(' ')[0]}; ahead in {test['ahead in']}",
         "tests": verdict,
     }
