@@ -178,8 +178,8 @@ def patches(theme: Theme) -> Figure:
         small.plot(cut[i], color=color, lw=1)
         small.set(xticks=[], yticks=[], ylim=(-3.2, 3.8))
         small.spines[:].set(color=color, lw=1.6)
-        title = "position ?" if i < e.n_hidden else f"at {e.seconds(i):.2f} s"
-        small.set_title(title, color=color, size=11, pad=4)
+        title = "?" if i < e.n_hidden else f"{e.seconds(i):.2f} s"
+        small.set_title(title, color=color, size=13, weight="bold", pad=4)
     return fig
 
 
