@@ -37,7 +37,11 @@ PUBLISHED_BY_DEFAULT = {"position_mask_ratio": 0.8}
 
 def named_tests(page: Path) -> list[str]:
     """Tests as ``tests/file.py::test`` or ``tests/file.py::Class::test``."""
-    return re.findall(r"`(tests/[\w/]+\.py::[\w:]+)`", page.read_text(encoding="utf-8"))
+    return named_tests_in(page.read_text(encoding="utf-8"))
+
+
+def named_tests_in(text: str) -> list[str]:
+    return re.findall(r"`(tests/[\w/]+\.py::[\w:]+)`", text)
 
 
 @cache
@@ -63,6 +67,28 @@ def test_named_tests_exist(page):
 
 def test_the_page_about_the_paper_names_tests():
     assert len(set(named_tests(ROOT / "docs" / "paper.rst"))) > 80
+
+
+def test_the_code_about_the_paper_runs():
+    assert run_page("../paper.rst")["clf"].pretrain_epochs == 1000
+
+
+def test_the_tables_of_decisions_can_be_scanned():
+    """Every section on the method has short rows, and bars that open its tests."""
+    page = (ROOT / "docs" / "paper.rst").read_text(encoding="utf-8")
+    sections = re.split(r"\n(?=.+\n-{4,}\n)", page)
+    tables = [section for section in sections if "* - Question\n" in section]
+    assert len(tables) == 8
+    for section in tables:
+        assert ".. dropdown::" in section
+        visible = section.partition(".. dropdown::")[0]
+        rows = re.split(r"\n   \* - ", visible)[2:]  # without the header
+        for row in rows:
+            cells = re.split(r"\n     - ", row)
+            assert len(cells) == 3, row
+            assert len(row.split()) <= 50, row
+        assert "tests/" not in visible
+        assert named_tests_in(section), section.splitlines()[0]
 
 
 def test_the_table_of_defaults_has_all_differences_to_the_paper():
