@@ -96,7 +96,7 @@ def public_name(cls: type) -> str:
 
 def signature_of(cls: type) -> str:
     """Return the signature of a class where a host's ``__new__`` hides it from Sphinx, else ""."""
-    if cls.__new__.__module__.partition(".")[0] != "huggingface_hub":
+    if not (cls.__new__.__module__ or "").startswith("huggingface_hub"):
         return ""
 
     def shown(one: inspect.Parameter) -> inspect.Parameter:
@@ -156,14 +156,27 @@ def _sections(group: Any, path: list[str]) -> list[str]:
         lines += ["", ".. code-block:: sh", "", f"   {title} {usage}", ""]
         lines += [".. list-table::", "   :widths: 2 3", "   :class: options", ""]
         for record in rows:
-            if record is not None:
+            if record is not None and record[0] != "--help":
                 option, text = (escape(" ".join(part.split())) for part in record)
                 lines += [f"   * - :literal:`{option}`", f"     - {text}"]
         lines += [""]
     return lines
 
 
+def leave_out_the_hub(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]
+) -> None:
+    """Cut what braindecode appends to the docstring of a model: its code imports other names."""
+    start = next(
+        (i for i, line in enumerate(lines) if "Hugging Face Hub integration" in line), None
+    )
+    if start is not None and name.startswith("braindecode_pars."):
+        del lines[start:]
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("class-page", ClassPage)
     app.add_directive("commands", Commands)
+    # Before numpydoc reads the docstring.
+    app.connect("autodoc-process-docstring", leave_out_the_hub, priority=400)
     return {"parallel_read_safe": True}
