@@ -35,8 +35,8 @@ print(f"X {X.shape}, y {y.shape}, subjects {np.unique(groups)}")
 # ------------------------------
 #
 # Each fold pretrains a new encoder on its training subjects only. The held-out subject is not used
-# in training, not even without labels. :doc:`/guide/pretrained` shows how to pretrain once and use the
-# encoder in every fold.
+# in training, not even without labels. :doc:`/guide/pretrained` shows how to pretrain once and use
+# the encoder in every fold.
 
 kappa = make_scorer(cohen_kappa_score)
 by_subject = dict(groups=groups, cv=LeaveOneGroupOut(), scoring=kappa)

@@ -177,4 +177,4 @@ print(f"pairs of patches that share samples: {100 * share:.1f} %")
 # %%
 # To beat chance level, the model needs features that change slowly over half a minute, or a
 # shortcut: patches that overlap share samples and can be matched. The size of this shortcut is
-# measured in :ref:`sphx_glr_auto_examples_plot_07_inside_the_model.py`.
+# measured in :ref:`sphx_glr_auto_examples_inside_plot_inside_the_model.py`.

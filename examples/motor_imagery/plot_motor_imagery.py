@@ -61,9 +61,9 @@ print(f"{len(X)} labelled trials, {len(X_test)} trials to score, {X[0].shape[0]}
 # ---------------------------------------------
 #
 # Left and right differ in the place of the effect, so the head of the network has spatial filters.
-# All settings are those of :doc:`/results/index`, which were chosen on other subjects. PARS and scratch
-# have the same size and training. Chance is .5. Two baselines are linear: band power, and "slow
-# voltages", the mean voltage of each channel in each quarter of a second.
+# All settings are those of :doc:`/results/index`, which were chosen on other subjects. PARS and
+# scratch have the same size and training. Chance is .5. Two baselines are linear: band power, and
+# "slow voltages", the mean voltage of each channel in each quarter of a second.
 
 
 def slow_voltages(windows):
@@ -87,9 +87,9 @@ scores = accuracies(methods, X, y, X_test)
 scores.round(2)
 
 # %%
-# PARS is ahead of scratch in nine of ten people. :doc:`/results/index` has the same comparison with 20
-# scored subjects and three draws of labelled ones: .59 for this encoder, .61 for a second one, .52
-# for scratch and band power. Slow voltages, not in that table, have the highest mean here.
+# PARS is ahead of scratch in nine of ten people. :doc:`/results/index` has the same comparison with
+# 20 scored subjects and three draws of labelled ones: .59 for this encoder, .61 for a second one,
+# .52 for scratch and band power. Slow voltages, not in that table, have the highest mean here.
 
 plotting.confusion_matrix(y_test, methods["PARS"].predict(X_test), ["left", "right"])
 plt.show()

@@ -139,8 +139,8 @@ plt.show()
 # ----------------------------------
 #
 # The encoder is fine-tuned on P01 and P02 and tested on P03. The labels are the annotations of the
-# files; they may also be in the names of files or in a table (:doc:`/guide/windows`). The three files are
-# filtered to the band of the store, and already have its sampling rate.
+# files; they may also be in the names of files or in a table (:doc:`/guide/windows`). The three
+# files are filtered to the band of the store, and already have its sampling rate.
 
 windows_ds = datasets.folder.load(
     recordings,
@@ -170,8 +170,10 @@ print(summarize(scores, over="seeds")[["method", "mean", "sd", "n"]].round(2))
 # %%
 # One test night cannot rank the methods: the spread is over seeds, not over subjects. Band power is
 # a strong baseline here, because the simulated stages are made of frequency bands. See
-# :ref:`sphx_glr_auto_examples_plot_05_label_efficiency.py` for a comparison on more subjects.
+# :ref:`sphx_glr_auto_examples_motor_imagery_plot_label_efficiency.py` for a comparison on more
+# subjects.
 #
-# Next: :doc:`/guide/scale` for larger stores and longer runs, :doc:`/guide/pretrained` for uses of ``run``.
+# Next: :doc:`/guide/scale` for larger stores and longer runs, :doc:`/guide/pretrained` for uses of
+# ``run``.
 
 temporary.cleanup()
