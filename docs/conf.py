@@ -12,7 +12,7 @@ from braindecode_pars import paper
 from braindecode_pars.datasets import RECIPES, simulated
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
-import gallery  # noqa: E402  in the folder above
+import gallery
 
 project = "braindecode_pars"
 author = "the braindecode_pars developers"

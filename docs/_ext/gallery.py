@@ -38,8 +38,13 @@ class PageOrder:
 
 
 def alternative_texts(code: str) -> list[str]:
-    """Return what the comments ``# sphinx_gallery_alt = "..."`` of a code block say, in order."""
-    return re.findall(r'^# sphinx_gallery_alt = "(.+)"$', code, re.MULTILINE)
+    """Return the texts of the comments ``# sphinx_gallery_alt = "..."`` of a code block.
+
+    Adjacent lines are one text.
+    """
+    line = r'^# sphinx_gallery_alt = "(.+)"\n'
+    texts = re.finditer(f"(?:{line})+", code, re.MULTILINE)
+    return [" ".join(re.findall(line, text[0], re.MULTILINE)) for text in texts]
 
 
 def scrape(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:

@@ -41,8 +41,7 @@ else:  # download once from PhysioNet into the home folder
     folder.mkdir(exist_ok=True)
     mne.datasets.eegbci.load_data(SUBJECTS, RUNS, path=folder, update_path=False)
 
-names_1020 = "Fp1 Fp2 F3 F4 F7 F8 Fz C3 C4 Cz T3 T4 T5 T6 P3 P4 Pz O1 O2".split()
-prepared = dict(picks=names_1020, reference="picks", sfreq=128, low=0.5, high=45, mains=None)
+prepared = dict(picks="motor and 10-20", sfreq=128, low=0.5, high=45, mains=None)
 motor = datasets.physionet_mi.load(
     folder, SUBJECTS, runs=RUNS, part="pretraining", stride_seconds=10, **prepared, verbose=0
 )

@@ -84,7 +84,7 @@ with make_cluster("slurm") as cluster:
 
 print(describe_differences(paired_tests(on_dask)))
 plotting.paired_bars(on_dask, "kappa", "Cohen's kappa")
-# sphinx_gallery_alt = "Cohen's kappa of scratch and band power for each of six people, as pairs of bars"
+# sphinx_gallery_alt = "Cohen's kappa of six people: a bar for scratch, one for band power"
 plt.show()
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/folds_on_dask.png"
