@@ -12,6 +12,7 @@ from braindecode_pars import paper
 from braindecode_pars.datasets import RECIPES, simulated
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+import gallery
 
 project = "braindecode_pars"
 author = "the braindecode_pars developers"
@@ -81,7 +82,7 @@ if reachable("docs.python.org"):
 examples = Path(__file__).parents[1] / "examples"
 runnable = [
     page.name
-    for page in sorted(examples.glob("plot_*.py"))
+    for page in sorted(examples.glob("*/plot_*.py"))
     if "BRAINDECODE_PARS_EEG" in os.environ
     or "BRAINDECODE_PARS_EEG" not in page.read_text(encoding="utf-8")
 ]
@@ -89,7 +90,10 @@ sphinx_gallery_conf = {
     "examples_dirs": str(examples),
     "gallery_dirs": "auto_examples",
     "filename_pattern": "|".join(runnable).replace(".", r"\."),
-    "within_subsection_order": "FileNameSortKey",
+    "subsection_order": [f"../examples/{group}" for group in gallery.ORDER],
+    "within_subsection_order": "gallery.PageOrder",
+    "image_scrapers": ("gallery.scrape",),
+    "thumbnail_size": (400, 280),
     "doc_module": ("braindecode_pars",),
     "backreferences_dir": "generated/backreferences",
     "abort_on_example_error": True,

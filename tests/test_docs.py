@@ -18,7 +18,7 @@ import pytest
 from braindecode_pars import PARSClassifier, paper
 
 ROOT = Path(__file__).parents[1]
-EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+EXAMPLES = sorted((ROOT / "examples").glob("*/plot_*.py"))
 PAGES = [
     *(
         page
@@ -121,20 +121,66 @@ def test_the_form_of_an_example(page):
     text = page.read_text(encoding="utf-8")
     title, underline = ast.get_docstring(ast.parse(text)).splitlines()[:2]
     assert underline == "=" * len(title)
-    assert len(text.splitlines()) <= 180
+    shown = [line for line in text.splitlines() if not line.startswith("# sphinx_gallery_")]
+    assert len(shown) <= 180
     assert text.count("\n# %%\n") >= 3
     assert "plt.show()" in text
     reads = "BRAINDECODE_PARS_EEG" in text
     assert reads == ("``BRAINDECODE_PARS_EEG``" in ast.get_docstring(ast.parse(text)))
+    assert title.endswith("?")
+
+
+@pytest.mark.parametrize("page", EXAMPLES, ids=[page.stem for page in EXAMPLES])
+def test_the_badges_of_an_example(page):
+    """They follow the answer: which data, and at least as many seconds as were measured."""
+    text = page.read_text(encoding="utf-8")
+    _, answer, badges = ast.get_docstring(ast.parse(text)).split("\n\n")[:3]
+    assert re.search(r"\d", answer)  # the answer has its number
+    found = re.fullmatch(
+        r":bdg-(?:success:`(real recordings)`|info:`(simulated)`) :bdg-secondary:`(\d+) s`", badges
+    )
+    real, simulated, seconds = found.groups()
+    assert bool(simulated) == ("simulated" in text.split('"""')[2])
+    assert bool(real) == ("mental_arithmetic(" in text or "physionet_mi.load(" in text)
+    measured = pd.read_csv(ROOT / "docs/measured/gallery.csv", comment="#", index_col="page")
+    took = measured["seconds"][page.stem.removeprefix("plot_")]
+    assert took <= int(seconds) <= max(10, 2 * took)
+    assert int(seconds) <= 60
+
+
+@pytest.mark.parametrize("page", EXAMPLES, ids=[page.stem for page in EXAMPLES])
+def test_an_example_has_a_thumbnail_and_alternative_texts(page, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    from gallery import alternative_texts
+
+    text = page.read_text(encoding="utf-8")
+    texts = alternative_texts(text)
+    assert len(texts) == text.count("plt.show()")  # the build counts figures
+    assert [alt for alt in texts if len(alt.split()) < 6] == []
+    name = page.stem.removeprefix("plot_")
+    path = f"images/thumbnails/{name}.png"
+    assert f'# sphinx_gallery_thumbnail_path = "{path}"\n' in text
+    header = (ROOT / "docs" / path).read_bytes()[16:24]  # width and height of a PNG
+    assert (int.from_bytes(header[:4], "big"), int.from_bytes(header[4:], "big")) == (400, 280)
+
+
+def test_the_gallery_has_each_page_once_in_its_order(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    from gallery import ORDER, PageOrder
+
+    listed = [f"{group}/plot_{page}.py" for group, pages in ORDER.items() for page in pages]
+    assert sorted(listed) == sorted(f"{page.parent.name}/{page.name}" for page in EXAMPLES)
+    files = ["plot_own_edf_folder.py", "plot_scikit_learn.py", "plot_arithmetic.py"]
+    assert sorted(files, key=PageOrder("examples/start")) == files[::-1]
 
 
 def test_the_cluster_of_the_example_is_one_of_slurm():
     """Its script can be written without SLURM."""
-    page = (ROOT / "examples" / "plot_10_folds_on_dask.py").read_text(encoding="utf-8")
+    page = (ROOT / "examples/scale/plot_folds_on_dask.py").read_text(encoding="utf-8")
     names = {}
     wanted = ast.parse(page)
     wanted.body = [node for node in wanted.body if isinstance(node, ast.FunctionDef)]
-    exec(compile(wanted, "plot_10", "exec"), names)
+    exec(compile(wanted, "folds_on_dask", "exec"), names)
     with names["make_cluster"]("slurm") as cluster:
         lines = cluster.job_script().splitlines()
     assert {"#SBATCH -p gpu", "#SBATCH -t 04:00:00", "#SBATCH --gres=gpu:1"} <= set(lines)
