@@ -29,6 +29,7 @@ extensions = [
     "matplotlib.sphinxext.plot_directive",
     "numpydoc",
     "measured",
+    "settings_table",
 ]
 exclude_patterns = ["_build", "_templates", "measured"]
 templates_path = ["_templates"]
