@@ -277,7 +277,7 @@ COMMANDS = [
 
 @pytest.mark.parametrize("arguments", COMMANDS)
 def test_a_command_of_a_page_parses(arguments):
-    parse([argument for argument in arguments if not argument.startswith("$")])
+    parse([re.sub(r"\$\w+", "1", argument) for argument in arguments])  # variables of a shell
 
 
 def test_the_numbers_about_few_steps_are_the_stored_ones():
