@@ -12,7 +12,7 @@ from stored_scores import provenance
 
 __all__ = ["SettingsTable", "duration", "rows"]
 
-HEADER = "Data", "Window, patch", "Encoder", "Pretraining", "Fine-tuning"
+HEADER = "Data", "Window and patch", "Size", "Pretraining", "Fine-tuning"
 
 
 def duration(minutes: float) -> str:
@@ -29,8 +29,8 @@ def rows(file: Path) -> list[tuple[str, ...]]:
     return [
         (
             row["data"],
-            f"{row['window_seconds']:g} s at {row['sfreq']:g} Hz, {row['patch_seconds']:g} s",
-            f"{row['num_layers']} layers of {row['embed_dim']}",
+            f"{row['window_seconds']:g} s and {row['patch_seconds']:g} s at {row['sfreq']:g} Hz",
+            f"{row['num_layers']} layers of {row['embed_dim']} features",
             _training(row["pretraining_steps"], row["pretraining_minutes"]),
             _training(row["finetuning_steps"], row["finetuning_minutes"]),
         )
