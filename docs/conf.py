@@ -31,6 +31,7 @@ extensions = [
     "numpydoc",
     "measured",
     "reference",
+    "settings_table",
 ]
 exclude_patterns = ["_build", "_templates", "measured"]
 templates_path = ["_templates"]
