@@ -32,6 +32,7 @@ extensions = [
     "measured",
     "reference",
     "settings_table",
+    "form",
 ]
 exclude_patterns = ["_build", "_templates", "measured"]
 templates_path = ["_templates"]
@@ -119,31 +120,19 @@ html_show_sourcelink = False
 setup_cfg = configparser.ConfigParser()
 setup_cfg.read(Path(__file__).parents[1] / "setup.cfg")
 repository = setup_cfg["metadata"]["url"]
-owner, name = repository.rstrip("/").split("/")[-2:]
-html_context = {
-    "default_mode": "auto",
-    "github_user": owner,
-    "github_repo": name,
-    "github_version": "main",
-    "doc_path": "docs",
-}
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": f"braindecode_pars {version}"},
     "github_url": repository,
-    "use_edit_page_button": True,
+    "navbar_persistent": ["search-button-named"],
     "header_links_before_dropdown": 6,
     "navbar_align": "left",
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    # Examples need the width for their code.
-    "secondary_sidebar_items": {
-        "*": ["page-toc"],
-        "generated/*": ["page-toc"],
-        "auto_examples/*": [],
-    },
+    "secondary_sidebar_items": ["page-toc", "edit-link"],
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {page: [] for page in ("index", "paper", "results", "contributing")}
+html_sidebars = {page: [] for page in ("index", "install", "paper")}
