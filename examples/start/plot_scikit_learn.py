@@ -6,7 +6,7 @@ All five that are tried here work as usual: cross-validation over subjects, pipe
 probes, grid search and the callbacks of skorch. The scores are those of eight people and seconds of
 training, and not a result; :doc:`plot_arithmetic` has one.
 
-:bdg-success:`real recordings` :bdg-secondary:`40 s`
+:bdg-success:`real recordings` :bdg-secondary:`50 s`
 
 The recordings come with the package (Zyma et al. 2019; ODC-BY 1.0).
 """
