@@ -7,7 +7,7 @@ encoder in the package reaches .59, as much as the same network from scratch wit
 .5). A second pretraining gives .61. On other questions no saving is established:
 :doc:`/auto_examples/start/plot_arithmetic` says where, and why.
 
-:bdg-success:`real recordings` :bdg-secondary:`20 s`
+:bdg-success:`real recordings` :bdg-secondary:`30 s`
 
 The page first runs the protocol in seconds, on recordings that come with the package (Zyma et al.
 2019). It then draws the stored scores of a longer run on the PhysioNet EEG Motor Movement/Imagery
