@@ -39,7 +39,7 @@ def main(wanted: list[str]) -> None:
         lines = [f"{page},{value}" for page, value in sorted(seconds.items())]
         STORED.write_text(
             "# python docs/experiments/gallery_times.py\n"
-            f"# {datetime.date.today()}, seconds of CPU time, one thread\n"
+            f"# {datetime.date.today()}, seconds of CPU time, one thread, one of two busy cores\n"
             "page,seconds\n" + "\n".join(lines) + "\n"
         )
 

@@ -184,7 +184,5 @@ plt.show()
 # %%
 # Uniform attention would give 6/16 = 0.38. With closed eyes, most attention is on the channels with
 # the rhythm. This model gets no electrode positions, so it finds the channels by their signal.
-#
-# So a loss below chance does not show what was learned. Here it was drift and, in noise, overlap.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/inside_the_model.png"

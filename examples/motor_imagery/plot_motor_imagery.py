@@ -8,7 +8,7 @@ classifier of slow voltages gets .68, and without frequencies below 7 Hz the gai
 pretraining helped to find is probably, for the most part, not the rhythm of imagined movement. Eyes
 that turn to the cue are a likely source.
 
-:bdg-success:`real recordings` :bdg-secondary:`60 s`
+:bdg-success:`real recordings` :bdg-secondary:`70 s`
 
 The recordings are runs 4, 8 and 12 of the PhysioNet EEG Motor Movement/Imagery Dataset (Schalk et
 al. 2004; Goldberger et al. 2000; ODC-BY 1.0). The page reads them from the folder in the

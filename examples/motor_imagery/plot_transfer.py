@@ -7,7 +7,7 @@ others (Kyiv). Whether it helps is another question. After seconds of pretrainin
 0.24 (two seeds), from scratch 0.22, and of band power 0.22 (chance is 0), which ranks nothing:
 :doc:`/auto_examples/start/plot_arithmetic` says what is known from longer runs.
 
-:bdg-success:`real recordings` :bdg-secondary:`40 s`
+:bdg-success:`real recordings` :bdg-secondary:`20 s`
 
 The encoder is pretrained without labels on run 4 of three subjects of the PhysioNet EEG Motor
 Movement/Imagery Dataset (Schalk et al. 2004; Goldberger et al. 2000; ODC-BY 1.0), from the folder

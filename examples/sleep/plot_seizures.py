@@ -8,8 +8,7 @@ seizures are simulated and easy: logistic regression on band power finds all of 
 
 :bdg-info:`simulated` :bdg-secondary:`40 s`
 
-The page starts from annotated EDF files, scores people who were held out, counts seizures instead
-of windows, and predicts a recording of another system. It downloads nothing.
+The page counts seizures instead of windows, and predicts a recording of another system.
 """
 
 # %%
@@ -148,8 +147,7 @@ table["false alarms per hour"] /= len(files) * 15 / 60
 table.round(2)
 
 # %%
-# Averaging over overlapping windows removes most false alarms and loses no seizure here. Band power
-# was not averaged; it would gain as well.
+# Averaging removes most false alarms and loses no seizure. Band power would gain as well.
 #
 # A recording of another system
 # -----------------------------
@@ -181,9 +179,7 @@ temporary.cleanup()
 # Orange marks the true seizures, red the alarms. In these ten minutes all seven seizures are found,
 # and a movement right after a seizure is taken for one more.
 #
-# These seizures are easy: they are of one kind, and more than a tenth of the time is seizure. Real
-# ones are rare, begin gradually and differ between people, and artefacts resemble them.
-# :mod:`braindecode_pars.datasets.tusz` reads the seizure corpus of Temple University Hospital.
-# Before you believe a network, score it there, on test subjects and next to band power.
+# Real seizures are rarer, begin gradually and differ between people, and artefacts resemble them.
+# :mod:`braindecode_pars.datasets.tusz` reads a corpus of real ones: score a network there first.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/seizures.png"

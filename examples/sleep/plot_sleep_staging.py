@@ -7,7 +7,7 @@ with a kappa of .75 (chance is 0), although names of channels, sampling rate and
 On three held-out subjects its mean is .73, and that of band power .85. The page starts from EDF
 files with annotated stages and ends with a hypnogram, statistics and files. It downloads nothing.
 
-:bdg-info:`simulated` :bdg-secondary:`30 s`
+:bdg-info:`simulated` :bdg-secondary:`50 s`
 """
 
 # %%

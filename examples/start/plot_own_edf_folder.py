@@ -6,7 +6,7 @@ Make a signal store of it, pretrain an encoder on the store (the loss falls to .
 and look at a recording through it. With two labelled nights the encoder is then fine-tuned. On one
 test night it is not better than a network from scratch: :doc:`plot_arithmetic` says where it is.
 
-:bdg-info:`simulated` :bdg-secondary:`60 s`
+:bdg-info:`simulated` :bdg-secondary:`50 s`
 
 The page first writes a folder of simulated nights. For your own files, change ``recordings``.
 """
