@@ -15,7 +15,7 @@ from typing import Any
 
 import lazy_loader
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _load, __dir__, __all__ = lazy_loader.attach(
     __name__,

@@ -19,8 +19,8 @@ from braindecode_pars.plotting._classes import (
     is_unknown,
     names_of,
 )
+from braindecode_pars.plotting._steps import draw_steps
 from braindecode_pars.plotting._style import axes_for, legend_columns, remove_frame, time_unit
-from braindecode_pars.plotting.hypnogram import draw_steps
 
 __all__ = ["hypnodensity"]
 

@@ -1,0 +1,178 @@
+"""
+Can a model stage a night that it has never seen?
+=================================================
+
+Yes, on simulated nights: trained on six subjects, it stages a whole night of another laboratory
+with a kappa of .75 (chance is 0), although names of channels, sampling rate and mains hum differ.
+On three held-out subjects its mean is .73, and that of band power .85. The page starts from EDF
+files with annotated stages and ends with a hypnogram, statistics and files. It downloads nothing.
+
+:bdg-info:`simulated` :bdg-secondary:`30 s`
+"""
+
+# %%
+# A folder of staged nights
+# -------------------------
+#
+# Nine subjects have one EDF file each: 90 minutes of two channels at 100 Hz, with an annotation for
+# each stage. :func:`~braindecode_pars.datasets.simulated.sleep` simulates the nights. For your own
+# files, change ``folder`` and the names of the annotations.
+
+import tempfile
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import mne
+import numpy as np
+import pandas as pd
+from sklearn.metrics import cohen_kappa_score
+
+from braindecode_pars import PARSClassifier, as_sklearn, datasets, plotting
+from braindecode_pars.baselines import make_methods
+from braindecode_pars.predictions import sleep_statistics, to_annotations, to_bids_events
+
+STAGES = datasets.simulated.STAGES
+temporary = tempfile.TemporaryDirectory()
+folder = Path(temporary.name) / "nights"
+folder.mkdir()
+
+nights = datasets.simulated.sleep(n_subjects=9, hours=1.5, n_chans=2, sfreq=100, random_state=3)
+for number, night in enumerate(nights.datasets, start=1):
+    stages = [f"Sleep stage {STAGES[target]}" for target in night.metadata["target"]]
+    night.raw.set_annotations(mne.Annotations(30 * np.arange(len(stages)), 30, stages))
+    night.raw.export(folder / f"P{number:02d}.edf", verbose="error")
+
+# %%
+# From annotations to labelled windows
+# ------------------------------------
+#
+# :func:`~braindecode_pars.datasets.folder.load` filters the recordings and cuts a window of 30
+# seconds at each annotated stage. The subject is the name of the file. Six subjects are for
+# training, and the model never sees the other three before they are scored.
+
+reading = dict(
+    labels={f"Sleep stage {name}": name for name in STAGES},
+    sfreq=100,
+    low=0.3,
+    high=35,
+    mains=None,
+    verbose=0,
+)
+train = datasets.folder.load(folder, [f"P{number:02d}" for number in range(1, 7)], **reading)
+test = datasets.folder.load(folder, ["P07", "P08", "P09"], **reading)
+print(f"{len(train)} windows for training, {len(test)} of held-out subjects")
+
+# %%
+# Score subjects that were held out
+# ---------------------------------
+#
+# The network starts from random weights, so that this page takes seconds. Band power with logistic
+# regression is the simple baseline. Cohen's kappa is 0 at chance and 1 for full agreement.
+
+classifier = PARSClassifier(None, finetune_epochs=10, random_state=0, verbose=0)
+methods = {"PARSNet": classifier, **make_methods(["band-power"])}
+X, y, _ = as_sklearn(train)
+X_test, y_test, subjects = as_sklearn(test)
+kappas = pd.DataFrame(index=np.unique(subjects))
+for name, method in methods.items():
+    predicted = method.fit(X, y).predict(X_test)
+    kappas[name] = [
+        cohen_kappa_score(y_test[subjects == s], predicted[subjects == s]) for s in kappas.index
+    ]
+kappas.loc["mean"] = kappas.mean()
+kappas.round(2)
+
+# %%
+# The network stages all three far above chance, but band power is ahead in two of three: the
+# simulated stages *are* frequency bands. Real stages are not, so do not expect this order of the
+# methods there. :doc:`/results/nights` has more subjects, and what pretraining changes.
+#
+# A night from another laboratory
+# -------------------------------
+#
+# The next file has no annotations. It is a whole night of a new subject at 128 Hz instead of 100,
+# with other names of channels in another order, an ECG, and mains hum that is larger than the EEG.
+
+[night] = datasets.simulated.sleep(
+    n_subjects=1, hours=7, n_chans=2, sfreq=128, random_state=4
+).datasets
+true = np.array(STAGES)[night.metadata["target"]]
+eeg = night.raw.get_data(["C4", "C3"]) + 50e-6 * np.sin(2 * np.pi * 50 * night.raw.times)
+ecg = 1e-4 * np.random.default_rng(0).standard_normal((1, eeg.shape[1]))
+info = mne.create_info(["EEG C4-A1", "EEG C3-A2", "ECG"], 128, ["eeg", "eeg", "ecg"])
+file = Path(temporary.name) / "night.edf"
+mne.io.RawArray(np.vstack([eeg, ecg]), info, verbose="error").export(file, verbose="error")
+
+frame = classifier.predict_raw(file)
+print(frame.attrs["findings"])
+frame.round(2).head()
+
+# %%
+# The classifier knows how its training windows were made. ``predict_raw`` finds the two electrodes,
+# resamples, filters to 0.3-35 Hz, and returns one row for each window of 30 seconds. ``findings``
+# says what was done, and what makes predictions doubtful. To see that the filter matters, the same
+# file is predicted again, only resampled:
+
+raw = mne.io.read_raw_edf(file, preload=True, verbose="error")
+unfiltered = classifier.predict_raw(raw.copy().resample(100), preprocess=False)
+for name, stages in {"as in training": frame, "not filtered": unfiltered}.items():
+    print(f"{name}: kappa {cohen_kappa_score(true, stages['label']):.2f}")
+
+# %%
+# The night in a picture
+# ----------------------
+#
+# Above are the true stages, which only a simulation has, and the most probable ones; orange marks
+# windows in which they differ. Below are the probabilities.
+
+plotting.hypnodensity(frame, true=true)
+# sphinx_gallery_alt = "True and predicted stages of a night, marks where they differ, and"
+# sphinx_gallery_alt = "probabilities below"
+plt.show()
+
+# %%
+# The outline of the night is right. Most errors are N2 taken for N3 or REM, and N1 taken for REM.
+# Where the areas mix, the model is unsure; the entropy of the probabilities measures this. Here is
+# the share of right stages in each quarter of the windows, from the lowest entropy to the highest:
+
+right = frame["label"] == true
+quarter = pd.qcut(frame["entropy"], 4, labels=["lowest", "second", "third", "highest"])
+print(right.groupby(quarter, observed=True).mean().round(2).to_string())
+
+# %%
+# Windows with a high entropy are the ones for a human to look at.
+#
+# Sleep statistics
+# ----------------
+#
+# The usual statistics of a night, by YASA's definitions, in minutes (``SE`` in percent):
+
+shown = ["TST", "SE", "SOL", "WASO", "N1", "N2", "N3", "REM"]
+pd.DataFrame({"true": sleep_statistics(true), "predicted": sleep_statistics(frame)}).loc[
+    shown
+].round(1)
+
+# %%
+# Total sleep time agrees within minutes, because wake is easy here. The stages do not: N3 is two
+# thirds too long and REM two fifths, while N1 and N2 are too short. A good kappa does not make the
+# durations right.
+#
+# Files for other software
+# ------------------------
+#
+# Adjacent windows with the same stage become one annotation, which any reader of EDF+ shows. The
+# events file of BIDS has a row for each window, and a JSON file describes its columns.
+
+raw.set_annotations(to_annotations(frame))
+raw.export(Path(temporary.name) / "night_staged.edf", verbose="error")
+events = to_bids_events(
+    frame, Path(temporary.name) / "sub-P10_task-sleep_desc-predicted_events.tsv"
+)
+print(*events.read_text().splitlines()[:4], sep="\n")
+
+temporary.cleanup()
+
+# %%
+# On the command line, ``braindecode-pars predict`` stages many files, see :doc:`/guide/predicting`.
+
+# sphinx_gallery_thumbnail_path = "images/thumbnails/sleep_staging.png"

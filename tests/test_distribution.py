@@ -1,0 +1,146 @@
+"""The source distribution and the wheel: what they hold, and that the wheel works elsewhere."""
+
+from __future__ import annotations
+
+import configparser
+import hashlib
+import os
+import shutil
+import site
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import braindecode_pars
+
+ROOT = Path(__file__).parents[1]
+#: Parts of a path that no distribution has: tests, what a build of the site writes, caches.
+UNWANTED = {"tests", "docs", "examples", "__pycache__", ".git", ".hypothesis", ".pytest_cache"}
+DATA = {
+    "braindecode_pars/datasets/_mental_arithmetic/README.md",
+    "braindecode_pars/datasets/_mental_arithmetic/recordings.npz",
+    *(
+        f"braindecode_pars/encoders/{name}/{file}"
+        for name in ("pars-eegmmidb", "spectral-eegmmidb")
+        for file in ("README.md", "encoder.json", "encoder.safetensors")
+    ),
+}
+
+pytestmark = pytest.mark.slow
+
+
+def run(*command: str | Path, **options: object) -> str:
+    """Return what a command prints, without the paths by which this process finds the package."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    result = subprocess.run(command, capture_output=True, text=True, env=environment, **options)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def build(source: Path, out: Path, *kinds: str) -> None:
+    """Build in the environment of the tests; an isolated one would need the network."""
+    run(sys.executable, "-m", "build", "--no-isolation", "-o", out, *kinds, source)
+
+
+@pytest.fixture(scope="module")
+def distributions(tmp_path_factory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("distribution")
+    source = folder / "source"
+    written = shutil.ignore_patterns("_build", "auto_examples", "generated")
+    for name in ("braindecode_pars", "docs", "tests", "examples"):
+        shutil.copytree(ROOT / name, source / name, ignore=written)
+    for file in ROOT.iterdir():
+        if file.is_file():
+            shutil.copy(file, source)
+    # A cache, though the tests may run without one.
+    (source / "braindecode_pars" / "__pycache__").mkdir(exist_ok=True)
+    (source / "braindecode_pars" / "__pycache__" / "stale.cpython-311.pyc").touch()
+    build(source, folder / "direct", "--wheel")
+    # Neither may come from what the first build has left.
+    shutil.rmtree(source / "build")
+    shutil.rmtree(source / "braindecode_pars.egg-info")
+    build(source, folder / "both")  # the source distribution, and from it the wheel
+    (direct,) = (folder / "direct").glob("*.whl")
+    (sdist,) = (folder / "both").glob("*.tar.gz")
+    (wheel,) = (folder / "both").glob("*.whl")
+    return {"direct": direct, "sdist": sdist, "wheel": wheel}
+
+
+def contents(wheel: Path) -> dict[str, str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: hashlib.sha256(archive.read(name)).hexdigest() for name in archive.namelist()}
+
+
+def members(sdist: Path) -> set[str]:
+    """Return the paths of the files below the only folder of a source distribution."""
+    with tarfile.open(sdist) as archive:
+        return {file.name.partition("/")[2] for file in archive.getmembers() if file.isfile()}
+
+
+def test_the_wheel_from_the_source_distribution_equals_that_of_the_checkout(distributions):
+    assert contents(distributions["wheel"]) == contents(distributions["direct"])
+    assert distributions["wheel"].name == distributions["direct"].name
+
+
+def test_both_hold_the_package_with_licence_and_data(distributions):
+    modules = {str(file.relative_to(ROOT)) for file in (ROOT / "braindecode_pars").rglob("*.py")}
+    wheel = set(contents(distributions["wheel"]))
+    assert modules | DATA <= wheel
+    info = f"braindecode_pars-{braindecode_pars.__version__}.dist-info"
+    assert f"{info}/licenses/LICENSE" in wheel
+    top = {"LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "pyproject.toml", "setup.cfg"}
+    assert modules | DATA | top <= members(distributions["sdist"])
+
+
+def test_neither_holds_tests_builds_or_caches(distributions):
+    for names in (set(contents(distributions["wheel"])), members(distributions["sdist"])):
+        assert [name for name in names if UNWANTED.intersection(Path(name).parts)] == []
+        assert [name for name in names if name.endswith((".pyc", ".csv", ".svg"))] == []
+
+
+@pytest.fixture(scope="module")
+def environment(distributions, tmp_path_factory) -> Path:
+    """A new environment with the wheel, which sees the dependencies of the tests."""
+    folder = tmp_path_factory.mktemp("environment")
+    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    python = folder / "bin" / "python"
+    pip = (sys.executable, "-m", "pip", "--python", python, "install", "-q")
+    run(*pip, "--no-deps", "--no-index", distributions["wheel"])
+    (packages,) = folder.glob("lib/python*/site-packages")
+    # After the folder of the environment itself; the packages' own .pth files are not read.
+    (packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()) + "\n")
+    return folder
+
+
+def test_the_wheel_loads_its_data_outside_the_checkout(environment, tmp_path):
+    code = """
+import braindecode_pars
+from importlib.metadata import version
+from braindecode_pars import datasets
+from braindecode_pars.pretrained import load_encoder
+assert version("braindecode_pars") == braindecode_pars.__version__
+print(braindecode_pars.__file__)
+print(len(datasets.mental_arithmetic()))
+for name in ("small", "pars-eegmmidb"):
+    print(load_encoder(name).encoder.embed_dim)
+"""
+    printed = run(environment / "bin" / "python", "-c", code, cwd=tmp_path).splitlines()
+    assert Path(printed[0]).is_relative_to(environment)
+    assert int(printed[1]) > 0
+    assert [int(size) > 0 for size in printed[2:]] == [True, True]
+
+
+def test_the_command_lists_the_encoders_of_the_wheel(environment, tmp_path):
+    printed = run(environment / "bin" / "braindecode-pars", "encoders", cwd=tmp_path)
+    assert "pars-eegmmidb" in printed
+    assert "spectral-eegmmidb" in printed
+
+
+def test_the_version_is_the_same_everywhere():
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    assert setup["metadata"]["version"] == braindecode_pars.__version__
