@@ -87,8 +87,8 @@ def _measured(
     # Below the table: the number of units, and the origin of the scores.
     n = summarize(scores, over=over)["n"].max()
     unit = "held-out subjects" if over == "subjects" else "seeds, of the score over all windows"
-    n_seeds = scores["seed"].nunique()
-    seeds = f", with {n_seeds} seeds averaged" if over == "subjects" and n_seeds > 1 else ""
+    averaged = scores.groupby("subject")["seed"].nunique().min() if over == "subjects" else 1
+    seeds = f"; the {averaged} seeds of each are averaged first" if averaged > 1 else ""
     yield from ("", f"Mean ± SD over {n} {unit}{seeds}.", "")
     yield from (f"| ``{line}``" for line in origin)
     if other and several:

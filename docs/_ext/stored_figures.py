@@ -14,11 +14,19 @@ from braindecode_pars import plotting
 
 __all__ = ["label_efficiency", "subject_dots"]
 
-#: Order of the methods; the position gives colour and marker.
-ORDER = (
-    *("band power", "scratch", "tangent space", "PARS without overlap", "SpectralMAE", "PARS"),
-    *("MAE", "PARS without overlap, seed 1", "ShallowFBCSPNet", "EEGNet"),
-)
+#: Number of the style of each method, whichever others are in the figure.
+STYLES = {
+    "band power": 0,
+    "scratch": 1,
+    "tangent space": 2,
+    "PARS without overlap": 3,
+    "SpectralMAE": 4,
+    "PARS": 5,
+    "MAE": 6,
+    "PARS without overlap, seed 1": 10,  # another marker, in the colour of 3
+    "EEGNet": 11,
+    "ShallowFBCSPNet": 12,
+}
 #: Methods of the two parts of a figure of label efficiency.
 PRETRAINED = ("scratch", "PARS", "PARS without overlap", "SpectralMAE", "MAE")
 BASELINES = ("scratch", "band power", "tangent space", "EEGNet", "ShallowFBCSPNet")
@@ -26,7 +34,9 @@ BASELINES = ("scratch", "band power", "tangent space", "EEGNet", "ShallowFBCSPNe
 
 def label_efficiency(name: str) -> Figure:
     """Draw scores over the number of labelled subjects: of encoders above, of baselines below."""
-    scores = _in_order(result_scores(name))
+    scores = result_scores(name)
+    run = set(scores["method"])
+    scores = _in_order(scores)
     figure, axes = plt.subplots(2, figsize=(5.4, 7.0), sharey=True, layout="constrained")
     for ax, methods in zip(axes, (PRETRAINED, BASELINES), strict=True):
         plotting.label_efficiency(
@@ -34,7 +44,7 @@ def label_efficiency(name: str) -> Figure:
             scores["metric"].iloc[0],
             RESULTS[name].label,
             ax,
-            methods=[method for method in methods if method in set(scores["method"])],
+            methods=[method for method in methods if method in run],
             chance=RESULTS[name].chance,
         )
         ax.legend(frameon=False, handlelength=3, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
@@ -47,10 +57,11 @@ def label_efficiency(name: str) -> Figure:
 
 def subject_dots(name: str, n: int, methods: tuple[str, ...]) -> Axes:
     """Draw each held-out subject with one number of labelled subjects."""
-    scores = _in_order(result_scores(name))
+    scores = result_scores(name)
+    scores = _in_order(scores[scores["n_train_subjects"] == n])
     _, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
     plotting.subject_dots(
-        scores[scores["n_train_subjects"] == n],
+        scores,
         scores["metric"].iloc[0],
         RESULTS[name].label,
         ax,
@@ -72,4 +83,8 @@ def _narrow(method: str) -> str:
 
 
 def _in_order(scores: pd.DataFrame) -> pd.DataFrame:
-    return scores.sort_values("method", key=lambda names: names.map(ORDER.index), kind="stable")
+    """Add rows without a value, so that each method is at the position of its style."""
+    names = {number: name for name, number in STYLES.items()}
+    order = [names.get(number, f"none {number}") for number in range(max(names) + 1)]
+    empty = pd.DataFrame({**scores.iloc[0], "value": None, "method": order})
+    return pd.concat([empty.astype(scores.dtypes), scores])

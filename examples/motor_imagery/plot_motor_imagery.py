@@ -63,7 +63,7 @@ print(f"{len(X)} labelled trials, {len(X_test)} trials to score, {X[0].shape[0]}
 # ---------------------------------------------
 #
 # Left and right differ in the place of the effect, so the head of the network has spatial filters.
-# All settings are those of :doc:`/results/index`, which were chosen on other subjects. PARS and
+# All settings are those of :doc:`/results/hands`, which were chosen on other subjects. PARS and
 # scratch have the same size and training. Chance is .5. Two baselines are linear: band power, and
 # "slow voltages", the mean voltage of each channel in each quarter of a second.
 
@@ -89,7 +89,7 @@ scores = accuracies(methods, X, y, X_test)
 scores.round(2)
 
 # %%
-# PARS is ahead of scratch in nine of ten people. :doc:`/results/index` has the same comparison with
+# PARS is ahead of scratch in nine of ten people. :doc:`/results/hands` has the same comparison with
 # 20 scored subjects and three draws of labelled ones: .59 for this encoder, .61 for a second one,
 # .52 for scratch and band power. Slow voltages, not in that table, have the highest mean here.
 
@@ -150,7 +150,7 @@ print(accuracies(again, X7, y, X7_test)["mean"].round(2).to_string())
 # PARS and slow voltages are then near chance, and band power, which did not need them, keeps its
 # score. The recordings were made without electrodes at the eyes, so slow voltages of the cortex
 # cannot be told from those of the eyes. The published networks can use them too, above all with the
-# first second: see EEGNet under "Earlier measurements" in :doc:`/results/index`.
+# first second: see EEGNet in :doc:`/results/earlier`.
 #
 # A whole run
 # -----------

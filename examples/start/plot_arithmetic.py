@@ -109,7 +109,7 @@ print(f"gain {gain.mean():+.3f} ± {gain.std():.3f}: about {needed:.0f} people, 
 
 PARS = "PARS without overlap"
 rows = [
-    ("simulated: rising or falling rhythm", "sweeps", "PARS"),
+    ("simulated: rising or falling rhythm", "control", "PARS"),
     ("left or right fist, imagined", "hands", PARS),
     ("the same, second pretraining", "hands", f"{PARS}, seed 1"),
     ("the same, spectral task", "hands", "SpectralMAE"),
@@ -122,7 +122,7 @@ fig, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
 for place, (_, file, method) in enumerate(rows):
     scores = pd.read_csv(f"../../docs/measured/{file}.csv", comment="#")
     scores = scores[(scores["n_train_subjects"] == 4) & (scores["subject"] != "all")]
-    person = ["seed", "subject"] if file == "sweeps" else "subject"  # each seed simulates others
+    person = ["seed", "subject"] if file == "control" else "subject"  # each seed simulates others
     means = scores.groupby(["method", *np.atleast_1d(person)])["value"].mean()
     gain = means[method] - means["scratch"]
     sure = t.ppf(1 - 0.025 / len(rows), len(gain) - 1) * gain.std() / len(gain) ** 0.5
