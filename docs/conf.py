@@ -21,6 +21,7 @@ release = version = braindecode_pars.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "reference",
     "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",
@@ -29,7 +30,6 @@ extensions = [
     "matplotlib.sphinxext.plot_directive",
     "numpydoc",
     "measured",
-    "reference",
 ]
 exclude_patterns = ["_build", "_templates", "measured"]
 templates_path = ["_templates"]
