@@ -12,6 +12,7 @@ from braindecode_pars import paper
 from braindecode_pars.datasets import RECIPES, simulated
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+import gallery
 
 project = "braindecode_pars"
 author = "the braindecode_pars developers"
@@ -30,6 +31,8 @@ extensions = [
     "matplotlib.sphinxext.plot_directive",
     "numpydoc",
     "measured",
+    "settings_table",
+    "form",
 ]
 exclude_patterns = ["_build", "_templates", "measured"]
 templates_path = ["_templates"]
@@ -81,7 +84,7 @@ if reachable("docs.python.org"):
 examples = Path(__file__).parents[1] / "examples"
 runnable = [
     page.name
-    for page in sorted(examples.glob("plot_*.py"))
+    for page in sorted(examples.glob("*/plot_*.py"))
     if "BRAINDECODE_PARS_EEG" in os.environ
     or "BRAINDECODE_PARS_EEG" not in page.read_text(encoding="utf-8")
 ]
@@ -89,7 +92,10 @@ sphinx_gallery_conf = {
     "examples_dirs": str(examples),
     "gallery_dirs": "auto_examples",
     "filename_pattern": "|".join(runnable).replace(".", r"\."),
-    "within_subsection_order": "FileNameSortKey",
+    "subsection_order": [f"../examples/{group}" for group in gallery.ORDER],
+    "within_subsection_order": "gallery.PageOrder",
+    "image_scrapers": ("gallery.scrape",),
+    "thumbnail_size": (400, 280),
     "doc_module": ("braindecode_pars",),
     "backreferences_dir": "generated/backreferences",
     "abort_on_example_error": True,
@@ -114,31 +120,19 @@ html_show_sourcelink = False
 setup_cfg = configparser.ConfigParser()
 setup_cfg.read(Path(__file__).parents[1] / "setup.cfg")
 repository = setup_cfg["metadata"]["url"]
-owner, name = repository.rstrip("/").split("/")[-2:]
-html_context = {
-    "default_mode": "auto",
-    "github_user": owner,
-    "github_repo": name,
-    "github_version": "main",
-    "doc_path": "docs",
-}
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": f"braindecode_pars {version}"},
     "github_url": repository,
-    "use_edit_page_button": True,
+    "navbar_persistent": ["search-button-named"],
     "header_links_before_dropdown": 6,
     "navbar_align": "left",
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    # Examples need the width for their code.
-    "secondary_sidebar_items": {
-        "*": ["page-toc"],
-        "generated/*": ["page-toc"],
-        "auto_examples/*": [],
-    },
+    "secondary_sidebar_items": ["page-toc", "edit-link"],
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {page: [] for page in ("index", "paper", "results", "contributing")}
+html_sidebars = {page: [] for page in ("index", "install", "paper")}

@@ -13,7 +13,7 @@ import pytest
 SITE = Path(__file__).parents[1] / "docs" / "_build" / "html"
 PAGES = {
     "index.html": "braindecode_pars",
-    "auto_examples/plot_01_recording_to_tokens.html": "From recording to tokens",
+    "auto_examples/inside/plot_recording_to_tokens.html": "What does PARS see of a recording",
     "generated/braindecode_pars.PARSClassifier.html": "PARSClassifier",
     "results.html": "Results",
 }

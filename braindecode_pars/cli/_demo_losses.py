@@ -29,11 +29,11 @@ def describe_losses(embedder: PARSEmbedder, held_out: BaseConcatDataset, seed: i
     """
     last = embedder.pretraining_history_[-1]
     parts = [f"{part} {last[name]:.2f}" for name in last if (part := part_of(name)) is not None]
-    details = f" ({', '.join(parts)})" if parts else ""
+    by_part = f"\nTraining loss by part: {', '.join(parts)}" if parts else ""
     loss = _held_out_loss(embedder.task_, held_out, seed)
     return (
-        f"Training loss relative to chance: {last[RELATIVE]:.2f}{details}\n"
-        f"Loss relative to chance on held-out subjects: {loss:.2f}"
+        f"Training loss relative to chance: {last[RELATIVE]:.2f}\n"
+        f"Loss relative to chance on held-out subjects: {loss:.2f}{by_part}"
     )
 
 

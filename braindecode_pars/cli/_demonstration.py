@@ -160,7 +160,7 @@ def _pretrain(
     for method, embedder in to_pretrain.items():
         if embedder.encoder is not None:
             console.print(
-                f"The encoder {embedder.encoder!r} continues with its task {embedder.pretext!r}. "
+                f"The encoder {embedder.encoder!r} continues with its task {embedder.pretext!r}.\n"
                 "The decoder is new, so that the loss starts near 1, the chance level."
             )
         embedder.fit(scenario.unlabeled).save(folders[method])

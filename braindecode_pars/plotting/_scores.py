@@ -8,7 +8,15 @@ import pandas as pd
 
 from braindecode_pars._columns import POOLED
 
-__all__ = ["in_order", "is_pooled", "over_seeds", "per_seed", "seeds_label", "select"]
+__all__ = [
+    "chosen_methods",
+    "in_order",
+    "is_pooled",
+    "over_seeds",
+    "per_seed",
+    "seeds_label",
+    "select",
+]
 
 
 def select(
@@ -64,6 +72,27 @@ def select(
                 f"select one, as in scores[scores[{column!r}] == ...]."
             )
     return rows
+
+
+def chosen_methods(rows: pd.DataFrame, methods: Sequence[str] | None) -> dict[str, int]:
+    """Return the methods to draw, and the position of each among all methods of the rows.
+
+    A method has the style of its position, so that figures of a part of the methods agree.
+
+    Raises
+    ------
+    ValueError
+        If a method is not in the rows, is given twice, or none is given.
+    """
+    found = list(dict.fromkeys(rows["method"]))
+    names = found if methods is None else list(methods)
+    unknown = [name for name in names if name not in found]
+    if unknown or not names or len(set(names)) < len(names) or isinstance(methods, str):
+        raise ValueError(
+            f"methods must be different methods of the scores, which have {', '.join(found)}; got "
+            f"{methods!r}."
+        )
+    return {name: found.index(name) for name in names}
 
 
 def in_order(values: pd.Series) -> list:

@@ -16,6 +16,7 @@ __all__ = [
     "MARKERS",
     "N_STYLES",
     "axes_for",
+    "draw_chance",
     "legend_columns",
     "remove_frame",
     "series_style",
@@ -95,6 +96,23 @@ def legend_columns(labels: Sequence[str], width: float) -> int:
     """
     entry = 0.7 + 0.075 * max(map(len, labels))  # symbol and space, then letters of 10 points
     return max(1, min(len(labels), int(width / entry)))
+
+
+def draw_chance(ax: Axes, chance: float | None) -> None:
+    """Draw the chance level as a dotted line with a name; None draws nothing."""
+    if chance is None:
+        return
+    ax.axhline(chance, color="0.25", lw=1, ls=":", zorder=1.5)
+    ax.text(
+        1,
+        chance,
+        "chance",
+        transform=ax.get_yaxis_transform(),  # the x-coordinate is a share of the width
+        ha="right",
+        va="bottom",
+        fontsize=8,
+        bbox=dict(facecolor="white", edgecolor="none", alpha=0.7, pad=0.5),
+    )
 
 
 def remove_frame(ax: Axes) -> None:

@@ -8,14 +8,27 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from braindecode_pars.plotting._scores import in_order, over_seeds, per_seed, seeds_label, select
-from braindecode_pars.plotting._style import axes_for, remove_frame, series_style
+from braindecode_pars.plotting._scores import (
+    chosen_methods,
+    in_order,
+    over_seeds,
+    per_seed,
+    seeds_label,
+    select,
+)
+from braindecode_pars.plotting._style import axes_for, draw_chance, remove_frame, series_style
 
 __all__ = ["label_efficiency"]
 
 
 def label_efficiency(
-    scores: pd.DataFrame, metric: str = "kappa", label: str | None = None, ax: Axes | None = None
+    scores: pd.DataFrame,
+    metric: str = "kappa",
+    label: str | None = None,
+    ax: Axes | None = None,
+    *,
+    methods: Sequence[str] | None = None,
+    chance: float | None = None,
 ) -> Axes:
     """Draw the scores of each method as a curve over the number of training subjects.
 
@@ -36,6 +49,11 @@ def label_efficiency(
         Label of the vertical axis; None uses the name of the metric.
     ax : Axes | None
         Axes to draw on; None makes a new figure.
+    methods : sequence of str | None
+        Methods to draw, in this order; None draws all. Each keeps the style that it has among all
+        methods of the scores.
+    chance : float | None
+        Chance level of the metric, drawn as a dotted line; None draws none.
 
     Returns
     -------
@@ -47,7 +65,7 @@ def label_efficiency(
     ------
     ValueError
         If the scores are empty, lack a column or the metric, or contain several datasets or
-        protocols.
+        protocols. Also if a method in ``methods`` is not in the scores.
 
     Examples
     --------
@@ -81,13 +99,14 @@ def label_efficiency(
         ("method", "subject", "n_train_subjects", "seed"),
         one=("dataset", "protocol"),
     )
+    styles = chosen_methods(rows, methods)
+    rows = rows[rows["method"].isin(styles)]
     values = per_seed(rows, ("method", "n_train_subjects"))
     summary = over_seeds(values, ("method", "n_train_subjects"))
     # One curve for each method
-    methods = list(dict.fromkeys(rows["method"]))
-    is_crowded = len(methods) > 4  # then the legend is beside the curves
+    is_crowded = len(styles) > 4  # then the legend is beside the curves
     [ax] = axes_for(ax, 1, 1, (7.6 if is_crowded else 5.6, 4.0))
-    for number, method in enumerate(methods):
+    for method, number in styles.items():
         style = series_style(number)
         if method not in summary.index:  # all values are NaN; keep the legend entry
             ax.plot([], [], label=method, **style)
@@ -97,6 +116,7 @@ def label_efficiency(
         low, high = curve["mean"] - curve["std"], curve["mean"] + curve["std"]
         ax.fill_between(curve.index, low, high, color=style["color"], alpha=0.18, lw=0)
     # Axes and legend
+    draw_chance(ax, chance)
     _set_ticks(ax, in_order(values["n_train_subjects"]))
     ax.set(
         xlabel="training subjects",

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from braindecode_pars.plotting._scores import in_order, is_pooled, select
-from braindecode_pars.plotting._style import axes_for, legend_columns, remove_frame, series_style
+from braindecode_pars.plotting._scores import chosen_methods, in_order, is_pooled, select
+from braindecode_pars.plotting._style import (
+    axes_for,
+    draw_chance,
+    legend_columns,
+    remove_frame,
+    series_style,
+)
 
 __all__ = ["subject_dots"]
 
 
 def subject_dots(
-    scores: pd.DataFrame, metric: str = "kappa", label: str | None = None, ax: Axes | None = None
+    scores: pd.DataFrame,
+    metric: str = "kappa",
+    label: str | None = None,
+    ax: Axes | None = None,
+    *,
+    methods: Sequence[str] | None = None,
+    chance: float | None = None,
 ) -> Axes:
     """Draw a dot for each held-out subject and method, and a line between those of one subject.
 
@@ -33,6 +47,11 @@ def subject_dots(
         Label of the vertical axis; None uses the name of the metric.
     ax : Axes | None
         Axes to draw on; None makes a new figure.
+    methods : sequence of str | None
+        Methods to draw, in this order; None draws all. Each keeps the style that it has among all
+        methods of the scores.
+    chance : float | None
+        Chance level of the metric, drawn as a dotted line; None draws none.
 
     Returns
     -------
@@ -42,7 +61,8 @@ def subject_dots(
     ------
     ValueError
         If the scores are empty, lack a column or the metric, contain several datasets or
-        protocols, or contain only pooled rows.
+        protocols, or contain only pooled rows. Also if a method in ``methods`` is not in the
+        scores.
 
     Examples
     --------
@@ -80,7 +100,9 @@ def subject_dots(
             "All scores are pooled over subjects (subject 'all'); this figure needs a row for each "
             "subject."
         )
-    methods = list(dict.fromkeys(rows["method"]))
+    styles = chosen_methods(rows, methods)
+    rows = rows[rows["method"].isin(styles)]
+    methods = list(styles)
     sizes = in_order(rows["n_train_subjects"])
     means = rows.pivot_table("value", ["n_train_subjects", "subject"], "method", dropna=False)
 
@@ -91,9 +113,10 @@ def subject_dots(
         values = means.loc[size].reindex(columns=methods).to_numpy()
         columns = group * step + np.arange(len(methods))
         ax.plot(columns, values.T, color="0.85", lw=0.7, zorder=1)
-        for number, (column, of_method) in enumerate(zip(columns, values.T, strict=True)):
-            _draw_column(ax, column, of_method, number, label=methods[number] if not group else "")
+        for method, column, of_method in zip(methods, columns, values.T, strict=True):
+            _draw_column(ax, column, of_method, styles[method], label="" if group else method)
     # Axes and legend
+    draw_chance(ax, chance)
     ax.set_xticks(np.arange(len(sizes)) * step + (len(methods) - 1) / 2, [f"{n:g}" for n in sizes])
     ax.tick_params(axis="x", length=0)
     ax.set(

@@ -1,28 +1,55 @@
-"""The directive ``measured``: a table of stored scores, and the commands that made them."""
+"""Directives of tables that are computed from stored files, and of single scores in a text."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pandas as pd
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
-from stored_scores import against, differences, provenance, read_scores, table
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+from stored_scores import (
+    MEASURED,
+    RESULTS,
+    against,
+    differences,
+    in_short,
+    provenance,
+    read_scores,
+    result_scores,
+    subject_means,
+    table,
+    variants,
+)
 
 from braindecode_pars.evaluation import summarize
 
-__all__ = ["Measured"]
+__all__ = ["Costs", "InShort", "Measured", "Score", "Variants"]
 
 
-class Measured(SphinxDirective):
-    """Show stored scores: ``.. measured:: FILES``, a glob pattern below ``docs/measured``.
+class _Computed(SphinxDirective):
+    """A directive of lines of reStructuredText that depend on stored files."""
+
+    def parse(self, lines: Iterable[str], files: list[Path]) -> list[nodes.Node]:
+        for file in files:
+            self.env.note_dependency(str(file))  # the page is rebuilt when a file changes
+        return self.parse_text_to_nodes("\n".join(lines))
+
+    def rows(self) -> list[list[str]]:
+        """Return the cells of the content: a line for each row, with "|" between cells."""
+        return [[cell.strip() for cell in line.split("|")] for line in self.content if line]
+
+
+class Measured(_Computed):
+    """Show stored scores: ``.. measured:: RESULT``, or a glob pattern below ``docs/measured``.
 
     Options: ``:own-subjects:`` when each seed has other subjects, ``:against: METHOD`` for paired
-    differences, ``:over: subjects | seeds`` for the units of mean and SD. The differences are a
-    column, or a table of their own where there are several numbers of training subjects.
+    differences, ``:over: subjects | seeds`` for the units of mean and SD. A result is compared
+    with scratch. The differences are a column, or a table of their own where there are several
+    numbers of training subjects.
     """
 
     required_arguments = 1
@@ -33,32 +60,123 @@ class Measured(SphinxDirective):
     }
 
     def run(self) -> list[nodes.Node]:
-        files = sorted((Path(self.env.srcdir) / "measured").glob(self.arguments[0]))
+        [name] = self.arguments
+        result = RESULTS.get(name)
+        files = sorted(MEASURED.glob(f"{name}.csv" if result else name))
         if not files:
-            raise self.error(f"No stored table is named {self.arguments[0]}.")
-        for file in files:
-            self.env.note_dependency(str(file))  # the page is rebuilt when a file changes
+            raise self.error(f"No stored table is named {name}.")
         over = self.options.get("over", "subjects")
-        scores = read_scores(files, "own-subjects" in self.options)
-        return self.parse_text_to_nodes("\n".join(self._lines(scores, files, over)))
+        own = result.own_subjects if result else "own-subjects" in self.options
+        other = self.options.get("against", "scratch" if result else None)
+        origin = provenance(files)
+        if result:  # its page has the command
+            origin = [line for line in origin if not line.startswith("python")]
+        return self.parse(_measured(read_scores(files, own), origin, over, other), files)
 
-    def _lines(self, scores: pd.DataFrame, files: list[Path], over: str) -> list[str]:
-        # Means and spreads, and the differences to one method.
-        rows = table(scores, over)
-        other = self.options.get("against")
-        several = scores["n_train_subjects"].nunique() > 1
-        if other and not several:
-            rows[f"against {other}"] = against(scores, other)
-            rows = rows.fillna("")
-        lines = _list_table(rows.reset_index())
-        if other and several:
-            lines += ["", f"The same against {other}:", ""]
-            lines += _list_table(differences(scores, other))
-        # Below the table: the number of units, and the origin of the scores.
-        n = summarize(scores, over=over)["n"].max()
-        unit = "held-out subjects" if over == "subjects" else "seeds, of the score over all windows"
-        lines += ["", f"Mean ± SD over {n} {unit}.", ""]
-        return [*lines, *(f"| ``{line}``" for line in provenance(files)), ""]
+
+def _measured(
+    scores: pd.DataFrame, origin: list[str], over: str, other: str | None
+) -> Iterator[str]:
+    # Means and spreads, and the differences to one method.
+    rows = table(scores, over)
+    several = scores["n_train_subjects"].nunique() > 1
+    if other and not several:
+        rows[f"against {other}"] = against(scores, other)
+        rows = rows.fillna("")
+    yield from _list_table(rows.reset_index())
+    # Below the table: the number of units, and the origin of the scores.
+    n = summarize(scores, over=over)["n"].max()
+    unit = "held-out subjects" if over == "subjects" else "seeds, of the score over all windows"
+    n_seeds = scores["seed"].nunique()
+    seeds = f", with {n_seeds} seeds averaged" if over == "subjects" and n_seeds > 1 else ""
+    yield from ("", f"Mean ± SD over {n} {unit}{seeds}.", "")
+    yield from (f"| ``{line}``" for line in origin)
+    if other and several:
+        yield from ("", f".. dropdown:: Each method against {other}, with tests", "")
+        yield from (f"   {line}" for line in _list_table(differences(scores, other)))
+    yield ""
+
+
+class InShort(_Computed):
+    """Show a row for each result: ``RESULT | question | data | pretrained method``.
+
+    The argument is the number of labelled subjects.
+    """
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        [n] = map(int, self.arguments)
+        rows = [
+            {"question": f":doc:`{question} <{name}>` {data}", **in_short(name, method, n)}
+            for name, question, data, method in self.rows()
+        ]
+        files = [MEASURED / f"{name}.csv" for name, *_ in self.rows()]
+        return self.parse(_list_table(pd.DataFrame(rows)), files)
+
+
+class Variants(_Computed):
+    """Show what was tried: ``description | name | ...`` with names of ``development.csv``.
+
+    The first line has the titles of the columns.
+    """
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        titles, *rows = self.rows()
+        found = variants(rows).set_axis(titles, axis="columns")
+        return self.parse(_list_table(found), [MEASURED / "development.csv"])
+
+
+class Costs(_Computed):
+    """Show what one fit of each method costs: ``.. costs:: RESULT``."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        file = MEASURED / "costs.csv"
+        costs = pd.read_csv(file, comment="#")
+        costs = costs[costs["result"] == self.arguments[0]]
+        numbers = sorted(costs["n_train_subjects"].unique())
+        lines: list[str] = []
+        for n in (numbers[0], numbers[-1]):
+            rows = costs[costs["n_train_subjects"] == n].drop(
+                columns=["result", "n_train_subjects"]
+            )
+            shown = [".. list-table::", *_cost_table(rows)]
+            if n == numbers[0]:
+                lines += [f"With {n} labelled subjects:", "", *shown, ""]
+            else:
+                lines += [f".. dropdown:: With {n} labelled subjects", ""]
+                lines += [f"   {line}" for line in shown]
+        return self.parse(lines, [file])
+
+
+class Score(SphinxRole):
+    """The mean of a method over subjects: ``:score:`RESULT/METHOD/LABELLED SUBJECTS```."""
+
+    def run(self) -> tuple[list[nodes.Node], list]:
+        name, method, n = self.text.split("/")
+        value = subject_means(result_scores(name), int(n))[method].mean()
+        self.env.note_dependency(str(MEASURED / f"{name}.csv"))
+        return [nodes.Text(f"{value:.2f}".replace("0.", ".", 1))], []
+
+
+#: Titles of columns that are not their names.
+_TITLES = {"finetuning_steps": "fine-tuning steps", "flops": "FLOPs"}
+
+
+def _cost_table(rows: pd.DataFrame) -> list[str]:
+    shown = rows.copy()
+    for name in shown.columns[1:]:
+        text = "{:.1e}" if name in ("tokens", "flops") else "{:,.0f}"
+        shown[name] = [
+            "" if pd.isna(value) else text.format(value).replace("e+", "e") for value in rows[name]
+        ]
+    shown.columns = [_TITLES.get(name, name.replace("_", " ")) for name in shown]
+    return _list_table(shown)[1:]
 
 
 def _list_table(rows: pd.DataFrame) -> list[str]:
@@ -72,4 +190,8 @@ def _list_table(rows: pd.DataFrame) -> list[str]:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("measured", Measured)
+    app.add_directive("in-short", InShort)
+    app.add_directive("variants", Variants)
+    app.add_directive("costs", Costs)
+    app.add_role("score", Score())
     return {"parallel_read_safe": True}

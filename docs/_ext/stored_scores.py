@@ -6,6 +6,7 @@ with ``#`` give the command that made them, the date and the machine.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +14,58 @@ import pandas as pd
 from braindecode_pars.evaluation import paired_tests, score_table
 from braindecode_pars.evaluation.paired_tests import holm
 
-__all__ = ["against", "differences", "provenance", "read_scores", "table"]
+__all__ = [
+    "RESULTS",
+    "Result",
+    "against",
+    "differences",
+    "in_short",
+    "provenance",
+    "read_scores",
+    "result_scores",
+    "subject_means",
+    "table",
+    "variants",
+]
+
+MEASURED = Path(__file__).parents[1] / "measured"
+
+
+@dataclass
+class Result:
+    """What figures and tables of stored scores need to know of them.
+
+    Attributes
+    ----------
+    label : str
+        Name of the metric.
+    chance : float
+        Its chance level.
+    own_subjects : bool
+        Whether each seed has subjects of its own.
+    """
+
+    label: str
+    chance: float
+    own_subjects: bool = False
+
+
+#: The results of the site: the name of a page, of a file of scores and of the command.
+RESULTS = {
+    "control": Result("balanced accuracy", 0.5, own_subjects=True),
+    "nights": Result("Cohen's kappa", 0.0, own_subjects=True),
+    "arithmetic": Result("balanced accuracy", 0.5),
+    "hands": Result("balanced accuracy", 0.5),
+    "imagery": Result("balanced accuracy", 0.5),
+}
+
+#: Methods without an encoder that train in seconds.
+SIMPLE = ("band power", "tangent space")
+
+
+def result_scores(name: str) -> pd.DataFrame:
+    """Return the stored scores of a result."""
+    return read_scores([MEASURED / f"{name}.csv"], RESULTS[name].own_subjects)
 
 
 def read_scores(files: list[Path], own_subjects: bool = False) -> pd.DataFrame:
@@ -112,6 +164,63 @@ def differences(scores: pd.DataFrame, other: str) -> pd.DataFrame:
             for ((method, n), test), p, t in zip(tests.items(), wilcoxon, corrected, strict=True)
         ]
     )
+
+
+def subject_means(scores: pd.DataFrame, n: int) -> pd.DataFrame:
+    """Return the scores with one number of labelled subjects: subjects by methods, over seeds."""
+    chosen = scores[(scores["subject"] != "all") & (scores["n_train_subjects"] == n)]
+    return chosen.groupby(["subject", "method"], sort=False)["value"].mean().unstack()
+
+
+def in_short(name: str, method: str, n: int) -> dict[str, str]:
+    """Compare a pretrained method with scratch and the better simple baseline.
+
+    Returns
+    -------
+    dict of str to str
+        Means and standard deviations over subjects, the difference to scratch, and a verdict from
+        the tests that :func:`differences` corrects over the whole table of the result.
+    """
+    scores = result_scores(name)
+    means = subject_means(scores, n)
+    best = max(SIMPLE, key=lambda baseline: means[baseline].mean())
+    tests = differences(scores, "scratch").set_index(["method", "labelled subjects"])
+    test = tests.loc[(method, str(n))]
+    found = [
+        title for title in ("Wilcoxon", "corrected t-test") if float(test[f"p, {title}"]) < 0.05
+    ]
+    verdict = {
+        0: f"not significant; {test['detectable'].lstrip('0')} would be detectable",
+        1: f"{''.join(found)} significant, the other test not",
+        2: "both tests significant",
+    }[len(found)]
+    return {
+        "scratch": _spread(means["scratch"]),
+        "pretrained": f"{_spread(means[method])} ({method})",
+        "best simple baseline": f"{_spread(means[best])} ({best})",
+        "difference to scratch": f"{test['difference'].split(' ')[0]}; ahead in {test['ahead in']}",
+        "tests": verdict,
+    }
+
+
+def variants(rows: list[list[str]]) -> pd.DataFrame:
+    """Return means and standard errors over draws of what was tried on development subjects.
+
+    Parameters
+    ----------
+    rows : list of list of str
+        A description, and names in ``development.csv``; an empty name leaves a cell empty.
+    """
+    stored = pd.read_csv(MEASURED / "development.csv", comment="#")
+    draws = stored.groupby("variant")["balanced_accuracy"]
+    known = {name: f"{values.mean():.3f} ± {values.sem():.3f}" for name, values in draws}
+    return pd.DataFrame(
+        [[text, *(known[name] if name else "" for name in names)] for text, *names in rows]
+    )
+
+
+def _spread(values: pd.Series) -> str:
+    return f"{values.mean():.2f} ± {values.std():.2f}"
 
 
 def _test(scores: pd.DataFrame, method: str, other: str) -> pd.Series:

@@ -1,31 +1,57 @@
-"""Scores against the number of labelled subjects: pretrained encoders, scratch and baselines.
+"""Questions about real recordings, and the encoders that are pretrained for them.
 
-    python docs/experiments/real_recordings.py arithmetic ENCODERS OUT
-    python docs/experiments/real_recordings.py imagery ENCODERS OUT --eeg FOLDER
-    python docs/experiments/real_recordings.py hands ENCODERS OUT --eeg FOLDER
-
-ENCODERS is a folder with one run of ``braindecode-pars pretrain`` for each pretrained method; the
-name of the run is the name of the method. FOLDER has PhysioNet's motor imagery recordings. An
-interrupted run goes on with the same command.
+``reproduce.py`` answers them. Rest against arithmetic uses the sample in the package; the others
+need PhysioNet's motor imagery recordings.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from braindecode.datasets import BaseConcatDataset
+from question import Question
 
-from braindecode_pars import PARSClassifier, as_sklearn, datasets
-from braindecode_pars.baselines import make_methods
-from braindecode_pars.evaluation import label_efficiency
+from braindecode_pars import PARSClassifier, as_sklearn, datasets, runs
+from braindecode_pars.recordings.continuous import ContinuousCorpus
+from braindecode_pars.runs import RunConfig
+from braindecode_pars.signal_store import SignalStore
 
 #: Sizes of all encoders.
 SIZES = dict(embed_dim=128, num_layers=4, num_heads=8, mlp_dim=256)
+
+#: Pretraining of all encoders, on motor imagery recordings.
+PRETRAINING = dict(
+    **SIZES,
+    window_seconds=10.0,
+    patch_seconds=1.0,
+    drop_prob=0.0,
+    tokenizer="spectral",
+    epochs=24,
+    steps_per_epoch=250,
+    batch_size=128,
+    micro_batch_size=128,
+    lr=1e-3,
+    weight_decay=1e-4,
+    warmup=0.05,
+    precision="float32",
+)
+
+#: What differs from the above, by method.
+TASKS: dict[str, dict[str, Any]] = {
+    "SpectralMAE": dict(task="spectral", task_params=dict(mask_ratio=0.5)),
+    "PARS": dict(task="pars"),
+    "PARS without overlap": dict(task="pars", task_params=dict(overlap=False, min_gap=16)),
+    "PARS without overlap, seed 1": dict(
+        task="pars", task_params=dict(overlap=False, min_gap=16), seed=1
+    ),
+    "MAE": dict(task="mae", task_params=dict(mask_ratio=0.5)),
+}
+
+#: Encoders that are in the package.
+PACKAGED = {"SpectralMAE": "spectral-eegmmidb", "PARS without overlap": "pars-eegmmidb"}
 
 #: Fine-tuning of all PARSNets, chosen on the development subjects.
 FINE_TUNING = dict(
@@ -37,7 +63,7 @@ FINE_TUNING = dict(
     verbose=0,
 )
 
-#: Preparation of the motor imagery recordings, as for the pretraining of the encoders.
+#: Preparation of the motor imagery recordings, for pretraining and for the labelled windows.
 PREPARED = dict(
     runs=[4, 8, 12],
     picks="motor and 10-20",
@@ -47,20 +73,10 @@ PREPARED = dict(
     high=45,
     mains=None,
 )
+PRETRAINED, SCORED = range(1, 51), range(51, 71)
 
 
-@dataclass
-class Question:
-    """Windows, the subjects that are scored, and the numbers of labelled subjects."""
-
-    name: str
-    windows: BaseConcatDataset
-    n_train_subjects: list[int]
-    split: dict[str, Any]
-    fine_tuning: dict[str, Any] = field(default_factory=dict)
-
-
-def arithmetic(eeg: None) -> Question:
+def arithmetic(encoders: Path, eeg: Path | None) -> Question:
     """Rest against arithmetic. Subjects 12 to 23 are scored; 0 to 11 served for development."""
     windows = datasets.mental_arithmetic()
     _, _, groups = as_sklearn(windows)
@@ -68,72 +84,71 @@ def arithmetic(eeg: None) -> Question:
     # Half of the scored subjects are labelled while the other half is tested.
     halves = [np.isin(groups, scored[::2]), np.isin(groups, scored[1::2])]
     cv = [(np.flatnonzero(~half), np.flatnonzero(half)) for half in halves]
-    return Question("rest or arithmetic", windows, [2, 4, 8, 16, 18], dict(cv=cv))
+    return _question("rest or arithmetic", windows, dict(cv=cv), encoders, eeg)
 
 
-def imagery(eeg: Path) -> Question:
+def imagery(encoders: Path, eeg: Path) -> Question:
     """Imagined movement against rest, 1 to 4 s after the cue."""
-    return _motor("imagery or rest", eeg, contrast="rest")
+    return _motor("imagery or rest", "rest", encoders, eeg)
 
 
-def hands(eeg: Path) -> Question:
+def hands(encoders: Path, eeg: Path) -> Question:
     """Imagined left against right fist, 1 to 4 s after the cue."""
-    return _motor("left or right fist", eeg, head="spatial_filter")
+    return _motor("left or right fist", "movements", encoders, eeg, head="spatial_filter")
 
 
-def _motor(name: str, eeg: Path, head: str = "attention", **contrast: Any) -> Question:
-    windows = datasets.physionet_mi.load(
-        eeg, range(1, 71), tmin=1, tmax=4, verbose=0, **contrast, **PREPARED
-    )
-    split = dict(test_subjects=list(range(51, 71)), train_subjects=list(range(1, 51)))
-    return Question(name, windows, [2, 4, 8, 16, 50], split, dict(head=head, finetune_epochs=15))
+def _motor(name: str, contrast: str, encoders: Path, eeg: Path, **fine_tuning: Any) -> Question:
+    split = dict(test_subjects=list(SCORED), train_subjects=list(PRETRAINED))
+    windows = _motor_windows(eeg, contrast)
+    return _question(name, windows, split, encoders, eeg, finetune_epochs=15, **fine_tuning)
 
 
-QUESTIONS = dict(arithmetic=arithmetic, imagery=imagery, hands=hands)
-
-
-def methods(encoders: Path, fine_tuning: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield names and classifiers: the fastest first."""
-    yield from make_methods(["band-power", "tangent-space"]).items()
-    settings = {**FINE_TUNING, **fine_tuning}
-    yield "scratch", PARSClassifier(None, **SIZES, **settings)
-    for run in sorted(path for path in encoders.iterdir() if (path / "encoder.json").exists()):
-        yield run.name, PARSClassifier(encoder=run, **settings)
-    yield from make_methods(["eegnet", "shallow"]).items()
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("question", choices=QUESTIONS)
-    parser.add_argument("encoders", type=Path)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--eeg", type=Path)
-    parser.add_argument("--methods", nargs="*", help="a part of the methods, by name")
-    parser.add_argument("--n-train-subjects", nargs="*", type=int)
-    parser.add_argument("--epochs", type=int, help="of fine-tuning")
-    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
-    arguments = parser.parse_args()
-    if arguments.question != "arithmetic" and arguments.eeg is None:
-        parser.error(f"{arguments.question} needs --eeg, the folder of the recordings")
-    question = QUESTIONS[arguments.question](arguments.eeg)
-    if arguments.epochs is not None:
-        question.fine_tuning["finetune_epochs"] = arguments.epochs
-    chosen = {
-        name: method
-        for name, method in methods(arguments.encoders, question.fine_tuning)
-        if arguments.methods is None or name in arguments.methods
-    }
-    label_efficiency(
-        chosen,
-        question.windows,
-        n_train_subjects=arguments.n_train_subjects or question.n_train_subjects,
-        seeds=arguments.seeds,
-        metrics=["balanced_accuracy"],
-        dataset=question.name,
-        out=arguments.out,
-        **question.split,
+@cache
+def _motor_windows(eeg: Path, contrast: str) -> BaseConcatDataset:
+    return datasets.physionet_mi.load(
+        eeg, [*PRETRAINED, *SCORED], tmin=1, tmax=4, verbose=0, contrast=contrast, **PREPARED
     )
 
 
-if __name__ == "__main__":
-    main()
+def _question(
+    name: str,
+    windows: BaseConcatDataset,
+    split: dict[str, Any],
+    encoders: Path,
+    eeg: Path | None,
+    **fine_tuning: Any,
+) -> Question:
+    fitted_by = partial(_classifier, encoders, eeg, {**FINE_TUNING, **fine_tuning})
+    return Question(name, windows, "balanced_accuracy", split, fitted_by)
+
+
+def _classifier(
+    encoders: Path, eeg: Path | None, settings: dict[str, Any], method: str, n_labelled: int
+) -> PARSClassifier:
+    if n_labelled == 50:
+        settings = settings | dict(finetune_epochs=5)  # about as many steps as with 16
+    if method == "scratch":
+        return PARSClassifier(None, **SIZES, **settings)
+    encoder = PACKAGED.get(method) or pretrained(method, encoders, eeg)
+    return PARSClassifier(encoder=encoder, **settings)
+
+
+def pretrained(method: str, encoders: Path, eeg: Path | None) -> Path:
+    """Return the folder of an encoder: finished, or pretrained from where it was interrupted."""
+    run = encoders / method
+    if not (run / "encoder.json").exists():
+        if eeg is None:
+            raise SystemExit(f"{method} is not in the package; its pretraining needs --eeg.")
+        config = RunConfig(**PRETRAINING, **TASKS[method])
+        runs.pretrain(_store(encoders / "store", eeg), run, config, resume=run.exists())
+    return run
+
+
+def _store(folder: Path, eeg: Path) -> SignalStore:
+    """Return a store of the recordings of subjects 1 to 50."""
+    try:
+        return SignalStore.open(folder)
+    except (FileNotFoundError, ValueError):  # none yet, or unfinished
+        others = [subject for subject in range(1, 110) if subject not in PRETRAINED]
+        corpus = ContinuousCorpus.of(datasets.physionet_mi, eeg, exclude=[others], **PREPARED)
+        return SignalStore.create(folder, corpus)

@@ -1,11 +1,9 @@
-"""Simulated data: does pretraining help where the order of patches tells the classes apart?
+"""Questions about simulated data: does pretraining help where the order of patches is the answer?
 
-    python docs/experiments/simulated.py sweeps OUT.csv
-    python docs/experiments/simulated.py nights OUT.csv
-
-``sweeps`` is a positive control. Each window has one rhythm whose frequency rises or falls, in
-noise; the class is the direction. Both classes have the same power spectrum, so band power is at
-chance. ``nights`` are simulated nights, filtered to 0.3-35 Hz, with sleep stages as classes.
+``reproduce.py`` answers them. ``control`` is a positive control: each window has one rhythm whose
+frequency rises or falls, in noise, and the class is the direction. Both classes have the same power
+spectrum, so band power is at chance. ``nights`` are simulated nights, filtered to 0.3-35 Hz, with
+sleep stages as classes.
 
 Each seed simulates other subjects. One encoder for each task is pretrained on subjects without
 labels, with the same steps and the same initial weights, and fine-tuned with labels of 2 to 16
@@ -14,24 +12,20 @@ other subjects. Twelve further subjects are scored.
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
-from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 import mne
 import numpy as np
-import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from question import Question
+from sklearn.base import BaseEstimator
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, datasets
 from braindecode_pars.baselines import make_methods
-from braindecode_pars.evaluation import label_efficiency
 from braindecode_pars.recordings.cutting import fixed_windows
 
 N_UNLABELLED, N_LABELLED, N_TEST = 16, 16, 12
-N_TRAIN = [2, 4, 8, 16]
 #: Pretext tasks and their arguments, by method.
 TASKS = {
     "PARS": ("pars", None),
@@ -42,55 +36,53 @@ TASKS = {
 FINE_TUNING = dict(finetune_warmup=0.1, gradient_clip=1.0, validation=0, verbose=0)
 
 
-@dataclass
-class Question:
-    """Windows of subjects without labels and of others with labels, and the budget."""
-
-    name: str
-    unlabelled: BaseConcatDataset
-    labelled: BaseConcatDataset
-    test_subjects: list
-    pretrain_epochs: int
-    finetune_epochs: int
-    metric: str
+#: Epochs of pretraining and of fine-tuning.
+EPOCHS = {"nights": (16, 15), "control": (40, 30)}
 
 
-def nights(seed: int) -> Question:
+def nights(seed: int, encoders: Path) -> Question:
     """Two hours of sleep of each subject; every fourth window of 30 s has a label."""
-    number = N_UNLABELLED + N_LABELLED + N_TEST
-    sleep = datasets.simulated.sleep(number, hours=2, n_chans=3, sfreq=100, random_state=seed)
-    for night in sleep.datasets:
-        night.raw.filter(0.3, 35, verbose="error")
+    recordings = _nights(seed)
     labelled = [
         EEGWindowsDataset(night.raw, night.metadata.iloc[::4], dict(night.description))
-        for night in sleep.datasets[N_UNLABELLED:]
+        for night in recordings[N_UNLABELLED:]
     ]
+    scored = [night.description["subject"] for night in recordings[-N_TEST:]]
     return Question(
         "simulated sleep",
-        BaseConcatDataset(sleep.datasets[:N_UNLABELLED]),
         BaseConcatDataset(labelled),
-        list(sleep.description["subject"])[-N_TEST:],
-        pretrain_epochs=16,
-        finetune_epochs=15,
-        metric="kappa",
+        "kappa",
+        dict(test_subjects=scored),
+        partial(_classifier, "nights", seed, encoders),
     )
 
 
-def sweeps(seed: int) -> Question:
+def control(seed: int, encoders: Path) -> Question:
     """Two channels of 10 s; 60 windows of each subject without labels, 20 of the others."""
     first_test = N_UNLABELLED + N_LABELLED
     return Question(
         "rising or falling rhythm",
-        _sweeps(range(N_UNLABELLED), 60, seed),
         _sweeps(range(N_UNLABELLED, first_test + N_TEST), 20, seed),
-        list(range(first_test, first_test + N_TEST)),
-        pretrain_epochs=40,
-        finetune_epochs=30,
-        metric="balanced_accuracy",
+        "balanced_accuracy",
+        dict(test_subjects=list(range(first_test, first_test + N_TEST))),
+        partial(_classifier, "control", seed, encoders),
     )
 
 
-QUESTIONS: dict[str, Callable[[int], Question]] = dict(sweeps=sweeps, nights=nights)
+def unlabelled(result: str, seed: int) -> BaseConcatDataset:
+    """Return the windows of the subjects without labels."""
+    if result == "nights":
+        return BaseConcatDataset(_nights(seed)[:N_UNLABELLED])
+    return _sweeps(range(N_UNLABELLED), 60, seed)
+
+
+@cache
+def _nights(seed: int) -> list[EEGWindowsDataset]:
+    number = N_UNLABELLED + N_LABELLED + N_TEST
+    sleep = datasets.simulated.sleep(number, hours=2, n_chans=3, sfreq=100, random_state=seed)
+    for night in sleep.datasets:
+        night.raw.filter(0.3, 35, verbose="error")
+    return sleep.datasets
 
 
 def _sweeps(subjects: range, n_windows: int, seed: int) -> BaseConcatDataset:
@@ -133,46 +125,28 @@ def _pink_noise(n_times: int, rng: np.random.Generator) -> np.ndarray:
     return noise / noise.std()
 
 
-def methods(question: Question, seed: int) -> dict[str, Any]:
-    """Pretrain one encoder for each task, and return all classifiers by name."""
-    fine_tuning = dict(finetune_epochs=question.finetune_epochs, **FINE_TUNING)
-    classifiers = make_methods(["band-power", "tangent-space", "scratch"], **fine_tuning)
-    for name, (task, arguments) in TASKS.items():
+def pretrained(method: str, result: str, seed: int, encoders: Path) -> Path:
+    """Return the folder of an encoder of this seed, which is pretrained if it is missing."""
+    folder = encoders / f"{method}, seed {seed}"
+    if not folder.exists():
+        task, arguments = TASKS[method]
         embedder = PARSEmbedder(
             task,
             pretext_params=arguments,
-            pretrain_epochs=question.pretrain_epochs,
+            pretrain_epochs=EPOCHS[result][0],
             random_state=seed,
             verbose=0,
-        ).fit(question.unlabelled)
+        ).fit(unlabelled(result, seed))
         loss = embedder.pretraining_history_[-1]["train_loss_relative"]
-        print(f"seed {seed}, {name}: training loss relative to chance {loss:.3f}", flush=True)
-        classifiers[name] = PARSClassifier(encoder=embedder, **fine_tuning)
-    return classifiers
+        print(f"{folder.name}: training loss relative to chance {loss:.3f}", flush=True)
+        embedder.save(folder)
+    return folder
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("question", choices=QUESTIONS)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
-    arguments = parser.parse_args()
-    scores = []
-    for seed in arguments.seeds:
-        question = QUESTIONS[arguments.question](seed)
-        scores.append(
-            label_efficiency(
-                methods(question, seed),
-                question.labelled,
-                n_train_subjects=N_TRAIN,
-                test_subjects=question.test_subjects,
-                seeds=[seed],
-                metrics=[question.metric],
-                dataset=question.name,
-            )
-        )
-        pd.concat(scores).to_csv(arguments.out, index=False)
-
-
-if __name__ == "__main__":
-    main()
+def _classifier(
+    result: str, seed: int, encoders: Path, method: str, n_labelled: int
+) -> BaseEstimator:
+    settings = dict(finetune_epochs=EPOCHS[result][1], **FINE_TUNING)
+    if method == "scratch":
+        return make_methods(["scratch"], **settings)["scratch"]
+    return PARSClassifier(encoder=pretrained(method, result, seed, encoders), **settings)

@@ -1,13 +1,13 @@
 """
-Five pretraining tasks side by side
-===================================
+What do the pretraining tasks predict, and which is best?
+=========================================================
 
-What does each pretraining task predict, and which task gives the best frozen encoder? This page
-compares PARS, MAE, MP3, DropPos, and the sum of PARS and MAE, all with the same encoder, windows,
-number of steps and seeds. A linear probe on held-out subjects does not separate the tasks: their
-scores overlap, none is better than an untrained encoder, and band power is far ahead of all. The
-nights are simulated and the training takes seconds. This is enough to show a fair comparison and
-far too little to rank the tasks.
+Time shifts (PARS), samples (MAE) or positions (MP3, DropPos). After seconds of pretraining none is
+best: in a linear probe on held-out subjects their ranges overlap, no task is above an untrained
+encoder, and band power is far ahead. All have the same encoder, windows, steps and seeds. This is
+enough to show a fair comparison and far too little to rank the tasks.
+
+:bdg-info:`simulated` :bdg-secondary:`40 s`
 """
 
 # %%
@@ -75,6 +75,8 @@ for ax, (label, parts) in zip(axes, rows.items(), strict=True):
     ax.set(yticks=[], xlim=(0, 30))
     ax.spines[["top", "right", "left"]].set_visible(False)
 axes[-1].set_xlabel("seconds")
+# sphinx_gallery_alt = "One signal in four rows; colours mark the patches that each task gets,"
+# sphinx_gallery_alt = "hides or removes"
 plt.show()
 
 # %%
@@ -119,6 +121,8 @@ for seed in range(3):
 history = pd.concat([h for h in histories if len(h)], ignore_index=True)
 columns = ["phase", "epoch", "train_loss", "train_loss_relative", "train_loss_relative_masked"]
 plotting.training_curves(history[[*columns, "method", "seed"]])
+# sphinx_gallery_alt = "Losses relative to chance over three epochs; only the tasks with MAE fall"
+# sphinx_gallery_alt = "clearly"
 plt.show()
 
 # %%
@@ -154,6 +158,7 @@ scores = pd.DataFrame(
 )
 print(scores.groupby("method", sort=False)["value"].agg(["mean", "std", "count"]).round(2))
 plotting.transfer(scores, "kappa", "Cohen's kappa")
+# sphinx_gallery_alt = "Kappa of seven encoders and baselines as dots; band power is far ahead"
 plt.show()
 
 # %%
@@ -165,3 +170,5 @@ plt.show()
 # because the stages are simulated as frequency bands.
 #
 # :doc:`/results/index` has the same comparison with more subjects, longer training and fine-tuning.
+
+# sphinx_gallery_thumbnail_path = "images/thumbnails/five_tasks.png"

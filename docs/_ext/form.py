@@ -1,0 +1,70 @@
+"""What the theme lacks on pages: links to the source of each page, and texts of gallery pictures."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+__all__ = ["source_of"]
+
+ROOT = Path(__file__).parents[2]
+
+
+def source_of(page: str) -> str | None:
+    """Return the file that one edits to change a page, relative to the repository.
+
+    Pages of the gallery are written from examples, and those of objects from their docstrings.
+    """
+    name = page.rpartition("/")[2]
+    if "generated" in page.split("/"):
+        return _file_of_object(name)
+    folder, found = ROOT / "docs", [f"{page}.rst", f"{page}.md"]
+    if page.startswith("auto_examples/"):
+        page = page.removeprefix("auto_examples/")
+        parent = page.removesuffix("index")
+        folder = ROOT / "examples"
+        found = [f"{page}.py", f"{parent}README.rst", f"{parent}GALLERY_HEADER.rst"]
+    files = [folder / file for file in found if (folder / file).is_file()]
+    return files[0].relative_to(ROOT).as_posix() if files else None
+
+
+def _file_of_object(name: str) -> str | None:
+    """Return the file of the class, function or module with this full name.
+
+    A value, such as a dictionary, is in the file of its module.
+    """
+    try:
+        found = pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return None
+    if not isinstance(found, ModuleType | type) and not inspect.isroutine(found):
+        found = pkgutil.resolve_name(name.rpartition(".")[0])
+    file = Path(inspect.getsourcefile(inspect.unwrap(found)))
+    return file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else None
+
+
+def _add_source(app: Sphinx, page: str, template: str, context: dict[str, Any], *_: Any) -> None:
+    """Hand the address of the page's source to the template edit-link.html."""
+    if (source := source_of(page)) is not None:
+        options = app.config.html_theme_options
+        context["edit_address"] = f"{options['github_url'].rstrip('/')}/edit/main/{source}"
+
+
+def _name_thumbnails(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Give each thumbnail of the gallery the title of its example as alternative text."""
+    for image in doctree.findall(nodes.image):
+        link = image.next_node(nodes.reference, siblings=True, descend=True)
+        if "/thumb/" in image["uri"] and not image.get("alt") and link is not None:
+            image["alt"] = link.astext()
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("html-page-context", _add_source)
+    app.connect("doctree-resolved", _name_thumbnails)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,88 @@
+"""Count what a fit of each method of the results costs: docs/measured/costs.csv.
+
+    python docs/experiments/costs.py --eeg FOLDER --out docs/measured/costs.csv
+
+FOLDER has PhysioNet's motor imagery recordings. Nothing is trained for long: encoders that are not
+in the package are replaced by untrained ones, whose cards have the steps of the real pretraining.
+The labelled subjects are the first ones, so steps of single draws may differ by a few.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import real_recordings
+import simulated
+from braindecode.datasets import BaseConcatDataset
+from question import Question
+from reproduce import MEASURED, RESULTS, ask_for
+
+from braindecode_pars import PARSEmbedder
+from braindecode_pars.evaluation import cost_table
+from braindecode_pars.pretrained import load_encoder, save_encoder
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--eeg", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    tables = []
+    for result in RESULTS:
+        with tempfile.TemporaryDirectory() as folder:
+            encoders = Path(folder)
+            simulates = hasattr(simulated, result)
+            stand_in = _stand_in_simulated if simulates else _stand_in
+            for method in simulated.TASKS if simulates else real_recordings.TASKS:
+                stand_in(method, encoders, result)
+            question = ask_for(result, encoders, given.eeg)(0)
+            tables.append(_costs(result, question))
+    costs = pd.concat(tables)
+    costs.to_csv(given.out, index=False, float_format="%.6g")
+    print(costs.to_string())
+
+
+def _costs(result: str, question: Question) -> pd.DataFrame:
+    stored = pd.read_csv(MEASURED / f"{result}.csv", comment="#")
+    tables = []
+    for n, rows in stored.groupby("n_train_subjects"):
+        methods = {name: question.classifier(name, n) for name in dict.fromkeys(rows["method"])}
+        table = cost_table(methods, _first_subjects(question, n))
+        table.insert(0, "n_train_subjects", n)
+        table.insert(0, "result", result)
+        tables.append(table)
+    return pd.concat(tables)
+
+
+def _first_subjects(question: Question, n: int) -> BaseConcatDataset:
+    scored = question.split.get("test_subjects", [])
+    of = [windows.description["subject"] for windows in question.windows.datasets]
+    labelled = list(dict.fromkeys(subject for subject in of if subject not in scored))[:n]
+    parts = zip(question.windows.datasets, of, strict=True)
+    return BaseConcatDataset([windows for windows, subject in parts if subject in labelled])
+
+
+def _stand_in(method: str, encoders: Path, result: str) -> None:
+    """Save an encoder of the package with the card of another pretraining of as many steps."""
+    task = real_recordings.TASKS[method]
+    encoder, card, _ = load_encoder("pars-eegmmidb")
+    card = replace(card, task=task["task"], task_params=task.get("task_params", {}))
+    save_encoder(encoder, card, encoders / method)
+
+
+def _stand_in_simulated(method: str, encoders: Path, result: str) -> None:
+    """Pretrain an encoder for an epoch, and save it with the card of all epochs."""
+    task, arguments = simulated.TASKS[method]
+    embedder = PARSEmbedder(task, pretext_params=arguments, pretrain_epochs=1, verbose=0)
+    encoder, card, _ = load_encoder(embedder.fit(simulated.unlabelled(result, 0)))
+    epochs, _ = simulated.EPOCHS[result]
+    counts = dict(n_steps=card.n_steps * epochs, n_examples=card.n_examples * epochs)
+    save_encoder(encoder, replace(card, **counts), encoders / f"{method}, seed 0")
+
+
+if __name__ == "__main__":
+    main()

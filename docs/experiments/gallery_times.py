@@ -1,0 +1,53 @@
+"""Measure how long the pages of the gallery run, and store it in docs/measured/gallery.csv.
+
+    python docs/experiments/gallery_times.py [PAGE ...]
+
+Seconds of CPU time of a process with one thread: on a machine with nothing else to do, about the
+time that passes. Pages on real recordings read them from ``BRAINDECODE_PARS_EEG``. With names of
+pages, such as "arithmetic", the others keep their row.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+ROOT = Path(__file__).parents[2]
+STORED = ROOT / "docs/measured/gallery.csv"
+
+
+def main(wanted: list[str]) -> None:
+    seconds = {}
+    if STORED.exists():
+        seconds = pd.read_csv(STORED, comment="#", index_col="page")["seconds"].to_dict()
+    for page in sorted((ROOT / "examples").glob("*/plot_*.py")):
+        name = page.stem.removeprefix("plot_")
+        if wanted and name not in wanted:
+            continue
+        before = _cpu_seconds()
+        one_thread = dict(os.environ, MPLBACKEND="agg", OMP_NUM_THREADS="1")
+        # A page reads stored scores from where it lies, as it does while the site is built.
+        command = [sys.executable, page.name]
+        subprocess.run(command, cwd=page.parent, env=one_thread, check=True)
+        seconds[name] = round(_cpu_seconds() - before)
+        lines = [f"{page},{value}" for page, value in sorted(seconds.items())]
+        STORED.write_text(
+            "# python docs/experiments/gallery_times.py\n"
+            f"# {datetime.date.today()}, seconds of CPU time, one thread\n"
+            "page,seconds\n" + "\n".join(lines) + "\n"
+        )
+
+
+def _cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

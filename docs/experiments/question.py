@@ -1,0 +1,54 @@
+"""What an experiment asks: windows, who is scored, and the classifiers by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from braindecode.datasets import BaseConcatDataset
+from sklearn.base import BaseEstimator
+
+from braindecode_pars.baselines import make_methods
+
+__all__ = ["BASELINES", "Question"]
+
+#: Names in tables of the methods without an encoder, and those that ``make_methods`` knows.
+BASELINES = {
+    "band power": "band-power",
+    "tangent space": "tangent-space",
+    "EEGNet": "eegnet",
+    "ShallowFBCSPNet": "shallow",
+}
+
+
+@dataclass
+class Question:
+    """Labelled windows, and all that a fit needs.
+
+    Attributes
+    ----------
+    name : str
+        Column ``dataset`` of the scores.
+    windows : BaseConcatDataset
+        Labelled windows.
+    metric : str
+        Metric of the scores.
+    split : dict
+        Arguments of ``label_efficiency`` that say who may be labelled and who is scored.
+    fitted_by : callable
+        Function of the name of a method and the number of labelled subjects. It returns the
+        classifier, and pretrains its encoder first if that is missing.
+    """
+
+    name: str
+    windows: BaseConcatDataset
+    metric: str
+    split: dict[str, Any]
+    fitted_by: Callable[[str, int], BaseEstimator]
+
+    def classifier(self, method: str, n_labelled: int) -> BaseEstimator:
+        """Return the classifier of a method for this number of labelled subjects."""
+        if method in BASELINES:
+            return make_methods([BASELINES[method]])[method]
+        return self.fitted_by(method, n_labelled)

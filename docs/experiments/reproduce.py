@@ -1,0 +1,127 @@
+"""Measure a result of the site again, and print it beside the stored scores.
+
+    python docs/experiments/reproduce.py control --out OUT
+    python docs/experiments/reproduce.py nights --out OUT
+    python docs/experiments/reproduce.py arithmetic --out OUT --eeg FOLDER
+    python docs/experiments/reproduce.py hands --out OUT --eeg FOLDER
+    python docs/experiments/reproduce.py imagery --out OUT --eeg FOLDER
+
+FOLDER has PhysioNet's motor imagery recordings. Encoders that are not in the package are pretrained
+first, into OUT/encoders. Then every score in docs/measured is computed again. An interrupted
+command resumes when it is given again. A part is chosen by the names of methods, numbers of
+labelled subjects and seeds; parts in the same OUT add up:
+
+    python docs/experiments/reproduce.py arithmetic --out OUT --only "band power" scratch --n 2
+
+Neither band power nor scratch nor an encoder in the package needs a pretraining.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import real_recordings
+import simulated
+from question import Question
+
+from braindecode_pars.evaluation import label_efficiency
+
+MEASURED = Path(__file__).parents[1] / "measured"
+
+RESULTS = ("control", "nights", "arithmetic", "hands", "imagery")
+#: Columns that name a score.
+KEYS = ["method", "n_train_subjects", "seed", "subject"]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("result", choices=RESULTS)
+    parser.add_argument("--out", type=Path, required=True, help="folder of encoders and scores")
+    parser.add_argument("--eeg", type=Path, help="folder of PhysioNet's motor imagery recordings")
+    parser.add_argument("--only", nargs="*", metavar="METHOD")
+    parser.add_argument("--n", nargs="*", type=int, help="numbers of labelled subjects")
+    parser.add_argument("--seeds", nargs="*", type=int)
+    given = parser.parse_args(arguments)
+    if given.result in ("hands", "imagery") and given.eeg is None:
+        parser.error(f"{given.result} needs --eeg, the folder of the recordings")
+    stored = pd.read_csv(MEASURED / f"{given.result}.csv", comment="#", dtype={"subject": str})
+    wanted = _part(stored, given.only, given.n, given.seeds)
+    if wanted.empty:
+        parser.error(f"no stored score is of these; methods are {', '.join(_methods(stored))}")
+    scores = measure(wanted, ask_for(given.result, given.out / "encoders", given.eeg), given.out)
+    scores.to_csv(given.out / "scores.csv", index=False)
+    print(compare(wanted, scores))
+
+
+def measure(wanted: pd.DataFrame, ask: Callable[[int], Question], out: Path) -> pd.DataFrame:
+    """Compute the scores in ``wanted`` again: of the same methods, numbers and seeds."""
+    scores = []
+    for seed, of_seed in wanted.groupby("seed"):
+        question = ask(seed)
+        for n, rows in of_seed.groupby("n_train_subjects"):
+            found = label_efficiency(
+                {method: question.classifier(method, n) for method in _methods(rows)},
+                question.windows,
+                n_train_subjects=[n],
+                seeds=[seed],
+                metrics=[question.metric],
+                dataset=question.name,
+                out=out / f"{n} labelled, seed {seed}",
+                **question.split,
+            )
+            scores.append(found[found["method"].isin(rows["method"])])
+    return pd.concat(scores).astype({"subject": str})
+
+
+def compare(stored: pd.DataFrame, scores: pd.DataFrame) -> str:
+    """Return stored and new means over subjects and seeds, and the largest difference of a score.
+
+    Raises
+    ------
+    ValueError
+        When a score is stored that was not computed, or the reverse.
+    """
+    both = stored.merge(scores, "outer", on=KEYS, suffixes=("_stored", "_new"), indicator=True)
+    missing = both[both["_merge"] != "both"]
+    if len(missing):
+        raise ValueError(f"{len(missing)} scores are only stored, or only new:\n{missing[KEYS]}")
+    both["difference"] = (both["value_new"] - both["value_stored"]).abs()
+    each = both[both["subject"] != "all"].rename(columns=dict(value_stored="stored"))
+    groups = each.rename(columns=dict(value_new="new")).groupby(KEYS[:2], sort=False)
+    table = groups[["stored", "new"]].mean()
+    table["largest difference"] = groups["difference"].max()
+    equal = int((each["difference"] < 1e-6).sum())
+    return (
+        f"{table.sort_index(level=1, sort_remaining=False).round(4).to_string()}\n\n"
+        f"{equal} of {len(each)} scores of subjects are equal. Largest difference of one: "
+        f"{each['difference'].max():.4f}; of a mean: "
+        f"{(table['new'] - table['stored']).abs().max():.4f}."
+    )
+
+
+def ask_for(result: str, encoders: Path, eeg: Path | None) -> Callable[[int], Question]:
+    """Return a function that makes the question of a seed."""
+    if result in ("control", "nights"):
+        return lambda seed: getattr(simulated, result)(seed, encoders)
+    question = getattr(real_recordings, result)(encoders, eeg)
+    return lambda seed: question
+
+
+def _part(
+    stored: pd.DataFrame, methods: list[str] | None, n: list[int] | None, seeds: list[int] | None
+) -> pd.DataFrame:
+    for column, values in zip(KEYS, (methods, n, seeds), strict=False):
+        if values:
+            stored = stored[stored[column].isin(values)]
+    return stored
+
+
+def _methods(scores: pd.DataFrame) -> list[str]:
+    return list(dict.fromkeys(scores["method"]))
+
+
+if __name__ == "__main__":
+    main()

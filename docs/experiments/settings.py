@@ -1,0 +1,181 @@
+"""How long do typical settings take on a CPU?
+
+    OMP_NUM_THREADS=1 python docs/experiments/settings.py docs/measured/settings.csv
+
+``runs.plan`` measures a step of each pretraining; some epochs of each fine-tuning are measured on
+windows of noise, because the time depends on shapes and not on values. The lowest of three
+measurements is multiplied by the number of steps. Time is that of one core in this process, so that
+other programs on the machine count little. Reading is not included.
+"""
+
+from __future__ import annotations
+
+import math
+import platform
+import re
+import sys
+import time
+import warnings
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import mne
+import numpy as np
+import pandas as pd
+import torch
+
+from braindecode_pars import PARSClassifier
+from braindecode_pars.datasets.physionet_mi import MONTAGES
+from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.runs import CorpusSize, RunConfig, plan
+
+ROUNDS = 3
+
+#: Fine-tuning is measured on so many windows at most.
+MOST = 96
+
+
+@dataclass
+class Case:
+    """A corpus without labels, and labelled windows."""
+
+    data: str
+    sfreq: float
+    window_seconds: float  # of pretraining
+    n_unlabelled: int = 0  # windows in a pass of the pretraining; 0 is an encoder of the package
+    run: RunConfig = field(default_factory=RunConfig.for_laptop)
+    n_labelled: int = 0
+    labelled_seconds: float = 0
+    channels: tuple[str, ...] = ()
+    fit: dict[str, Any] = field(default_factory=dict)
+
+
+CPU = dict(device="cpu")
+SAMPLE = ("F3", "Fz", "F4", "T7", "P3", "Pz", "P4", "T8")
+TRIALS = dict(
+    n_labelled=720,
+    labelled_seconds=3,
+    channels=MONTAGES["motor and 10-20"],
+    fit=dict(encoder="pars-eegmmidb", head="spatial_filter", finetune_epochs=15),
+)
+CASES = [
+    Case(
+        "The sample in the package: 4 labelled subjects, the encoder ``small``",
+        **dict(sfreq=128, window_seconds=10, n_labelled=48, labelled_seconds=10, channels=SAMPLE),
+        fit=dict(encoder="small"),
+    ),
+    Case(
+        "The same, pretrained on the 288 windows of all 24 subjects",
+        **dict(sfreq=128, window_seconds=10, n_labelled=48, labelled_seconds=10, channels=SAMPLE),
+        n_unlabelled=288,
+        run=RunConfig.for_laptop(window_seconds=10, epochs=120, **CPU),  # 600 steps
+    ),
+    Case(
+        "10 nights of 8 h, 2 channels",
+        **dict(sfreq=100, window_seconds=30, n_labelled=9600, labelled_seconds=30),
+        channels=("C3", "C4"),
+        n_unlabelled=9600,
+        run=RunConfig.for_laptop(**CPU),
+    ),
+    Case(
+        "Motor imagery of 50 people, as for the encoders in the package; 16 people labelled",
+        **dict(sfreq=128, window_seconds=10),
+        **TRIALS,
+        n_unlabelled=1800,
+        run=RunConfig(
+            window_seconds=10,
+            embed_dim=128,
+            num_layers=4,
+            num_heads=8,
+            mlp_dim=256,
+            tokenizer="spectral",
+            task_params=dict(overlap=False, min_gap=16),
+            epochs=24,
+            steps_per_epoch=250,
+            batch_size=128,
+            **CPU,
+        ),
+    ),
+    Case(
+        "1.5 million windows, the paper's size",
+        **dict(sfreq=200, window_seconds=30),
+        n_unlabelled=1_525_258,
+        run=RunConfig(**CPU),
+    ),
+]
+
+
+def main(out: Path) -> None:
+    rows = [{"data": case.data, **_settings(case), **_measured(case)} for case in CASES]
+    processor = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    name = processor[1] if processor else platform.processor()
+    machine = f"{name}, {torch.get_num_threads()} thread, Python {platform.python_version()}"
+    with out.open("w", encoding="utf-8") as file:
+        file.write(
+            "# OMP_NUM_THREADS=1 python docs/experiments/settings.py docs/measured/settings.csv\n"
+        )
+        file.write(f"# {date.today()}, {machine}, torch {torch.__version__.partition('+')[0]}\n")
+        pd.DataFrame(rows).to_csv(file, index=False, float_format="%.4g")
+
+
+def _settings(case: Case) -> dict[str, Any]:
+    encoder = case.fit.get("encoder")
+    config = load_encoder(encoder).encoder.config if encoder else vars(case.run)
+    return dict(
+        sfreq=case.sfreq,
+        window_seconds=case.window_seconds,
+        patch_seconds=case.run.patch_seconds,
+        embed_dim=config["embed_dim"],
+        num_layers=config["num_layers"],
+    )
+
+
+def _measured(case: Case) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if case.n_unlabelled:
+        corpus = CorpusSize.of_numbers(
+            case.n_unlabelled, sfreq=case.sfreq, window_seconds=case.window_seconds
+        )
+        with patch("time.perf_counter", time.process_time):
+            planned = [plan(corpus, case.run) for _ in range(ROUNDS)]
+        found["pretraining_steps"] = planned[0].n_steps
+        found["pretraining_minutes"] = 60 * min(one.hours for one in planned)
+    if case.n_labelled:
+        n_steps = math.ceil(case.n_labelled / 32)
+        epochs = case.fit.get("finetune_epochs", max(30, math.ceil(60 / n_steps)))
+        found["finetuning_steps"] = epochs * n_steps
+        found["finetuning_minutes"] = epochs * case.n_labelled * _seconds(case) / 60
+    print(case.data, found, flush=True)
+    return found
+
+
+def _seconds(case: Case) -> float:
+    """Return the seconds of fine-tuning for each window in an epoch."""
+    n_windows = min(case.n_labelled, MOST)
+    X, y = _noise(case, n_windows), np.arange(n_windows) % 2
+
+    def seconds(epochs: int) -> float:
+        given = dict(pretext=None) | case.fit | dict(finetune_epochs=epochs, verbose=0)
+        start = time.process_time()
+        PARSClassifier(**given).fit(X, y)
+        return time.process_time() - start
+
+    # What is not an epoch, such as loading the encoder, is in both.
+    more = math.ceil(480 / n_windows)
+    short, long = (min(seconds(epochs) for _ in range(ROUNDS)) for epochs in (1, 1 + more))
+    return (long - short) / more / n_windows
+
+
+def _noise(case: Case, n_windows: int) -> mne.EpochsArray:
+    info = mne.create_info(list(case.channels), case.sfreq, "eeg")
+    shape = n_windows, len(case.channels), round(case.labelled_seconds * case.sfreq)
+    signals = 1e-5 * np.random.default_rng(0).standard_normal(shape)
+    return mne.EpochsArray(signals, info, verbose="error")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main(Path(sys.argv[1]))

@@ -1,0 +1,114 @@
+"""The numbers in the figures of docs/paper.rst are those that the package computes."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+from matplotlib.patches import Rectangle
+
+from braindecode_pars.pretext import PARS
+from braindecode_pars.pretext.pars import relative_shifts
+from braindecode_pars.tokens import extract_patches
+
+DOCS = Path(__file__).parents[1] / "docs"
+THEMES = ("light", "dark")
+
+
+@pytest.fixture
+def drawing(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS / "experiments")
+    import paper_figures
+
+    yield paper_figures
+    plt.close("all")
+
+
+def texts(name: str, theme: str) -> list[str]:
+    """Return the words in a figure of the page, in the order in which they were drawn."""
+    svg = (DOCS / "images" / f"paper-{name}-{theme}.svg").read_text(encoding="utf-8")
+    return [html.unescape(text) for text in re.findall(r"<text [^>]*>([^<]*)</text>", svg)]
+
+
+def starts_of_the_task(drawing) -> tuple[PARS, torch.Tensor]:
+    """Draw the patches again, as the pretext task does in training."""
+    n_times = drawing.example().signal.shape[1]
+    sizes = dict(embed_dim=8, num_layers=1, num_heads=1, mlp_dim=8)
+    task = PARS(n_times, 128, n_patches=5, **sizes)
+    return task, task.sample_starts(1, generator=torch.Generator().manual_seed(drawing.SEED))
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_hidden_positions_are_those_of_the_task(drawing, theme):
+    task, starts = starts_of_the_task(drawing)
+    seconds = starts[0].numpy() / 128
+    top, *inputs = drawing.patches(drawing.THEMES[theme]).axes
+    # Boxes in the signal: empty without a position.
+    boxes = [patch for patch in top.patches if isinstance(patch, Rectangle)]
+    drawn = {box.get_x(): box.get_facecolor()[3] == 0 for box in boxes}
+    assert drawn == {start: i < task.n_masked for i, start in enumerate(seconds)}
+    # The input: waveforms as the encoder gets them, in its order, and the positions that it gets.
+    expected = extract_patches(drawing.example().signal, starts, 128)[0]
+    for ax, patch in zip(inputs, expected, strict=True):
+        np.testing.assert_array_equal(ax.lines[0].get_ydata(), patch)
+    titles = [text for text in texts("patches", theme) if text == "?" or text.endswith(" s")]
+    shown = [f"{start:.2f} s" for start in seconds[task.n_masked :]]
+    assert titles == ["?"] * task.n_masked + shown
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_relative_shifts_are_those_of_the_task(drawing, theme):
+    task, starts = starts_of_the_task(drawing)
+    hidden = starts[:, : task.n_masked].sort().values
+    expected = relative_shifts(hidden, task.n_times)[0].flatten().tolist()
+    written = [text.replace("\N{MINUS SIGN}", "-") for text in texts("shifts", theme)]
+    numbers = [float(text) for text in written if re.fullmatch(r"-?\d\.\d\d", text)]
+    assert numbers == pytest.approx(expected, abs=0.005)
+    # The example above the matrix is its upper right corner: A minus D.
+    (sentence,) = (text for text in written if "=" in text)
+    parts = re.fullmatch(r"\((\S+) - (\S+)\) / (\d+) = (\S+)", sentence).groups()
+    first, last, seconds, result = map(float, parts)
+    assert [first, last] == pytest.approx((hidden[0, [0, -1]] / 128).tolist(), abs=0.005)
+    assert result == numbers[3] == round((first - last) / seconds, 2)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_only_patches_that_overlap_have_the_same_samples(drawing, theme):
+    _, starts = starts_of_the_task(drawing)
+    first, second = starts[0].sort().values[1:3].tolist()  # B and C
+    (note,) = (text for text in texts("overlap", theme) if text.startswith("0 at"))
+    assert note == f"0 at {(second - first) / 128:.2f} s"
+    _, curves = drawing.overlap(drawing.THEMES[theme]).axes
+    common, other = curves.lines
+    shift = common.get_xdata()[common.get_ydata() == 0]
+    assert shift.tolist() == [(second - first) / 128]
+    assert other.get_ydata().min() > 0.3
+
+
+def test_the_share_of_pairs_with_common_samples():
+    """6.8 % at the paper's size, about 34 of the 496 pairs of 32 patches, as the page says."""
+    n_starts, patch_size = 6000 - 200 + 1, 200
+    lags = np.arange(1, patch_size)
+    share = (n_starts + 2 * (n_starts - lags).sum()) / n_starts**2
+    page = " ".join((DOCS / "paper.rst").read_text(encoding="utf-8").split())
+    assert f"At the paper's size {share:.1%} of the pairs".replace("%", " %") in page
+    assert f"about {share * 32 * 31 / 2:.0f} of the {32 * 31 // 2} pairs" in page
+
+
+def test_the_factors_give_the_prediction_of_the_decoder(drawing):
+    d = drawing.decoder()
+    quotient = (d.e @ torch.diag(d.v) @ d.g.T) / (d.e @ d.g.T)
+    torch.testing.assert_close(quotient, d.prediction)
+    torch.testing.assert_close(d.weights @ d.v, d.prediction)
+    fig = drawing.factorised(drawing.THEMES["light"])
+    drawn = [ax.collections[0].get_array() for ax in fig.axes]
+    pairs = np.stack(drawn[:16]).reshape(4, 4, 5)
+    np.testing.assert_array_equal(pairs, d.weights)
+    factors = [d.e, torch.diag(d.v), d.g.T, d.e, d.g.T]
+    for found, expected in zip(drawn[16:], [*factors, d.prediction], strict=True):
+        np.testing.assert_array_equal(found, expected)

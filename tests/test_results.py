@@ -1,0 +1,155 @@
+"""The pages of the results: their scores, figures and the command that measures them again."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from braindecode_pars.encoders._make import command_of
+from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.runs import RunConfig
+
+DOCS = Path(__file__).parents[1] / "docs"
+NAMES = ("control", "nights", "hands", "arithmetic", "imagery")
+
+
+@pytest.fixture(autouse=True)
+def own_modules(monkeypatch):
+    for folder in ("_ext", "experiments"):
+        monkeypatch.syspath_prepend(DOCS / folder)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_command_of_a_page_is_known(name, monkeypatch):
+    import reproduce
+
+    [command] = re.findall(r"reproduce\.py (.*)", (DOCS / "results" / f"{name}.rst").read_text())
+    parsed = {}
+
+    def stop(result, encoders, eeg):
+        parsed.update(result=result, eeg=eeg)
+        raise InterruptedError
+
+    monkeypatch.setattr(reproduce, "ask_for", stop)
+    with pytest.raises(InterruptedError):
+        reproduce.main(shlex.split(command))
+    assert parsed["result"] == name
+    needs_recordings = name in ("hands", "arithmetic", "imagery")
+    assert (parsed["eeg"] is not None) == needs_recordings
+
+
+def test_encoders_are_pretrained_as_those_of_the_package():
+    from real_recordings import PACKAGED, PRETRAINING, TASKS
+
+    for method, name in PACKAGED.items():
+        config = RunConfig(**PRETRAINING, **TASKS[method])
+        assert command_of(config) == load_encoder(name).card.about["command"]
+
+
+def test_stored_scores_are_computed_again(tmp_path, capsys):
+    """With one of the methods that take a second."""
+    import reproduce
+
+    part = ["--only", "band power", "--n", "2", "--seeds", "1"]
+    reproduce.main(["arithmetic", "--out", str(tmp_path), *part])
+    assert "12 of 12 scores of subjects are equal" in capsys.readouterr().out
+
+
+def test_a_difference_is_named():
+    import reproduce
+
+    same = dict(method="a", n_train_subjects=2, seed=0)
+    stored = pd.DataFrame([dict(same, subject=str(i), value=0.5) for i in range(4)])
+    new = stored.assign(value=[0.5, 0.5, 0.5, 0.7])
+    text = reproduce.compare(stored, new)
+    assert "3 of 4 scores of subjects are equal" in text
+    assert "Largest difference of one: 0.2000; of a mean: 0.0500" in text
+    with pytest.raises(ValueError, match="1 scores are only stored"):
+        reproduce.compare(stored, new[:3])
+
+
+def test_an_unknown_part_names_the_methods(tmp_path, capsys):
+    import reproduce
+
+    with pytest.raises(SystemExit):
+        reproduce.main(["arithmetic", "--out", str(tmp_path), "--only", "PASR"])
+    assert "PARS without overlap" in capsys.readouterr().err
+
+
+def test_a_missing_encoder_needs_recordings(tmp_path):
+    from real_recordings import pretrained
+
+    with pytest.raises(SystemExit, match="--eeg"):
+        pretrained("MAE", tmp_path, None)
+
+
+def test_the_table_in_short_says_what_the_tests_say(monkeypatch):
+    import stored_scores
+
+    rng = np.random.default_rng(0)
+    rows = [
+        dict(method=method, n_train_subjects=4, subject=subject, value=value)
+        for subject, noise in enumerate(rng.normal(0, 0.01, 12))
+        for method, value in [
+            ("scratch", 0.5),
+            ("band power", 0.55),
+            ("tangent space", 0.51),
+            ("helps", 0.7 + noise),
+            ("does not", 0.5 + noise),
+        ]
+    ]
+    scores = pd.DataFrame(rows).assign(protocol="p", dataset="d", seed=0, metric="kappa")
+    monkeypatch.setattr(stored_scores, "result_scores", lambda name: scores)
+    helps, does_not = (stored_scores.in_short("any", m, 4) for m in ("helps", "does not"))
+    assert helps["best simple baseline"] == "0.55 ± 0.00 (band power)"
+    assert helps["scratch"] == "0.50 ± 0.00"
+    assert "ahead in 12 of 12" in helps["difference to scratch"]
+    assert helps["tests"] == "both tests significant"
+    assert does_not["tests"].startswith("not significant; .")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figures_have_the_chance_level_and_alt_texts(name):
+    import matplotlib.pyplot as plt
+    from stored_scores import RESULTS
+
+    chance = RESULTS[name].chance
+    page = (DOCS / "results" / f"{name}.rst").read_text(encoding="utf-8")
+    figures = re.findall(r"\.\. plot::\n((?: {3}.*\n|\n)+)", page)
+    assert len(figures) == 2
+    for text in figures:
+        options, code = text.split("\n\n", 1)
+        assert len(re.search(r":alt: ((?:.|\n)+?)\n {3}:", options)[1]) > 60
+        exec(re.sub(r"(?m)^ {3}", "", code), {})
+        for ax in plt.gcf().axes:
+            assert [chance] * 2 in [list(np.atleast_1d(line.get_ydata())) for line in ax.lines]
+        plt.close("all")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_stored_method_has_a_cost(name):
+    costs = pd.read_csv(DOCS / "measured" / "costs.csv", comment="#")
+    scores = pd.read_csv(DOCS / "measured" / f"{name}.csv", comment="#")
+    keys = ["method", "n_train_subjects"]
+    counted = costs.loc[costs["result"] == name, keys].apply(tuple, axis=1)
+    assert set(counted) == set(scores[keys].apply(tuple, axis=1))
+
+
+def test_two_costs_are_those_of_today():
+    import real_recordings
+    from costs import _first_subjects
+
+    from braindecode_pars.evaluation import cost_table
+
+    question = real_recordings.arithmetic(Path("none"), None)
+    methods = {name: question.classifier(name, 2) for name in ("scratch", "SpectralMAE")}
+    today = cost_table(methods, _first_subjects(question, 2)).set_index("method")
+    stored = pd.read_csv(DOCS / "measured" / "costs.csv", comment="#")
+    stored = stored[(stored["result"] == "arithmetic") & (stored["n_train_subjects"] == 2)]
+    stored = stored.set_index("method").loc[today.index, today.columns]
+    np.testing.assert_allclose(today.astype(float), stored.astype(float), rtol=1e-5)
