@@ -22,6 +22,7 @@ release = version = braindecode_pars.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "reference",
     "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",
@@ -30,7 +31,6 @@ extensions = [
     "matplotlib.sphinxext.plot_directive",
     "numpydoc",
     "measured",
-    "reference",
     "settings_table",
     "form",
 ]

@@ -115,6 +115,9 @@ def test_the_citation_has_the_current_version():
     (cited,) = re.findall(r"^version: (\S+)$", citation, re.MULTILINE)
     (ours,) = re.findall(r"^version = (\S+)$", setup, re.MULTILINE)
     assert cited == ours
+    (dated,) = re.findall(r"^date-released: (\S+)$", citation, re.MULTILINE)
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (\d.*)$", changes, re.MULTILINE)[0] == f"{ours} - {dated}"
 
 
 @pytest.mark.parametrize("page", EXAMPLES, ids=[page.stem for page in EXAMPLES])

@@ -215,6 +215,13 @@ def test_listed_names_exist_with_parameters_and_an_example(name):
         assert set(parameters(thing)) - documented == set()
 
 
+@pytest.mark.parametrize("name", [n for n in REFERENCE if n.startswith("plotting.")])
+def test_a_figure_of_the_reference_has_a_picture_that_is_described(name):
+    doc = inspect.getdoc(thing_of(name))
+    assert ".. plot::" in doc
+    assert re.search(r"^ +:alt: (\S+ ){5}", doc, re.MULTILINE)
+
+
 @pytest.fixture
 def pages(monkeypatch):
     pytest.importorskip("sphinx")

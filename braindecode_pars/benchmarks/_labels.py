@@ -36,7 +36,7 @@ def labels() -> Iterator[Row]:
             for dtype in ("float32", "int16")
         }
         runs = [_epoch(store.labelled_windows()) for store in stored.values()]
-        times = fastest(_epoch(cached), *runs, rounds=7)
+        times = fastest(_epoch(cached), *runs, rounds=5)
         cached_seconds, *of_stores = (seconds / len(cached) for seconds in times)
 
     yield Row("labelled windows, of cached FIF", 1 / cached_seconds, "windows/s")

@@ -62,6 +62,8 @@ def ablation_grid(
 
     .. plot::
         :include-source:
+        :alt: Table of scores as colours: five mask ratios by three numbers of patches, each with
+            mean and standard deviation.
 
         >>> import numpy as np
         >>> import pandas as pd

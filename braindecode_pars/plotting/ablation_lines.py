@@ -64,6 +64,8 @@ def ablation_lines(
 
     .. plot::
         :include-source:
+        :alt: Kappa against the mask ratio as two lines with bands, one for each decoder; both
+            rise.
 
         >>> import numpy as np
         >>> import pandas as pd

@@ -72,6 +72,7 @@ def calibration_curve(
 
     .. plot::
         :include-source:
+        :alt: Share of right windows against probability: a line of dots below the diagonal.
 
         >>> import numpy as np
         >>> from braindecode_pars import plotting

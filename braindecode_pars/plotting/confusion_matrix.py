@@ -62,6 +62,8 @@ def confusion_matrix(
 
     .. plot::
         :include-source:
+        :alt: Five by five table of true and predicted sleep stages, with percentages and numbers
+            of windows as blue squares.
 
         >>> import numpy as np
         >>> from braindecode_pars import datasets, plotting

@@ -42,6 +42,7 @@ def embedding(points: ArrayLike, labels: ArrayLike, ax: Axes | None = None) -> A
 
     .. plot::
         :include-source:
+        :alt: Dots of three sleep stages in two dimensions; N3, N2 and W form three clouds.
 
         >>> import numpy as np
         >>> from braindecode_pars import plotting

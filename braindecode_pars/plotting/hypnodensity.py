@@ -86,6 +86,8 @@ def hypnodensity(
 
     .. plot::
         :include-source:
+        :alt: A hypnogram of six hours, and below it the probabilities of five stages as stacked
+            areas.
 
         >>> import numpy as np
         >>> from braindecode_pars import datasets, plotting

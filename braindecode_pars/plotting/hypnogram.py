@@ -65,6 +65,8 @@ def hypnogram(
 
     .. plot::
         :include-source:
+        :alt: True and predicted hypnogram of six hours as steps, and marks below where they
+            differ.
 
         >>> import numpy as np
         >>> from braindecode_pars import datasets, plotting

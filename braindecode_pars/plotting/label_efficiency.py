@@ -73,6 +73,7 @@ def label_efficiency(
 
     .. plot::
         :include-source:
+        :alt: Kappa against the number of training subjects as two lines with bands; both rise.
 
         >>> import numpy as np
         >>> import pandas as pd

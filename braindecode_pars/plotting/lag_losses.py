@@ -47,6 +47,7 @@ def lag_losses(history: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
 
     .. plot::
         :include-source:
+        :alt: Loss relative to chance against the lag between two patches: it rises from .3 to 1.
 
         >>> import pandas as pd
         >>> from braindecode_pars import plotting

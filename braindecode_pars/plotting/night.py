@@ -62,6 +62,7 @@ def night(
 
     .. plot::
         :include-source:
+        :alt: A hypnogram of one hour, and below it thirty seconds of EEG for each of five stages.
 
         >>> import numpy as np
         >>> from braindecode_pars import as_sklearn, datasets, plotting

@@ -67,6 +67,8 @@ def paired_bars(
 
     .. plot::
         :include-source:
+        :alt: Bars of three methods for each of six subjects, a star on the highest, and their
+            means at the right.
 
         >>> import numpy as np
         >>> import pandas as pd

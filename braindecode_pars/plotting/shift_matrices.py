@@ -61,6 +61,8 @@ def shift_matrices(
 
     .. plot::
         :include-source:
+        :alt: Three square maps, the predicted and true shifts of all pairs of patches and their
+            error, and a scatter plot.
 
         >>> import numpy as np
         >>> from braindecode_pars import plotting

@@ -56,6 +56,8 @@ def spatial_attention(
 
     .. plot::
         :include-source:
+        :alt: Two heads from above; the attention of one is highest at the back, of the other at
+            the front.
 
         >>> import mne
         >>> import numpy as np

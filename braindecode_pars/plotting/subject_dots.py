@@ -70,6 +70,8 @@ def subject_dots(
 
     .. plot::
         :include-source:
+        :alt: Dots of twelve subjects for two methods, joined by lines, with 2 and with 8 training
+            subjects.
 
         >>> import numpy as np
         >>> import pandas as pd

@@ -57,6 +57,8 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | None = None) -
 
     .. plot::
         :include-source:
+        :alt: Two panels: a pretraining loss that falls below chance, and training and validation
+            loss of fine-tuning.
 
         >>> import numpy as np
         >>> import pandas as pd

@@ -51,6 +51,7 @@ def transfer(
 
     .. plot::
         :include-source:
+        :alt: Mean and standard deviation of two methods on two datasets as dots with bars.
 
         >>> import numpy as np
         >>> import pandas as pd
