@@ -1,4 +1,4 @@
-"""What the theme lacks on pages: links to the source of each page, and texts of gallery pictures."""
+"""What the theme lacks: a link to the source of each page, and texts of gallery pictures."""
 
 from __future__ import annotations
 
@@ -51,6 +51,10 @@ def _file_of_object(name: str) -> str | None:
 
 def _add_source(app: Sphinx, page: str, template: str, context: dict[str, Any], *_: Any) -> None:
     """Hand the address of the page's source to the template edit-link.html."""
+    if "body" in context:  # docutils calls it a list, but its items are no list items
+        context["body"] = context["body"].replace(
+            '<div role="list" class="citation', '<div class="citation'
+        )
     if (source := source_of(page)) is not None:
         options = app.config.html_theme_options
         context["edit_address"] = f"{options['github_url'].rstrip('/')}/edit/main/{source}"
