@@ -1,4 +1,4 @@
-"""What the theme lacks on pages: links to the source of each page, and texts of gallery pictures."""
+"""What the theme lacks: a link to the source of each page, and texts of gallery pictures."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ from sphinx.application import Sphinx
 __all__ = ["source_of"]
 
 ROOT = Path(__file__).parents[2]
+#: What docutils writes, and what is written instead
+REPLACED = {
+    # It calls this a list, but the items are none.
+    '<div role="list" class="citation-list">': '<div class="citation-list">',
+    # What scrolls can be reached with the keyboard.
+    '<div class="terminal docutils container">': '<div class="terminal docutils container" '
+    'tabindex="0" role="region" aria-label="Recording of a terminal">',
+}
 
 
 def source_of(page: str) -> str | None:
@@ -49,8 +57,11 @@ def _file_of_object(name: str) -> str | None:
     return file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else None
 
 
-def _add_source(app: Sphinx, page: str, template: str, context: dict[str, Any], *_: Any) -> None:
-    """Hand the address of the page's source to the template edit-link.html."""
+def _finish_page(app: Sphinx, page: str, template: str, context: dict[str, Any], *_: Any) -> None:
+    """Mend the page, and hand the address of its source to the template edit-link.html."""
+    for written, wanted in REPLACED.items():
+        if written in context.get("body", ""):
+            context["body"] = context["body"].replace(written, wanted)
     if (source := source_of(page)) is not None:
         options = app.config.html_theme_options
         context["edit_address"] = f"{options['github_url'].rstrip('/')}/edit/main/{source}"
@@ -65,6 +76,6 @@ def _name_thumbnails(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("html-page-context", _add_source)
+    app.connect("html-page-context", _finish_page)
     app.connect("doctree-resolved", _name_thumbnails)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -38,7 +38,7 @@ COMMAND = ["braindecode-pars", "demo"]
 PROMPT, STEP = 1.0, 0.2
 CELL, LINE, MARGIN, SIZE = 8.4, 19, 16, 14
 #: Ground and ink have a contrast of 14, each colour one of at least 7 to the ground.
-GROUND, INK = "#14181e", "#dfe2e7"
+GROUND, INK, FRAME = "#14181e", "#dfe2e7", "#48566b"
 COLORS = {
     "black": "#9aa4b2",
     "red": "#ff9a8d",
@@ -156,7 +156,8 @@ def draw(
         f'<desc id="how">Recorded in {lasted:.0f} seconds and played in {screens[-1][0]:.0f}. '
         "The last screen stays; its text is in a file beside this one.</desc>",
         f"<style>{STYLE}</style>",
-        f'<rect width="100%" height="100%" rx="8" fill="{GROUND}"/>',
+        f'<rect x="1" y="1" width="{width - 2:g}" height="{height - 2:g}" rx="8" fill="{GROUND}" '
+        f'stroke="{FRAME}"/>',
     ]
     for y in range(n_rows):
         shown = [(when, rows[y] if y < len(rows) else []) for when, rows in screens]
