@@ -394,6 +394,32 @@ def test_a_command_of_a_page_parses(arguments):
     parse([re.sub(r"\$\w+", "1", argument) for argument in arguments])  # variables of a shell
 
 
+def test_the_numbers_about_motor_imagery_are_the_stored_ones():
+    stored = pd.read_csv(ROOT / "docs" / "measured" / "hands.csv", comment="#")
+    stored = stored[stored["subject"].astype(str) != "all"]
+    means = stored.groupby(["method", "n_train_subjects"])["value"].mean()
+    page = (GUIDE / "motor_imagery.rst").read_text(encoding="utf-8")
+    for method in ("PARS without overlap", "scratch", "band power"):
+        low, high = (f"{means[method, n]:.2f}"[1:] for n in (2, 16))
+        assert f"     - {low}\n     - {high}\n" in page, method
+
+
+def test_the_table_of_settings(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    from settings_table import duration, rows
+
+    assert [duration(minutes) for minutes in (0.1, 12.63, 150, 1.395e6)] == [
+        "6 s",
+        "13 min",
+        "2.5 hours",
+        "2.7 years",
+    ]
+    found = rows(ROOT / "docs" / "measured" / "settings.csv")
+    assert len(found) == 5
+    assert found[0][3] == "none"
+    assert found[3][3].startswith("6,000 steps, ")  # as on the cards of the packaged encoders
+
+
 def test_the_numbers_about_few_steps_are_the_stored_ones():
     stored = pd.read_csv(ROOT / "docs" / "measured" / "few_steps.csv", comment="#")
     means = stored.groupby(["multiple", "lr"])["balanced_accuracy"].mean()
