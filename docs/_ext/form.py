@@ -67,15 +67,22 @@ def _finish_page(app: Sphinx, page: str, template: str, context: dict[str, Any],
         context["edit_address"] = f"{options['github_url'].rstrip('/')}/edit/main/{source}"
 
 
-def _name_thumbnails(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Give each thumbnail of the gallery the title of its example as alternative text."""
-    for image in doctree.findall(nodes.image):
-        link = image.next_node(nodes.reference, siblings=True, descend=True)
-        if "/thumb/" in image["uri"] and not image.get("alt") and link is not None:
-            image["alt"] = link.astext()
+def _name_pictures(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Give pictures without an alternative text one.
+
+    That of a thumbnail is the title of its example, and that of a plot the paragraph before it.
+    """
+    before = ""
+    for node in doctree.findall(lambda node: isinstance(node, nodes.paragraph | nodes.image)):
+        if isinstance(node, nodes.paragraph):
+            before = node.astext() or before
+        elif not node.get("alt"):
+            link = node.next_node(nodes.reference, siblings=True, descend=True)
+            is_thumbnail = "/thumb/" in node["uri"] and link is not None
+            node["alt"] = link.astext() if is_thumbnail else f"Figure: {before.rstrip(':')}"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("html-page-context", _finish_page)
-    app.connect("doctree-resolved", _name_thumbnails)
+    app.connect("doctree-resolved", _name_pictures)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
