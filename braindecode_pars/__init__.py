@@ -1,4 +1,4 @@
-"""Self-supervised pretraining for EEG that a scientist can trust.
+"""Self-supervised pretraining for EEG, with scores of people who were not in the training.
 
 recordings/    files -> windows; datasets/ has a recipe for each corpus
 windows/       windows of any source -> one lazy dataset; signal_store/ holds corpora on disk

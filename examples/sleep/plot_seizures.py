@@ -147,7 +147,7 @@ table["false alarms per hour"] /= len(files) * 15 / 60
 table.round(2)
 
 # %%
-# Averaging removes most false alarms and loses no seizure. Band power would gain as well.
+# Averaging removes most false alarms and loses no seizure. It was not tried with band power.
 #
 # A recording of another system
 # -----------------------------

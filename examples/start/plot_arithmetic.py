@@ -75,9 +75,9 @@ plt.show()
 # One reason: band power is enough here
 # -------------------------------------
 #
-# Linear probes show how much of the answer the features hold. Features of the pretrained encoder
-# are as good as band power, not better. The untrained encoder is above chance too, because its
-# tokens already contain the power spectrum of their patch.
+# Linear probes show how much a linear classifier gets from features. Features of the pretrained
+# encoder are as good as band power, not better. The untrained encoder is above chance too, because
+# its tokens already contain the power spectrum of their patch.
 
 embedders = {
     "band power": LogBandPower(),
@@ -104,8 +104,8 @@ print(f"gain {gain.mean():+.3f} ± {gain.std():.3f}: about {needed:.0f} people, 
 # ------------------------------------
 #
 # The stored scores of longer runs have three draws of four labelled people. Each row is a question
-# and a way to pretrain: the mean gain over scratch in balanced accuracy. The eight intervals hold
-# all true means with 95 % (t-test over people, Bonferroni's correction).
+# and a way to pretrain: the mean gain over scratch in balanced accuracy. The eight intervals contain
+# all eight true means with a probability of 95 % (t-test over people, Bonferroni's correction).
 
 PARS = "PARS without overlap"
 rows = [
@@ -136,8 +136,8 @@ ax.invert_yaxis()
 plt.show()
 
 # %%
-# So pretraining helped where it was tested with an answer that is not in the spectrum (the rhythm),
-# and on left or right fist, where the gain is probably mostly due to slow voltages such as those of
+# So pretraining helped where the answer is not in the spectrum (rising or falling rhythm), and on
+# left or right fist, where the gain is probably mostly due to slow voltages such as those of
 # the eyes (:doc:`/auto_examples/motor_imagery/plot_motor_imagery`). No gain is established on rest
 # or arithmetic, nor on imagined movement or rest. All encoders here are small, and were pretrained
 # for minutes on 50 people at most; what a large one would do is not known. On simulated nights the
