@@ -1,4 +1,4 @@
-"""NetworkClassifier: a braindecode model, trained from scratch like PARSClassifier fine-tunes."""
+"""NetworkClassifier: a braindecode model, trained as PARSClassifier fine-tunes its network."""
 
 from __future__ import annotations
 

@@ -104,8 +104,8 @@ print(f"gain {gain.mean():+.3f} ± {gain.std():.3f}: about {needed:.0f} people, 
 # ------------------------------------
 #
 # The stored scores of longer runs have three draws of four labelled people. Each row is a question
-# and a way to pretrain: the mean gain over scratch in balanced accuracy. The eight intervals contain
-# all eight true means with a probability of 95 % (t-test over people, Bonferroni's correction).
+# and a way to pretrain: the mean gain over scratch in balanced accuracy. The probability that all
+# eight intervals contain their true mean is 95 % (t-test over people, Bonferroni's correction).
 
 PARS = "PARS without overlap"
 rows = [
