@@ -112,6 +112,7 @@ def browser(tmp_path_factory):
         options.add_argument(f"--{argument}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(programs[1]))
+    driver.set_script_timeout(120)  # axe-core takes seconds for a long page, more on a busy machine
     yield driver
     driver.quit()
 

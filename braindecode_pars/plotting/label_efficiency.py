@@ -16,7 +16,13 @@ from braindecode_pars.plotting._scores import (
     seeds_label,
     select,
 )
-from braindecode_pars.plotting._style import axes_for, draw_chance, remove_frame, series_style
+from braindecode_pars.plotting._style import (
+    axes_for,
+    draw_chance,
+    legend_columns,
+    remove_frame,
+    series_style,
+)
 
 __all__ = ["label_efficiency"]
 
@@ -104,7 +110,7 @@ def label_efficiency(
     values = per_seed(rows, ("method", "n_train_subjects"))
     summary = over_seeds(values, ("method", "n_train_subjects"))
     # One curve for each method
-    is_crowded = len(styles) > 4  # then the legend is beside the curves
+    is_crowded = len(styles) > 4  # then the legend is beside the curves, else above them
     [ax] = axes_for(ax, 1, 1, (7.6 if is_crowded else 5.6, 4.0))
     for method, number in styles.items():
         style = series_style(number)
@@ -122,8 +128,12 @@ def label_efficiency(
         xlabel="training subjects",
         ylabel=f"{label or metric.replace('_', ' ')}\n({seeds_label(summary['count'])})",
     )
-    outside = dict(loc="center left", bbox_to_anchor=(1.02, 0.5)) if is_crowded else {}
-    ax.legend(frameon=False, handlelength=3, **outside)
+    if is_crowded:
+        place = dict(loc="center left", bbox_to_anchor=(1.02, 0.5))
+    else:
+        n_columns = legend_columns(list(styles), ax.figure.get_figwidth())
+        place = dict(loc="lower left", bbox_to_anchor=(0, 1), ncols=n_columns)
+    ax.legend(frameon=False, handlelength=3, **place)
     ax.grid(axis="y", color="0.92")
     ax.set_axisbelow(True)
     remove_frame(ax)

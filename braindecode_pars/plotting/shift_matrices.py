@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
 
 from braindecode_pars.plotting._style import COLORS, axes_for, remove_frame
@@ -103,14 +102,12 @@ def shift_matrices(
         )
 
     # Three matrices and a scatter plot
-    axes = axes_for(axes, 1, 4, (13.5, 3.5))
+    axes = axes_for(axes, 2, 2, (8, 6))
     error = np.abs(prediction - target)
-    _draw_matrix(axes[0], prediction, "prediction", vmin=-1, vmax=1)
-    shifts = _draw_matrix(axes[1], target, "target", vmin=-1, vmax=1)
-    errors = _draw_matrix(axes[2], error, "absolute error", vmin=0)
-    figure = axes[0].figure
-    figure.colorbar(shifts, ax=list(axes[:2]), label="$(t_j - t_k) / T$", shrink=0.75)
-    figure.colorbar(errors, ax=axes[2], label="$T$", shrink=0.75)
+    shift = "$(t_j - t_k) / T$"
+    _draw_matrix(axes[0], prediction, "prediction", shift, vmin=-1, vmax=1)
+    _draw_matrix(axes[1], target, "target", shift, vmin=-1, vmax=1)
+    _draw_matrix(axes[2], error, "absolute error", "$T$", vmin=0)
     _draw_scatter(axes[3], prediction, target)
     return axes
 
@@ -158,11 +155,11 @@ def _by_time(
     return sorted_matrices
 
 
-def _draw_matrix(ax: Axes, matrix: np.ndarray, title: str, **limits: float) -> AxesImage:
+def _draw_matrix(ax: Axes, matrix: np.ndarray, title: str, label: str, **limits: float) -> None:
     # The lightness of cividis increases evenly, so the order of values is visible in grey print.
     image = ax.imshow(np.ma.masked_invalid(matrix), cmap="cividis", **limits)
+    ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85)
     ax.set(title=title, xlabel="patch k, by time", ylabel="patch j, by time")
-    return image
 
 
 def _draw_scatter(ax: Axes, prediction: np.ndarray, target: np.ndarray) -> None:

@@ -108,7 +108,7 @@ def subject_dots(
 
     # One column for each method, and a gap after each group
     step = len(methods) + 1
-    [ax] = axes_for(ax, 1, 1, (min(2 + 0.26 * step * len(sizes), 14), 4.0))
+    [ax] = axes_for(ax, 1, 1, (np.clip(2 + 0.26 * step * len(sizes), 4.6, 14), 4.0))
     for group, size in enumerate(sizes):
         values = means.loc[size].reindex(columns=methods).to_numpy()
         columns = group * step + np.arange(len(methods))
@@ -119,8 +119,11 @@ def subject_dots(
     draw_chance(ax, chance)
     ax.set_xticks(np.arange(len(sizes)) * step + (len(methods) - 1) / 2, [f"{n:g}" for n in sizes])
     ax.tick_params(axis="x", length=0)
+    # The label has 5 inches on one line.
+    width = ax.figure.get_figwidth() * ax.get_position().width
+    space = " " if width > 5 else "\n"
     ax.set(
-        xlabel="training subjects  (a dot is a held-out subject, a black bar the mean)",
+        xlabel=f"training subjects{space}(a dot is a held-out subject, a black bar the mean)",
         ylabel=label or metric.replace("_", " "),
     )
     n_columns = legend_columns(methods, ax.figure.get_figwidth())

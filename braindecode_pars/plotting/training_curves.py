@@ -106,6 +106,7 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | None = None) -
                 textcoords="offset points",
                 ha="right",
                 color="0.3",
+                bbox=dict(facecolor="white", edgecolor="none", alpha=0.7, pad=0.5),
             )
             ax.set_ylim(0, max(1.12, ax.get_ylim()[1]))
         ax.set(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
+import re
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -67,6 +68,22 @@ def _finish_page(app: Sphinx, page: str, template: str, context: dict[str, Any],
         context["edit_address"] = f"{options['github_url'].rstrip('/')}/edit/main/{source}"
 
 
+def _name_buttons(app: Sphinx, page: str, template: str, context: dict[str, Any], *_: Any) -> None:
+    """Give the buttons that open groups of pages in the sidebar a name; the theme has none."""
+    if (generate := context.get("generate_toctree_html")) is None:
+        return
+
+    def named(*args: Any, **kwargs: Any) -> Any:
+        html = generate(*args, **kwargs)
+        if not isinstance(html, str):
+            return html
+        return re.sub(
+            r"(>([^<>]+)</a><details[^>]*><summary)>", r'\1 aria-label="Pages of \2">', html
+        )
+
+    context["generate_toctree_html"] = named
+
+
 def _name_pictures(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Give pictures without an alternative text one.
 
@@ -84,5 +101,6 @@ def _name_pictures(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("html-page-context", _finish_page)
+    app.connect("html-page-context", _name_buttons, priority=900)  # after the theme
     app.connect("doctree-resolved", _name_pictures)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -90,6 +90,7 @@ def _measured(
     averaged = scores.groupby("subject")["seed"].nunique().min() if over == "subjects" else 1
     seeds = f"; the {averaged} seeds of each are averaged first" if averaged > 1 else ""
     yield from ("", f"Mean ± SD over {n} {unit}{seeds}.", "")
+    yield from (".. rst-class:: origin", "")
     yield from (f"| ``{line}``" for line in origin)
     if other and several:
         yield from ("", f".. dropdown:: Each method against {other}, with tests", "")

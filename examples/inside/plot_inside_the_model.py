@@ -131,7 +131,7 @@ X, y, groups = as_sklearn(BaseConcatDataset(held_out))
 stages = np.array(datasets.simulated.STAGES)[y]
 untrained = PARSEmbedder(None, **size).fit(X)
 encoders = {"pretrained": embedder, "untrained": untrained, "band power": LogBandPower().fit(X)}
-_, axes = plt.subplots(1, 3, figsize=(14, 4), layout="constrained")
+_, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
 panels = [("pretrained", stages), ("pretrained", groups), ("untrained", stages)]
 for ax, (name, labels) in zip(axes, panels, strict=True):
     points = make_pipeline(StandardScaler(), PCA(2)).fit_transform(encoders[name].transform(X))
