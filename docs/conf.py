@@ -31,7 +31,6 @@ extensions = [
     "matplotlib.sphinxext.plot_directive",
     "numpydoc",
     "measured",
-    "settings_table",
     "form",
 ]
 exclude_patterns = ["_build", "_templates", "measured"]

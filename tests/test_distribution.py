@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import hashlib
 import os
 import shutil
@@ -138,9 +137,3 @@ def test_the_command_lists_the_encoders_of_the_wheel(environment, tmp_path):
     printed = run(environment / "bin" / "braindecode-pars", "encoders", cwd=tmp_path)
     assert "pars-eegmmidb" in printed
     assert "spectral-eegmmidb" in printed
-
-
-def test_the_version_is_the_same_everywhere():
-    setup = configparser.ConfigParser()
-    setup.read(ROOT / "setup.cfg")
-    assert setup["metadata"]["version"] == braindecode_pars.__version__

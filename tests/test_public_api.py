@@ -224,9 +224,8 @@ def test_a_figure_of_the_reference_has_a_picture_that_is_described(name):
 
 @pytest.fixture
 def pages(monkeypatch):
-    pytest.importorskip("sphinx")
     monkeypatch.syspath_prepend(DOCS / "_ext")
-    return importlib.import_module("reference")
+    return importlib.import_module("class_members")
 
 
 def test_the_page_of_parsnet_shows_its_signature(pages):

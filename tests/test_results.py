@@ -25,9 +25,11 @@ def own_modules(monkeypatch):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_command_of_a_page_is_known(name, monkeypatch):
+def test_the_command_of_a_page_is_known(name, monkeypatch, tmp_path):
     import reproduce
 
+    monkeypatch.chdir(tmp_path)
+    Path("FOLDER").mkdir()
     [command] = re.findall(r"reproduce\.py (.*)", (DOCS / "results" / f"{name}.rst").read_text())
     parsed = {}
 
@@ -73,12 +75,34 @@ def test_a_difference_is_named():
         reproduce.compare(stored, new[:3])
 
 
-def test_an_unknown_part_names_the_methods(tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        (["--only", "band power", "PASR"], "method PASR; there are band power, .*without overlap"),
+        (["--n", "2", "3"], "n_train_subjects 3; there are 2, 4, 8"),
+        (["--only", "EEGNet", "--n", "8"], "this combination"),
+        (["--eeg", "nowhere"], "nowhere is not a folder"),
+    ],
+)
+def test_a_part_that_is_not_stored_is_refused(tmp_path, capsys, part, message):
     import reproduce
 
     with pytest.raises(SystemExit):
-        reproduce.main(["arithmetic", "--out", str(tmp_path), "--only", "PASR"])
-    assert "PARS without overlap" in capsys.readouterr().err
+        reproduce.main(["arithmetic", "--out", str(tmp_path / "out"), *part])
+    assert re.search(message, capsys.readouterr().err)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_simulations_do_not_share_encoders(tmp_path, monkeypatch):
+    """Their encoders have the same names: one of another simulation would be taken."""
+    import reproduce
+    import simulated
+
+    asked = []
+    for name in ("control", "nights"):
+        monkeypatch.setattr(simulated, name, lambda seed, encoders: asked.append(encoders))
+        reproduce.ask_for(name, tmp_path, None)(0)
+    assert len(set(asked)) == 2
 
 
 def test_a_missing_encoder_needs_recordings(tmp_path):
@@ -153,3 +177,16 @@ def test_two_costs_are_those_of_today():
     stored = stored[(stored["result"] == "arithmetic") & (stored["n_train_subjects"] == 2)]
     stored = stored.set_index("method").loc[today.index, today.columns]
     np.testing.assert_allclose(today.astype(float), stored.astype(float), rtol=1e-5)
+
+
+def test_a_stored_table_tells_its_origin(tmp_path):
+    from stored_scores import provenance
+    from stored_table import store_table
+
+    file = tmp_path / "table.csv"
+    numbers = pd.DataFrame({"method": ["a", "b"], "value": [0.5, 0.25]})
+    store_table(numbers, file, "python table.py", "one thread", index=False)
+    command, origin = provenance([file])
+    assert command == "python table.py"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d, \S.*, one thread", origin)
+    pd.testing.assert_frame_equal(pd.read_csv(file, comment="#"), numbers)

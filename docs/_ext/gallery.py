@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sphinx_gallery.scrapers import matplotlib_scraper
-
 __all__ = ["ORDER", "PageOrder", "alternative_texts", "scrape"]
 
 #: Groups in the order of the gallery, and the pages of each in theirs.
@@ -55,6 +53,8 @@ def scrape(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any])
     ValueError
         If the block does not have one text for each figure.
     """
+    from sphinx_gallery.scrapers import matplotlib_scraper  # the rest works without it
+
     rst = matplotlib_scraper(block, block_vars, gallery_conf)
     texts = alternative_texts(block.content)
     if len(texts) != rst.count(":alt:"):

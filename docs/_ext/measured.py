@@ -24,10 +24,11 @@ from stored_scores import (
     table,
     variants,
 )
+from stored_settings import settings_table
 
 from braindecode_pars.evaluation import summarize
 
-__all__ = ["Costs", "InShort", "Measured", "Score", "Variants"]
+__all__ = ["Costs", "InShort", "Measured", "Score", "SettingsTable", "Variants"]
 
 
 class _Computed(SphinxDirective):
@@ -146,13 +147,25 @@ class Costs(_Computed):
             rows = costs[costs["n_train_subjects"] == n].drop(
                 columns=["result", "n_train_subjects"]
             )
-            shown = [".. list-table::", *_cost_table(rows)]
+            shown = _cost_table(rows)
             if n == numbers[0]:
                 lines += [f"With {n} labelled subjects:", "", *shown, ""]
             else:
                 lines += [f".. dropdown:: With {n} labelled subjects", ""]
                 lines += [f"   {line}" for line in shown]
         return self.parse(lines, [file])
+
+
+class SettingsTable(_Computed):
+    """Show a table of settings and times: ``.. settings-table:: FILE``, below ``docs/measured``."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        file = MEASURED / self.arguments[0]
+        table = _list_table(settings_table(file), widths=(32, 18, 14, 18, 18))
+        origin = [f"| ``{line}``" for line in provenance([file])]
+        return self.parse([*table, "", *origin, ""], [file])
 
 
 class Score(SphinxRole):
@@ -177,12 +190,15 @@ def _cost_table(rows: pd.DataFrame) -> list[str]:
             "" if pd.isna(value) else text.format(value).replace("e+", "e") for value in rows[name]
         ]
     shown.columns = [_TITLES.get(name, name.replace("_", " ")) for name in shown]
-    return _list_table(shown)[1:]
+    return _list_table(shown)
 
 
-def _list_table(rows: pd.DataFrame) -> list[str]:
+def _list_table(rows: pd.DataFrame, widths: tuple[int, ...] = ()) -> list[str]:
     """Return a table as reStructuredText. A cell is not broken at "±" or "="."""
-    lines = [".. list-table::", "   :header-rows: 1", ""]
+    lines = [".. list-table::", "   :header-rows: 1"]
+    if widths:
+        lines += [f"   :widths: {' '.join(map(str, widths))}"]
+    lines += [""]
     for row in [list(rows.columns), *rows.to_numpy().tolist()]:
         cells = [re.sub(r" (±|=) ", "\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", x) for x in row]
         lines += [f"   {'* ' if i == 0 else '  '}- {cell}" for i, cell in enumerate(cells)]
@@ -194,5 +210,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("in-short", InShort)
     app.add_directive("variants", Variants)
     app.add_directive("costs", Costs)
+    app.add_directive("settings-table", SettingsTable)
     app.add_role("score", Score())
     return {"parallel_read_safe": True}

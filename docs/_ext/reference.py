@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import re
-import sys
-from functools import cached_property
 from typing import Any
 
+from class_members import inherited_members, own_members, signature_of
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -21,97 +19,7 @@ from typer.main import get_command
 
 import braindecode_pars.cli._app
 
-__all__ = ["ClassPage", "Commands", "inherited_members", "own_members", "signature_of"]
-
-#: Members that only the host libraries call, though they have a docstring of ours.
-HOOKS = {"get_augmentation_params", "get_torchinfo_statistics", "input_shape", "operation"}
-#: Classes whose members every Python object or container has.
-BASIC = {"builtins", "typing", "abc"}
-
-
-def is_ours(cls: type) -> bool:
-    return cls.__module__.partition(".")[0] == "braindecode_pars"
-
-
-def own_members(cls: type) -> list[str]:
-    """Return the members that the package documents, those of the class itself first.
-
-    A member that overrides one of a host class without a docstring is a hook of the host.
-    """
-    found = {
-        name: None  # a dictionary keeps the order
-        for base in cls.__mro__
-        if is_ours(base)
-        for name, member in vars(base).items()
-        if not name.startswith("_") and name not in HOOKS and _has_docstring(member)
-    }
-    return list(found)
-
-
-def _has_docstring(member: Any) -> bool:
-    function = getattr(member, "__func__", None) or getattr(member, "fget", None)
-    if isinstance(member, cached_property):
-        function = member.func
-    function = function or member
-    return inspect.isfunction(function) and bool(function.__doc__)
-
-
-def inherited_members(cls: type) -> dict[str, list[str]]:
-    """Return the names of public members by the public name of the host class that has them.
-
-    Those of a private mixin count to the public class that brings it.
-    """
-    listed = set(own_members(cls))
-    found: dict[str, list[str]] = {}
-    hosts = [base for base in cls.__mro__ if not is_ours(base)]
-    for host in hosts:
-        if host.__module__ in BASIC:
-            continue
-        public = next((base for base in hosts if issubclass(base, host) and is_public(base)), host)
-        names = [
-            name
-            for name, member in vars(host).items()
-            if not name.startswith("_")
-            and name not in listed
-            and (callable(member) or isinstance(member, property | classmethod | staticmethod))
-        ]
-        listed |= set(names)
-        found.setdefault(public_name(public), []).extend(names)
-    return {name: sorted(members) for name, members in found.items() if members}
-
-
-def is_public(cls: type) -> bool:
-    return not re.search(r"(^|\.)_", f"{cls.__module__}.{cls.__qualname__}")
-
-
-def public_name(cls: type) -> str:
-    """Return the shortest name of a class below the package itself, such as ``torch.nn.Module``."""
-    parts = cls.__module__.split(".")
-    for n in range(2, len(parts)):
-        module = sys.modules.get(".".join(parts[:n]))
-        if getattr(module, cls.__name__, None) is cls:
-            return f"{module.__name__}.{cls.__name__}"
-    return f"{cls.__module__}.{cls.__qualname__}"
-
-
-def signature_of(cls: type) -> str:
-    """Return the signature of a class where a host's ``__new__`` hides it from Sphinx, else ""."""
-    if not (cls.__new__.__module__ or "").startswith("huggingface_hub"):
-        return ""
-
-    def shown(one: inspect.Parameter) -> inspect.Parameter:
-        if isinstance(one.default, type):
-            one = one.replace(default=_Literal(public_name(one.default)))
-        return one.replace(annotation=one.empty)
-
-    parameters = inspect.signature(cls).parameters.values()
-    return str(inspect.Signature([shown(one) for one in parameters]))
-
-
-class _Literal(str):
-    """A text that a signature shows without quotation marks."""
-
-    __repr__ = str.__str__
+__all__ = ["ClassPage", "Commands"]
 
 
 class ClassPage(SphinxDirective):

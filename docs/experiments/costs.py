@@ -20,6 +20,7 @@ import simulated
 from braindecode.datasets import BaseConcatDataset
 from question import Question
 from reproduce import MEASURED, RESULTS, ask_for
+from stored_table import store_table
 
 from braindecode_pars import PARSEmbedder
 from braindecode_pars.evaluation import cost_table
@@ -36,13 +37,16 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             encoders = Path(folder)
             simulates = hasattr(simulated, result)
-            stand_in = _stand_in_simulated if simulates else _stand_in
             for method in simulated.TASKS if simulates else real_recordings.TASKS:
-                stand_in(method, encoders, result)
+                if simulates:
+                    _stand_in_simulated(method, encoders / result, result)
+                else:
+                    _stand_in(method, encoders)
             question = ask_for(result, encoders, given.eeg)(0)
             tables.append(_costs(result, question))
     costs = pd.concat(tables)
-    costs.to_csv(given.out, index=False, float_format="%.6g")
+    command = "python docs/experiments/costs.py --eeg FOLDER --out docs/measured/costs.csv"
+    store_table(costs, given.out, command, "counted", index=False, float_format="%.6g")
     print(costs.to_string())
 
 
@@ -66,7 +70,7 @@ def _first_subjects(question: Question, n: int) -> BaseConcatDataset:
     return BaseConcatDataset([windows for windows, subject in parts if subject in labelled])
 
 
-def _stand_in(method: str, encoders: Path, result: str) -> None:
+def _stand_in(method: str, encoders: Path) -> None:
     """Save an encoder of the package with the card of another pretraining of as many steps."""
     task = real_recordings.TASKS[method]
     encoder, card, _ = load_encoder("pars-eegmmidb")

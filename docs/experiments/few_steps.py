@@ -13,11 +13,13 @@ import math
 import re
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import balanced_accuracy_score
+from stored_table import store_table
 
 from braindecode_pars import PARSClassifier, as_sklearn, datasets
 
@@ -41,7 +43,8 @@ def main() -> None:
                 score = balanced_accuracy_score(y[test], clf.predict(X[test]))
                 rows.append((seed, rate, multiple, n_steps, round(score, 4)))
     columns = ["seed", "lr", "multiple", "n_steps", "balanced_accuracy"]
-    pd.DataFrame(rows, columns=columns).to_csv(sys.argv[1], index=False)
+    command = "python docs/experiments/few_steps.py docs/measured/few_steps.csv"
+    store_table(pd.DataFrame(rows, columns=columns), Path(sys.argv[1]), command, index=False)
 
 
 def _classifier(rate: float, n_steps: int, seed: int) -> PARSClassifier:

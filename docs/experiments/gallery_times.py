@@ -9,7 +9,6 @@ pages, such as "arithmetic", the others keep their row.
 
 from __future__ import annotations
 
-import datetime
 import os
 import resource
 import subprocess
@@ -17,6 +16,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+from stored_table import store_table
 
 ROOT = Path(__file__).parents[2]
 STORED = ROOT / "docs/measured/gallery.csv"
@@ -36,12 +36,9 @@ def main(wanted: list[str]) -> None:
         command = [sys.executable, page.name]
         subprocess.run(command, cwd=page.parent, env=one_thread, check=True)
         seconds[name] = round(_cpu_seconds() - before)
-        lines = [f"{page},{value}" for page, value in sorted(seconds.items())]
-        STORED.write_text(
-            "# python docs/experiments/gallery_times.py\n"
-            f"# {datetime.date.today()}, seconds of CPU time, one thread, one of two busy cores\n"
-            "page,seconds\n" + "\n".join(lines) + "\n"
-        )
+        table = pd.Series(seconds, name="seconds").sort_index().rename_axis("page")
+        command = "python docs/experiments/gallery_times.py"
+        store_table(table.to_frame(), STORED, command, "seconds of CPU time", "one thread")
 
 
 def _cpu_seconds() -> float:

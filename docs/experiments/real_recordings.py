@@ -140,7 +140,8 @@ def pretrained(method: str, encoders: Path, eeg: Path | None) -> Path:
         if eeg is None:
             raise SystemExit(f"{method} is not in the package; its pretraining needs --eeg.")
         config = RunConfig(**PRETRAINING, **TASKS[method])
-        runs.pretrain(_store(encoders / "store", eeg), run, config, resume=run.exists())
+        began = (run / "run.json").exists()
+        runs.pretrain(_store(encoders / "store", eeg), run, config, resume=began)
     return run
 
 

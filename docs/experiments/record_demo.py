@@ -32,6 +32,8 @@ from pathlib import Path
 
 import pyte
 
+from braindecode_pars.storage._atomic import replace_file
+
 IMAGES = Path(__file__).parents[1] / "images"
 COMMAND = ["braindecode-pars", "demo"]
 #: Seconds for which the command line stands alone, and seconds between two screens of the SVG.
@@ -83,9 +85,9 @@ def main() -> None:
             _write_cast(args.cast, events, n_columns)
     prompt = f"$ {shlex.join(command)}"
     screens = list(replay(events, n_columns, prompt, args.seconds))
-    args.out.write_text(draw(screens, n_columns, prompt, events[-1][0]), encoding="utf-8")
+    replace_file(args.out, draw(screens, n_columns, prompt, events[-1][0]))
     rows = ["".join(text for text, *_ in row).rstrip() for row in screens[-1][1]]
-    args.out.with_suffix(".txt").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    replace_file(args.out.with_suffix(".txt"), "\n".join(rows) + "\n")
     print(f"{args.out}: {args.out.stat().st_size / 1000:.0f} kB, {events[-1][0]:.0f} s recorded")
 
 

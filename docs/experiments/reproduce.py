@@ -7,9 +7,9 @@
     python docs/experiments/reproduce.py imagery --out OUT --eeg FOLDER
 
 FOLDER has PhysioNet's motor imagery recordings. Encoders that are not in the package are pretrained
-first, into OUT/encoders. Then every score in docs/measured is computed again. An interrupted
-command resumes when it is given again. A part is chosen by the names of methods, numbers of
-labelled subjects and seeds; parts in the same OUT add up:
+first, into OUT/encoders. Then every score in docs/measured is computed again, into OUT/RESULT. An
+interrupted command resumes when it is given again. A part is chosen by the names of methods,
+numbers of labelled subjects and seeds; what one part has fitted, another does not fit again:
 
     python docs/experiments/reproduce.py arithmetic --out OUT --only "band power" scratch --n 2
 
@@ -47,13 +47,43 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     if given.result in ("hands", "imagery") and given.eeg is None:
         parser.error(f"{given.result} needs --eeg, the folder of the recordings")
+    if given.eeg is not None and not given.eeg.is_dir():
+        parser.error(f"--eeg {given.eeg} is not a folder")
     stored = pd.read_csv(MEASURED / f"{given.result}.csv", comment="#", dtype={"subject": str})
-    wanted = _part(stored, given.only, given.n, given.seeds)
-    if wanted.empty:
-        parser.error(f"no stored score is of these; methods are {', '.join(_methods(stored))}")
-    scores = measure(wanted, ask_for(given.result, given.out / "encoders", given.eeg), given.out)
-    scores.to_csv(given.out / "scores.csv", index=False)
+    try:
+        wanted = choose(stored, given.only, given.n, given.seeds)
+    except ValueError as error:
+        parser.error(str(error))
+    out = given.out / given.result
+    scores = measure(wanted, ask_for(given.result, given.out / "encoders", given.eeg), out)
+    scores.to_csv(out / "scores.csv", index=False)
     print(compare(wanted, scores))
+
+
+def choose(
+    stored: pd.DataFrame, methods: list[str] | None, n: list[int] | None, seeds: list[int] | None
+) -> pd.DataFrame:
+    """Return the stored scores of a part; what is not given is not restricted.
+
+    Raises
+    ------
+    ValueError
+        When no score is stored of one of the values, or of their combination.
+    """
+    part = stored
+    for column, values in zip(KEYS, (methods, n, seeds), strict=False):
+        if not values:
+            continue
+        known = dict.fromkeys(stored[column])
+        if unknown := [str(value) for value in values if value not in known]:
+            raise ValueError(
+                f"no score is stored with {column} {', '.join(unknown)}; "
+                f"there are {', '.join(map(str, known))}"
+            )
+        part = part[part[column].isin(values)]
+    if part.empty:
+        raise ValueError("no score is stored with this combination")
+    return part
 
 
 def measure(wanted: pd.DataFrame, ask: Callable[[int], Question], out: Path) -> pd.DataFrame:
@@ -103,20 +133,14 @@ def compare(stored: pd.DataFrame, scores: pd.DataFrame) -> str:
 
 
 def ask_for(result: str, encoders: Path, eeg: Path | None) -> Callable[[int], Question]:
-    """Return a function that makes the question of a seed."""
+    """Return a function that makes the question of a seed.
+
+    The results of real recordings share their encoders; each simulation has its own.
+    """
     if result in ("control", "nights"):
-        return lambda seed: getattr(simulated, result)(seed, encoders)
+        return lambda seed: getattr(simulated, result)(seed, encoders / result)
     question = getattr(real_recordings, result)(encoders, eeg)
     return lambda seed: question
-
-
-def _part(
-    stored: pd.DataFrame, methods: list[str] | None, n: list[int] | None, seeds: list[int] | None
-) -> pd.DataFrame:
-    for column, values in zip(KEYS, (methods, n, seeds), strict=False):
-        if values:
-            stored = stored[stored[column].isin(values)]
-    return stored
 
 
 def _methods(scores: pd.DataFrame) -> list[str]:

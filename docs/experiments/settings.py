@@ -12,12 +12,10 @@ from __future__ import annotations
 
 import math
 import platform
-import re
 import sys
 import time
 import warnings
 from dataclasses import dataclass, field
-from datetime import date
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -26,6 +24,7 @@ import mne
 import numpy as np
 import pandas as pd
 import torch
+from stored_table import store_table
 
 from braindecode_pars import PARSClassifier
 from braindecode_pars.datasets.physionet_mi import MONTAGES
@@ -110,15 +109,14 @@ CASES = [
 
 def main(out: Path) -> None:
     rows = [{"data": case.data, **_settings(case), **_measured(case)} for case in CASES]
-    processor = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    name = processor[1] if processor else platform.processor()
-    machine = f"{name}, {torch.get_num_threads()} thread, Python {platform.python_version()}"
-    with out.open("w", encoding="utf-8") as file:
-        file.write(
-            "# OMP_NUM_THREADS=1 python docs/experiments/settings.py docs/measured/settings.csv\n"
-        )
-        file.write(f"# {date.today()}, {machine}, torch {torch.__version__.partition('+')[0]}\n")
-        pd.DataFrame(rows).to_csv(file, index=False, float_format="%.4g")
+    command = "OMP_NUM_THREADS=1 python docs/experiments/settings.py docs/measured/settings.csv"
+    versions = (
+        f"Python {platform.python_version()}",
+        f"torch {torch.__version__.partition('+')[0]}",
+    )
+    threads = f"{torch.get_num_threads()} thread"
+    options = dict(index=False, float_format="%.4g")
+    store_table(pd.DataFrame(rows), out, command, threads, *versions, **options)
 
 
 def _settings(case: Case) -> dict[str, Any]:

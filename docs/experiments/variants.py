@@ -21,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from stored_table import store_table
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn, datasets
 from braindecode_pars.evaluation import LogBandPower
@@ -107,7 +108,9 @@ def main() -> None:
                 scores.append(balanced_accuracy_score(truth, classifier.predict(test)))
             rows.append((name, N_LABELLED, draw, np.mean(scores).round(4)))
             columns = ["variant", "n_train_subjects", "draw", "balanced_accuracy"]
-            pd.DataFrame(rows, columns=columns).to_csv(arguments.out, index=False)
+            table = pd.DataFrame(rows, columns=columns)
+            command = "python docs/experiments/variants.py ENCODERS OUT.csv"
+            store_table(table, arguments.out, command, index=False)
 
 
 if __name__ == "__main__":
