@@ -125,16 +125,20 @@ def test_the_table_in_short_says_what_the_tests_say(monkeypatch):
             ("tangent space", 0.51),
             ("helps", 0.7 + noise),
             ("does not", 0.5 + noise),
+            # All subjects gain a little, and one very much: a t-test finds no effect.
+            ("in ranks", 0.5 + (0.4 if subject == 0 else 0.01 + abs(noise) / 10)),
         ]
     ]
     scores = pd.DataFrame(rows).assign(protocol="p", dataset="d", seed=0, metric="kappa")
     monkeypatch.setattr(stored_scores, "result_scores", lambda name: scores)
-    helps, does_not = (stored_scores.in_short("any", m, 4) for m in ("helps", "does not"))
+    methods = ("helps", "does not", "in ranks")
+    helps, does_not, in_ranks = (stored_scores.in_short("any", m, 4) for m in methods)
     assert helps["best simple baseline"] == "0.55 ± 0.00 (band power)"
     assert helps["scratch"] == "0.50 ± 0.00"
     assert "ahead in 12 of 12" in helps["difference to scratch"]
     assert helps["tests"] == "both tests significant"
     assert does_not["tests"].startswith("not significant; .")
+    assert in_ranks["tests"] == "Wilcoxon significant, the other test not"
 
 
 @pytest.mark.parametrize("name", NAMES)
