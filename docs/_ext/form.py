@@ -74,11 +74,11 @@ def _name_buttons(app: Sphinx, page: str, template: str, context: dict[str, Any]
         return
 
     def named(*args: Any, **kwargs: Any) -> Any:
-        html = generate(*args, **kwargs)
-        if not isinstance(html, str):
+        html = generate(*args, **kwargs)  # a text, or a soup of which one has the text
+        if html is None or "raw" in (*args, kwargs.get("kind")):
             return html
         return re.sub(
-            r"(>([^<>]+)</a><details[^>]*><summary)>", r'\1 aria-label="Pages of \2">', html
+            r"(>([^<>]+)</a><details[^>]*><summary)>", r'\1 aria-label="Pages of \2">', str(html)
         )
 
     context["generate_toctree_html"] = named
