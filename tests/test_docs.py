@@ -337,6 +337,22 @@ RUNNABLE = [
 ]
 
 
+#: Packages that do not come with this one, and how code on a page uses them.
+NOT_INSTALLED = {
+    "edfio": r"^import edfio|\.export\(",
+    "moabb": r"^(?:from|import) moabb",
+    "yasa": r"^(?:from|import) yasa",
+}
+
+
+@pytest.mark.parametrize("page", sorted(GUIDE.glob("*.rst")), ids=lambda page: page.stem)
+def test_a_guide_page_says_what_else_to_install(page):
+    code, text = "\n".join(python_blocks(page)), page.read_text(encoding="utf-8")
+    for package, use in NOT_INSTALLED.items():
+        if re.search(use, code, re.MULTILINE):
+            assert re.search(rf"``pip install \"?{package}\b", text), package
+
+
 @pytest.mark.parametrize("name", RUNNABLE)
 # MOABB uses a montage name that MNE deprecates, and creates h5py datasets without a dtype.
 @pytest.mark.filterwarnings(
