@@ -99,6 +99,9 @@ def remove_at_once(monkeypatch):
     monkeypatch.setattr(_atomic, "_YOUNG", 0.0)
 
 
+# A kill between the two renames leaves the new weights beside the readable copy of the old
+# description. The weights hold their own description; loading ignores the copy and says so.
+@pytest.mark.filterwarnings("ignore:.*differs from the description in:UserWarning")
 @pytest.mark.parametrize("kind", ["classifier", "embedder", "net"])
 def test_saving_a_model_leaves_the_old_or_the_new_one(kind, tmp_path):
     """Half of the kills hit a first save, the others a save over an older model."""
