@@ -422,10 +422,11 @@ def test_the_table_of_settings(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
     from stored_settings import duration, settings_table
 
-    assert [duration(minutes) for minutes in (0.1, 12.63, 150, 1.395e6)] == [
+    assert [duration(minutes) for minutes in (0.1, 12.63, 150, 6.8e5, 1.395e6)] == [
         "6 s",
         "13 min",
         "2.5 hours",
+        "11,000 hours",
         "2.7 years",
     ]
     found = settings_table(ROOT / "docs" / "measured" / "settings.csv")

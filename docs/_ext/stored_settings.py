@@ -13,7 +13,7 @@ def duration(minutes: float) -> str:
     """Return minutes in words, to two digits: seconds, minutes, hours or years."""
     for unit, size in (("years", 60 * 24 * 365.25), ("hours", 60), ("min", 1)):
         if minutes >= 1.5 * size:
-            return f"{float(f'{minutes / size:.2g}'):g} {unit}"
+            return f"{float(f'{minutes / size:.2g}'):,g} {unit}"
     return f"{float(f'{60 * minutes:.2g}'):g} s"
 
 
