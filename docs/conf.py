@@ -134,4 +134,4 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {page: [] for page in ("index", "install", "paper")}
+html_sidebars = {page: [] for page in ("index", "install", "paper", "project/*")}

@@ -51,6 +51,10 @@ Promise.all(shown.map(image => {
     sections: document.querySelectorAll("article > section > section").length,
     contents: [...document.querySelectorAll("nav.page-toc a")].map(a => a.getAttribute("href")),
     anchors: [...document.querySelectorAll("article [id]")].map(node => "#" + node.id),
+    broken: [...document.querySelectorAll("table.autosummary td:first-child .pre")]
+        .filter(node => node.getClientRects().length > 1).map(text),
+    emptySidebars: [...document.querySelectorAll(".bd-sidebar-primary")]
+        .filter(node => node.clientWidth > 0 && !node.querySelector(".bd-links a")).length,
     alts: shown.map(image => [image.getAttribute("src"), image.alt]),
     sizes: shown.filter(image => image.width && !image.closest(small))
         .map(image => [image.getAttribute("src"), image.width, image.naturalWidth]),
@@ -200,6 +204,15 @@ def test_every_page_with_sections_has_a_table_of_contents(pages):
         if (missing := set(found["contents"]) - {*found["anchors"], "#"})
     }
     assert dead == {}
+
+
+def test_names_of_the_reference_stay_on_one_line(pages):
+    broken = {page: found["broken"] for page, found in pages.items() if found["broken"]}
+    assert broken == {}
+
+
+def test_no_sidebar_is_empty(pages):
+    assert [page for page, found in pages.items() if found["emptySidebars"]] == []
 
 
 def test_nothing_scrolls_sideways_on_a_phone(pages):

@@ -161,14 +161,15 @@ pd.DataFrame({"true": sleep_statistics(true), "predicted": sleep_statistics(fram
 # ------------------------
 #
 # Adjacent windows with the same stage become one annotation, which any reader of EDF+ shows. The
-# events file of BIDS has a row for each window, and a JSON file describes its columns.
+# events file of BIDS has a row for each window, and a JSON file describes its columns. The first
+# five of them:
 
 raw.set_annotations(to_annotations(frame))
 raw.export(Path(temporary.name) / "night_staged.edf", verbose="error")
 events = to_bids_events(
     frame, Path(temporary.name) / "sub-P10_task-sleep_desc-predicted_events.tsv"
 )
-print(*events.read_text().splitlines()[:4], sep="\n")
+print(pd.read_csv(events, sep="\t").iloc[:3, :5].round(2).to_string(index=False))
 
 temporary.cleanup()
 
