@@ -136,8 +136,8 @@ def _remove_abandoned(folder: Path) -> None:
     """Remove temporary folders of killed processes; those of living processes are locked."""
     for aside in folder.glob(f"{_ASIDE}*"):
         with suppress(OSError, Timeout):  # another process has removed it, or is writing it
-            # A folder of the user with such a name has other files, and no lock.
-            is_ours = (aside / _LOCK).exists() or not any(aside.iterdir())
+            # A folder of the user with such a name has other files.
+            is_ours = {file.name for file in aside.iterdir()} <= {_LOCK, "new", "old"}
             if is_ours and time.time() - aside.stat().st_mtime > _YOUNG:
                 with FileLock(aside / _LOCK, blocking=False):
                     shutil.rmtree(aside)

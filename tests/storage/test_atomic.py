@@ -105,3 +105,25 @@ def test_folders_of_killed_writers_are_removed_and_those_of_living_ones_kept(tmp
         os.utime(living, (0, 0))
         replace_file(tmp_path / "file", b"new")
     assert sorted(path.name for path in tmp_path.iterdir()) == [living.name, young.name, "file"]
+
+
+@pytest.mark.parametrize("left", [[], ["new"], ["old"], ["new", "old"], [".lock", "old"]])
+def test_the_folder_of_a_writer_that_was_killed_while_it_cleaned_up_is_removed(tmp_path, left):
+    """Its files are removed one after the other, the lock perhaps first."""
+    killed = tmp_path / ".writing-killed"
+    killed.mkdir()
+    for name in left:
+        (killed / name).touch() if name == ".lock" else (killed / name).mkdir()
+    os.utime(killed, (0, 0))
+    replace_file(tmp_path / "file", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_folder_of_the_user_with_such_a_name_is_kept(tmp_path):
+    own = tmp_path / ".writing-thesis"
+    (own / "new").mkdir(parents=True)
+    (own / "chapter.tex").write_text("1")
+    os.utime(own, (0, 0))
+    replace_file(tmp_path / "file", b"new")
+    assert (own / "chapter.tex").read_text() == "1"
+    assert (own / "new").is_dir()
