@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from braindecode.datasets import BaseConcatDataset, RawDataset
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, wait
 from support import own_recipe
 from support.small_runs import import_in_advance
 
@@ -341,21 +341,12 @@ def test_dask_workers_store_parts(recordings, tmp_path):
     assert_same(joined, create(tmp_path / "whole", recordings))
 
 
-def dying_once(recording):
-    """Read a recording; the first process that reads the fourth one is killed."""
-    mark = recording.file.parent / "killed"
-    if recording.subject == "P4" and not mark.exists():
-        mark.touch()
-        own_recipe.killed(recording)
-    return own_recipe.prepare(recording)
-
-
 @pytest.mark.slow
 def test_a_dask_worker_that_dies_is_replaced_and_its_part_resumed(tmp_path):
     for i in range(1, 7):
         own_recipe.write(tmp_path / "a", f"P{i}_train", 10)
     corpus = own_recipe.corpus_of(tmp_path / "a", "a")
-    deadly = replace(corpus, read=dying_once)
+    deadly = replace(corpus, read=own_recipe.killed_once)
     import_in_advance()
     with (
         dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
@@ -366,6 +357,7 @@ def test_a_dask_worker_that_dies_is_replaced_and_its_part_resumed(tmp_path):
             client.submit(SignalStore.create, tmp_path / f"{i}", deadly, part=(i, 2), verbose=0)
             for i in (1, 2)
         ]
+        wait(stores, timeout=240)
         joined = SignalStore.join(tmp_path / "all", client.gather(stores))
     assert (tmp_path / "a" / "killed").exists()
     assert_same(joined, create(tmp_path / "whole", corpus))
