@@ -1,4 +1,4 @@
-"""What the theme lacks: a link to the source of each page, and texts of gallery pictures."""
+"""What the theme lacks: links to the source of a page, names of buttons, texts of pictures."""
 
 from __future__ import annotations
 

@@ -78,8 +78,8 @@ ax.set_yticks(range(3), probe_scores)
 plt.show()
 
 # %%
-# Eight subjects and one seed rank nothing. The tokens of both encoders contain the power spectrum,
-# so the untrained one is a baseline that must not be left out.
+# Eight subjects and one seed are too few for a ranking. The tokens of both encoders contain the
+# power spectrum, so the untrained one is a baseline that must not be left out.
 #
 # Grid search
 # -----------

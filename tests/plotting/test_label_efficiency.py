@@ -70,25 +70,3 @@ def test_a_method_without_any_defined_value_stays_in_the_legend(make_scores):
     ax = plotting.label_efficiency(scores)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["PARS", "scratch"]
     assert len(ax.lines[0].get_xdata()) == 0
-
-
-def test_a_part_of_the_methods_keeps_its_styles(make_scores):
-    scores = make_scores(lambda row: 0.5, n_train_subjects=SIZES)
-    everything, part = (plotting.label_efficiency(scores, methods=m) for m in (None, ["scratch"]))
-    styles = [
-        {line.get_label(): (line.get_color(), line.get_marker()) for line in ax.lines}
-        for ax in (everything, part)
-    ]
-    assert styles[1]["scratch"] == styles[0]["scratch"]
-    assert "PARS" in styles[0]
-    assert "PARS" not in styles[1]
-    with pytest.raises(ValueError, match="'MAE'"):
-        plotting.label_efficiency(scores, methods=["MAE"])
-
-
-def test_the_chance_level_is_a_named_line(make_scores):
-    ax = plotting.label_efficiency(
-        make_scores(lambda row: 0.5, n_train_subjects=SIZES), chance=0.25
-    )
-    assert [0.25, 0.25] in [list(line.get_ydata()) for line in ax.lines]
-    assert [(text.get_text(), text.get_position()[1]) for text in ax.texts] == [("chance", 0.25)]

@@ -62,22 +62,3 @@ def test_groups_are_in_the_order_of_their_numbers_and_methods_are_named_once(sco
 def test_pooled_scores_alone_are_refused(make_scores):
     with pytest.raises(ValueError, match="a row for each subject"):
         plotting.subject_dots(make_scores(lambda row: 0.5))
-
-
-def test_a_part_of_the_methods_keeps_its_styles(scores):
-    everything, part = (plotting.subject_dots(scores, methods=m) for m in (None, ["scratch"]))
-    styles = [
-        {line.get_label(): (line.get_color(), line.get_marker()) for line in ax.lines}
-        for ax in (everything, part)
-    ]
-    assert styles[1]["scratch"] == styles[0]["scratch"]
-    assert "PARS" in styles[0]
-    assert "PARS" not in styles[1]
-    with pytest.raises(ValueError, match="'MAE'"):
-        plotting.subject_dots(scores, methods=["MAE"])
-
-
-def test_the_chance_level_is_a_named_line(scores):
-    ax = plotting.subject_dots(scores, chance=0.25)
-    assert [0.25, 0.25] in [list(line.get_ydata()) for line in ax.lines]
-    assert [(text.get_text(), text.get_position()[1]) for text in ax.texts] == [("chance", 0.25)]
