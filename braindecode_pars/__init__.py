@@ -1,12 +1,14 @@
 """Self-supervised pretraining for EEG, with scores of people who were not in the training.
 
-recordings/    files -> windows; datasets/ has a recipe for each corpus
-windows/       windows of any source -> one lazy dataset; signal_store/ holds corpora on disk
-tokens.py      one channel -> patches -> tokens; encoder.py -> features; electrodes.py -> positions
-pretext/       tasks without labels; pretraining.py trains them, runs/ does so at scale
-models.py      PARSNet, which fine-tunes the encoder; estimators/ do all of it for scikit-learn
-evaluation/    protocols -> tidy scores; baselines.py to compare with; plotting/ draws
-pretrained.py  encoders as folders; paper.py has the published settings; cli/ the command line
+Four floors, the lowest first; a part imports only what is below it, and all may import _common/.
+
+data        recordings/ files -> windows; windows/ any source -> one lazy dataset; signal_store/
+            corpora on disk; datasets/ a recipe for each corpus
+method      tokens.py one channel -> patches -> tokens; encoder.py -> features; pretext/ tasks
+            without labels; pretraining.py and callbacks.py train them, runs/ at scale; models/
+            PARSNet, which fine-tunes; pretrained/ encoders as folders; paper.py its settings
+estimators  estimators/ all of it for scikit-learn; baselines.py to compare with
+scores      evaluation/ protocols -> tidy scores; predictions.py; plotting/; above them cli/
 
 Names are loaded when they are first used, so that ``import braindecode_pars`` costs nothing.
 """
@@ -31,5 +33,5 @@ _load, __dir__, __all__ = lazy_loader.attach(
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        from braindecode_pars import _hosts  # noqa: F401  says what to install where they do not fit
+        from braindecode_pars._common import hosts as _hosts  # noqa: F401  says what to install where they do not fit
     return _load(name)

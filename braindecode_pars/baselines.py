@@ -20,10 +20,10 @@ from braindecode_pars.estimators import (
     PARSEmbedder,
     SubjectCentering,
 )
-from braindecode_pars.estimators._pretraining import SIZES
-from braindecode_pars.evaluation import LogBandPower, SpatialCovariance
+from braindecode_pars.estimators.encoder_start import SIZES
+from braindecode_pars.estimators.transformers import LogBandPower, SpatialCovariance
 from braindecode_pars.pretext import PRETEXT_TASKS
-from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.pretrained.saved import load_encoder
 
 __all__ = ["CENTRED", "METHODS", "make_methods"]
 

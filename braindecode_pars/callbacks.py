@@ -8,7 +8,8 @@ from skorch import NeuralNet
 from skorch.callbacks import Callback
 from torch.utils.data import Dataset
 
-from braindecode_pars._parameters import integer, optional
+from braindecode_pars._common.checks import integer, optional
+from braindecode_pars._common.training import ProgressLine, TimeBudget, WarmupCosine
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretraining import (
@@ -18,9 +19,6 @@ from braindecode_pars.pretraining import (
     PretrainingNet,
     pretrain_encoder,
 )
-from braindecode_pars.training._progress import ProgressLine
-from braindecode_pars.training._schedule import WarmupCosine
-from braindecode_pars.training._time_budget import TimeBudget
 
 __all__ = ["Pretraining", "ProgressLine", "TimeBudget", "WarmupCosine"]
 
@@ -60,7 +58,7 @@ class Pretraining(Callback):
         Number of samples in a random crop. With None, the length of the first window or of the
         first unlabelled window, whichever is shorter.
     precision, compile
-        As in :class:`~braindecode_pars.training.Precision`.
+        As in :class:`~braindecode_pars._common.computing.Precision`.
     verbose : int
         Verbosity: 0 prints nothing, 1 shows a progress bar.
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from braindecode_pars._parameters import check_parameters, choice, instance, integer, share
+from braindecode_pars._common.checks import check_parameters, choice, instance, integer, share
 from braindecode_pars.tokens import PatchEmbedding, SpectralPatchEmbedding
 
 __all__ = ["MultiHeadAttention", "PatchEncoder", "TransformerBlock"]

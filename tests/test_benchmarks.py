@@ -6,12 +6,10 @@ from datetime import date
 
 import pytest
 import torch
+from benchmarks.measuring import Row, as_rst, circumstances, peak_bytes, ratio
+from benchmarks.training_steps import flops_of_window, matmul_rate
 from docutils.core import publish_doctree
 
-from braindecode_pars.benchmarks import Row
-from braindecode_pars.benchmarks._measuring import peak_bytes, ratio
-from braindecode_pars.benchmarks._table import as_rst, circumstances
-from braindecode_pars.benchmarks._training_loop import flops_of_window, matmul_rate
 from braindecode_pars.pretext import PARS
 
 ROWS = [

@@ -17,7 +17,7 @@ from braindecode.models.util import _get_possible_signal_params, _get_signal_par
 from torch import nn
 
 from braindecode_pars import PARSNet
-from braindecode_pars.electrodes import template_montage
+from braindecode_pars.models import template_montage
 
 SIZES = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=24)
 #: Signal of braindecode's own tests: three channels, 4 s at 250 Hz, two outputs.

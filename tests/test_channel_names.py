@@ -5,7 +5,7 @@ from __future__ import annotations
 import mne
 import pytest
 
-from braindecode_pars._channel_names import (
+from braindecode_pars._common.channel_names import (
     differing_references,
     electrode_name,
     is_eeg,
@@ -14,7 +14,7 @@ from braindecode_pars._channel_names import (
     signal_kind,
 )
 from braindecode_pars.datasets import eesm17
-from braindecode_pars.electrodes import template_montage
+from braindecode_pars.models import template_montage
 
 OTHERS = [
     *("ECG", "ECG1", "ECGII", "EKG", "EEG EKG1-REF", "ECG EKG-REF"),

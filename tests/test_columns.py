@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from braindecode_pars._columns import LOSSES, RELATIVE, lags_of, loss_columns, part_of
+from braindecode_pars._common.tables import LOSSES, RELATIVE, lags_of, loss_columns, part_of
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,11 @@ ROOT = Path(__file__).parents[1]
 #: Parts of a path that no distribution has: tests, what a build of the site writes, caches.
 UNWANTED = {"tests", "docs", "examples", "__pycache__", ".git", ".hypothesis", ".pytest_cache"}
 DATA = {
-    "braindecode_pars/datasets/_mental_arithmetic/README.md",
-    "braindecode_pars/datasets/_mental_arithmetic/recordings.npz",
+    "braindecode_pars/py.typed",
+    "braindecode_pars/datasets/sample_data/README.md",
+    "braindecode_pars/datasets/sample_data/recordings.npz",
     *(
-        f"braindecode_pars/encoders/{name}/{file}"
+        f"braindecode_pars/pretrained/shipped/{name}/{file}"
         for name in ("pars-eegmmidb", "spectral-eegmmidb")
         for file in ("README.md", "encoder.json", "encoder.safetensors")
     ),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from braindecode_pars.electrodes import HEAD_RADIUS, ElectrodeCode, electrode_positions
+from braindecode_pars.models.electrodes import HEAD_RADIUS, ElectrodeCode, electrode_positions
 
 
 def positions(*names: str) -> np.ndarray:

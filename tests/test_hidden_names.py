@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-from braindecode_pars import _hidden_names
-from braindecode_pars._hidden_names import hidden, hide_all, new_salt, salt_of
+from braindecode_pars._common import subjects as _hidden_names
+from braindecode_pars._common.subjects import hidden, hide_all, new_salt, salt_of
 
 
 def test_the_hash_is_scrypt_of_the_name():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from braindecode_pars._lists import listed
+from braindecode_pars._common.checks import listed
 
 
 def test_the_first_ones_and_how_many_more_there_are():

@@ -7,7 +7,7 @@ from types import NoneType
 import numpy as np
 import pytest
 
-from braindecode_pars._parameters import (
+from braindecode_pars._common.checks import (
     boolean,
     check_parameters,
     check_positive,

@@ -11,14 +11,10 @@ from support.model_files import as_version_0_1_0, change_description, change_ten
 from torch import nn
 
 from braindecode_pars import PARSNet, PatchEncoder
-from braindecode_pars._subjects import SubjectKeys
+from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.pretext import PARS
-from braindecode_pars.pretrained import (
-    EncoderCard,
-    load_encoder,
-    save_encoder,
-    unique_subjects,
-)
+from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
+from braindecode_pars.pretrained.cards import unique_subjects
 
 
 @pytest.fixture

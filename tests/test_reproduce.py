@@ -13,10 +13,10 @@ import torch
 from support.corpora import write_corpora
 from support.page_commands import Command, commands_of, parse, run, run_until_killed
 
-from braindecode_pars.cli._names import CORPORA, GRIDS, METHODS, METRICS, TASKS
+from braindecode_pars.cli.terminal import CORPORA, GRIDS, METHODS, METRICS, TASKS
 from braindecode_pars.runs import RunConfig
-from braindecode_pars.runs._plan import _count
-from braindecode_pars.runs._run import build_task
+from braindecode_pars.runs.planning import _count
+from braindecode_pars.runs.run import build_task
 from braindecode_pars.signal_store import SignalStore
 
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "reproduce.rst"
@@ -94,9 +94,9 @@ def one_thread():
 
 
 #: Outputs whose command is killed, and when: at the nth call of a method.
-_STORING = "braindecode_pars.signal_store._writing:_Writer.add"
-_TRAINING = ("braindecode_pars.runs._net:RunNet.get_loss", 7)  # micro-batch 7 of 8, epoch 2 of 2
-_SCORING = ("braindecode_pars.evaluation.folds._fold_store:FoldStore.write", 3)  # fit 3 of 5
+_STORING = "braindecode_pars.signal_store.writing:_Writer.add"
+_TRAINING = ("braindecode_pars.runs.net:RunNet.get_loss", 7)  # micro-batch 7 of 8, epoch 2 of 2
+_SCORING = ("braindecode_pars.evaluation.cache:FoldStore.write", 3)  # fit 3 of 5
 KILLS = {
     "store-pretraining": (_STORING, 7),  # of 12 recordings
     "stores/tuab": (_STORING, 5),  # of 14

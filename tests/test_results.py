@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from make_encoder import command_of
 
-from braindecode_pars.encoders._make import command_of
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.runs import RunConfig
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from braindecode_pars._sampling_rate import check_same_rate, is_same_rate
+from braindecode_pars._common.checks import check_same_rate, is_same_rate
 
 
 @pytest.mark.parametrize(

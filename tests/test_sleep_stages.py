@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from braindecode_pars.sleep_stages import (
+from braindecode_pars.predictions import (
     STAGES,
     UNSCORED,
     are_stages,

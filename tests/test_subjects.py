@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 import numpy as np
 import pytest
 
-from braindecode_pars._subjects import (
+from braindecode_pars._common.subjects import (
     SubjectKeys,
     hide_subjects,
     in_corpus,

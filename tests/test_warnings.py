@@ -10,9 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from support.small_estimators import classifier
 
-from braindecode_pars._warnings import quiet, warn_user
+from braindecode_pars._common.checks import quiet, warn_user
+from braindecode_pars.estimators.transformers import LogBandPower
 from braindecode_pars.evaluation import leave_one_subject_out
-from braindecode_pars.evaluation.band_power import LogBandPower
 
 
 def test_a_direct_caller():

@@ -12,7 +12,7 @@ from types import FrameType
 import lazy_loader
 
 # ``app`` is imported when it is used, so that ``main`` handles Ctrl-C from the first moment.
-__getattr__, __dir__, _ = lazy_loader.attach(__name__, submod_attrs={"_app": ["app"]})
+__getattr__, __dir__, _ = lazy_loader.attach(__name__, submod_attrs={"commands": ["app"]})
 __all__ = ["main"]
 
 
@@ -31,7 +31,7 @@ def main() -> None:
     # Until a command begins, there is nothing to keep. A shell may have told us to ignore Ctrl-C.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
-    from braindecode_pars.cli._app import app
+    from braindecode_pars.cli.commands import app
 
     app(prog_name="braindecode-pars")
 

@@ -5,7 +5,7 @@ Every corpus module has ``load(path, ...)`` and a ``CARD`` that describes the co
 :func:`mental_arithmetic` needs no files.
 """
 
-import braindecode_pars._hosts  # noqa: F401
+import braindecode_pars._common.hosts  # noqa: F401
 from braindecode_pars.datasets import (
     eegmat,
     eesm17,
@@ -17,7 +17,7 @@ from braindecode_pars.datasets import (
     tusz,
     ysyw,
 )
-from braindecode_pars.datasets._mental_arithmetic import mental_arithmetic
+from braindecode_pars.datasets.sample import mental_arithmetic
 
 __all__ = [
     "RECIPES",

@@ -15,9 +15,8 @@ from typing import Any
 import mne
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._parameters import check_parameters, check_positive, choice
-from braindecode_pars.electrodes import template_montage
-from braindecode_pars.recordings._search import find_named
+from braindecode_pars._common.channel_names import template_montage
+from braindecode_pars._common.checks import check_parameters, check_positive, choice
 from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
 from braindecode_pars.recordings.preparation import (
@@ -29,6 +28,7 @@ from braindecode_pars.recordings.preparation import (
     set_reference,
 )
 from braindecode_pars.recordings.readers import read_edf
+from braindecode_pars.recordings.search import find_named
 
 __all__ = ["CARD", "cut", "load", "prepare", "recordings"]
 

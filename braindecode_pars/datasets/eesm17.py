@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars.recordings._search import list_files
 from braindecode_pars.recordings.cutting import event_windows
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
 from braindecode_pars.recordings.preparation import (
@@ -22,6 +21,7 @@ from braindecode_pars.recordings.preparation import (
     filter_and_resample,
     pick_electrodes,
 )
+from braindecode_pars.recordings.search import list_files
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
@@ -231,7 +231,7 @@ def load(
 
     Windows and filters follow appendix A.3 of the paper, which counts 7,390 windows. Channel names
     and stage codes follow the public readers of the corpus. The paper fine-tunes with Gaussian
-    noise on random channels: :class:`~braindecode_pars.augmentation.ChannelNoise`.
+    noise on random channels: :class:`~braindecode_pars.estimators.ChannelNoise`.
 
     Examples
     --------

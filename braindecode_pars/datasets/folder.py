@@ -16,33 +16,31 @@ import mne
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._parameters import check_positive
-from braindecode_pars._subjects import normalized
-from braindecode_pars.recordings._file_labels import (
+from braindecode_pars._common.checks import check_positive
+from braindecode_pars._common.subjects import normalized
+from braindecode_pars.recordings.cutting import event_windows, is_gap
+from braindecode_pars.recordings.label_files import (
     FileLabels,
     LabelledFile,
-    checksum_of_labels,
-    to_annotations,
-)
-from braindecode_pars.recordings._gaps import is_gap
-from braindecode_pars.recordings._label_source import (
     Labels,
+    annotations_of,
+    checksum_of_labels,
     classes_and_targets,
     labels_of_files,
+    to_annotations,
 )
-from braindecode_pars.recordings._own_annotations import annotations_of
-from braindecode_pars.recordings._search import is_recording, list_files, table_beside
-from braindecode_pars.recordings._whose_files import (
+from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus, set_splits
+from braindecode_pars.recordings.preparation import SFREQ, check_filters, filter_and_resample
+from braindecode_pars.recordings.readers import ENDINGS, read_recording
+from braindecode_pars.recordings.search import (
     Subject,
     check_first_folders,
     check_one_person_each,
+    is_recording,
+    list_files,
     subject_finder,
+    table_beside,
 )
-from braindecode_pars.recordings.cutting import event_windows
-from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
-from braindecode_pars.recordings.preparation import SFREQ, check_filters, filter_and_resample
-from braindecode_pars.recordings.readers import ENDINGS, read_recording
-from braindecode_pars.recordings.splits import set_splits
 
 __all__ = ["load", "recordings"]
 
@@ -207,7 +205,7 @@ def load(
     sfreq, low, high, mains
         As in :func:`~braindecode_pars.recordings.preparation.filter_and_resample`.
     splits : mapping | path | None
-        As in :func:`~braindecode_pars.recordings.splits.set_splits`.
+        As in :func:`~braindecode_pars.recordings.loading.set_splits`.
     n_jobs, cache, on_error, verbose
         As in :func:`~braindecode_pars.recordings.loading.read_corpus`. The cache must not be in the
         folder of the recordings.

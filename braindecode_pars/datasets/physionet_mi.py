@@ -14,9 +14,14 @@ import mne
 import numpy as np
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._parameters import check_parameters, check_positive, choice, number, positive
-from braindecode_pars.electrodes import template_montage
-from braindecode_pars.recordings._search import find_named
+from braindecode_pars._common.channel_names import template_montage
+from braindecode_pars._common.checks import (
+    check_parameters,
+    check_positive,
+    choice,
+    number,
+    positive,
+)
 from braindecode_pars.recordings.cutting import event_windows, fixed_windows
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
 from braindecode_pars.recordings.preparation import (
@@ -28,6 +33,7 @@ from braindecode_pars.recordings.preparation import (
     set_reference,
 )
 from braindecode_pars.recordings.readers import read_recording
+from braindecode_pars.recordings.search import find_named
 
 __all__ = ["CARD", "MONTAGES", "class_names", "cut", "load", "prepare", "recordings"]
 

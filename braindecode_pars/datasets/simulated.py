@@ -25,7 +25,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from numpy.random import Generator
 from scipy import signal
 
-from braindecode_pars.recordings.class_names import name_classes
+from braindecode_pars.recordings.cutting import name_classes
 
 __all__ = ["CARD", "STAGES", "hypnogram", "sleep"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import mne
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars.recordings import _temple as temple
+from braindecode_pars.datasets import temple
 from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS

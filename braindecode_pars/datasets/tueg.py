@@ -11,9 +11,9 @@ from typing import Any
 import mne
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._subjects import SubjectKeys, subject_key
-from braindecode_pars._warnings import warn_user
-from braindecode_pars.recordings import _temple as temple
+from braindecode_pars._common.checks import warn_user
+from braindecode_pars._common.subjects import SubjectKeys, subject_key
+from braindecode_pars.datasets import temple
 from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS

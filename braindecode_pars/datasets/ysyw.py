@@ -14,9 +14,14 @@ import wfdb
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from wfdb.io.annotation import load_byte_pairs, proc_ann_bytes
 
-from braindecode_pars.electrodes import template_montage
+from braindecode_pars._common.channel_names import template_montage
 from braindecode_pars.recordings.cutting import event_windows, fixed_windows
-from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
+from braindecode_pars.recordings.loading import (
+    Recording,
+    choose_subjects,
+    read_corpus,
+    split_subjects,
+)
 from braindecode_pars.recordings.preparation import (
     SFREQ,
     SLEEP_STAGES,
@@ -24,7 +29,6 @@ from braindecode_pars.recordings.preparation import (
     pick_electrodes,
 )
 from braindecode_pars.recordings.readers import read_wfdb
-from braindecode_pars.recordings.splits import split_subjects
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 

@@ -1,14 +1,15 @@
 """scikit-learn estimators: pretraining, then classification or embedding."""
 
-import braindecode_pars._hosts  # noqa: F401
-from braindecode_pars.estimators._classifier import PARSClassifier
-from braindecode_pars.estimators._cost import TrainingCost
-from braindecode_pars.estimators._embedder import PARSEmbedder
-from braindecode_pars.estimators._euclidean_alignment import EuclideanAlignment
-from braindecode_pars.estimators._network import NetworkClassifier
-from braindecode_pars.estimators._subject_centering import SubjectCentering
+import braindecode_pars._common.hosts  # noqa: F401
+from braindecode_pars.estimators.augmentation import ChannelNoise
+from braindecode_pars.estimators.classifier import PARSClassifier
+from braindecode_pars.estimators.costs import TrainingCost
+from braindecode_pars.estimators.embedder import PARSEmbedder
+from braindecode_pars.estimators.network import NetworkClassifier
+from braindecode_pars.estimators.transformers import EuclideanAlignment, SubjectCentering
 
 __all__ = [
+    "ChannelNoise",
     "EuclideanAlignment",
     "NetworkClassifier",
     "PARSClassifier",

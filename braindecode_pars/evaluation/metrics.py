@@ -1,12 +1,14 @@
-"""The paper's metrics, computed by torchmetrics."""
+"""The paper's metrics, computed by torchmetrics; scores of a fold, and their mean and spread."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
+from sklearn.base import BaseEstimator
 from torch import Tensor
 from torchmetrics.functional.classification import (
     binary_auroc,
@@ -17,7 +19,8 @@ from torchmetrics.functional.classification import (
     multiclass_recall,
 )
 
-__all__ = ["METRICS", "PROBABILITY_METRICS", "score_predictions", "undefined_because"]
+from braindecode_pars._common.checks import listed
+from braindecode_pars._common.tables import POOLED
 
 
 def _balanced_accuracy(predicted: Tensor, true: Tensor, num_classes: int) -> Tensor:
@@ -216,3 +219,229 @@ def _of_probabilities(
     code_of = {label: code for code, label in enumerate(classes)}
     true = torch.tensor([code_of[label] for label in y_true.tolist()])
     return _OF_PROBABILITIES[metric](columns, true).item()
+
+
+_GROUPS = ["protocol", "dataset", "method", "n_train_subjects", "metric"]
+
+
+def by_subject(scores: pd.DataFrame) -> pd.DataFrame:
+    """Average the scores of each subject over seeds; pooled rows are excluded."""
+    single = scores[scores["subject"] != POOLED]
+    keys = [*_GROUPS, "subject"]
+    return single.groupby(keys, sort=False, dropna=False)["value"].mean().reset_index()
+
+
+def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
+    """Return the mean and standard deviation of every method and metric.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Scores of any protocol.
+    over : "subjects" | "seeds"
+        Unit of the mean and the standard deviation. ``"subjects"``: the scores of each subject are
+        first averaged over seeds, and pooled rows are excluded; the paper reports this for
+        leave-one-subject-out. ``"seeds"``: only the pooled rows are used; the paper reports this
+        for fixed test subjects.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Table with the columns ``protocol``, ``dataset``, ``method``, ``n_train_subjects``,
+        ``metric``, ``mean``, ``sd`` (sample standard deviation with n - 1; NaN for n = 1) and ``n``
+        (number of subjects or seeds with a defined score).
+
+    Raises
+    ------
+    ValueError
+        When ``over`` is unknown, or the scores have no row of that kind.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from braindecode_pars.evaluation import summarize
+    >>> same = dict(protocol="compare", dataset="", n_train_subjects=1, seed=0)
+    >>> scores = pd.DataFrame([
+    ...     dict(same, method="PARS", subject="P01", metric="kappa", value=0.5),
+    ...     dict(same, method="PARS", subject="P02", metric="kappa", value=0.7),
+    ... ])
+    >>> summarize(scores)[["method", "mean", "sd", "n"]].round(3)
+      method  mean     sd  n
+    0   PARS   0.6  0.141  2
+    """
+    if over not in ("subjects", "seeds"):
+        raise ValueError(f"over must be 'subjects' or 'seeds', got {over!r}.")
+    units = by_subject(scores) if over == "subjects" else scores[scores["subject"] == POOLED]
+    if len(units) == 0:
+        kind = "of single subjects" if over == "subjects" else f"pooled (subject {POOLED!r})"
+        raise ValueError(f"No row of these scores is {kind}; choose another value of over.")
+    groups = units.groupby(_GROUPS, sort=False, dropna=False)["value"]
+    return groups.agg(mean="mean", sd="std", n="count").reset_index()
+
+
+def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
+    """Return mean ± standard deviation as text: methods as rows, metrics as columns.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Scores of any protocol.
+    over : "subjects" | "seeds"
+        As in :func:`summarize`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Table indexed by dataset, number of training subjects and method. A single value is shown
+        without a standard deviation. ``attrs["n"]`` is the largest number of subjects or seeds
+        that a mean is taken over.
+
+    Raises
+    ------
+    ValueError
+        In the cases of :func:`summarize`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from braindecode_pars.evaluation import score_table
+    >>> same = dict(protocol="compare", dataset="", n_train_subjects=1, seed=0)
+    >>> scores = pd.DataFrame([
+    ...     dict(same, method="PARS", subject="P01", metric="kappa", value=0.5),
+    ...     dict(same, method="PARS", subject="P02", metric="kappa", value=0.7),
+    ... ])
+    >>> score_table(scores)["kappa"].tolist()
+    ['0.600 ± 0.141']
+    """
+    # A single value has no standard deviation.
+    summary = summarize(scores, over)
+    summary["score"] = [
+        f"{mean:.3f}" if pd.isna(sd) else f"{mean:.3f} ± {sd:.3f}"
+        for mean, sd in zip(summary["mean"], summary["sd"], strict=True)
+    ]
+    # aggfunc="first" keeps text; each cell has one score.
+    table = summary.pivot_table(
+        index=["dataset", "n_train_subjects", "method"],
+        columns="metric",
+        values="score",
+        aggfunc="first",
+        sort=False,
+    )
+    table.attrs["n"] = int(summary["n"].max())
+    return table
+
+
+def scored(fold: Any, result: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
+    """Return what the tables need of a result: its scores, without labels and probabilities.
+
+    The predictions of hundreds of folds of a large corpus would fill the memory.
+    """
+    kept = {name: result[name] for name in ("seen", "history")}
+    return {**kept, "rows": list(score_rows(fold, result, metrics))}
+
+
+def score_rows(
+    fold: Any, result: Mapping[str, Any], metrics: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield subject, metric and value, with the reason when the value is undefined.
+
+    Parameters
+    ----------
+    fold : Fold
+        Fold, for its test subjects.
+    result : dict
+        Entries ``true``, ``predicted``, ``probabilities`` and ``subjects`` of the file of the fold.
+    metrics : sequence of str
+        Names of metrics.
+    """
+    # Arrays of the whole fold once, because a fold may have many subjects.
+    subjects, true, predicted = (np.asarray(result[n]) for n in ("subjects", "true", "predicted"))
+    saved = result["probabilities"]
+    probabilities = None if "missing" in saved else columns_of(saved)
+    for subject in [*fold.test_subjects, *([POOLED] if fold.pooled else [])]:
+        of_subject = subject == POOLED or subjects == str(subject)
+        windows = np.flatnonzero(np.broadcast_to(of_subject, subjects.shape))
+        of_columns = None if probabilities is None else probabilities[windows]
+        for metric in metrics:
+            score = _score(true[windows], predicted[windows], metric, of_columns, saved)
+            yield {"subject": subject, "metric": metric, **score}
+
+
+def _score(
+    true: np.ndarray,
+    predicted: np.ndarray,
+    metric: str,
+    probabilities: np.ndarray | None,
+    saved: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the value of a metric, and the reason when it is undefined."""
+    classes = saved["classes"]
+    reason = undefined_because(true, metric, classes)
+    if metric in PROBABILITY_METRICS:
+        reason = saved.get("missing", reason)
+    if reason:
+        return {"value": float("nan"), "undefined": reason}
+    of_columns = dict(probabilities=probabilities, classes=classes)
+    return {"value": score_predictions(true, predicted, metric, **of_columns)}
+
+
+def undefined_sentence(undefined: Sequence[Mapping[str, Any]]) -> str:
+    """Return how many scores are undefined, with each reason once."""
+    names: dict[str, dict[str, None]] = {}
+    for row in undefined:
+        names.setdefault(row["reason"], {})[f"{row['metric']} of {row['subject']}"] = None
+    reasons = [f"{listed(list(of), most=5)}: {reason}" for reason, of in names.items()]
+    more = f"; and {len(reasons) - 3} more reasons" if len(reasons) > 3 else ""
+    several = len(undefined) > 1
+    return (
+        f"{len(undefined)} score{'s are' if several else ' is'} undefined and NaN. "
+        f"{'; '.join(reasons[:3])}{more}. scores.attrs['undefined'] lists all of them."
+    )
+
+
+def predicted_probabilities(fitted: BaseEstimator, windows: Any) -> tuple[list, dict[str, Any]]:
+    """Predict the probability of each class, if the estimator can.
+
+    Parameters
+    ----------
+    fitted : estimator
+        Fitted classifier.
+    windows : windows
+        Test windows.
+
+    Returns
+    -------
+    classes : list
+        Labels of the columns; empty without probabilities.
+    saved : dict
+        ``columns``, a list of probabilities for each class; or ``missing``, the reason why there
+        are none.
+
+    Raises
+    ------
+    ValueError
+        When the number of probabilities is not that of windows.
+    """
+    name = type(fitted).__name__
+    if not hasattr(fitted, "predict_proba"):
+        return [], {"missing": f"{name} has no predict_proba, and so no probabilities"}
+    if not hasattr(fitted, "classes_"):
+        return [], {"missing": f"{name} has no classes_ that name the columns of predict_proba"}
+    classes = np.asarray(fitted.classes_).tolist()
+    probabilities = np.asarray(fitted.predict_proba(windows))
+    if probabilities.shape != (len(windows), len(classes)):
+        shape = f"{probabilities.shape} for {len(windows)} windows and {len(classes)} classes"
+        if len(probabilities) != len(windows):
+            raise ValueError(f"predict_proba returns shape {shape}")
+        # As a net with a unit for a class that no training subject has.
+        return [], {"missing": f"predict_proba of {name} returns shape {shape}"}
+    if not np.isfinite(probabilities).all():
+        return [], {"missing": f"{name} predicts probabilities that are NaN or infinite"}
+    # The shortest text of a float32 is half as long as that of the same number as a float64.
+    short = probabilities.astype(str).astype(float)
+    return classes, {"columns": short.T.tolist()}
+
+
+def columns_of(saved: Mapping[str, Any]) -> np.ndarray:
+    """Return saved probabilities, shape (n_windows, n_classes)."""
+    return np.array(saved["columns"]).T

@@ -1,18 +1,22 @@
 """PARSNet, a multi-channel braindecode model around a single-channel encoder, and its parts."""
 
-from braindecode_pars.models._amplitude import AmplitudeCode, relative_amplitude
-from braindecode_pars.models._parsnet import PARSNet
-from braindecode_pars.models._patch_size import patch_size_for
-from braindecode_pars.models._recentring import recentred
-from braindecode_pars.models._signal_embedding import embed_signals
-from braindecode_pars.models._spatial_filter import SpatialFilter
+from braindecode_pars._common.channel_names import template_montage
+from braindecode_pars.models.electrodes import (
+    AmplitudeCode,
+    SpatialFilter,
+    electrode_positions,
+    relative_amplitude,
+)
+from braindecode_pars.models.parsnet import PARSNet, embed_signals, patch_size_for, recentred
 
 __all__ = [
     "AmplitudeCode",
     "PARSNet",
     "SpatialFilter",
+    "electrode_positions",
     "embed_signals",
     "patch_size_for",
     "recentred",
     "relative_amplitude",
+    "template_montage",
 ]

@@ -6,22 +6,18 @@ Scores are drawn from the table that every protocol of the package returns. Its 
 colour.
 """
 
-from braindecode_pars.plotting.ablation_grid import ablation_grid
-from braindecode_pars.plotting.ablation_lines import ablation_lines
-from braindecode_pars.plotting.calibration_curve import calibration_curve
-from braindecode_pars.plotting.confusion_matrix import confusion_matrix
-from braindecode_pars.plotting.embedding import embedding
-from braindecode_pars.plotting.hypnodensity import hypnodensity
-from braindecode_pars.plotting.hypnogram import hypnogram
-from braindecode_pars.plotting.label_efficiency import label_efficiency
-from braindecode_pars.plotting.lag_losses import lag_losses
-from braindecode_pars.plotting.night import night
-from braindecode_pars.plotting.paired_bars import paired_bars
-from braindecode_pars.plotting.shift_matrices import shift_matrices
-from braindecode_pars.plotting.spatial_attention import spatial_attention
-from braindecode_pars.plotting.subject_dots import subject_dots
-from braindecode_pars.plotting.training_curves import training_curves
-from braindecode_pars.plotting.transfer import transfer
+from braindecode_pars.plotting.channel_figures import embedding, spatial_attention
+from braindecode_pars.plotting.class_figures import calibration_curve, confusion_matrix
+from braindecode_pars.plotting.loss_figures import lag_losses, shift_matrices, training_curves
+from braindecode_pars.plotting.score_figures import (
+    ablation_grid,
+    ablation_lines,
+    label_efficiency,
+    paired_bars,
+    subject_dots,
+    transfer,
+)
+from braindecode_pars.plotting.sleep_figures import hypnodensity, hypnogram, night
 
 __all__ = [
     "ablation_grid",

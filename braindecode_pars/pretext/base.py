@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from braindecode_pars._parameters import check_parameters, instance, integer, optional
+from braindecode_pars._common.checks import check_parameters, instance, integer, optional
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.tokens import instance_norm
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from braindecode_pars._parameters import check_parameters, integer, positive
+from braindecode_pars._common.checks import check_parameters, integer, positive
 
 __all__ = ["DistanceLoss"]
 

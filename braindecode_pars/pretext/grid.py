@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from braindecode_pars._parameters import number
+from braindecode_pars._common.checks import number
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.tokens import grid_patches, shuffled, sinusoidal_positions

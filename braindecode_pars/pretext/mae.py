@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from braindecode_pars._parameters import choice
+from braindecode_pars._common.checks import choice
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import register
 from braindecode_pars.pretext.grid import take

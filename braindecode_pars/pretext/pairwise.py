@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from braindecode_pars._parameters import check_parameters, choice, integer
+from braindecode_pars._common.checks import check_parameters, choice, integer
 from braindecode_pars.encoder import MultiHeadAttention
 
 __all__ = ["CrossAttentionDecoder", "PairwiseMLPDecoder"]

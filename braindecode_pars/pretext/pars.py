@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from braindecode_pars._parameters import (
+from braindecode_pars._common.checks import (
     boolean,
     check_parameters,
     choice,

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from braindecode_pars._parameters import integer
+from braindecode_pars._common.checks import integer
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import register
 from braindecode_pars.pretext.grid import take

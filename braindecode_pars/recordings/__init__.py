@@ -1,11 +1,31 @@
-"""Building blocks of the datasets: from files to windows.
+"""From files to windows: the building blocks of the datasets.
 
-``readers`` opens files. ``preparation`` picks channels, filters and resamples. ``cutting`` cuts
-recordings into windows without gaps. ``loading`` does this for a whole corpus, in parallel and with
-a cache. ``continuous`` finds the whole recordings of a corpus, for a store. ``splits`` divides
-subjects into training, validation and test subjects.
+A recording is found (``search``), opened (``readers``, ``edf_records``), prepared (``preparation``)
+and cut into windows (``cutting``), with labels from files beside it (``label_files``). ``loading``
+does this for a whole corpus, in parallel. ``continuous`` and ``labelled`` hand whole recordings to
+a store. ``preprocessing`` describes what was done, and ``as_trained`` does the same with another
+recording.
 """
 
-import braindecode_pars._hosts  # noqa: F401
+import lazy_loader
 
-__all__: list[str] = []
+import braindecode_pars._common.hosts  # noqa: F401
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "continuous": ["ContinuousCorpus"],
+        "cutting": ["event_windows", "fixed_windows", "name_classes"],
+        "labelled": ["LabelledCorpus"],
+        "loading": ["Recording", "choose_subjects", "read_corpus", "set_splits", "split_subjects"],
+        "preparation": [
+            "check_filters",
+            "drop_other_signals",
+            "filter_and_resample",
+            "pick_electrodes",
+            "set_reference",
+        ],
+        "preprocessing": ["Difference", "Preprocessing", "differences"],
+        "readers": ["read_edf", "read_recording", "read_wfdb"],
+    },
+)

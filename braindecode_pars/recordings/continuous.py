@@ -1,9 +1,14 @@
-"""The recordings of a corpus to pretrain on, each read as a whole when its turn comes."""
+"""The recordings of a corpus to pretrain on, each read as a whole when its turn comes.
+
+Held-out splits stay out, and so do people whom another corpus of the same store leaves out.
+"""
 
 from __future__ import annotations
 
+import inspect
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -11,12 +16,9 @@ from typing import Any, Protocol
 
 import mne
 
-from braindecode_pars._subjects import SubjectKeys
-from braindecode_pars._warnings import warn_user
-from braindecode_pars.recordings._recipe import HELD_OUT, divided
+from braindecode_pars._common.checks import warn_user
+from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.recordings.loading import Recording
-
-__all__ = ["ContinuousCorpus"]
 
 
 class _Recipe(Protocol):
@@ -208,3 +210,88 @@ def _subjects(recordings: Iterable[Recording]) -> str:
 def _count(recordings: Sequence[Recording]) -> str:
     n_files = len(recordings)
     return f"{_subjects(recordings)} ({n_files:,} recording{'' if n_files == 1 else 's'})"
+
+
+#: Splits of a corpus that are not trained on.
+HELD_OUT = ("valid", "test")
+
+
+def divided(
+    recipe: Any, read: Callable[..., Any], settings: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Divide settings into arguments of a recipe's ``recordings`` and of its reading function.
+
+    Raises
+    ------
+    TypeError
+        When a setting is of neither function.
+    """
+    finding, reading = map(_parameters, (recipe.recordings, read))
+    unknown = [name for name in settings if name not in finding | reading]
+    if unknown:
+        accepted = ", ".join(sorted(finding | reading)) or "none"
+        raise TypeError(
+            f"{recipe.CARD['name']} has no setting {unknown[0]}; its settings are {accepted}."
+        )
+    return (
+        {name: value for name, value in settings.items() if name in finding},
+        {name: value for name, value in settings.items() if name in reading},
+    )
+
+
+def _parameters(function: Callable[..., Any]) -> set[str]:
+    return set(inspect.signature(function).parameters) - {"path", "subjects", "recording"}
+
+
+log = logging.getLogger(__name__)
+
+
+def without_left_out(
+    corpora: Sequence[ContinuousCorpus], others: Iterable = ()
+) -> list[ContinuousCorpus]:
+    """Leave people whom one corpus leaves out also out of the others, and log how many they are.
+
+    A test subject of TUAB is also in TUEG, and would be trained on from there.
+
+    Parameters
+    ----------
+    corpora : sequence of ContinuousCorpus
+        Corpora of one store.
+    others : iterable
+        People whom corpora that are already in the store leave out.
+
+    Returns
+    -------
+    list of ContinuousCorpus
+        The corpora; the recordings of these people are in ``excluded``.
+
+    Raises
+    ------
+    ValueError
+        When no recording of a corpus is left.
+    """
+    people = [list(others), *(corpus.people_left_out for corpus in corpora)]
+    return [
+        _without(corpus, SubjectKeys(p for other in (*people[:i], *people[i + 1 :]) for p in other))
+        for i, corpus in enumerate(corpora, 1)
+    ]
+
+
+def _without(corpus: ContinuousCorpus, keys: SubjectKeys) -> ContinuousCorpus:
+    """Exclude the people in ``keys`` from a corpus."""
+    dropped = tuple(r for r in corpus.recordings if r.person in keys)
+    if not dropped:
+        return corpus
+    kept = tuple(r for r in corpus.recordings if r.person not in keys)
+    if not kept:
+        raise ValueError(
+            f"All {len(dropped)} recordings of {corpus.name} are of people whom the other "
+            f"corpora exclude or hold out; none is left to store. Omit {corpus.name}, or "
+            "exclude fewer people."
+        )
+    log.warning(
+        "%s: left out %d recordings of people whom the other corpora exclude or hold out.",
+        corpus.name,
+        len(dropped),
+    )
+    return replace(corpus, recordings=kept, excluded=(*corpus.excluded, *dropped))

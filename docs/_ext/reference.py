@@ -17,7 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.rst import escape
 from typer.main import get_command
 
-import braindecode_pars.cli._app
+import braindecode_pars.cli.commands
 
 __all__ = ["ClassPage", "Commands"]
 
@@ -43,7 +43,7 @@ class Commands(SphinxDirective):
     """Show the help of every command of ``braindecode-pars``: ``.. commands::``."""
 
     def run(self) -> list[nodes.Node]:
-        group = get_command(braindecode_pars.cli._app.app)
+        group = get_command(braindecode_pars.cli.commands.app)
         lines = _sections(group, ["braindecode-pars"])
         return self.parse_text_to_nodes("\n".join(lines), allow_section_headings=True)
 

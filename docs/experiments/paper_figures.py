@@ -24,7 +24,7 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from braindecode_pars import datasets
-from braindecode_pars.plotting._style import COLORS
+from braindecode_pars.plotting.style import COLORS
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder
 from braindecode_pars.pretext.pars import relative_shifts

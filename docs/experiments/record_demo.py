@@ -32,7 +32,7 @@ from pathlib import Path
 
 import pyte
 
-from braindecode_pars.storage._atomic import replace_file
+from braindecode_pars._common.files import replace_file
 
 IMAGES = Path(__file__).parents[1] / "images"
 COMMAND = ["braindecode-pars", "demo"]

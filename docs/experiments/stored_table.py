@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from braindecode_pars.storage._atomic import replace_file
+from braindecode_pars._common.files import replace_file
 
 __all__ = ["store_table"]
 

@@ -20,7 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from braindecode_pars import datasets
-from braindecode_pars.plotting._style import COLORS
+from braindecode_pars.plotting.style import COLORS
 from braindecode_pars.pretext.pars import relative_shifts
 from braindecode_pars.tokens import random_starts
 

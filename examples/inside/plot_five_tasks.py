@@ -31,7 +31,7 @@ from torch.utils.data import Subset
 
 from braindecode_pars import PARSEmbedder, as_sklearn, datasets, plotting
 from braindecode_pars.evaluation import LogBandPower
-from braindecode_pars.plotting._style import COLORS
+from braindecode_pars.plotting.style import COLORS
 from braindecode_pars.pretext import MAE, MP3, PARS, DropPos, Joint
 
 nights = datasets.simulated.sleep(n_subjects=9, hours=1, n_chans=2, sfreq=100, random_state=0)

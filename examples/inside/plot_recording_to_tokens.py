@@ -21,7 +21,7 @@ import matplotlib.pyplot as plt
 import torch
 
 from braindecode_pars import PatchEncoder, datasets
-from braindecode_pars.plotting._style import COLORS
+from braindecode_pars.plotting.style import COLORS
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretext.pars import relative_shifts
 from braindecode_pars.tokens import extract_patches, instance_norm, sinusoidal_positions

@@ -32,7 +32,7 @@ from sklearn.preprocessing import StandardScaler
 from braindecode_pars import PARSEmbedder, as_sklearn, datasets, plotting
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.evaluation import LogBandPower
-from braindecode_pars.plotting._style import COLORS
+from braindecode_pars.plotting.style import COLORS
 
 X, y, subjects = as_sklearn(datasets.mental_arithmetic())
 names = np.unique(subjects)

@@ -6,10 +6,10 @@ import pytest
 from support.stand_in import ABOUT, NAME, ship
 
 from braindecode_pars import PatchEncoder
-from braindecode_pars.cli._cards import show_card, show_encoders
-from braindecode_pars.cli._console import make_console
-from braindecode_pars.preprocessing import Preprocessing
+from braindecode_pars.cli.describing import show_card, show_encoders
+from braindecode_pars.cli.terminal import make_console
 from braindecode_pars.pretrained import EncoderCard, save_encoder
+from braindecode_pars.recordings.preprocessing import Preprocessing
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_two_encoders_are_two_columns(printed, monkeypatch, tmp_path):
 
 
 def test_no_encoders(printed, monkeypatch, tmp_path):
-    monkeypatch.setattr("braindecode_pars.storage._packaged.FOLDER", tmp_path)
+    monkeypatch.setattr("braindecode_pars._common.model_files.FOLDER", tmp_path)
     assert printed(show_encoders) == "This installation has no encoders of the package.\n"
 
 

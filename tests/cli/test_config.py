@@ -6,7 +6,7 @@ import pytest
 
 from braindecode_pars import paper
 from braindecode_pars.baselines import make_methods
-from braindecode_pars.cli._config import load_arguments, settings_of
+from braindecode_pars.cli.evaluation_report import load_arguments, settings_of
 
 CONFIG = """
 [set]

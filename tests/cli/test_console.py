@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from braindecode_pars._columns import SCORES
-from braindecode_pars.cli._console import make_console, print_table
-from braindecode_pars.cli._scores import show_differences, show_scores
+from braindecode_pars._common.tables import SCORES
+from braindecode_pars.cli.evaluation_report import show_differences, show_scores
+from braindecode_pars.cli.terminal import make_console, print_table
 
 #: Names that Rich would read as markup or as an emoji, or cut.
 METHODS = ["PARS [ours]", "[bold]", "a:smile:b", "a name of more than twenty letters", "[/]"]

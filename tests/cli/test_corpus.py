@@ -8,8 +8,7 @@ import mne
 import numpy as np
 import pytest
 
-from braindecode_pars.cli._config import load_arguments
-from braindecode_pars.cli._corpus import load, title
+from braindecode_pars.cli.evaluation_report import load, load_arguments, title
 
 LOAD = """
 from braindecode_pars.datasets import simulated

@@ -8,7 +8,7 @@ from rich.console import Console
 from support.small_estimators import classifier
 from support.subjects import with_split
 
-from braindecode_pars.cli._costs import _cell, show_costs
+from braindecode_pars.cli.evaluation_report import _cell, show_costs
 from braindecode_pars.evaluation import LogBandPower, cost_table
 
 

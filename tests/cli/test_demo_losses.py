@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from braindecode_pars import PARSEmbedder
-from braindecode_pars.cli import _demo_losses
-from braindecode_pars.cli._demo_losses import describe_losses, draw_losses, draw_shifts
+from braindecode_pars.cli import demo as _demo_losses
+from braindecode_pars.cli.demo import describe_losses, draw_losses, draw_shifts
 from braindecode_pars.pretext import PRETEXT_TASKS
 
 

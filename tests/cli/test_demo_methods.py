@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from braindecode_pars import PatchEncoder
-from braindecode_pars.cli._demo_methods import classifiers, embedders
-from braindecode_pars.cli._demo_scenarios import Scenario
+from braindecode_pars.cli.demo import Scenario, classifiers, embedders
 from braindecode_pars.pretrained import EncoderCard, save_encoder
 
 

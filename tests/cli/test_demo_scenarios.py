@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 
 from braindecode_pars.baselines import make_methods
-from braindecode_pars.cli import _demo_scenarios as scenarios
-from braindecode_pars.cli._demo_scenarios import (
-    Scenario,
-    mental_arithmetic,
-    motor_imagery,
-    simulated_nights,
-)
+from braindecode_pars.cli import demo as scenarios
+from braindecode_pars.cli.demo import Scenario, mental_arithmetic, motor_imagery, simulated_nights
 
 
 def subjects(windows) -> set:

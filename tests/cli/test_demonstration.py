@@ -9,8 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from braindecode_pars import PARSClassifier, PatchEncoder, datasets
-from braindecode_pars.cli import _demo_methods, app
-from braindecode_pars.cli import _demo_scenarios as scenarios
+from braindecode_pars.cli import app
+from braindecode_pars.cli import demo as _demo_methods
+from braindecode_pars.cli import demo as scenarios
 from braindecode_pars.pretrained import EncoderCard, save_encoder
 
 runner = CliRunner()

@@ -14,8 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, datasets, evaluation
-from braindecode_pars.cli import _evaluation, app
-from braindecode_pars.cli._evaluation import encoders_of, methods_of, subjects_of
+from braindecode_pars.cli import app
+from braindecode_pars.cli import evaluation_report as _evaluation
+from braindecode_pars.cli.evaluation_report import encoders_of, methods_of, subjects_of
 from braindecode_pars.estimators import NetworkClassifier
 
 runner = CliRunner()

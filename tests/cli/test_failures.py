@@ -11,7 +11,7 @@ import textwrap
 import pytest
 import typer
 
-from braindecode_pars.cli._failures import _ctrl_c_during_imports, report_failures
+from braindecode_pars.cli.terminal import _ctrl_c_during_imports, report_failures
 from braindecode_pars.evaluation import FoldError
 
 
@@ -55,7 +55,7 @@ def test_ctrl_c_during_imports_ends_the_process_with_one_line(imported):
     code = f"""
 import os, signal
 from contextlib import suppress
-from braindecode_pars.cli._failures import _ctrl_c_during_imports
+from braindecode_pars.cli.terminal import _ctrl_c_during_imports
 interrupt = lambda: os.kill(os.getpid(), signal.SIGINT)
 with _ctrl_c_during_imports("Folds are kept."):
 {textwrap.indent(imported, "    ")}
@@ -83,7 +83,7 @@ def test_ctrl_c_that_the_shell_ignores_stays_ignored():
 
 
 def test_warnings_for_users_have_no_line_of_code():
-    command = "import warnings\nfrom braindecode_pars.cli._failures import report_failures\n"
+    command = "import warnings\nfrom braindecode_pars.cli.terminal import report_failures\n"
     command += "with report_failures():\n    warnings.warn('C3 is flat.')\n"
     command += "warnings.warn('after')\n"
     result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)

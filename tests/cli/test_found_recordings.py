@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from braindecode_pars.cli._found_recordings import find_recordings
+from braindecode_pars.cli.predicting import find_recordings
 
 
 def touch(root, *names):

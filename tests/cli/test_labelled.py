@@ -10,9 +10,7 @@ from support.store_command import invoke
 from typer.testing import CliRunner
 
 from braindecode_pars.cli import app
-from braindecode_pars.cli._config import settings_of
-from braindecode_pars.cli._corpus import load, title
-from braindecode_pars.cli._labelled import recipe_of
+from braindecode_pars.cli.evaluation_report import load, recipe_of, settings_of, title
 from braindecode_pars.datasets import ysyw
 from braindecode_pars.signal_store import SignalStore
 
@@ -76,7 +74,9 @@ def test_a_store_is_the_data_of_a_command(made, tmp_path):
 def test_the_paper_s_noise_of_eesm17_is_that_of_its_store(made, monkeypatch):
     path, _ = made
     assert "augmentation" not in settings_of(None, None, published=True, dataset=str(path))
-    monkeypatch.setattr("braindecode_pars.cli._config.recipe_of", lambda dataset: "eesm17")
+    monkeypatch.setattr(
+        "braindecode_pars.cli.evaluation_report.recipe_of", lambda dataset: "eesm17"
+    )
     assert settings_of(None, None, published=True, dataset=str(path))["augmentation"]
 
 

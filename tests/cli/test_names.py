@@ -7,8 +7,7 @@ import sys
 import time
 
 from braindecode_pars.baselines import METHODS
-from braindecode_pars.benchmarks import BENCHMARKS
-from braindecode_pars.cli import _names
+from braindecode_pars.cli import terminal
 from braindecode_pars.datasets import RECIPES
 from braindecode_pars.evaluation import GRIDS
 from braindecode_pars.evaluation.metrics import METRICS
@@ -18,12 +17,11 @@ from braindecode_pars.pretext import PRETEXT_TASKS
 def test_names_are_those_of_the_registries():
     # Other tests register tasks of their own.
     own = {n for n, task in PRETEXT_TASKS.items() if task.__module__.startswith("braindecode_pars")}
-    assert set(_names.TASKS) == own
-    assert tuple(sorted(RECIPES)) == _names.CORPORA
-    assert tuple(METHODS) == _names.METHODS
-    assert tuple(METRICS) == _names.METRICS
-    assert tuple(GRIDS) == _names.GRIDS
-    assert tuple(BENCHMARKS) == _names.BENCHMARKS
+    assert set(terminal.TASKS) == own
+    assert tuple(sorted(RECIPES)) == terminal.CORPORA
+    assert tuple(METHODS) == terminal.METHODS
+    assert tuple(METRICS) == terminal.METRICS
+    assert tuple(GRIDS) == terminal.GRIDS
 
 
 def test_help_imports_no_heavy_library():

@@ -7,7 +7,7 @@ from support.small_runs import make_store
 from typer.testing import CliRunner
 
 from braindecode_pars.cli import app
-from braindecode_pars.runs import _plan
+from braindecode_pars.runs import planning as _plan
 
 runner = CliRunner()
 SMALL = [*("--window-seconds", 3, "--patch-seconds", 0.5, "--device", "cpu", "--batch-size", 8)]

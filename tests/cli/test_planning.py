@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from braindecode_pars.cli import _planning
+from braindecode_pars.cli import describing as _planning
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from braindecode_pars import PARSClassifier
-from braindecode_pars._warnings import warn_user
-from braindecode_pars.cli import _prediction_files
-from braindecode_pars.cli._predicting import predict_recordings
+from braindecode_pars._common.checks import warn_user
+from braindecode_pars.cli import predicting as _prediction_files
+from braindecode_pars.cli.predicting import predict_recordings
 
 
 class StandIn:

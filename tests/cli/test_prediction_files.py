@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from braindecode_pars.cli import _prediction_files
-from braindecode_pars.cli._prediction_files import Results, prediction_folder
+from braindecode_pars.cli import predicting as _prediction_files
+from braindecode_pars.cli.predicting import Results, prediction_folder
 
 ROW = dict(windows=3, SE=80.0, SOL=None)
 SETTINGS = dict(model="abc", overlap=0.0)

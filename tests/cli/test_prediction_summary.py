@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pandas as pd
 
-from braindecode_pars.cli._console import make_console
-from braindecode_pars.cli._prediction_summary import show_summary, summary_row, summary_table
+from braindecode_pars.cli.predicting import show_summary, summary_row, summary_table
+from braindecode_pars.cli.terminal import make_console
 from braindecode_pars.predictions import sleep_statistics
 
 

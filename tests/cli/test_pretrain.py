@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from braindecode_pars.cli import app
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.runs import RunConfig
-from braindecode_pars.runs._net import RunNet
+from braindecode_pars.runs.net import RunNet
 
 runner = CliRunner()
 
@@ -194,8 +194,9 @@ def test_torchrun_on_one_node_and_on_two_of_which_one_is_lost(torchrun, store, t
     """The resumed run of two nodes ends with the encoder of one node, to the bit."""
     together = tmp_path / "together"
     (agent,) = torchrun(1, 2, store, together)
-    assert agent.wait(300) == 0
+    code = agent.wait(300)
     printed = (tmp_path / "together-0.log").read_text()
+    assert code == 0, printed
     assert len(re.findall("on 2 cpu processes", printed)) == 1
     assert len(re.findall("The encoder is in", printed)) == 1
     assert configuration(together)["micro_batch_size"] == 4

@@ -8,9 +8,7 @@ from dataclasses import asdict, fields, replace
 
 import pytest
 
-from braindecode_pars.cli._plan import plan
-from braindecode_pars.cli._pretrain import pretrain
-from braindecode_pars.cli._run_options import OPTIONS, run_config, with_run_options
+from braindecode_pars.cli.commands import OPTIONS, plan, pretrain, run_config, with_run_options
 from braindecode_pars.runs import RunConfig
 
 

@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from braindecode_pars import plotting
-from braindecode_pars._columns import SCORES
-from braindecode_pars.cli._scores import save_figure, show_differences, show_scores
+from braindecode_pars._common.tables import SCORES
+from braindecode_pars.cli.evaluation_report import save_figure, show_differences, show_scores
 
 
 def scores_of(protocol: str, rows: list[tuple]) -> pd.DataFrame:

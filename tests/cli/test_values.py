@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from braindecode_pars.cli._values import pairs, values
+from braindecode_pars.cli.terminal import pairs, values
 
 
 def test_values_are_read_as_python_or_json():

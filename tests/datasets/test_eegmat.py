@@ -12,7 +12,7 @@ from support.labelled_stores import check_same_windows
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import eegmat
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
-from braindecode_pars.windows._describe import describe
+from braindecode_pars.windows.door import describe
 
 
 def test_published_recordings(eeg_folder):

@@ -13,11 +13,11 @@ from scipy.signal import welch
 
 from braindecode_pars import as_sklearn, datasets
 from braindecode_pars.datasets import eegmat
-from braindecode_pars.datasets._mental_arithmetic import FILE
-from braindecode_pars.electrodes import electrode_positions
-from braindecode_pars.preprocessing._recorded import recorded
+from braindecode_pars.datasets.sample import FILE
+from braindecode_pars.models import electrode_positions
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
-from braindecode_pars.windows._window_set import as_window_set
+from braindecode_pars.recordings.preprocessing import recorded
+from braindecode_pars.windows.table import as_window_set
 
 #: The file as it was made; it must never change without a reason in the changelog.
 SHA256 = "8d17cf9f518db8a5d54bdb2eb5873517284146b533af421f77a2d1264d02a4fa"
@@ -83,8 +83,9 @@ def test_the_file_is_small_unchanged_and_has_no_pickled_objects():
 def test_the_file_is_declared_with_its_licence():
     setup = configparser.ConfigParser()
     setup.read(Path(__file__).parents[2] / "setup.cfg")
-    declared = setup["options.package_data"]["braindecode_pars.datasets._mental_arithmetic"]
-    assert {name.strip() for name in declared.split(",")} == {FILE.name, "README.md"}
+    declared = setup["options.package_data"]["braindecode_pars.datasets"]
+    names = {f"{FILE.parent.name}/{name}" for name in (FILE.name, "README.md")}
+    assert {name.strip() for name in declared.split(",")} == names
     text = FILE.with_name("README.md").read_text(encoding="utf-8")
     assert "opendatacommons.org/licenses/by/1-0" in text
     assert "Zyma" in text

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from make_encoder import LARGEST
 from support.stand_in import ABOUT
 
 from braindecode_pars import PARSEmbedder, datasets
-from braindecode_pars.encoders._make import LARGEST
+from braindecode_pars._common.model_files import ALIASES, FOLDER, packaged_folder, packaged_names
 from braindecode_pars.pretrained import load_encoder, packaged_encoders
-from braindecode_pars.storage._packaged import ALIASES, FOLDER, packaged_folder, packaged_names
 
 NAMES = packaged_names()
 FILES = ["README.md", "encoder.json", "encoder.safetensors"]
@@ -23,9 +23,9 @@ FILES = ["README.md", "encoder.json", "encoder.safetensors"]
 def test_files_are_declared_as_package_data():
     setup = configparser.ConfigParser()
     setup.read(Path(__file__).parents[2] / "setup.cfg")
-    patterns = setup["options.package_data"]["braindecode_pars.encoders"].split(",")
+    patterns = setup["options.package_data"]["braindecode_pars.pretrained"].split(",")
     for file in FILES:
-        assert any(fnmatch(f"any-name/{file}", pattern.strip()) for pattern in patterns)
+        assert any(fnmatch(f"shipped/any-name/{file}", pattern.strip()) for pattern in patterns)
 
 
 @pytest.mark.skipif(not NAMES, reason="encoders in the package: there are none")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from braindecode_pars.estimators._by_subject import subject_numbers
-from braindecode_pars.windows._window_set import as_window_set
+from braindecode_pars.estimators.recentring import subject_numbers
+from braindecode_pars.windows.table import as_window_set
 
 WINDOWS = np.zeros((6, 1, 10))
 

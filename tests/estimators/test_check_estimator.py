@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
-from braindecode_pars.windows._window_set import WindowSet
+from braindecode_pars.windows.table import WindowSet
 
 
 class FlatData:

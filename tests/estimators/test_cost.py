@@ -10,9 +10,9 @@ import torch
 from support.small_estimators import FAST, classifier, embedder
 
 from braindecode_pars import PatchEncoder, as_sklearn
+from braindecode_pars._common.computing import count
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
-from braindecode_pars.training._counting import count
 
 N_WINDOWS, N_CHANS, N_PATCHES = 96, 3, 30
 
@@ -33,7 +33,7 @@ def fit_counted(estimator, windows):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PatchEncoder, "forward", forward)
         # What the trained model predicts is no training.
-        looks = "braindecode_pars.estimators._classifier.warn_of_fine_tuning"
+        looks = "braindecode_pars.estimators.classifier.warn_of_fine_tuning"
         patch.setattr(looks, lambda *_: None)
         operations = count(lambda: estimator.fit(windows)).flops
     return estimator, sum(seen), operations

@@ -14,14 +14,14 @@ from support.montages import NAMES, concatenated, recording, windows_of
 from support.small_estimators import classifier
 
 from braindecode_pars import PARSClassifier, paper
-from braindecode_pars.electrodes import electrode_positions
-from braindecode_pars.estimators._electrodes import (
+from braindecode_pars.estimators.windows_estimator import (
     has_electrode_code,
     needs_one_montage,
     positions_for,
     warn_of_unknown_electrodes,
 )
-from braindecode_pars.windows._window_set import as_window_set
+from braindecode_pars.models import electrode_positions
+from braindecode_pars.windows.table import as_window_set
 
 
 def chs_info(*names: str) -> list[dict]:

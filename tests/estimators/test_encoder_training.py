@@ -13,8 +13,12 @@ from torch.utils.data import TensorDataset
 
 from braindecode_pars import PARSClassifier, PARSNet, PatchEncoder
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.estimators._encoder_training import encoder_callbacks
-from braindecode_pars.estimators._fine_tuning import FineTuningNet, fine_tune, fine_tuning_net
+from braindecode_pars.estimators.fine_tuning import (
+    FineTuningNet,
+    encoder_callbacks,
+    fine_tune,
+    fine_tuning_net,
+)
 
 TINY = dict(embed_dim=16, num_layers=2, num_heads=2, mlp_dim=16)
 #: A few windows of two channels, and a schedule with the same steps for all tests.

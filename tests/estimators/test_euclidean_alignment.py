@@ -12,7 +12,7 @@ from support.montages import concatenated
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.estimators import EuclideanAlignment, NetworkClassifier
-from braindecode_pars.windows._window_set import WindowSet
+from braindecode_pars.windows.table import WindowSet
 
 #: Subjects that take turns, of types that cannot be sorted together.
 MIXED = np.array([1, "1", "b", 1, "b", "1"] * 16, dtype=object)

@@ -10,10 +10,9 @@ import mne
 import numpy as np
 import pytest
 
-from braindecode_pars.estimators._findings import recording_findings
-from braindecode_pars.estimators._recording import prepare_recording
-from braindecode_pars.preprocessing import Preprocessing
-from braindecode_pars.windows._amplitude_range import AmplitudeRange
+from braindecode_pars.estimators.predict_raw import prepare_recording, recording_findings
+from braindecode_pars.recordings.preprocessing import Preprocessing
+from braindecode_pars.windows.amplitudes import AmplitudeRange
 
 
 def model(names, **attributes):

@@ -17,7 +17,7 @@ from torch.utils.data import TensorDataset
 
 from braindecode_pars import PARSClassifier
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.estimators._fine_tuning import fine_tune, fine_tuning_net
+from braindecode_pars.estimators.fine_tuning import fine_tune, fine_tuning_net
 
 KINDS = [PARSClassifier, NetworkClassifier]
 TRAINING = dict(finetune_epochs=7, finetune_lr=0.02, finetune_batch_size=5, weight_decay=0.3)

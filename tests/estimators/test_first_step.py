@@ -8,7 +8,7 @@ from support.small_estimators import classifier
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.estimators._first_step import first_step
+from braindecode_pars.estimators.costs import first_step
 
 
 def test_windows_and_network_are_those_of_the_fit(nights):

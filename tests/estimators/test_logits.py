@@ -7,8 +7,8 @@ import pytest
 import torch
 from sklearn.base import BaseEstimator
 
-from braindecode_pars.estimators._logits import LogitClassifier
-from braindecode_pars.windows._window_set import as_window_set
+from braindecode_pars.estimators.logits import LogitClassifier
+from braindecode_pars.windows.table import as_window_set
 
 
 class Fixed(LogitClassifier, BaseEstimator):

@@ -16,8 +16,8 @@ from torch.utils.data import Subset
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.estimators._network import root_mean_square
-from braindecode_pars.windows._window_set import as_window_set
+from braindecode_pars.estimators.network import root_mean_square
+from braindecode_pars.windows.table import as_window_set
 
 
 def network(**arguments) -> NetworkClassifier:

@@ -14,9 +14,9 @@ from support.small_estimators import classifier, same_weights
 
 from braindecode_pars.datasets.simulated import STAGES
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.estimators._outcome import _chance_loss, _some_of_each
-from braindecode_pars.windows._labels import cross_entropy_weights
-from braindecode_pars.windows._window_set import WindowSet
+from braindecode_pars.estimators.fine_tuning import _chance_loss, _some_of_each
+from braindecode_pars.windows.labels import cross_entropy_weights
+from braindecode_pars.windows.table import WindowSet
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {1: 3.0}])
@@ -94,7 +94,7 @@ def test_looking_changes_neither_weights_nor_draws(nights, monkeypatch):
     before = torch.get_rng_state()
     looked = classifier(pretext=None).fit(nights)
     assert torch.equal(before, torch.get_rng_state())
-    path = "braindecode_pars.estimators._classifier.warn_of_fine_tuning"
+    path = "braindecode_pars.estimators.classifier.warn_of_fine_tuning"
     monkeypatch.setattr(path, lambda *_: None)
     assert same_weights(looked.net_.module_, classifier(pretext=None).fit(nights).net_.module_)
 

@@ -9,7 +9,7 @@ from skorch.callbacks import Checkpoint, EarlyStopping, EpochTimer, LRScheduler
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.estimators._parameters import RULES, check_parameters
+from braindecode_pars.estimators.parameters import RULES, check_parameters
 
 ESTIMATORS = [PARSClassifier, PARSEmbedder, NetworkClassifier]
 #: Parameters of any type: they are checked where they are used.

@@ -18,7 +18,7 @@ from support.small_estimators import classifier
 
 from braindecode_pars import PARSClassifier
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.preprocessing import Preprocessing
+from braindecode_pars.recordings.preprocessing import Preprocessing
 
 STAGES = ("W", "N1", "N2", "N3", "R")
 CHANNELS = ["C3", "C4", "F3"]

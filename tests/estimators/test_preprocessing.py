@@ -17,8 +17,8 @@ from support.small_estimators import classifier, embedder
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.signal_store import SignalStore
 
 BAND = (0.5, 60.0)

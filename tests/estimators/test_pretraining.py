@@ -8,8 +8,8 @@ import pytest
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
 from braindecode_pars.callbacks import Pretraining
-from braindecode_pars.estimators import _pretraining
-from braindecode_pars.estimators._pretraining import make_checkpoint_dir, patch_size_of
+from braindecode_pars.estimators import encoder_start as _pretraining
+from braindecode_pars.estimators.encoder_start import make_checkpoint_dir, patch_size_of
 from braindecode_pars.pretraining import pretrain_encoder
 
 

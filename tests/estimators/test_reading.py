@@ -11,7 +11,7 @@ import torch
 
 from braindecode_pars import PARSEmbedder
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.estimators._reading import (
+from braindecode_pars.estimators.windows_estimator import (
     batches,
     check_finite,
     read_labeled,
@@ -19,8 +19,8 @@ from braindecode_pars.estimators._reading import (
     read_unlabeled,
     read_windows,
 )
-from braindecode_pars.preprocessing import Preprocessing
-from braindecode_pars.windows._window_set import as_window_set
+from braindecode_pars.recordings.preprocessing import Preprocessing
+from braindecode_pars.windows.table import as_window_set
 
 ARRAY = np.random.default_rng(0).normal(size=(6, 2, 50)).astype(np.float32)
 

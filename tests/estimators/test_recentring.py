@@ -12,7 +12,7 @@ from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
 from support.small_estimators import classifier
 
 from braindecode_pars import PARSClassifier, PARSNet, as_sklearn
-from braindecode_pars.estimators._recentring import SubjectBatches
+from braindecode_pars.estimators.recentring import SubjectBatches
 
 
 def test_training_batches_have_groups_of_windows_of_each_subject():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import mne
 import numpy as np
 
-from braindecode_pars.estimators._recording import prepare_recording
-from braindecode_pars.preprocessing import Preprocessing
+from braindecode_pars.estimators.predict_raw import prepare_recording
+from braindecode_pars.recordings.preprocessing import Preprocessing
 
 
 def test_windows_are_views_of_the_signals_with_the_names_of_the_model():

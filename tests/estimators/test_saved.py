@@ -18,7 +18,7 @@ from support.small_estimators import classifier, embedder, same_weights
 from torch import nn
 
 from braindecode_pars import PARSClassifier, PARSNet, as_sklearn
-from braindecode_pars.estimators._saved import names_from_json
+from braindecode_pars.estimators.sharing import names_from_json
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretrained import load_encoder
 

@@ -15,7 +15,7 @@ from support.small_estimators import classifier, embedder
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
 from braindecode_pars.evaluation import leave_one_subject_out
-from braindecode_pars.evaluation.folds._encoder_origin import seen_before
+from braindecode_pars.evaluation.folds import seen_before
 from braindecode_pars.pretrained import load_encoder
 
 PEOPLE = ["Anna Ahlers", "Berta", "Carla_C"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from braindecode_pars.estimators._window_grid import grid_average, window_starts
+from braindecode_pars.estimators.predict_raw import grid_average, window_starts
 
 
 @pytest.mark.parametrize("overlap", [0.0, 0.25, 0.3, 0.5, 0.8, 0.99])

@@ -12,9 +12,9 @@ from sklearn.utils import check_random_state
 from skorch.callbacks import Callback
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder
+from braindecode_pars._common.seeding import drawing
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.estimators._windows_estimator import WindowsEstimator, fresh_fit, seeded_fit
-from braindecode_pars.training._seeding import drawing
+from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit, seeded_fit
 
 
 class Learner(WindowsEstimator):

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from support.subjects import LoggingClassifier, fits, with_split
 
 from braindecode_pars import PARSClassifier, PatchEncoder, paper
-from braindecode_pars._columns import SCORES
+from braindecode_pars._common.tables import SCORES
 from braindecode_pars.evaluation import GRIDS, LogBandPower, ablation
 from braindecode_pars.evaluation.ablation import configured, settings_of
 from braindecode_pars.pretext.base import make_task

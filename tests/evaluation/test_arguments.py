@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 from sklearn.dummy import DummyClassifier
 
-from braindecode_pars.evaluation._arguments import check_arguments, check_subjects, in_order
+from braindecode_pars.evaluation.corpus import check_arguments, check_subjects, in_order
 
 DUMMY = {"A": DummyClassifier()}
 

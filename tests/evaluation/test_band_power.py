@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from braindecode_pars.estimators.transformers import BANDS
 from braindecode_pars.evaluation import LogBandPower
-from braindecode_pars.evaluation.band_power import BANDS
 
 
 @pytest.mark.parametrize(

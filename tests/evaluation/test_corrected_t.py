@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from braindecode_pars.evaluation._corrected_t import corrected_t_test, detectable_difference
+from braindecode_pars.evaluation.paired_tests import corrected_t_test, detectable_difference
 
 
 def test_both_follow_their_formulas():

@@ -11,7 +11,7 @@ from support.subjects import LoggingClassifier, fits, with_split, with_subject
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.evaluation import label_efficiency, score_predictions
-from braindecode_pars.evaluation._splitting import draw_subjects
+from braindecode_pars.evaluation.splitting import draw_subjects
 
 SPLIT = {1: "train", 2: "valid", 3: "train", 4: "test"}
 

@@ -18,7 +18,7 @@ from torch.utils.data import Subset
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn
 from braindecode_pars.evaluation import FoldError, LogBandPower, leave_one_subject_out
-from braindecode_pars.windows._window_set import as_window_set
+from braindecode_pars.windows.table import as_window_set
 
 
 class Spy(ClassifierMixin, BaseEstimator):

@@ -11,7 +11,8 @@ from support.subjects import with_split, with_subject
 from torch.utils.data import Subset
 
 from braindecode_pars import PARSClassifier
-from braindecode_pars.evaluation._splitting import (
+from braindecode_pars.evaluation.corpus import Corpus
+from braindecode_pars.evaluation.splitting import (
     Split,
     draw_subjects,
     given_split,
@@ -19,7 +20,6 @@ from braindecode_pars.evaluation._splitting import (
     one_subject_out,
     splitter,
 )
-from braindecode_pars.evaluation.folds import Corpus
 
 SPLIT = {1: "train", 2: "valid", 3: "test", 4: "test"}
 

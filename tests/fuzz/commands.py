@@ -160,8 +160,6 @@ REFUSED = [
     ["demo", "--all", "--pretext", "mae", "--out", "OUT"],
     ["demo", "--simulated", "--data", "EMPTY", "--out", "OUT"],
     ["demo", "--seed", "x", "--out", "OUT"],
-    ["benchmark", "--only", "nothing"],
-    ["benchmark", "--only", ""],
     *(
         ["evaluate", protocol, *rest, "--out", "OUT"]
         for protocol in ("compare", "leave-one-subject-out")

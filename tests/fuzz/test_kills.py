@@ -20,9 +20,9 @@ import pytest
 import torch
 from tqdm.auto import tqdm
 
+from braindecode_pars._common import files as _atomic
 from braindecode_pars.runs import pretrain
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.storage import _atomic
 from fuzz import folders, small
 
 N_KILLS = 50

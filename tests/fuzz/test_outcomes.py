@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from braindecode_pars import PatchEncoder
-from braindecode_pars._parameters import check_positive
+from braindecode_pars._common.checks import check_positive
 from fuzz.outcomes import CLEAR, LOSS, OPENING, RAW, RIGHT, WARNED, WRONG, Case, Totals, judge
 
 

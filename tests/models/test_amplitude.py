@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from braindecode_pars.models import AmplitudeCode, relative_amplitude
-from braindecode_pars.models._amplitude import LIMIT
+from braindecode_pars.models.electrodes import LIMIT
 
 
 def slow(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

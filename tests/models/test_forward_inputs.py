@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from braindecode_pars.models._forward_inputs import check_windows, mask_of, positions_of
+from braindecode_pars.models.parsnet import check_windows, mask_of, positions_of
 
 X = torch.zeros(2, 3, 600)
 CHS_INFO = mne.create_info(["C3", "C4", "EOG"], 100.0, "eeg")["chs"]

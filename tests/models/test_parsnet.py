@@ -10,9 +10,8 @@ import pytest
 import torch
 
 from braindecode_pars import PARSNet
-from braindecode_pars.electrodes import electrode_positions, template_montage
-from braindecode_pars.models import embed_signals
-from braindecode_pars.models._parsnet import HEADS
+from braindecode_pars.models import electrode_positions, embed_signals, template_montage
+from braindecode_pars.models.parsnet import HEADS
 
 
 def make(n_chans=5, sfreq=100.0, **arguments) -> PARSNet:

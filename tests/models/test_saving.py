@@ -16,7 +16,7 @@ from support.small_estimators import same_weights
 from torch import nn
 
 from braindecode_pars import PARSNet
-from braindecode_pars.electrodes import template_montage
+from braindecode_pars.models import template_montage
 
 WB = ("weight", "bias")
 SIZES = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=24)

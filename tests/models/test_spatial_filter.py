@@ -6,8 +6,7 @@ import mne
 import pytest
 import torch
 
-from braindecode_pars.electrodes import electrode_positions
-from braindecode_pars.models import SpatialFilter
+from braindecode_pars.models import SpatialFilter, electrode_positions
 
 NAMES = ("Fp1", "Fp2", "C3", "Cz", "C4", "O1", "O2")
 

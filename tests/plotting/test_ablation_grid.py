@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from braindecode_pars import plotting
-from braindecode_pars.plotting._style import text_color
+from braindecode_pars.plotting.style import text_color
 
 
 @pytest.fixture

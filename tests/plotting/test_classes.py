@@ -6,7 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from braindecode_pars.plotting._classes import area_styles, in_figure_order, is_unknown, names_of
+from braindecode_pars.plotting.class_figures import (
+    area_styles,
+    in_figure_order,
+    is_unknown,
+    names_of,
+)
 
 
 def test_names_by_label_by_number_and_of_names_themselves():

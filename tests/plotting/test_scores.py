@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from braindecode_pars import plotting
-from braindecode_pars.plotting._scores import in_order, over_seeds, per_seed, select
+from braindecode_pars.plotting.score_figures import in_order, over_seeds, per_seed, select
 
 FIGURES = {
     "label_efficiency": plotting.label_efficiency,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from braindecode_pars import plotting
-from braindecode_pars.electrodes import template_montage
+from braindecode_pars.models import template_montage
 
 NAMES = ["Fp1", "Fp2", "C3", "Cz", "C4", "O1", "O2"]
 

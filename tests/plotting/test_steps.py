@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from braindecode_pars.plotting._steps import draw_steps
+from braindecode_pars.plotting.sleep_figures import draw_steps
 
 
 def test_rows_become_steps_and_differences_a_row_below():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import pytest
 
-from braindecode_pars.plotting._style import (
+from braindecode_pars.plotting.style import (
     HATCHES,
     LINES,
     MARKERS,

@@ -6,8 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from braindecode_pars.predictions import sleep_statistics, to_annotations, to_bids_events
-from braindecode_pars.predictions._table import check_predictions, classes_of
+from braindecode_pars.predictions import (
+    check_predictions,
+    classes_of,
+    sleep_statistics,
+    to_annotations,
+    to_bids_events,
+)
 
 
 def frame(**changed):

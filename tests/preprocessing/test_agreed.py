@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from braindecode_pars.preprocessing import Preprocessing
-from braindecode_pars.preprocessing._agreed import agreed, counted, disagreements
+from braindecode_pars.recordings.preprocessing import Preprocessing, agreed, counted, disagreements
 
 ONE = Preprocessing(sfreq=100.0, band=(0.3, 35.0), notch=(50.0,))
 OTHER = Preprocessing(sfreq=100.0, band=(0.5, 35.0))

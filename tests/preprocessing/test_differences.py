@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from braindecode_pars.preprocessing import Difference, Preprocessing, differences
-from braindecode_pars.recordings._missing_steps import missing_steps
+from braindecode_pars.recordings.as_trained import missing_steps
+from braindecode_pars.recordings.preprocessing import Difference, Preprocessing, differences
 
 TRAINED = Preprocessing(
     sfreq=100.0,

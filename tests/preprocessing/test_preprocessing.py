@@ -9,9 +9,7 @@ import mne
 import numpy as np
 import pytest
 
-from braindecode_pars.preprocessing import Preprocessing
-from braindecode_pars.preprocessing._preprocessing import text_of
-from braindecode_pars.preprocessing._recorded import recorded
+from braindecode_pars.recordings.preprocessing import Preprocessing, recorded, text_of
 
 COMPLETE = Preprocessing(
     sfreq=100.0,

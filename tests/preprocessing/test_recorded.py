@@ -6,8 +6,7 @@ import mne
 import numpy as np
 import pytest
 
-from braindecode_pars.preprocessing import Preprocessing
-from braindecode_pars.preprocessing._recorded import recorded
+from braindecode_pars.recordings.preprocessing import Preprocessing, recorded
 
 
 def recording(sfreq=200.0, **arguments):

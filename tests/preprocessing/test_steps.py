@@ -15,7 +15,7 @@ from braindecode.preprocessing import (
 )
 from numpy import multiply
 
-from braindecode_pars.preprocessing._steps import Step, remember_steps, remembered_steps
+from braindecode_pars.recordings.preprocessing import Step, remember_steps, remembered_steps
 
 
 def own_function(signal, factor=1.0):

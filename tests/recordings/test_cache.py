@@ -11,13 +11,10 @@ import numpy as np
 import pytest
 from support.recording_files import SETTINGS, read, windows_of
 
-from braindecode_pars.recordings._cache import WindowCache
-from braindecode_pars.recordings.loading import Recording, read_corpus
+from braindecode_pars._common.files import checksum_of, locked, to_json
+from braindecode_pars.recordings.loading import Recording, WindowCache, read_corpus
 from braindecode_pars.recordings.preparation import filter_and_resample, set_reference
-from braindecode_pars.storage._atomic import locked
-from braindecode_pars.storage._checksum import checksum_of
-from braindecode_pars.storage._json import to_json
-from braindecode_pars.windows._describe import describe
+from braindecode_pars.windows.door import describe
 
 
 def test_the_cache_is_read_instead_of_the_files(recordings, tmp_path):

@@ -11,9 +11,8 @@ from braindecode.datasets import BaseConcatDataset
 from braindecode.datautil import load_concat_dataset
 
 from braindecode_pars import datasets
-from braindecode_pars.recordings.class_names import name_classes
-from braindecode_pars.recordings.cutting import event_windows, fixed_windows
-from braindecode_pars.windows._describe import describe
+from braindecode_pars.recordings.cutting import event_windows, fixed_windows, name_classes
+from braindecode_pars.windows.door import describe
 
 
 def windows():

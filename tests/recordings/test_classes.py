@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from braindecode_pars.recordings._classes import classes_of_labels, given_classes, targets_of
+from braindecode_pars.recordings.labelled import classes_of_labels, given_classes, targets_of
 
 
 def test_whole_numbers_are_in_their_order_and_others_in_that_of_the_alphabet():

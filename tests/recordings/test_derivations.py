@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from braindecode_pars.recordings._derivations import Derivation, find_derivations
+from braindecode_pars.recordings.as_trained import Derivation, find_derivations
 
 
 def formulas(wanted, found, **arguments):

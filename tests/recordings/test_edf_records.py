@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from support.edf_files import write_edf_records
 
-from braindecode_pars.recordings._edf_records import EdfRecords
-from braindecode_pars.recordings._gaps import continuous_stretches
+from braindecode_pars.recordings.cutting import continuous_stretches
+from braindecode_pars.recordings.edf_records import EdfRecords
 from braindecode_pars.recordings.readers import read_edf, read_recording
 
 #: Six records of a second; two seconds are missing after the second, an hour after the fifth.

@@ -8,7 +8,7 @@ import mne
 import numpy as np
 import pytest
 
-from braindecode_pars.recordings._file_labels import (
+from braindecode_pars.recordings.label_files import (
     FileLabels,
     LabelledFile,
     Stretch,

@@ -6,7 +6,7 @@ import mne
 import numpy as np
 import pytest
 
-from braindecode_pars.recordings._gaps import continuous_stretches, is_gap, split_at_gaps
+from braindecode_pars.recordings.cutting import continuous_stretches, is_gap, split_at_gaps
 
 
 def recording(n_times: int = 1000, first_samp: int = 0) -> mne.io.RawArray:

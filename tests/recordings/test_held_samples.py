@@ -8,7 +8,7 @@ import mne
 import numpy as np
 import pytest
 
-from braindecode_pars.recordings._held_samples import HeldTime, held_time
+from braindecode_pars.recordings.as_trained import HeldTime, held_time
 
 
 def recording(*signals, sfreq=100.0):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from braindecode_pars.recordings._label_source import classes_and_targets, labels_of_files
+from braindecode_pars.recordings.label_files import classes_and_targets, labels_of_files
 
 
 def test_labels_in_names_and_in_tables(tmp_path):

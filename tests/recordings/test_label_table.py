@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from braindecode_pars.recordings._label_table import labels_in_table, read_table
+from braindecode_pars.recordings.label_files import labels_in_table, read_table
 
 ROOT = Path("data")
 FILES = [ROOT / "a.edf", ROOT / "day2" / "b.edf"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mne
 import numpy as np
 
-from braindecode_pars.recordings._left_out import (
+from braindecode_pars.recordings.preparation import (
     channels_left_out,
     count_left_out,
     remember_left_out,

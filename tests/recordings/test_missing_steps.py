@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from braindecode_pars.preprocessing import Preprocessing
-from braindecode_pars.recordings._missing_steps import missing_steps
+from braindecode_pars.recordings.as_trained import missing_steps
+from braindecode_pars.recordings.preprocessing import Preprocessing
 
 TRAINED = dict(band=(0.3, 35.0), notch=[50.0, 60.0], reference="average", scale=1e6)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from braindecode_pars.recordings._name_labels import is_name_pattern, labels_in_names
+from braindecode_pars.recordings.label_files import is_name_pattern, labels_in_names
 
 ROOT = Path("data")
 

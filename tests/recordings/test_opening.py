@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.edf_files import write_edf_records
 
-from braindecode_pars.recordings._opening import open_recording
+from braindecode_pars.recordings.readers import open_recording
 
 
 def test_a_raw_is_returned_as_it_is(tmp_path):

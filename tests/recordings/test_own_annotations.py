@@ -5,7 +5,7 @@ from __future__ import annotations
 import mne
 import pytest
 
-from braindecode_pars.recordings._own_annotations import annotations_of, labels_in_annotations
+from braindecode_pars.recordings.label_files import annotations_of, labels_in_annotations
 
 
 def test_the_table_of_bids_beside_a_recording(tmp_path):

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from braindecode_pars.datasets import tuab, tueg
-from braindecode_pars.recordings._people_left_out import without_left_out
-from braindecode_pars.recordings.continuous import ContinuousCorpus
+from braindecode_pars.recordings.continuous import ContinuousCorpus, without_left_out
 
 
 def subjects(recordings) -> list:

@@ -6,9 +6,9 @@ import mne
 import numpy as np
 import pytest
 
-from braindecode_pars.recordings._left_out import channels_left_out
 from braindecode_pars.recordings.preparation import (
     COMMON_CHANNELS,
+    channels_left_out,
     check_filters,
     drop_other_signals,
     filter_and_resample,

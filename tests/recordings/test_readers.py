@@ -12,7 +12,7 @@ import pytest
 import wfdb
 from support.edf_files import write_edf_records
 
-from braindecode_pars.recordings._left_out import channels_left_out
+from braindecode_pars.recordings.preparation import channels_left_out
 from braindecode_pars.recordings.readers import read_edf, read_recording, read_wfdb
 
 TIMES = np.arange(5 * 100) / 100

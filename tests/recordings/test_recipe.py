@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from braindecode_pars.datasets import tusz
-from braindecode_pars.recordings._recipe import divided
+from braindecode_pars.recordings.continuous import divided
 
 
 def test_settings_are_those_of_finding_or_of_reading():

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from braindecode_pars.recordings._derivations import Derivation
-from braindecode_pars.recordings._referencing import rereferenced
+from braindecode_pars.recordings.as_trained import Derivation, rereferenced
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import mne
 import numpy as np
 import pytest
 
-from braindecode_pars.recordings._resampling import resampled
+from braindecode_pars.recordings.as_trained import resampled
 
 
 @pytest.mark.parametrize("n_times", [3, 50, 99, 300, 1000, 1023, 1024, 25_601])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from braindecode_pars.recordings._search import (
+from braindecode_pars.recordings.search import (
     find_files,
     find_named,
     is_recording,
@@ -88,7 +88,7 @@ def test_folders_that_cannot_be_listed(tmp_path, monkeypatch):
         onerror(PermissionError(13, "Permission denied", str(denied)))
         yield str(root), [], ["a.edf"]
 
-    monkeypatch.setattr("braindecode_pars.recordings._search.os.walk", walk)
+    monkeypatch.setattr("braindecode_pars.recordings.search.os.walk", walk)
     reason = "its files cannot be listed (Permission denied)."
     assert search(tmp_path) == {"a.edf": None, "private": reason}
 

@@ -6,11 +6,14 @@ import mne
 import numpy as np
 import pytest
 
-from braindecode_pars.preprocessing import Preprocessing
-from braindecode_pars.recordings._derivations import Derivation, find_derivations
-from braindecode_pars.recordings._gaps import continuous_stretches
-from braindecode_pars.recordings._signals import preprocessed_signals
+from braindecode_pars.recordings.as_trained import (
+    Derivation,
+    find_derivations,
+    preprocessed_signals,
+)
+from braindecode_pars.recordings.cutting import continuous_stretches
 from braindecode_pars.recordings.preparation import filter_and_resample
+from braindecode_pars.recordings.preprocessing import Preprocessing
 
 FILTERS = Preprocessing(band=(0.3, 35.0), notch=(40.0,))
 

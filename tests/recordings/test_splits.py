@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from braindecode_pars.datasets.simulated import sleep
-from braindecode_pars.recordings.splits import set_splits, split_subjects
-from braindecode_pars.windows._window_set import as_window_set
+from braindecode_pars.recordings.loading import set_splits, split_subjects
+from braindecode_pars.windows.table import as_window_set
 
 SHARES = {"train": 0.6, "valid": 0.2, "test": 0.2}
 

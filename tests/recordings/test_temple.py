@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.temple_trees import level, write_recording
 
-from braindecode_pars.recordings import _temple as temple
+from braindecode_pars.datasets import temple
 from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 

@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from braindecode_pars._subjects import subject_of_path
-from braindecode_pars.recordings._whose_files import check_one_person_each, subject_finder
+from braindecode_pars._common.subjects import subject_of_path
+from braindecode_pars.recordings.search import check_one_person_each, subject_finder
 
 
 def paths(*names):

@@ -15,9 +15,9 @@ from safetensors import safe_open
 from sklearn.utils import check_random_state
 from support.small_runs import last_checkpoint, make_store, run, small_config
 
-from braindecode_pars.runs._checkpoint import Checkpoint, newest_checkpoint
-from braindecode_pars.runs._net import RunNet
-from braindecode_pars.runs._run import build_task
+from braindecode_pars.runs.net import RunNet
+from braindecode_pars.runs.run import build_task
+from braindecode_pars.runs.run_folder import Checkpoint, newest_checkpoint
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from support import own_recipe
 from support.small_runs import make_store
 
 from braindecode_pars.runs import CorpusSize
-from braindecode_pars.runs import _corpus_size as module
-from braindecode_pars.runs._steps import Steps
+from braindecode_pars.runs import planning as module
+from braindecode_pars.runs.steps import Steps
 from braindecode_pars.signal_store import SignalStore
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from support.small_runs import interrupt, make_store, run
 
-from braindecode_pars.runs._folder import RunFolder
+from braindecode_pars.runs.run_folder import RunFolder
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from support.small_runs import interrupt, make_store, run
 
 from braindecode_pars.pretext import MAE, Joint, SpectralMAE
 from braindecode_pars.runs import held_out_loss
-from braindecode_pars.runs._checkpoint import Checkpoint
+from braindecode_pars.runs.run_folder import Checkpoint
 
 SIZES = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16)
 

@@ -7,12 +7,12 @@ import json
 import pandas as pd
 import pytest
 import torch
+from benchmarks.measuring import peak_bytes
 from support.small_runs import SMALL, make_store, run, small_config
 
-from braindecode_pars.benchmarks._measuring import peak_bytes
 from braindecode_pars.runs import CorpusSize, RunConfig, plan
-from braindecode_pars.runs import _plan as module
-from braindecode_pars.runs._run import build_task
+from braindecode_pars.runs import planning as module
+from braindecode_pars.runs.run import build_task
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from support.small_runs import make_store, small_config
 
 from braindecode_pars.runs import pretrain
-from braindecode_pars.runs._records import TensorBoardCurves, _as_csv
+from braindecode_pars.runs.net import TensorBoardCurves, _as_csv
 
 
 def test_curves_of_a_resumed_run_have_each_step_once(tmp_path, monkeypatch):
@@ -17,7 +17,7 @@ def test_curves_of_a_resumed_run_have_each_step_once(tmp_path, monkeypatch):
         def interrupt(*args, **kwargs):
             raise KeyboardInterrupt
 
-        patched.setattr("braindecode_pars.runs._records.Checkpoint.write", interrupt)
+        patched.setattr("braindecode_pars.runs.net.Checkpoint.write", interrupt)
         with pytest.raises(KeyboardInterrupt):
             pretrain(store, out, small_config(), verbose=0)
     pretrain(store, out, small_config(), resume=True, verbose=0)

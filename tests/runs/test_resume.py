@@ -17,7 +17,7 @@ from support.small_runs import (
 )
 
 from braindecode_pars.runs import pretrain
-from braindecode_pars.runs._checkpoint import Checkpoint
+from braindecode_pars.runs.run_folder import Checkpoint
 
 import_in_advance()
 

@@ -15,14 +15,14 @@ from torch._subclasses import FakeTensorMode
 
 from braindecode_pars import PARSClassifier
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder
 from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.runs import RunConfig, pretrain
-from braindecode_pars.runs._corpus_size import CorpusSize
-from braindecode_pars.runs._net import RunNet
-from braindecode_pars.runs._steps import Steps
+from braindecode_pars.runs.net import RunNet
+from braindecode_pars.runs.planning import CorpusSize
+from braindecode_pars.runs.steps import Steps
 from braindecode_pars.signal_store import SignalStore
 
 

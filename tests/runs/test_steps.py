@@ -9,7 +9,7 @@ from support import own_recipe
 from support.small_runs import make_store
 from torch.utils.data import DataLoader
 
-from braindecode_pars.runs._steps import ORDER, EpochLoader, Steps
+from braindecode_pars.runs.steps import ORDER, EpochLoader, Steps
 from braindecode_pars.signal_store import SignalStore
 
 
@@ -95,7 +95,7 @@ def test_a_worker_killed_while_sending_a_batch_is_named(store, monkeypatch):
         raise ConnectionResetError("reset by peer")
 
     monkeypatch.setattr(DataLoader, "__iter__", break_connection)
-    monkeypatch.setattr("braindecode_pars.runs._steps.time.sleep", waited.append)
+    monkeypatch.setattr("braindecode_pars.runs.steps.time.sleep", waited.append)
     with pytest.raises(ChildProcessError, match="ConnectionResetError: reset by peer"):
         list(EpochLoader(Steps(store, 300, 4), 0, 3, 3, num_workers=1))
     assert waited == [1]

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from braindecode_pars.signal_store._division import (
+from braindecode_pars.signal_store.parts import (
     Part,
     check_part,
     checksum_of_sources,
     missing_parts,
     recordings_of_part,
 )
-from braindecode_pars.signal_store._sources import Source
+from braindecode_pars.signal_store.sources import Source
 
 
 @pytest.mark.parametrize(("n", "n_parts"), [(1, 1), (7, 3), (8, 8), (100, 7)])

@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from braindecode_pars.signal_store._index import INDEX, Index, StoredRecording
-from braindecode_pars.storage._checksum import checksum_of
+from braindecode_pars._common.files import checksum_of
+from braindecode_pars.signal_store.index import INDEX, Index, StoredRecording
 
 
 def index_of(n: int) -> Index:

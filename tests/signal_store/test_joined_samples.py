@@ -7,8 +7,8 @@ import pickle
 import numpy as np
 import pytest
 
-from braindecode_pars.signal_store._joined_samples import JoinedSamples
-from braindecode_pars.signal_store._samples import DTYPES, SampleFile
+from braindecode_pars.signal_store.parts import JoinedSamples
+from braindecode_pars.signal_store.samples import DTYPES, SampleFile
 
 LENGTHS = (50, 7, 300)
 

@@ -16,8 +16,8 @@ from support import own_recipe
 from support.small_runs import import_in_advance
 
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.signal_store._index import Index
-from braindecode_pars.signal_store._joining import joined_index
+from braindecode_pars.signal_store.index import Index
+from braindecode_pars.signal_store.parts import joined_index
 
 
 def dataset(*raws) -> BaseConcatDataset:
@@ -143,7 +143,7 @@ def test_a_part_resumes_and_remains_the_same_part(recordings, make_raw, tmp_path
 def test_a_finished_part_is_opened(recordings, others, tmp_path, monkeypatch):
     (part, _) = create_parts(tmp_path, recordings, 2)
     with monkeypatch.context() as patch:
-        patch.delattr("braindecode_pars.signal_store._sources.Source.open")  # nothing is read
+        patch.delattr("braindecode_pars.signal_store.sources.Source.open")  # nothing is read
         again = create(part.path, recordings, part=(1, 2))
     assert again.checksum == part.checksum
     with pytest.raises(ValueError, match=r"other settings: part\.n_parts is 4, was 2"):

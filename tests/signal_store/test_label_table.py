@@ -12,8 +12,8 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from support.labelled_stores import check_equal
 
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.signal_store._label_table import LabelWriter
-from braindecode_pars.signal_store._sources import Source
+from braindecode_pars.signal_store.index import LabelWriter
+from braindecode_pars.signal_store.sources import Source
 
 
 def files(folder) -> dict[str, bytes]:

@@ -16,8 +16,8 @@ from torch.utils.data import DataLoader, Subset
 from braindecode_pars import as_sklearn, evaluation
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.signal_store._labelled_windows import StoredRaw
-from braindecode_pars.windows._window_set import as_window_set
+from braindecode_pars.signal_store.stored_windows import StoredRaw
+from braindecode_pars.windows.table import as_window_set
 
 
 @pytest.fixture(scope="module")

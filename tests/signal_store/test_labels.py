@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from braindecode.datasets import EEGWindowsDataset, RawDataset
 
-from braindecode_pars.signal_store._labels import Labels, labels_of
+from braindecode_pars.signal_store.index import Labels, labels_of
 
 
 def labels(starts, length=10) -> Labels:

@@ -11,7 +11,7 @@ import pytest
 from braindecode.datasets import BaseConcatDataset, RawDataset
 
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.signal_store._parts import PARTS, is_store
+from braindecode_pars.signal_store.parts import PARTS, is_store
 
 
 @pytest.fixture

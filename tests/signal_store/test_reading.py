@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pickle
 
-from braindecode_pars.signal_store._reading import _read
-from braindecode_pars.signal_store._sources import Preparation, find_sources
+from braindecode_pars.signal_store.samples import _read
+from braindecode_pars.signal_store.sources import Preparation, find_sources
 
 
 def test_objects_sent_between_processes_can_be_pickled(recordings):

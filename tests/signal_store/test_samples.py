@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from braindecode_pars.signal_store._samples import DTYPES, NotFiniteError, SampleFile, encode
+from braindecode_pars.signal_store.samples import DTYPES, NotFiniteError, SampleFile, encode
 
 #: Multiples of 1e-6; the range of float64 is much wider than that of EEG.
 MILLIONTHS = st.integers(-(10**6), 10**6).map(lambda i: np.float32(i / 1e6))

@@ -15,10 +15,10 @@ from support.challenge_records import write
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from braindecode_pars.datasets import ysyw
-from braindecode_pars.preprocessing import Preprocessing
 from braindecode_pars.recordings.continuous import ContinuousCorpus
+from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.signal_store._sources import Preparation, find_sources
+from braindecode_pars.signal_store.sources import Preparation, find_sources
 
 
 def test_all_formats_in_a_folder_are_read(written):

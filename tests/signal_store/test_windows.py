@@ -8,8 +8,8 @@ from braindecode.datasets import RawDataset
 from torch.utils.data import DataLoader
 
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.windows._picking import pick_eeg
-from braindecode_pars.windows._window_set import as_window_set
+from braindecode_pars.windows.picking import pick_eeg
+from braindecode_pars.windows.table import as_window_set
 
 
 @pytest.fixture(scope="module")

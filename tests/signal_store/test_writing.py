@@ -23,9 +23,10 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from support import own_recipe
 from support.edf_files import write_edf_records
 
-from braindecode_pars.signal_store import SignalStore, _writing
-from braindecode_pars.signal_store._index import Index
-from braindecode_pars.signal_store._sources import Source
+from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.signal_store import writing as _writing
+from braindecode_pars.signal_store.index import Index
+from braindecode_pars.signal_store.sources import Source
 
 
 @pytest.fixture

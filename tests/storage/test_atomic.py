@@ -10,8 +10,8 @@ import pytest
 from filelock import FileLock
 from support.small_runs import make_store, run
 
-from braindecode_pars.storage import _atomic
-from braindecode_pars.storage._atomic import replace_file, replace_files
+from braindecode_pars._common import files as _atomic
+from braindecode_pars._common.files import replace_file, replace_files
 
 
 def test_a_new_file_replaces_the_old_one(tmp_path):

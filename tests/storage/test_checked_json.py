@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from braindecode_pars.storage._checked_json import read_checked, write_checked
+from braindecode_pars._common.files import read_checked, write_checked
 
 CONTENT = {"n": np.int64(3), "names": ["ä", None], "loss": 0.1}
 

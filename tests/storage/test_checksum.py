@@ -1,6 +1,6 @@
 """Checksums of files and arrays."""
 
-from braindecode_pars.storage._checksum import checksum_of, checksum_of_file
+from braindecode_pars._common.files import checksum_of, checksum_of_file
 
 
 def test_checksums_of_different_bytes_differ():

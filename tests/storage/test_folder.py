@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from braindecode_pars.storage._folder import check_may_write
+from braindecode_pars._common.files import check_may_write
 
 
 def test_a_new_folder_an_empty_folder_and_one_of_this_kind(tmp_path):

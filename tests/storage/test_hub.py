@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from braindecode_pars import PARSNet, PatchEncoder
+from braindecode_pars._common.model_files import model_folder
 from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
-from braindecode_pars.storage._hub import model_folder
 
 
 @pytest.fixture

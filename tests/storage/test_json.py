@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
-from braindecode_pars.storage._json import as_read, plain, read_json, to_json
+from braindecode_pars._common.files import as_read, plain, read_json, to_json
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from braindecode_pars.storage._model_card import model_card
+from braindecode_pars.pretrained.model_card import model_card
 
 CARD = {
     "task": "pars",

@@ -9,8 +9,8 @@ import pytest
 import torch
 from safetensors.torch import load, save
 
-from braindecode_pars.storage import _model_file
-from braindecode_pars.storage._model_file import pack, unpack
+from braindecode_pars._common import model_files as _model_file
+from braindecode_pars._common.model_files import pack, unpack
 
 TENSORS = {"a": torch.arange(6.0).reshape(2, 3), "b": -torch.arange(6.0).reshape(2, 3)}
 DESCRIPTION = {"sfreq": 200.0, "classes": ["W", "Wach", None], "nested": {"n": 1}}

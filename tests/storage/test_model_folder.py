@@ -9,11 +9,11 @@ import torch
 from safetensors.torch import save_file
 from support.model_files import as_version_0_1_0
 
-from braindecode_pars.storage._model_folder import (
+from braindecode_pars._common.model_files import (
     CLASSIFIER,
     EMBEDDER,
     ENCODER,
-    FILES,
+    MODEL_FILES,
     NETWORK,
     check_may_save,
     kinds_in,
@@ -31,17 +31,17 @@ DESCRIPTIONS = {
 }
 
 
-@pytest.mark.parametrize("kind", FILES)
+@pytest.mark.parametrize("kind", MODEL_FILES)
 def test_round_trip(kind, tmp_path):
     write_model(tmp_path / "a/b", kind, DESCRIPTIONS[kind], TENSORS)
-    assert sorted(file.name for file in (tmp_path / "a/b").iterdir()) == sorted(FILES[kind])
-    model = read_model(tmp_path / "a/b", *FILES)
+    assert sorted(file.name for file in (tmp_path / "a/b").iterdir()) == sorted(MODEL_FILES[kind])
+    model = read_model(tmp_path / "a/b", *MODEL_FILES)
     assert (model.kind, model.description) == (kind, DESCRIPTIONS[kind])
     assert torch.equal(model.tensors["weight"], TENSORS["weight"])
 
 
-@pytest.mark.parametrize("kind", FILES)
-@pytest.mark.parametrize("other", FILES)
+@pytest.mark.parametrize("kind", MODEL_FILES)
+@pytest.mark.parametrize("other", MODEL_FILES)
 def test_one_folder_has_one_model(kind, other, tmp_path):
     write_model(tmp_path, kind, DESCRIPTIONS[kind], TENSORS)
     if kind == other:
@@ -64,7 +64,7 @@ def test_two_models_in_a_folder(tmp_path):
         write_model(tmp_path, kind, DESCRIPTIONS[kind], TENSORS)
     assert kinds_in(tmp_path) == [ENCODER, NETWORK]
     with pytest.raises(ValueError, match=r"contains two models, encoder\.safetensors and mod"):
-        read_model(tmp_path, *FILES)
+        read_model(tmp_path, *MODEL_FILES)
     for kind in (ENCODER, NETWORK):
         with pytest.raises(ValueError, match="contains two models"):
             read_model(tmp_path, kind)
@@ -77,10 +77,10 @@ def test_a_renamed_file(tmp_path):
         read_model(tmp_path, ENCODER)
 
 
-@pytest.mark.parametrize("kind", FILES)
+@pytest.mark.parametrize("kind", MODEL_FILES)
 def test_an_edited_copy_has_no_effect_but_a_warning(kind, tmp_path):
     write_model(tmp_path, kind, DESCRIPTIONS[kind], TENSORS)
-    copy = tmp_path / FILES[kind][1]
+    copy = tmp_path / MODEL_FILES[kind][1]
     copy.write_text(copy.read_text().replace("2", "3"))
     with pytest.warns(UserWarning, match=r"differs .* and is ignored: .*embed_dim is 3, was 2"):
         model = read_model(tmp_path, kind)
@@ -92,13 +92,13 @@ def test_an_edited_copy_has_no_effect_but_a_warning(kind, tmp_path):
     assert read_model(tmp_path, kind).description == DESCRIPTIONS[kind]
 
 
-@pytest.mark.parametrize("kind", FILES)
+@pytest.mark.parametrize("kind", MODEL_FILES)
 def test_a_folder_of_version_0_1_0_loads_with_a_warning(kind, tmp_path):
     write_model(tmp_path, kind, DESCRIPTIONS[kind], TENSORS)
     as_version_0_1_0(tmp_path)
     assert kinds_in(tmp_path) == [kind]
     with pytest.warns(UserWarning, match="has no checksum, because version 0.1.0 .*") as caught:
-        model = read_model(tmp_path, *FILES)
+        model = read_model(tmp_path, *MODEL_FILES)
     assert len(caught) == 1
     assert model.kind == kind
     assert model.description.items() >= DESCRIPTIONS[kind].items()
@@ -107,12 +107,12 @@ def test_a_folder_of_version_0_1_0_loads_with_a_warning(kind, tmp_path):
         for file in tmp_path.glob("*.json"):
             file.unlink() if text is None else file.write_text(text)
         with pytest.raises(ValueError, match="is not a model of braindecode_pars"):
-            read_model(tmp_path, *FILES)
+            read_model(tmp_path, *MODEL_FILES)
 
 
-@pytest.mark.parametrize("kind", FILES)
+@pytest.mark.parametrize("kind", MODEL_FILES)
 def test_a_model_of_another_program_is_not_replaced(kind, tmp_path):
-    weights, readable = FILES[kind]
+    weights, readable = MODEL_FILES[kind]
     save_file(TENSORS, tmp_path / weights)
     (tmp_path / readable).write_text('{"architectures": ["BertModel"], "hidden_size": 768}')
     assert kinds_in(tmp_path) == []

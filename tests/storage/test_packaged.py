@@ -13,12 +13,11 @@ from support.stand_in import NAME, ship
 from typer.testing import CliRunner
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PARSNet, PatchEncoder
+from braindecode_pars._common import model_files as _packaged
+from braindecode_pars._common.model_files import model_folder, packaged_folder, packaged_names
 from braindecode_pars.cli import app
-from braindecode_pars.evaluation.folds._fingerprint import describe_estimator
+from braindecode_pars.evaluation.cache import describe_estimator
 from braindecode_pars.pretrained import EncoderCard, load_encoder, packaged_encoders, save_encoder
-from braindecode_pars.storage import _packaged
-from braindecode_pars.storage._hub import model_folder
-from braindecode_pars.storage._packaged import packaged_folder, packaged_names
 
 WINDOWS = np.random.default_rng(0).normal(size=(8, 2, 600)).astype(np.float32)
 LABELS = np.array([0, 1] * 4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from braindecode_pars.storage._settings import differences
+from braindecode_pars._common.files import differences
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from braindecode_pars.storage import LoadReport
-from braindecode_pars.storage._tensors import build_and_load, load_tensors
+from braindecode_pars._common.model_files import LoadReport, build_and_load, load_tensors
 
 
 def test_a_partial_match_is_loaded_only_without_strict():

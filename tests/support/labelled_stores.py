@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from braindecode.datasets import BaseConcatDataset
 
-from braindecode_pars._channel_names import is_eeg
-from braindecode_pars.electrodes import electrode_positions
+from braindecode_pars._common.channel_names import is_eeg
+from braindecode_pars.models import electrode_positions
 from braindecode_pars.recordings.labelled import LabelledCorpus
 from braindecode_pars.signal_store import SignalStore
 

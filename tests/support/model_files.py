@@ -10,8 +10,7 @@ from typing import Any
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from braindecode_pars.storage._model_file import ModelFile, unpack
-from braindecode_pars.storage._model_folder import write_model
+from braindecode_pars._common.model_files import ModelFile, unpack, write_model
 
 
 def model_in(folder: Path) -> ModelFile:

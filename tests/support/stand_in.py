@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from braindecode_pars import PatchEncoder
+from braindecode_pars._common import model_files as _packaged
 from braindecode_pars.pretrained import EncoderCard, save_encoder
-from braindecode_pars.storage import _packaged
 
 NAME = "spectral-eegmmidb"
 

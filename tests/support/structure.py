@@ -82,7 +82,7 @@ def show(root: Path) -> None:
     found = layers()
     for number in range(max(found.values()), 0, -1):
         print(f"layer {number}: {', '.join(sorted(r for r in found if found[r] == number))}")
-    for name in ("evaluation.band_power", "evaluation.compare", "windows", "callbacks"):
+    for name in ("estimators.transformers", "evaluation.protocols", "windows", "callbacks"):
         full = f"braindecode_pars.{name}"
         if full in MODULES:
             reached = reach(full)

@@ -10,7 +10,7 @@ import numpy as np
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from braindecode_pars.windows._window_set import as_window_set
+from braindecode_pars.windows.table import as_window_set
 
 
 class LoggingClassifier(ClassifierMixin, BaseEstimator):

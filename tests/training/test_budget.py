@@ -9,16 +9,17 @@ import pytest
 from support.small_estimators import classifier, embedder
 
 from braindecode_pars import PARSClassifier, PatchEncoder, paper, pretraining
+from braindecode_pars._common.training import default_epochs
 from braindecode_pars.callbacks import Pretraining
-from braindecode_pars.estimators import NetworkClassifier, _fine_tuning
+from braindecode_pars.estimators import NetworkClassifier
+from braindecode_pars.estimators import fine_tuning as _fine_tuning
 from braindecode_pars.pretraining import pretrain_encoder
-from braindecode_pars.training._budget import default_epochs
 
 
 @pytest.fixture
 def few_steps(monkeypatch):
     """The same rule with fewer steps, to be fast."""
-    for room in ("pretraining", "estimators._cost", "estimators._fine_tuning"):
+    for room in ("pretraining", "estimators.costs", "estimators.fine_tuning"):
         monkeypatch.setattr(f"braindecode_pars.{room}.EPOCHS", 2)
         monkeypatch.setattr(f"braindecode_pars.{room}.STEPS", 12)
 

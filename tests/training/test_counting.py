@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from braindecode_pars import PatchEncoder
+from braindecode_pars._common.computing import count, count_steps
 from braindecode_pars.pretext import PRETEXT_TASKS
-from braindecode_pars.training._counting import count, count_steps
 
 SIZES = dict(embed_dim=16, num_layers=2, num_heads=2, mlp_dim=24)
 

@@ -10,7 +10,7 @@ from skorch.helper import predefined_split
 from torch import nn
 from torch.utils.data import TensorDataset
 
-from braindecode_pars.training._cross_entropy import CrossEntropy, EpochLoss
+from braindecode_pars.estimators.fine_tuning import CrossEntropy, EpochLoss
 
 WEIGHTS = torch.tensor([0.4, 1.5, 20.0])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from braindecode_pars.training._device import find_device
+from braindecode_pars._common.computing import find_device
 
 
 def test_auto_takes_what_is_available():

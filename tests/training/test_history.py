@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from braindecode_pars.training._history import history_frame, history_row, restored_epoch
+from braindecode_pars._common.training import history_frame, history_row, restored_epoch
 
 ROW = {
     "epoch": 1,

@@ -13,9 +13,9 @@ from support.small_estimators import embedder
 from support.small_runs import make_store, small_config
 
 from braindecode_pars import PatchEncoder
+from braindecode_pars._common.training import EnoughSteps, warn_of_chance, warn_of_validation
 from braindecode_pars.pretraining import pretrain_encoder
 from braindecode_pars.runs import pretrain
-from braindecode_pars.training._learned import EnoughSteps, warn_of_chance, warn_of_validation
 
 SIZE = 0.0495
 

@@ -8,9 +8,9 @@ import torch
 from skorch.callbacks import Callback
 
 from braindecode_pars import PARSClassifier
+from braindecode_pars._common import computing as precision
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretraining import PretrainingNet
-from braindecode_pars.training import _precision as precision
 
 
 @pytest.fixture

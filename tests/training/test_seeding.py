@@ -14,8 +14,8 @@ from sklearn.utils import check_random_state
 from skorch import NeuralNetRegressor
 from torch import nn
 
-from braindecode_pars.training import _seeding
-from braindecode_pars.training._seeding import (
+from braindecode_pars._common import seeding as _seeding
+from braindecode_pars._common.seeding import (
     OwnDraws,
     drawing,
     globally_seeded,

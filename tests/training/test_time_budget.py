@@ -14,8 +14,8 @@ from skorch.callbacks import Callback
 from support.small_estimators import classifier, embedder, same_weights
 
 from braindecode_pars import PARSClassifier, PARSNet
+from braindecode_pars._common import training as _time_budget
 from braindecode_pars.callbacks import Pretraining, TimeBudget
-from braindecode_pars.training import _time_budget
 
 
 @pytest.fixture

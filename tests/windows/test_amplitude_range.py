@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from braindecode_pars.windows._amplitude_range import AmplitudeRange, amplitude_range, range_of
-from braindecode_pars.windows._window_set import WindowSet, as_window_set
+from braindecode_pars.windows.amplitudes import AmplitudeRange, amplitude_range, range_of
+from braindecode_pars.windows.table import WindowSet, as_window_set
 
 
 def test_the_percentiles_of_all_channels_and_windows():

@@ -7,8 +7,8 @@ import pytest
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.windows._amplitudes import amplitude_problem, warn_of_amplitudes
-from braindecode_pars.windows._window_set import WindowSet, as_window_set
+from braindecode_pars.windows.amplitudes import amplitude_problem, warn_of_amplitudes
+from braindecode_pars.windows.table import WindowSet, as_window_set
 
 NOISE = np.random.default_rng(0).standard_normal((40, 3, 200))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mne
 import numpy as np
 
-from braindecode_pars.windows._channels import Channels, Montage
+from braindecode_pars.windows.door import Channels, Montage
 
 
 def chs(*names: str) -> list[dict]:

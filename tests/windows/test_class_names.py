@@ -11,8 +11,8 @@ from torch.utils.data import Subset
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets.simulated import STAGES
-from braindecode_pars.windows._class_names import class_names, joined_labels_by_name
-from braindecode_pars.windows._window_set import as_window_set
+from braindecode_pars.windows.door import class_names, joined_labels_by_name
+from braindecode_pars.windows.table import as_window_set
 
 BY_NAME = {name: label for label, name in enumerate(STAGES)}
 

@@ -9,8 +9,8 @@ import torch
 from torch.utils.data import ConcatDataset, Dataset, Subset, TensorDataset
 
 from braindecode_pars import as_sklearn
-from braindecode_pars.windows._describe import Description, describe
-from braindecode_pars.windows._window_set import as_window_set
+from braindecode_pars.windows.door import Description, describe
+from braindecode_pars.windows.table import as_window_set
 
 ARRAY = np.zeros((4, 2, 50))
 

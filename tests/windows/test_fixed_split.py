@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from braindecode_pars.windows._fixed_split import are_validation
+from braindecode_pars.windows.held_out import are_validation
 
 SUBJECTS = np.array(["01", "01", "02", "03"])
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from braindecode_pars.windows._held_out import drop_held_out, hold_out, without_held_out_splits
-from braindecode_pars.windows._window_set import as_window_set
+from braindecode_pars.windows.held_out import drop_held_out, hold_out, without_held_out_splits
+from braindecode_pars.windows.table import as_window_set
 
 
 def windows(y, groups=None, n_chans=1):

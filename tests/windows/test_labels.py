@@ -7,15 +7,15 @@ import pandas as pd
 import pytest
 import torch
 
-from braindecode_pars.windows._held_out import hold_out
-from braindecode_pars.windows._labels import (
+from braindecode_pars.windows.held_out import hold_out
+from braindecode_pars.windows.labels import (
     check_class_labels,
     cross_entropy_weights,
     find_unlabeled,
     labels_of,
     split_unlabeled,
 )
-from braindecode_pars.windows._window_set import as_window_set
+from braindecode_pars.windows.table import as_window_set
 
 
 def windows(y, groups=None):

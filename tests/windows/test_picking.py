@@ -14,8 +14,8 @@ from support.montages import NAMES, recording, windows_of
 from torch.utils.data import TensorDataset
 
 from braindecode_pars.windows import SingleChannelWindows
-from braindecode_pars.windows._picking import pick_as_fitted, pick_eeg, pick_for_fit
-from braindecode_pars.windows._window_set import as_window_set
+from braindecode_pars.windows.picking import pick_as_fitted, pick_eeg, pick_for_fit
+from braindecode_pars.windows.table import as_window_set
 
 
 def windows(*montages, kinds="eeg", bads=()):

@@ -12,10 +12,14 @@ from support.small_estimators import classifier, same_weights
 from torch.utils.data import Subset
 
 from braindecode_pars import as_sklearn
-from braindecode_pars.estimators import NetworkClassifier, _fine_tuning
-from braindecode_pars.windows._labels import cross_entropy_weights
-from braindecode_pars.windows._sample_weight import check_weights, labels_with_weights
-from braindecode_pars.windows._window_set import WindowSet
+from braindecode_pars.estimators import NetworkClassifier
+from braindecode_pars.estimators import fine_tuning as _fine_tuning
+from braindecode_pars.windows.labels import (
+    check_weights,
+    cross_entropy_weights,
+    labels_with_weights,
+)
+from braindecode_pars.windows.table import WindowSet
 
 
 def network(**arguments):

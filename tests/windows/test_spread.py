@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from braindecode_pars.windows._spread import spread_out
+from braindecode_pars.windows.amplitudes import spread_out
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 5])

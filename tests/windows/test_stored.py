@@ -9,10 +9,9 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from torch.utils.data import ConcatDataset, Subset, default_collate
 
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.windows._describe import describe
-from braindecode_pars.windows._picking import pick_for_fit
-from braindecode_pars.windows._stored import StoredSignals, WindowLoader
-from braindecode_pars.windows._window_set import as_window_set
+from braindecode_pars.windows.door import StoredSignals, WindowLoader, describe
+from braindecode_pars.windows.picking import pick_for_fit
+from braindecode_pars.windows.table import as_window_set
 
 SIGNALS = np.arange(6 * 50, dtype=np.float32).reshape(6, 50)
 

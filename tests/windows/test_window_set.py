@@ -13,7 +13,7 @@ from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.windows._window_set import as_window_set
+from braindecode_pars.windows.table import as_window_set
 
 
 def test_metadata_of_a_braindecode_dataset(nights):

@@ -11,9 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
 from braindecode_pars import PARSClassifier
-from braindecode_pars.evaluation.folds import _code
-from braindecode_pars.evaluation.folds._code import is_installed, version_of
-from braindecode_pars.evaluation.folds._fingerprint import describe_estimator
+from braindecode_pars.evaluation import cache as _code
+from braindecode_pars.evaluation.cache import describe_estimator, is_installed, version_of
 
 SCRIPT = '''
 import logging
@@ -121,9 +120,7 @@ def test_packages_count_by_their_version(monkeypatch):
     versions = describe_estimator(LogisticRegression())["package versions"]
     assert {"python", "braindecode_pars", "braindecode", "torch", "sklearn"} == versions.keys()
     assert "sources" in versions["braindecode_pars"]
-    monkeypatch.setattr(
-        "braindecode_pars.evaluation.folds._fingerprint.version_of", lambda name: f"{name} 9"
-    )
+    monkeypatch.setattr("braindecode_pars.evaluation.cache.version_of", lambda name: f"{name} 9")
     assert describe_estimator(LogisticRegression())["package versions"]["torch"] == "torch 9"
     assert "numpy" in describe_estimator(PARSClassifier(callbacks=[np.sum]))["package versions"]
 

@@ -7,7 +7,7 @@ import pytest
 from braindecode.datasets import BaseConcatDataset
 from support.subjects import with_subject
 
-from braindecode_pars.evaluation.folds._corpus import Corpus
+from braindecode_pars.evaluation.corpus import Corpus
 
 
 def test_subjects_and_their_windows(nights):

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from braindecode_pars.evaluation.folds._curves import curves_frame, history_of
+from braindecode_pars.evaluation.folds import curves_frame, history_of
 
 HISTORY = pd.DataFrame(
     {

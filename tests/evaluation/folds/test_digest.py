@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from braindecode_pars.evaluation.folds._digest import digest, digest_array
+from braindecode_pars.evaluation.cache import digest, digest_array
 
 
 def test_a_digest_changes_with_every_part():

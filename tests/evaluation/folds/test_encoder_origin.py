@@ -8,9 +8,9 @@ from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
 
 from braindecode_pars import PARSNet
-from braindecode_pars._subjects import hide_subjects
+from braindecode_pars._common.subjects import hide_subjects
 from braindecode_pars.callbacks import Pretraining
-from braindecode_pars.evaluation.folds._encoder_origin import leak_sentences, seen_before
+from braindecode_pars.evaluation.folds import leak_sentences, seen_before
 
 
 def encoder(seen, subjects=(), finetune_subjects=()):

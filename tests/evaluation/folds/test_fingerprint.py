@@ -22,12 +22,11 @@ from support.subjects import with_subject
 from torch.utils.data import Dataset
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn
+from braindecode_pars._common.files import differences
 from braindecode_pars.evaluation import LogBandPower
-from braindecode_pars.evaluation.folds import Corpus
-from braindecode_pars.evaluation.folds._fingerprint import describe_corpus, describe_estimator
-from braindecode_pars.storage._settings import differences
-from braindecode_pars.windows._channels import Channels
-from braindecode_pars.windows._describe import Description, describe
+from braindecode_pars.evaluation.cache import describe_corpus, describe_estimator
+from braindecode_pars.evaluation.corpus import Corpus
+from braindecode_pars.windows.door import Channels, Description, describe
 
 
 def test_a_description_has_class_and_parameters_but_no_seeds():
@@ -244,9 +243,7 @@ def test_an_object_that_contains_itself_is_described():
 
 
 def test_an_encoder_of_the_hub_is_described_by_its_content(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "braindecode_pars.evaluation.folds._fingerprint.model_folder", lambda source: tmp_path
-    )
+    monkeypatch.setattr("braindecode_pars.evaluation.cache.model_folder", lambda source: tmp_path)
     described = []
     for content in ("published", "published anew"):
         (tmp_path / "encoder.json").write_text(content)

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pandas as pd
 import pytest
 
-from braindecode_pars.evaluation.folds._fold_store import FoldStore
+from braindecode_pars.evaluation.cache import FoldStore
 
 SETTINGS = {"protocol": "compare", "datasets": {"d": {"n": 3}}, "methods": {"A": {"C": 1}}}
 KEY = dict(dataset="d", method="A/ä b", subject=1, n_train_subjects=2, seed=0)

@@ -8,7 +8,7 @@ import warnings
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from braindecode_pars.evaluation.folds._fold_warnings import collected, warn_once
+from braindecode_pars.evaluation.folds import collected, warn_once
 
 
 def fold(n, error=None):

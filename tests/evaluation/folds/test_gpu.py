@@ -10,9 +10,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from braindecode_pars import PARSEmbedder
+from braindecode_pars.evaluation import folds as _gpu
+from braindecode_pars.evaluation import folds as _running
 from braindecode_pars.evaluation import leave_one_subject_out
-from braindecode_pars.evaluation.folds import _gpu, _running
-from braindecode_pars.evaluation.folds._gpu import free_gpu, on_device
+from braindecode_pars.evaluation.folds import free_gpu, on_device
 
 
 @pytest.fixture(autouse=True)

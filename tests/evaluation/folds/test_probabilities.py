@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
-from braindecode_pars.evaluation.folds._probabilities import columns_of, predicted_probabilities
+from braindecode_pars.evaluation.metrics import columns_of, predicted_probabilities
 
 
 def band_power(classifier):

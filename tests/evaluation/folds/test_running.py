@@ -20,9 +20,9 @@ from sklearn.pipeline import make_pipeline
 from support.subjects import LoggingClassifier, fits, with_subject
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
+from braindecode_pars._common.seeding import seeded
 from braindecode_pars.evaluation import FoldError, leave_one_subject_out, score_predictions
-from braindecode_pars.evaluation.folds._fold_store import FoldStore
-from braindecode_pars.training._seeding import seeded
+from braindecode_pars.evaluation.cache import FoldStore
 
 
 def run(windows, folder, seeds=(0, 1), **arguments):

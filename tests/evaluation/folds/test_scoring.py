@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, roc_auc_score
 
-from braindecode_pars.evaluation.folds._scoring import score_rows, scored, undefined_sentence
+from braindecode_pars.evaluation.metrics import score_rows, scored, undefined_sentence
 
 RNG = np.random.default_rng(0)
 TRUE = RNG.integers(2, size=60)

@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
-from braindecode_pars.evaluation.folds._seed import with_seed
+from braindecode_pars.evaluation.cache import with_seed
 
 
 def test_every_part_gets_the_seed():

@@ -11,7 +11,7 @@ from support.subjects import LoggingClassifier, with_split
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
 from braindecode_pars.evaluation import ablation
-from braindecode_pars.evaluation.folds._shared_encoders import pretrains
+from braindecode_pars.evaluation.ablation import pretrains
 from braindecode_pars.pretrained import load_encoder
 
 GRID = {"position_mask_ratio": (0.4, 0.8)}

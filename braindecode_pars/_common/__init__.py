@@ -1,0 +1,1 @@
+"""What several parts share: files, checks, names, random numbers, devices, training callbacks."""

@@ -1,0 +1,304 @@
+"""Which channels are EEG, and which names belong to the same electrode, with their positions."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import mne
+from mne.io.constants import FIFF
+
+#: Kinds of channels in MNE that record potentials of the brain.
+_BRAIN = {FIFF.FIFFV_EEG_CH, FIFF.FIFFV_ECOG_CH, FIFF.FIFFV_SEEG_CH, FIFF.FIFFV_DBS_CH}
+
+_REFERENCES = {"REF", "LE", "AR", "AVG", "A1", "A2", "M1", "M2", "CAR", "LER", "NOSE"}
+
+#: Names of the same reference: average of all channels, and linked ears.
+_SAME_REFERENCE = {"AR": "AVG", "CAR": "AVG", "LER": "LE"}
+
+#: Old names of the 10-20 system -> names of the same electrodes in the 10-10 system; the earlobes
+#: and the mastoids, which sleep laboratories do not distinguish.
+_SAME_ELECTRODE = {"T3": "T7", "T4": "T8", "T5": "P7", "T6": "P8", "A1": "M1", "A2": "M2"}
+
+#: Words in labels of signals that are not EEG, by kind: in polysomnography, EDF+, and the files of
+#: common amplifiers. ``E1`` and ``E2`` alone are missing on purpose: they are eye channels of
+#: polysomnography, but scalp electrodes of an EGI net. Against a mastoid they are eye channels.
+#: So is ``ERG``: an electroretinogram, but also the electrode G of the right ear in EESM17.
+_OTHER_WORDS = {
+    # ECG, EMG and EOG also within a word, as in ChinEMG, ECGII or LeftEOG
+    "ECG": (r"[a-z]*(?:ECG|EKG)[a-z]*|VCG",),
+    "EOG": (r"[a-z]*EOG[a-z]*|[HV]EO[LRUD]?|ROC(?!\d)|LOC(?!\d)|E[12]-[AM][12]",),
+    "EMG": (
+        r"[a-z]*(?:EMG|Leg)[a-z]*|Chin|Submental|Tib(?:ialis)?",
+        r"[LR]AT(?!\d)|PLM[a-z]*",
+    ),
+    "respiration": (
+        r"Resp[a-z]*|[a-z]*Flow|[a-z]*Pre(?:s|ss|ssure)|PTAF|CPAP|Therm[a-z]*|Cannula|Nasal",
+        r"Tho(?:r[a-z]*)?|Chest|Abd[a-z]*|Effort|Snor[a-z]*|(?:Et|Tc|P)?CO2",
+    ),
+    "other": (
+        # other fields, oxygen and pulse
+        r"MCG|MEG|[a-z]*(?:Pulse|Trig)[a-z]*",
+        r"S[ap]O2|O?Sat|Ox ?Stat(?:us)?|D?HR|H\.R|Heart|Pleth?[a-z]*|PPG",
+        # environment, movement and skin
+        r"Temp(?:erature)?|Light|Lux|Sound|Audio|Mic|Pos(?:ition)?|Acc[XYZ]?|Accel[a-z]*|Gyro[XYZ]?",
+        r"GSR|EDA|Battery",
+        # events
+        r"STI|STIM|Status|Marke?rs?|Mark|Events?|Annotations?|Photic|IBI|Bursts|Suppr",
+        # other inputs of the amplifier
+        r"AUX|DIN|DC\d+|EXG\d+|VNS",
+    ),
+}
+_KINDS = {
+    kind: re.compile(rf"(?<![a-z])(?:{'|'.join(words)})(?![a-z])", re.IGNORECASE)
+    for kind, words in _OTHER_WORDS.items()
+}
+
+#: Kinds of channels in MNE -> the same words.
+_KINDS_OF_MNE = {
+    FIFF.FIFFV_ECG_CH: "ECG",
+    FIFF.FIFFV_EOG_CH: "EOG",
+    FIFF.FIFFV_EMG_CH: "EMG",
+    FIFF.FIFFV_RESP_CH: "respiration",
+}
+
+#: A signal of breathing before a dash, but a reference after it, as in ``Cz-Nose``.
+_SIGNAL_OR_REFERENCE = re.compile(r"(?<![a-z])Nose(?![a-z])", re.IGNORECASE)
+
+
+def is_other_kind(name: str) -> bool:
+    """Whether the name of a channel shows that it is not EEG.
+
+    Parameters
+    ----------
+    name : str
+        Name of the channel.
+
+    Returns
+    -------
+    bool
+        False for electrodes, and for names that do not show a kind of signal.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.channel_names import is_other_kind
+    >>> [name for name in ("Fp1", "EMG_chin", "LOC-A2", "SpO2", "E1") if is_other_kind(name)]
+    ['EMG_chin', 'LOC-A2', 'SpO2']
+    """
+    return _kind_by_name(name) is not None
+
+
+def _kind_by_name(name: str) -> str | None:
+    """Return the kind of signal that a name shows; None for EEG and unknown names."""
+    if _SIGNAL_OR_REFERENCE.search(name.partition("-")[0]):
+        return "respiration"
+    return next((kind for kind, words in _KINDS.items() if words.search(name)), None)
+
+
+def signal_kind(ch: Mapping[str, Any]) -> str:
+    """Return the kind of signal of a channel, by its MNE type, else by its name.
+
+    Parameters
+    ----------
+    ch : mapping
+        Channel, as in ``mne.Info["chs"]``. Without an entry ``kind``, the name decides.
+
+    Returns
+    -------
+    str
+        "EEG", "ECG", "EOG", "EMG", "respiration" or "other".
+
+    Examples
+    --------
+    >>> import mne
+    >>> from braindecode_pars._common.channel_names import signal_kind
+    >>> info = mne.create_info(["C3", "X1", "EMG", "PTAF"], 100.0, ["eeg", "eog", "eeg", "misc"])
+    >>> [signal_kind(ch) for ch in info["chs"]]
+    ['EEG', 'EOG', 'EMG', 'respiration']
+    """
+    if is_eeg(ch):
+        return "EEG"
+    return _KINDS_OF_MNE.get(ch.get("kind")) or _kind_by_name(ch["ch_name"]) or "other"
+
+
+def is_eeg(ch: Mapping[str, Any]) -> bool:
+    """Whether a channel is EEG, by its MNE type and by its name.
+
+    The type alone is not enough: readers of EDF and BDF files give the type "eeg" to all signals.
+
+    Parameters
+    ----------
+    ch : mapping
+        Channel, as in ``mne.Info["chs"]``. Without an entry ``kind``, the name decides.
+
+    Returns
+    -------
+    bool
+        True for the types "eeg", "ecog", "seeg" and "dbs", unless the type is "eeg" and the name
+        is that of another signal.
+
+    Examples
+    --------
+    >>> import mne
+    >>> from braindecode_pars._common.channel_names import is_eeg
+    >>> info = mne.create_info(["C3", "ECG1", "STI"], 100.0, ["eeg", "eeg", "stim"])
+    >>> [is_eeg(ch) for ch in info["chs"]]
+    [True, False, False]
+    """
+    kind = ch.get("kind", FIFF.FIFFV_EEG_CH)
+    is_named_otherwise = kind == FIFF.FIFFV_EEG_CH and is_other_kind(ch["ch_name"])
+    return is_eeg_by_type(ch) and not is_named_otherwise
+
+
+def is_eeg_by_type(ch: Mapping[str, Any]) -> bool:
+    """Whether MNE references and filters a channel as EEG: by its type, whatever its name is.
+
+    Examples
+    --------
+    >>> import mne
+    >>> from braindecode_pars._common.channel_names import is_eeg_by_type
+    >>> info = mne.create_info(["C3", "ECG1", "EOG1"], 100.0, ["eeg", "eeg", "eog"])
+    >>> [is_eeg_by_type(ch) for ch in info["chs"]]
+    [True, True, False]
+    """
+    return ch.get("kind", FIFF.FIFFV_EEG_CH) in _BRAIN
+
+
+def electrode_name(channel: str) -> str:
+    """Return the electrode of a channel, in capital letters; a bipolar channel keeps its name.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.channel_names import electrode_name
+    >>> electrode_name("Fc5."), electrode_name("EEG FP1-REF"), electrode_name("C3-M2")
+    ('FC5', 'FP1', 'C3')
+    >>> electrode_name("Fpz-Cz")
+    'FPZ-CZ'
+    """
+    return _electrode_and_reference(channel)[0]
+
+
+def differing_references(channels: Sequence[str]) -> tuple[str, str] | None:
+    """Return the first two channels that name different references; None when there are none.
+
+    Parameters
+    ----------
+    channels : sequence of str
+        Names of channels of one electrode.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.channel_names import differing_references
+    >>> differing_references(["C3", "C3-A1", "C3-M2"])
+    ('C3-A1', 'C3-M2')
+    >>> differing_references(["C3-AVG", "EEG C3-CAR", "C3"]) is None
+    True
+    >>> differing_references(["C3-A2", "C3-M2"]) is None
+    True
+    """
+    by_reference: dict[str, str] = {}
+    for channel in channels:
+        reference = _electrode_and_reference(channel)[1]
+        if reference is not None:
+            by_reference.setdefault(_one_name(reference), channel)
+    first_two = list(by_reference.values())[:2]
+    return (first_two[0], first_two[1]) if len(first_two) == 2 else None
+
+
+def electrode_pair(channel: str) -> tuple[str, str | None]:
+    """Return the electrode and the reference of a channel, or the electrodes of a bipolar channel.
+
+    Each is in capital letters, in the one name of :func:`match_channels` for the same electrode.
+    The second is None when the channel names none.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.channel_names import electrode_pair
+    >>> electrode_pair("EEG T3-A2"), electrode_pair("T7-M2"), electrode_pair("Fpz-Cz")
+    (('T7', 'M2'), ('T7', 'M2'), ('FPZ', 'CZ'))
+    >>> electrode_pair("Fc5.")
+    ('FC5', None)
+    """
+    electrode, dash, reference = _bare_name(channel).partition("-")
+    return _one_name(electrode), _one_name(reference) if dash else None
+
+
+def match_channels(wanted: Sequence[str], found: Sequence[str]) -> list[int | None]:
+    """Find the channels of a recording that belong to the wanted electrodes.
+
+    ``Fc5.``, ``EEG FC5-REF`` and ``FC5`` are the same electrode, and so are ``T3`` and ``T7``,
+    ``A1`` and ``M1``, and the pairs ``EEG T3-P3`` and ``T7-P3``. References are ignored;
+    :func:`differing_references` finds different ones. If several channels on one side belong to an
+    electrode, such as ``C3-M1`` and ``C3-M2``, their names must be equal.
+
+    Parameters
+    ----------
+    wanted, found : sequence of str
+        Names of channels.
+
+    Returns
+    -------
+    list of int | None
+        Index in ``found`` of each wanted channel; None when there is none.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.channel_names import match_channels
+    >>> match_channels(["FC5", "C3", "Oz"], ["EEG C3-REF", "Fc5."])
+    [1, 0, None]
+    """
+    names = (wanted, found)
+    counts = [Counter(map(_electrode_key, side)) for side in names]
+    ambiguous = {key for count in counts for key, n in count.items() if n > 1}
+
+    def key(name: str) -> tuple[str, bool]:
+        electrode = _electrode_key(name)
+        return (name, True) if electrode in ambiguous else (electrode, False)
+
+    place = {key(name): i for i, name in enumerate(found)}
+    return [place.get(key(name)) for name in wanted]
+
+
+def _electrode_and_reference(channel: str) -> tuple[str, str | None]:
+    """Split the name of a channel; a name without a known reference is returned whole."""
+    name = _bare_name(channel)
+    electrode, _, reference = name.partition("-")
+    # With another electrode after the dash the channel is bipolar and keeps its name.
+    return (electrode, reference) if reference in _REFERENCES else (name, None)
+
+
+def _bare_name(channel: str) -> str:
+    name = re.sub(r"^EEG\s+", "", channel.strip().upper()).rstrip(".")
+    return re.sub(r"\s*-\s*", "-", name)
+
+
+def _one_name(name: str) -> str:
+    """Return the one name of an electrode, or of a reference, that has several."""
+    return _SAME_ELECTRODE.get(name) or _SAME_REFERENCE.get(name, name)
+
+
+def _electrode_key(channel: str) -> str:
+    return "-".join(_SAME_ELECTRODE.get(name, name) for name in electrode_name(channel).split("-"))
+
+
+def template_montage() -> mne.channels.DigMontage:
+    """Return MNE's template montage of the 10-05 system.
+
+    Returns
+    -------
+    mne.channels.DigMontage
+        Montage for ``raw.set_montage``.
+
+    Examples
+    --------
+    >>> from braindecode_pars.models import template_montage
+    >>> {"C3", "Cz", "C4"} <= set(template_montage().ch_names)
+    True
+    """
+    # The name of this montage depends on the version of MNE.
+    known = mne.channels.get_builtin_montages()
+    return mne.channels.make_standard_montage(
+        "colin27_1005" if "colin27_1005" in known else "standard_1005"
+    )

@@ -1,0 +1,255 @@
+"""Checks of what users pass: parameters, lists of names, sampling rates; and warnings for users.
+
+A :class:`Rule` accepts some values of a parameter and has a text for the error message.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from numbers import Integral, Real
+from pathlib import Path
+from types import NoneType
+from typing import Any
+
+#: The largest integer that torch can hold.
+_LARGEST_INTEGER = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Types and range of the values that a parameter accepts.
+
+    Attributes
+    ----------
+    text : str
+        Description of the accepted values; completes "must be ...".
+    kinds : tuple of type
+        Accepted types; any other type raises TypeError. True and False are accepted only if
+        ``bool`` is among the types, although bool is a subclass of int.
+    holds : callable
+        Function that returns whether a value of an accepted type is in range; any other value
+        raises ValueError.
+    """
+
+    text: str
+    kinds: tuple[type, ...]
+    holds: Callable[[Any], bool] = lambda value: True
+
+    def check(self, name: str, value: Any, owner: str = "") -> None:
+        """Check that a value has an accepted type and is in range.
+
+        Raises
+        ------
+        TypeError
+            When the value has another type.
+        ValueError
+            When the value is out of range.
+        """
+        full_name = f"{owner}: {name}" if owner else name
+        # NumPy's bool is not a subclass of bool.
+        value_type = bool if str(getattr(value, "dtype", "")) == "bool" else type(value)
+        is_bool = value_type is bool
+        if not issubclass(value_type, self.kinds) or (is_bool and bool not in self.kinds):
+            raise TypeError(f"{full_name} must be {self.text}, got {value!r}.")
+        if not self.holds(value):
+            raise ValueError(f"{full_name} must be {self.text}, got {value!r}.")
+
+
+def integer(least: int) -> Rule:
+    """Return a rule for an integer of Python or NumPy that is at least ``least``."""
+    return Rule(
+        f"an integer of at least {least}",
+        (Integral,),
+        lambda value: least <= value <= _LARGEST_INTEGER,
+    )
+
+
+def number(where: str, holds: Callable[[Real], bool]) -> Rule:
+    """Return a rule for a finite number: ``number("in [0, 1)", lambda x: 0 <= x < 1)``."""
+    return Rule(f"a number {where}", (Real,), lambda value: math.isfinite(value) and holds(value))
+
+
+def positive(most: float | None = None) -> Rule:
+    """Return a rule for a positive number, with or without an upper bound."""
+    bound = math.inf if most is None else most
+    text = "a positive number" if most is None else f"a positive number of at most {most:g}"
+    return Rule(text, (Real,), lambda value: math.isfinite(value) and 0 < value <= bound)
+
+
+def share() -> Rule:
+    """Return a rule for a share or a probability of at least 0 and less than 1."""
+    return number("in [0, 1)", lambda value: 0 <= value < 1)
+
+
+def choice(*values: Any) -> Rule:
+    """Return a rule for one of the given values; the type must be the same."""
+    return Rule(
+        f"one of {', '.join(map(repr, values))}",
+        (object, bool),
+        lambda value: any(type(value) is type(other) and value == other for other in values),
+    )
+
+
+def boolean() -> Rule:
+    """Return a rule for True or False, of Python or NumPy."""
+    return Rule("True or False", (bool,))
+
+
+def instance(text: str, *kinds: type) -> Rule:
+    """Return a rule for an instance of one of the given types."""
+    return Rule(text, kinds)
+
+
+def optional(rule: Rule) -> Rule:
+    """Return a rule that also accepts None."""
+    return Rule(
+        f"{rule.text}, or None",
+        (*rule.kinds, NoneType),
+        lambda value: value is None or rule.holds(value),
+    )
+
+
+def check_parameters(values: Mapping[str, Any], rules: Mapping[str, Rule], owner: str = "") -> None:
+    """Check every parameter that has a rule.
+
+    Parameters
+    ----------
+    values : mapping of str to Any
+        Values by name of parameter.
+    rules : mapping of str to Rule
+        Rules by name of parameter; it may contain further parameters.
+    owner : str
+        Name of the class or function with these parameters, for the error message.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When a value violates its rule. The message names the first such parameter.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.checks import check_parameters, integer
+    >>> check_parameters({"num_heads": 0}, {"num_heads": integer(1)}, "PARSClassifier")
+    Traceback (most recent call last):
+        ...
+    ValueError: PARSClassifier: num_heads must be an integer of at least 1, got 0.
+    """
+    for name, value in values.items():
+        if name in rules:
+            rules[name].check(name, value, owner)
+
+
+def check_positive(**numbers: float) -> None:
+    """Check that all given numbers are positive."""
+    check_parameters(numbers, dict.fromkeys(numbers, positive()))
+
+
+def listed(texts: Sequence[str], most: int = 10) -> str:
+    """Return texts separated by commas: the first ones, and how many more there are.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.checks import listed
+    >>> listed(["C3", "C4"]), listed(["C3", "C4", "Fz"], most=2)
+    ('C3, C4', 'C3, C4 and 1 more')
+    """
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
+
+
+def is_same_rate(one: float | None, other: float | None) -> bool:
+    """Whether two sampling rates in Hz are equal up to rounding, or one is unknown (None)."""
+    return one is None or other is None or math.isclose(one, other, rel_tol=1e-5)
+
+
+def check_same_rate(
+    sfreq: float | None,
+    expected: float | None,
+    what: str,
+    expected_of: str,
+    remedy: str = "resample to {expected:g} Hz",
+) -> None:
+    """Check that signals have the expected sampling rate.
+
+    Parameters
+    ----------
+    sfreq, expected : float | None
+        Sampling rates in Hz; None when unknown. An unknown rate passes the check.
+    what, expected_of : str
+        Names of the two objects with these rates, for the error message. For example "These
+        windows are" and "the model".
+    remedy : str
+        What to do, for the error message.
+
+    Raises
+    ------
+    ValueError
+        When both rates are known and differ. The message contains both rates.
+    """
+    if not is_same_rate(sfreq, expected):
+        raise ValueError(
+            f"{what} sampled at {sfreq:g} Hz, {expected_of} at {expected:g} Hz; "
+            f"{remedy.format(expected=expected)}."
+        )
+
+
+#: Whether warnings of this thread are left out.
+_IS_QUIET: ContextVar[bool] = ContextVar("is_quiet", default=False)
+
+#: Code that is not the user's: this package, and installed packages such as scikit-learn, which
+#: call this one in a pipeline.
+_PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
+_INSTALLED = f"{os.sep}site-packages{os.sep}"
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Issue a warning that points to the innermost line of the user's own code.
+
+    Parameters
+    ----------
+    message : str
+        Text of the warning.
+    category : type
+        Class of the warning.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from braindecode_pars._common.checks import warn_user
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_user("Channel C3 is flat.")
+    >>> str(caught[0].message), caught[0].category.__name__
+    ('Channel C3 is flat.', 'UserWarning')
+    """
+    if _IS_QUIET.get():
+        return
+    # Level 1 is this function, level 2 its caller, and so on.
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and _is_not_of_user(frame.f_code.co_filename):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Leave out the warnings of this package inside, for work that has been warned of before.
+
+    Unlike :class:`warnings.catch_warnings`, this changes nothing in other threads.
+    """
+    token = _IS_QUIET.set(True)
+    try:
+        yield
+    finally:
+        _IS_QUIET.reset(token)
+
+
+def _is_not_of_user(file: str) -> bool:
+    return file.startswith(_PACKAGE) or _INSTALLED in file

@@ -1,0 +1,249 @@
+"""Where and how to compute: device and precision, and the operations that a network takes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from accelerate.utils import convert_to_fp32
+from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from braindecode_pars._common.checks import boolean, check_parameters, choice
+
+
+def find_device(name: str | torch.device) -> torch.device:
+    """Return a usable device; ``"auto"`` chooses CUDA, then MPS, then the CPU.
+
+    Raises
+    ------
+    ValueError
+        When the device cannot be used on this machine.
+    """
+    if name != "auto":
+        # Only an allocation shows that a device works; torch.device accepts absent ones.
+        try:
+            device = torch.empty(0, device=name).device
+            if device.type == "meta":
+                raise TypeError("it stores no data")
+            return device
+        except (RuntimeError, AssertionError, TypeError) as error:
+            raise ValueError(
+                f"device={name!r} cannot be used here ({str(error).splitlines()[0]}); "
+                "use device='auto' to choose an available device."
+            ) from error
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+
+_PRECISION_RULES = dict(precision=choice("float32", "bfloat16"), compile=boolean())
+
+
+class Precision:
+    """Mixin for skorch nets whose module has a PatchEncoder as ``encoder``.
+
+    On CUDA, AdamW uses its fused implementation, and float32 matrix products use TF32 during
+    training. TF32 also applies to the pair decoder, which never runs in bfloat16.
+
+    Parameters
+    ----------
+    precision : "float32" | "bfloat16"
+        Precision of the forward pass (torch's autocast). Weights, gradients, optimizer state and
+        losses are always float32.
+    compile : bool
+        Whether to compile the encoder, which takes most of the computing time. Compilation is in
+        place: weights keep their names, and random draws stay outside the compiled code. The first
+        steps then take up to a minute.
+    *args, **kwargs
+        Arguments of the skorch net.
+
+    Raises
+    ------
+    TypeError, ValueError
+        From ``initialize`` and ``fit``, when ``precision`` is unknown or ``compile`` is not True
+        or False.
+
+    Examples
+    --------
+    >>> from braindecode import EEGClassifier
+    >>> from braindecode_pars import PARSNet
+    >>> from braindecode_pars._common.computing import Precision
+    >>> class Classifier(Precision, EEGClassifier):
+    ...     pass
+    >>> net = Classifier(PARSNet, precision="bfloat16", device="cpu")
+    >>> net.precision, net.compute_device
+    ('bfloat16', device(type='cpu'))
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        precision: str = "float32",
+        compile: bool = False,  # noqa: A002  the name is skorch's
+        **kwargs: Any,
+    ):
+        self.precision = precision
+        super().__init__(*args, compile=compile, **kwargs)
+
+    @property
+    def compute_device(self) -> torch.device:
+        """Device of the training."""
+        if self.device is None:  # skorch then does not move the module
+            return next(self.module_.parameters()).device
+        return torch.device(self.device)
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        check_parameters(vars(self), _PRECISION_RULES, type(self).__name__)
+
+    def torch_compile(self, module: Any, name: str) -> Any:
+        # skorch would compile the whole module, and with it the random draws.
+        if self.compile and name == "module":
+            module.encoder.compile(**self.get_params_for("compile"))
+        return module
+
+    def get_params_for_optimizer(self, *args: Any, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        args, kwargs = super().get_params_for_optimizer(*args, **kwargs)
+        if self.compute_device.type == "cuda" and issubclass(self.optimizer, torch.optim.AdamW):
+            kwargs.setdefault("fused", True)
+        return args, kwargs
+
+    def fit_loop(self, *args: Any, **kwargs: Any) -> Any:
+        with tensor_cores(self.compute_device):
+            return super().fit_loop(*args, **kwargs)
+
+    def infer(self, *args: Any, **kwargs: Any) -> Any:
+        enabled = self.precision == "bfloat16"
+        with torch.autocast(self.compute_device.type, torch.bfloat16, enabled=enabled):
+            # Losses and scores need float32, and NumPy has no bfloat16.
+            return convert_to_fp32(super().infer(*args, **kwargs))
+
+
+@contextmanager
+def tensor_cores(device: torch.device) -> Iterator[None]:
+    """Allow TF32 on CUDA inside the context."""
+    if device.type != "cuda":
+        yield
+        return
+    _TF32.enter()
+    try:
+        yield
+    finally:
+        _TF32.leave()
+
+
+class _SharedTF32:
+    """The TF32 setting of the process, while at least one thread trains.
+
+    The first training sets it, and the last one that ends restores it: a training must not end
+    the setting of another thread, nor restore what another thread has set.
+    """
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._n_trainings = 0
+        self._before: str | None = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._n_trainings == 0:
+                try:
+                    self._before = torch.get_float32_matmul_precision()
+                except RuntimeError:
+                    # The user set TF32 through torch's newer interface; that setting is kept.
+                    self._before = None
+                if self._before is not None:
+                    torch.set_float32_matmul_precision("high")
+            self._n_trainings += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._n_trainings -= 1
+            if self._n_trainings == 0 and self._before is not None:
+                torch.set_float32_matmul_precision(self._before)
+
+
+_TF32 = _SharedTF32()
+
+
+class Count(NamedTuple):
+    """What a network has computed.
+
+    Attributes
+    ----------
+    tokens : float
+        Number of tokens that the encoder received.
+    flops : float
+        Number of floating-point operations of matrix products and convolutions; a multiplication
+        and an addition are two. Other operations, such as norms, are not counted.
+    """
+
+    tokens: float
+    flops: float
+
+
+def count(run: Callable[[], object], encoder: nn.Module | None = None) -> Count:
+    """Run a function, and count the tokens and the operations of its networks.
+
+    Parameters
+    ----------
+    run : callable
+        Function without arguments.
+    encoder : nn.Module | None
+        Encoder whose tokens are counted: its first argument has the shape (batch, n_patches,
+        embed_dim).
+
+    Returns
+    -------
+    Count
+        Tokens and operations, of the backward pass too if the function has one.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars._common.computing import count
+    >>> count(lambda: torch.ones(2, 3) @ torch.ones(3, 4)).flops
+    48
+    """
+    tokens = 0
+
+    def add(module: nn.Module, arguments: tuple[Any, ...]) -> None:
+        nonlocal tokens
+        tokens += arguments[0].shape[0] * arguments[0].shape[1]
+
+    hook = None if encoder is None else encoder.register_forward_pre_hook(add)
+    try:
+        # torch has no count for its fast attention on the CPU; the plain one has the same products.
+        with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+            run()
+    finally:
+        if hook is not None:
+            hook.remove()
+    return Count(tokens, counter.get_total_flops())
+
+
+def count_steps(
+    step: Callable[[int], object], encoder: nn.Module | None, n_steps: int, n_examples: int
+) -> Count:
+    """Count the tokens and operations of all steps of a training, from two small steps.
+
+    A step needs a fixed number of operations, and a number for each example.
+
+    Parameters
+    ----------
+    step : callable
+        Function of the number of examples that makes one training step.
+    encoder : nn.Module | None
+        Encoder whose tokens are counted.
+    n_steps, n_examples : int
+        Number of steps, and number of examples in all of them together.
+    """
+    two, four = (count(lambda n=n: step(n), encoder) for n in (2, 4))
+    each = [(b - a) / 2 for a, b in zip(two, four, strict=True)]
+    fixed = [a - 2 * slope for a, slope in zip(two, each, strict=True)]
+    return Count(*(f * n_steps + e * n_examples for f, e in zip(fixed, each, strict=True)))

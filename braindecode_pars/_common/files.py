@@ -1,0 +1,477 @@
+"""Files and folders: atomic writing, locks, checksums, JSON, and the comparison of settings.
+
+A file is written completely or not at all, also when the process is killed or the power fails. What
+another program wrote is never overwritten.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from filelock import FileLock, Timeout
+
+_ASIDE = ".writing-"
+_LOCK = ".lock"
+#: Age in seconds below which a temporary folder is kept: its process may not have locked it yet.
+_YOUNG = 5.0
+
+
+@contextmanager
+def written_aside(folder: Path) -> Iterator[Path]:
+    """Write files into a temporary folder, then move all of them into a folder, or none.
+
+    A reader never sees an incomplete file. Several processes may write into the same folder at the
+    same time.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the files; created when it does not exist.
+
+    Yields
+    ------
+    Path
+        An empty temporary folder. At the end, the files in it replace the files of the same names
+        in ``folder``.
+
+    Raises
+    ------
+    OSError
+        When the files cannot be written; the previous content of ``folder`` is unchanged.
+    """
+    target = folder  # of the error message
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(folder)
+        with (
+            tempfile.TemporaryDirectory(prefix=_ASIDE, dir=folder) as temporary,
+            FileLock(Path(temporary, _LOCK)),  # shows other processes that this one is alive
+        ):
+            new, old = Path(temporary, "new"), Path(temporary, "old")
+            new.mkdir()
+            old.mkdir()
+            yield new
+            # JSON files describe the other files. They are moved last, so a reader that finds one
+            # also finds the files that it describes.
+            names = [file.name for file in sorted(new.iterdir(), key=_json_last)]
+            target = folder / names[0] if len(names) == 1 else folder
+            for name in names:
+                _sync(new / name)
+            _exchange(folder, new, old, names)
+        with suppress(OSError):  # some systems cannot open a folder or sync it
+            _sync(folder)
+    except OSError as error:
+        raise type(error)(
+            error.errno,
+            f"{target} cannot be written ({error.strerror}); its previous content is unchanged",
+        ) from error
+
+
+def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write several files of a folder, all of them or none.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the files; created when it does not exist.
+    contents : mapping of str to bytes
+        Content of each file, by file name.
+
+    Raises
+    ------
+    OSError
+        When the files cannot be written; the previous content of the folder is unchanged.
+    """
+    with written_aside(folder) as aside:
+        for name, content in contents.items():
+            (aside / name).write_bytes(content)
+
+
+def replace_file(path: Path, content: bytes | str) -> None:
+    """Write one file completely or not at all; text is encoded as UTF-8.
+
+    Raises
+    ------
+    OSError
+        When the file cannot be written; its previous content is unchanged.
+    """
+    content = content.encode() if isinstance(content, str) else content
+    replace_files(path.parent, {path.name: content})
+
+
+def _exchange(folder: Path, new: Path, old: Path, names: list[str]) -> None:
+    """Replace all old files by the new ones, or none."""
+    try:
+        # Copies of the old files, to undo an exchange that fails in the middle.
+        for name in names:
+            if len(names) > 1:  # a single rename is atomic and needs no copy
+                with suppress(FileNotFoundError):
+                    shutil.copy2(folder / name, old / name)
+        for name in names:
+            os.replace(new / name, folder / name)
+    except BaseException:
+        # Undo: restore old files, remove new ones that replaced nothing.
+        for name in names:
+            if (new / name).exists():
+                continue  # not exchanged yet
+            if (old / name).exists():
+                os.replace(old / name, folder / name)
+            else:
+                (folder / name).unlink()
+        raise
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove temporary folders of killed processes; those of living processes are locked."""
+    for aside in folder.glob(f"{_ASIDE}*"):
+        with suppress(OSError, Timeout):  # another process has removed it, or is writing it
+            # A folder of the user with such a name has other files.
+            is_ours = {file.name for file in aside.iterdir()} <= {_LOCK, "new", "old"}
+            if is_ours and time.time() - aside.stat().st_mtime > _YOUNG:
+                with FileLock(aside / _LOCK, blocking=False):
+                    shutil.rmtree(aside)
+
+
+def _json_last(file: Path) -> tuple[bool, str]:
+    return file.suffix == ".json", file.name
+
+
+def _sync(path: Path) -> None:
+    """Flush a file, or the list of names in a folder, to disk, so that it survives a power loss."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def locked(folder: Path, message: str, *, wait: float = 0) -> Iterator[None]:
+    """Lock a folder against other writers. The lock of a killed process is released.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder to lock; created when it does not exist. An empty file ``.lock`` stays in it.
+    message : str
+        Error message when another process holds the lock.
+    wait : float
+        Seconds to wait for the other process.
+
+    Raises
+    ------
+    BlockingIOError
+        When another process holds the lock.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / _LOCK)
+    try:
+        lock.acquire(timeout=wait)
+    except Timeout:
+        raise BlockingIOError(message) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def is_leftover(file: Path) -> bool:
+    """Whether a file is a lock, or a temporary folder of a killed process."""
+    return file.name == _LOCK or file.name.startswith(_ASIDE)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove temporary folders of killed processes. The caller must hold the lock."""
+    for aside in folder.glob(f"{_ASIDE}*"):
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def check_may_write(
+    folder: Path, kind: str, *, is_ours: bool, beside: Collection[str] = ()
+) -> None:
+    """Check that a folder is new, empty, or of the kind that is going to be written.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder to write.
+    kind : str
+        What is going to be written, for the error message, such as "a saved PARSNet".
+    is_ours : bool
+        Whether the folder already is of this kind.
+    beside : collection of str
+        Names of files that may be there, because they are not written.
+
+    Raises
+    ------
+    ValueError
+        When the folder is a file, or contains anything else. The message names a file in the way.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars._common.files import check_may_write
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     check_may_write(Path(folder), "a store", is_ours=False)  # empty
+    """
+    if is_ours or not folder.exists():
+        return
+    if not folder.is_dir():
+        raise ValueError(f"{folder} is a file; pass a folder for {kind}.")
+    found = (file.name for file in folder.iterdir() if not is_leftover(file))
+    others = sorted(name for name in found if name not in beside)
+    if others:
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        raise ValueError(
+            f"{folder} contains {others[0]}{more}, and is not the folder of {kind}; pass an empty "
+            "or new folder."
+        )
+
+
+_blake2b = partial(hashlib.blake2b, digest_size=8)
+
+
+def checksum_of(content: Any) -> str:
+    """Return a checksum of bytes or of a C-ordered array, 16 hexadecimal digits (BLAKE2b).
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.files import checksum_of
+    >>> checksum_of(b"ab")
+    '0e52b5f187de1088'
+    """
+    return _blake2b(content).hexdigest()
+
+
+def checksum_of_file(file: Path) -> str:
+    """Return the checksum of the content of a file, without reading all of it at once."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, _blake2b).hexdigest()
+
+
+#: Largest file that is read, in bytes, and deepest nesting. A description of a model or of a run
+#: is far below both; Python itself fails on deep nesting with a RecursionError.
+LARGEST = 256 * 2**20
+_DEEPEST = 64
+
+
+def plain(value: Any) -> Any:
+    """Convert one value to a type that JSON supports.
+
+    NumPy scalars become Python numbers. Missing values (NaN, NA) become None. Any other object
+    becomes its ``str``.
+
+    Parameters
+    ----------
+    value : Any
+        Value to convert; not a list or dict.
+
+    Returns
+    -------
+    bool | int | float | str | None
+        Converted value.
+    """
+    value = value.item() if hasattr(value, "item") else value
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return None
+    return str(value)
+
+
+def to_json(value: Any) -> str:
+    """Return lists, dicts and values as indented JSON that ends with a line break."""
+    return json.dumps(value, indent=2, default=plain) + "\n"
+
+
+def as_read(value: Any) -> Any:
+    """Convert to JSON and back, to compare a value with one that was read from a file."""
+    return json.loads(to_json(value))
+
+
+def parse_json(text: str | bytes, *, largest: int = LARGEST) -> dict[str, Any]:
+    """Return a JSON object.
+
+    Parameters
+    ----------
+    text : str | bytes
+        JSON, in UTF-8.
+    largest : int
+        Largest accepted length.
+
+    Raises
+    ------
+    ValueError
+        When the text is not JSON or not an object, is too long, or has more than 64 nested levels.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.files import parse_json
+    >>> parse_json('{"sfreq": 200.0}')
+    {'sfreq': 200.0}
+    """
+    _check_size(len(text), largest)
+    try:
+        content = json.loads(text if isinstance(text, str) else text.decode("utf-8"))
+    except RecursionError:
+        raise ValueError("its entries are nested too deeply") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"it contains a {type(content).__name__}, not a JSON object")
+    _check_depth(content)
+    return content
+
+
+def _check_size(size: int, largest: int) -> None:
+    if size > largest:
+        raise ValueError(f"it has {size} bytes, more than the {largest} that are accepted")
+
+
+def _check_depth(content: dict[str, Any]) -> None:
+    level: list[Any] = [content]
+    for _ in range(_DEEPEST):
+        inner = [value.values() if isinstance(value, dict) else value for value in level]
+        level = [v for values in inner for v in values if isinstance(v, (dict, list))]
+        if not level:
+            return
+    raise ValueError(f"its entries are nested in more than {_DEEPEST} levels")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object; the limits are those of :func:`parse_json`.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file.
+
+    Returns
+    -------
+    dict
+        Content of the file.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the file does not exist.
+    ValueError
+        When the file is damaged, or does not contain a JSON object.
+    """
+    try:
+        _check_size(path.stat().st_size, LARGEST)  # before it is read
+        return parse_json(path.read_bytes())
+    except ValueError as error:  # invalid JSON or invalid UTF-8
+        raise ValueError(f"{path} is damaged or not a JSON file: {error}.") from error
+
+
+def write_checked(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON object and its checksum, completely or not at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars._common.files import read_checked, write_checked
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_checked(Path(folder, "a.json"), {"sfreq": 200.0})
+    ...     read_checked(Path(folder, "a.json"))
+    {'sfreq': 200.0}
+    """
+    replace_file(path, to_json({**content, "checksum": _checksum_of(content)}))
+
+
+def read_checked(path: Path) -> dict[str, Any]:
+    """Read what :func:`write_checked` has written.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the file does not exist.
+    ValueError
+        When the file cannot be read, was damaged or edited, or has no checksum.
+    """
+    try:
+        content = read_json(path)
+    except FileNotFoundError:
+        raise
+    except OSError as error:  # a folder, for example
+        raise ValueError(f"{path} cannot be read ({error.strerror}).") from error
+    if "checksum" not in content:
+        raise ValueError(f"{path} has no checksum; it is of version 0.1.0, or was edited.")
+    if content.pop("checksum") != _checksum_of(content):
+        raise ValueError(f"{path} does not match its checksum.")
+    return content
+
+
+def _checksum_of(content: Mapping[str, Any]) -> str:
+    return checksum_of(to_json(content).encode())
+
+
+def differences(
+    before: Mapping[str, Any], now: Mapping[str, Any], *, ignore: Collection[str] = ()
+) -> list[str]:
+    """Return the differences between two sets of settings as phrases for a message.
+
+    Parameters
+    ----------
+    before : mapping
+        Stored settings, as read from JSON.
+    now : mapping
+        New settings.
+    ignore : collection of str
+        Names of settings that may differ.
+
+    Returns
+    -------
+    list of str
+        One phrase per difference, for example "lr is 0.001, was 0.0001".
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.files import differences
+    >>> differences({"lr": 0.1, "task": {"name": "pars"}}, {"lr": 0.2, "task": {"name": "mae"}})
+    ['lr is 0.2, was 0.1', "task.name is 'mae', was 'pars'"]
+    """
+    # Both as JSON values, so that tuples equal lists and NumPy numbers equal Python numbers.
+    before, now = (
+        {name: value for name, value in settings.items() if name not in ignore}
+        for settings in (as_read(before), as_read(now))
+    )
+    return list(_differences(before, now, ""))
+
+
+def _differences(before: Any, now: Any, path: str) -> Iterator[str]:
+    # Only values that differ are named, by their path: "task.name", "channels[2]".
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        for name in dict.fromkeys([*now, *before]):
+            inner = f"{path}.{name}" if path else str(name)
+            if name not in before:
+                yield f"{inner} is {_short(now[name])}, was not set"
+            elif name not in now:
+                yield f"{inner} is not set, was {_short(before[name])}"
+            else:
+                yield from _differences(before[name], now[name], inner)
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        for i, (old, new) in enumerate(zip(before, now, strict=True)):
+            yield from _differences(old, new, f"{path}[{i}]")
+    elif before != now:
+        yield f"{path} is {_short(now)}, was {_short(before)}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,772 @@
+"""A model on disk: one safetensors file with a description and a checksum, in a folder of its own.
+
+A folder may be the user's, one of the encoders in the package, or one on the Hub. Loading reports
+which tensors were loaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor, nn
+
+from braindecode_pars._common.checks import warn_user
+from braindecode_pars._common.files import (
+    as_read,
+    check_may_write,
+    differences,
+    parse_json,
+    read_json,
+    replace_files,
+    to_json,
+)
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """Report on which tensors of a module were loaded from a file.
+
+    Attributes
+    ----------
+    loaded : tuple of str
+        Tensors of the module that were loaded.
+    missing : tuple of str
+        Tensors of the module that are not in the file; their values are unchanged.
+    reshaped : tuple of str
+        Tensors of the module that have another shape in the file; their values are unchanged.
+    unexpected : tuple of str
+        Tensors of the file that are not in the module.
+
+    Examples
+    --------
+    >>> from braindecode_pars.pretrained import LoadReport
+    >>> report = LoadReport(loaded=("weight", "bias"), missing=("mask_token",))
+    >>> report.complete
+    False
+    >>> print(report)
+    2 of 3 tensors loaded; 1 missing (such as mask_token)
+    """
+
+    loaded: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    reshaped: tuple[str, ...] = ()
+    unexpected: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether all tensors of the module and of the file were loaded."""
+        return not (self.missing or self.reshaped or self.unexpected)
+
+    def __str__(self) -> str:
+        total = len(self.loaded) + len(self.missing) + len(self.reshaped)
+        details = (
+            f"; {len(names)} {what} (such as {names[0]})"
+            for what, names in (
+                ("missing", self.missing),
+                ("of another shape", self.reshaped),
+                ("unexpected", self.unexpected),
+            )
+            if names
+        )
+        return f"{len(self.loaded)} of {total} tensors loaded{''.join(details)}"
+
+
+def load_tensors(
+    module: nn.Module, tensors: Mapping[str, Tensor], source: Any, *, strict: bool = True
+) -> LoadReport:
+    """Load tensors into a module, in place.
+
+    Parameters
+    ----------
+    module : nn.Module
+        Module whose tensors are replaced.
+    tensors : dict of str to Tensor
+        New tensors, by their names in the module's ``state_dict``.
+    source : Any
+        Origin of the tensors, for the error message.
+    strict : bool
+        Whether names and shapes must all match. If False, the matching tensors are loaded.
+
+    Returns
+    -------
+    LoadReport
+        Names of the tensors that were loaded, and of those that were not.
+
+    Raises
+    ------
+    ValueError
+        With ``strict``, when tensors are missing, unexpected or of another shape; without it, when
+        no tensor matches.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch import nn
+    >>> from braindecode_pars._common.model_files import load_tensors
+    >>> tensors = {"weight": torch.zeros(1, 2)}
+    >>> print(load_tensors(nn.Linear(2, 1), tensors, "a dict", strict=False))
+    1 of 2 tensors loaded; 1 missing (such as bias)
+    """
+    report = _compare(module, tensors, source, strict)
+    # The report above replaces torch's own check.
+    module.load_state_dict({name: tensors[name] for name in report.loaded}, strict=False)
+    return report
+
+
+def _compare(
+    module: nn.Module, tensors: Mapping[str, Tensor], source: Any, strict: bool
+) -> LoadReport:
+    """Return which tensors match a module, after the checks of :func:`load_tensors`."""
+    # A tensor matches when the module has one of the same name and shape.
+    expected = module.state_dict()
+    fits = {
+        name for name, t in tensors.items() if name in expected and t.shape == expected[name].shape
+    }
+    report = LoadReport(
+        loaded=tuple(name for name in expected if name in fits),
+        missing=tuple(name for name in expected if name not in tensors),
+        reshaped=tuple(name for name in expected if name in tensors and name not in fits),
+        unexpected=tuple(name for name in tensors if name not in expected),
+    )
+    if not report.loaded or (strict and not report.complete):
+        advice = "" if not report.loaded else "; strict=False loads the matching tensors"
+        raise ValueError(
+            f"The tensors of {source} do not match the {type(module).__name__}: {report}{advice}."
+        )
+    # torch would silently convert integers and complex numbers.
+    for name in report.loaded:
+        found, wanted = tensors[name], expected[name]
+        if wanted.is_floating_point() and not found.is_floating_point():
+            raise ValueError(
+                f"{name} of {source} has type {found.dtype}; it must be {wanted.dtype}."
+            )
+        if not found.isfinite().all():
+            raise ValueError(f"{name} of {source} contains NaN or infinite values.")
+    return report
+
+
+def build_and_load(
+    build: Callable[[], nn.Module],
+    tensors: Mapping[str, Tensor],
+    source: Any,
+    *,
+    num_layers: int,
+    strict: bool = True,
+) -> tuple[nn.Module, LoadReport]:
+    """Build a module and load its tensors; nothing large is built for tensors that do not match.
+
+    The module is first built without memory, on torch's meta device, and compared with the tensors.
+
+    Parameters
+    ----------
+    build : callable
+        Function that returns a new module.
+    tensors, source, strict
+        As in :func:`load_tensors`.
+    num_layers : int
+        Number of layers of the module. Each has at least one tensor.
+
+    Returns
+    -------
+    module : nn.Module
+        The module.
+    report : LoadReport
+        As in :func:`load_tensors`.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`load_tensors`; when the module cannot be built; when there are fewer tensors
+        than layers, or when the module is more than ten times as large as the tensors.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch import nn
+    >>> from braindecode_pars._common.model_files import build_and_load
+    >>> tensors = {"weight": torch.zeros(1, 2), "bias": torch.ones(1)}
+    >>> linear, report = build_and_load(lambda: nn.Linear(2, 1), tensors, "a dict", num_layers=1)
+    >>> linear(torch.ones(2))
+    tensor([1.], grad_fn=<ViewBackward0>)
+    """
+    if not isinstance(num_layers, int) or num_layers > len(tensors):
+        raise ValueError(
+            f"{source} has {len(tensors)} tensors, too few for the {num_layers} layers that its "
+            "description names."
+        )
+    try:
+        with torch.device("meta"):
+            skeleton = build()
+    except (TypeError, ValueError, KeyError, AttributeError, RuntimeError) as error:
+        raise ValueError(f"{source} does not describe a model: {error}.") from error
+    _compare(skeleton, tensors, source, strict)
+    described = sum(value.numel() for value in skeleton.state_dict().values())
+    found = sum(value.numel() for value in tensors.values())
+    if described > 10 * found:
+        raise ValueError(
+            f"{source} contains {found:,} numbers, but its description is of a model with "
+            f"{described:,}."
+        )
+    module = build()
+    return module, load_tensors(module, tensors, source, strict=strict)
+
+
+#: Version of the format. A file of a newer version is refused.
+VERSION = 2
+#: The only key of the metadata in the header, so that the bytes of a file do not depend on the
+#: order of keys.
+_KEY = "braindecode_pars"
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """Content of a model file.
+
+    Attributes
+    ----------
+    kind : str | None
+        Kind of model, such as ``"PARSNet"``. None when the file has no description and no
+        checksum, as files of version 0.1.0 and of other programs.
+    description : dict
+        JSON object that describes the model.
+    tensors : dict of str to Tensor
+        Tensors by name, on the CPU.
+    """
+
+    kind: str | None
+    description: dict[str, Any]
+    tensors: dict[str, Tensor]
+
+
+def pack(kind: str, description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> bytes:
+    """Return the content of a model file.
+
+    Parameters
+    ----------
+    kind, description, tensors
+        As in :class:`ModelFile`.
+
+    Returns
+    -------
+    bytes
+        A safetensors file. The description and the SHA-256 are in its metadata.
+
+    Raises
+    ------
+    ValueError
+        When a tensor contains NaN or infinite values.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars._common.model_files import pack, unpack
+    >>> content = pack("example", {"sfreq": 200.0}, {"weight": torch.ones(2)})
+    >>> unpack(content, "memory").description
+    {'sfreq': 200.0}
+    """
+    tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    bad = [name for name, value in tensors.items() if not value.isfinite().all()]
+    if bad:
+        raise ValueError(f"{bad[0]} contains NaN or infinite values, so the model is not saved.")
+    entries = {"version": VERSION, "kind": kind, "description": as_read(description)}
+    # Saved twice, because the checksum covers the header and is a part of it.
+    header, data = _split(safetensors.torch.save(tensors))
+    entries["sha256"] = _sha256(entries, header, data)
+    return safetensors.torch.save(tensors, metadata={_KEY: json.dumps(entries)})
+
+
+def unpack(content: bytes, source: str | Path) -> ModelFile:
+    """Return what :func:`pack` has packed.
+
+    Parameters
+    ----------
+    content : bytes
+        Content of the file.
+    source : path | str
+        Origin of the content, for error messages.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged or was edited, is not a safetensors file, or has a newer version.
+    """
+    try:
+        tensors = safetensors.torch.load(content)
+    except SafetensorError as error:
+        raise ValueError(f"{source} is damaged or not a safetensors file: {error}.") from error
+    header, data = _split(content)
+    metadata = header.pop("__metadata__", {})
+    if _KEY not in metadata:
+        return ModelFile(None, {}, tensors)
+
+    # The version first: a newer version may have another checksum.
+    try:
+        entries = parse_json(metadata[_KEY])
+        version, expected = entries["version"], entries.pop("sha256")
+        kind, description = entries["kind"], dict(entries["description"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{source} is damaged: its description is not readable.") from error
+    if version != VERSION:
+        raise ValueError(
+            f"{source} has version {version} of the format, but this version of braindecode_pars "
+            f"reads version {VERSION}; update braindecode_pars."
+        )
+    if _sha256(entries, header, data) != expected:
+        raise ValueError(
+            f"{source} is damaged or was edited: its content does not match its checksum. Copy or "
+            "download it again, or save the model in a new folder."
+        )
+    return ModelFile(kind, description, tensors)
+
+
+def _split(content: bytes) -> tuple[dict[str, Any], memoryview]:
+    """Return the header and the data of a safetensors file."""
+    start = 8 + int.from_bytes(content[:8], "little")
+    return json.loads(content[8:start]), memoryview(content)[start:]
+
+
+def _sha256(entries: Mapping[str, Any], header: Mapping[str, Any], data: memoryview) -> str:
+    """Return the checksum of the description, of the names and shapes of tensors, and of data."""
+    content = hashlib.sha256(json.dumps([entries, header], sort_keys=True).encode())
+    content.update(data)
+    return content.hexdigest()
+
+
+#: Kinds of models.
+ENCODER, EMBEDDER, NETWORK, CLASSIFIER = "PatchEncoder", "PARSEmbedder", "PARSNet", "PARSClassifier"
+#: Model file of each kind, and the readable copy beside it. The names of a network are those of
+#: the Hugging Face Hub.
+MODEL_FILES = {
+    ENCODER: ("encoder.safetensors", "encoder.json"),
+    EMBEDDER: ("encoder.safetensors", "encoder.json"),
+    NETWORK: ("model.safetensors", "config.json"),
+    CLASSIFIER: ("model.safetensors", "config.json"),
+}
+#: Files of a new repository, such as a clone of one on the Hub. They are never written over.
+_BESIDE = (".git", ".gitattributes", ".gitignore", "LICENSE", "README.md")
+#: Entries of the descriptions of version 0.1.0, by which they are recognised.
+_ENCODER_ENTRIES = {"encoder", "pretraining"}
+_NETWORK_ENTRIES = {"channel_drop_prob", "electrode_position", "embed_dim", "num_layers"}
+#: Further file of an estimator in a folder of version 0.1.0, and its entry in a description.
+_EARLIER = {EMBEDDER: ("embedder.json", "embedder"), CLASSIFIER: ("classifier.json", "classifier")}
+
+#: What to do with the folder of an encoder that was taken for that of another model.
+_ONLY_AN_ENCODER = "; it is an encoder, which load_encoder and encoder= of the estimators take"
+
+
+def check_may_save(folder: Path, kind: str, *, share: bool = False) -> None:
+    """Check that a model can be saved in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the model.
+    kind : str
+        Kind of the model.
+    share : bool
+        Whether the folder is for others. It must then have no file that may tell more than the
+        model does.
+
+    Raises
+    ------
+    ValueError
+        When the folder contains a model of another kind, or no model but other files; with
+        ``share``, any other file.
+    """
+    if share:
+        check_may_write(
+            folder, "a model to share", is_ours=False, beside=(*MODEL_FILES[kind], *_BESIDE)
+        )
+    found = kinds_in(folder)
+    for other in found:
+        if other != kind:
+            raise ValueError(
+                f"{folder} contains a saved {other}; save the {kind} in another folder."
+            )
+    check_may_write(folder, f"a saved {kind}", is_ours=bool(found), beside=_BESIDE)
+
+
+def kinds_in(folder: Path) -> list[str]:
+    """Return the kinds of the models in a folder; models of other programs are left out.
+
+    Raises
+    ------
+    ValueError
+        When a model file is damaged.
+    """
+    files = [
+        folder / name for name in dict.fromkeys(weights for weights, _ in MODEL_FILES.values())
+    ]
+    models = {file: unpack(file.read_bytes(), file) for file in files if file.is_file()}
+    kinds = [model.kind or _earlier_kind(file) for file, model in models.items()]
+    return [kind for kind in kinds if kind is not None]
+
+
+def write_model(
+    folder: Path, kind: str, description: Mapping[str, Any], tensors: Mapping[str, Tensor]
+) -> Path:
+    """Write a model into a folder; a model of the same kind is replaced.
+
+    The model file contains everything, so a reader finds either the old or the new model, even
+    if this process is killed. The JSON file is a copy for people and for other programs.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the model; created when it does not exist.
+    kind : str
+        Kind of the model.
+    description : dict
+        Description of the model. The constructor arguments of a network are its entry "network".
+    tensors : dict of str to Tensor
+        Tensors by name.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    ValueError
+        When a tensor contains NaN or infinite values.
+    OSError
+        When the files cannot be written; the previous content of the folder is unchanged.
+    """
+    weights, readable = MODEL_FILES[kind]
+    copy = to_json(description.get("network", description)).encode()
+    replace_files(folder, {weights: pack(kind, description, tensors), readable: copy})
+    return folder
+
+
+def read_model(folder: Path, *kinds: str) -> ModelFile:
+    """Read the model in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the model.
+    *kinds : str
+        Accepted kinds.
+
+    Returns
+    -------
+    ModelFile
+        The model, with one of these kinds.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the folder contains no model file.
+    ValueError
+        When a file is damaged, or when the folder contains another kind of model or two models.
+
+    Warns
+    -----
+    UserWarning
+        When the model file has no checksum, or when the readable copy differs from it.
+    """
+    names = list(dict.fromkeys(MODEL_FILES[kind][0] for kind in kinds))
+    every = [
+        folder / name for name in dict.fromkeys(weights for weights, _ in MODEL_FILES.values())
+    ]
+    found = [file for file in every if file.is_file()]
+    if len(found) > 1:
+        raise ValueError(
+            f"{folder} contains two models, {found[0].name} and {found[1].name}; move one of them "
+            "into another folder."
+        )
+    if not found or found[0].name not in names:
+        is_encoder = any(file.name == MODEL_FILES[ENCODER][0] for file in found)
+        raise FileNotFoundError(
+            f"{folder} does not contain a saved {' or '.join(kinds)}: it has no "
+            f"{' or '.join(names)}" + (f"{_ONLY_AN_ENCODER}." if is_encoder else ".")
+        )
+    (file,) = found
+    model = unpack(file.read_bytes(), file)
+    has_checksum = model.kind is not None
+    if not has_checksum:
+        model = _read_earlier(file, model.tensors)
+        warn_user(
+            f"{file} has no checksum, because version 0.1.0 of braindecode_pars or another program "
+            "has written it. Load it and save it again in a new folder."
+        )
+    if model.kind not in kinds:
+        advice = _ONLY_AN_ENCODER if model.kind == ENCODER else ""
+        raise ValueError(
+            f"{folder} contains a saved {model.kind}, not a {' or '.join(kinds)}{advice}."
+        )
+    if has_checksum:  # otherwise, what is beside the file is its description
+        _warn_if_copy_differs(file, model)
+    return model
+
+
+def _warn_if_copy_differs(file: Path, model: ModelFile) -> None:
+    """Warn that an edited copy has no effect, also after a save that was killed in between."""
+    copy = file.with_name(MODEL_FILES[model.kind][1])
+    if not copy.is_file():
+        return
+    expected = model.description.get("network", model.description)
+    try:
+        found = differences(expected, read_json(copy))
+    except ValueError as error:
+        found = [str(error).rstrip(".")]
+    if found:
+        warn_user(
+            f"{copy} differs from the description in {file.name} and is ignored: "
+            f"{'; '.join(found[:3])}."
+        )
+
+
+def _earlier_kind(file: Path) -> str | None:
+    """Return the kind of a model of version 0.1.0; None for that of another program."""
+    encoder_file, readable = MODEL_FILES[ENCODER]
+    is_encoder = file.name == encoder_file
+    try:
+        described = read_json(file.with_name(readable if is_encoder else MODEL_FILES[NETWORK][1]))
+    except (ValueError, OSError):
+        return None
+    if not described.keys() >= (_ENCODER_ENTRIES if is_encoder else _NETWORK_ENTRIES):
+        return None
+    kind, estimator = (ENCODER, EMBEDDER) if is_encoder else (NETWORK, CLASSIFIER)
+    return estimator if file.with_name(_EARLIER[estimator][0]).is_file() else kind
+
+
+def _read_earlier(file: Path, tensors: dict[str, Tensor]) -> ModelFile:
+    """Read a model of version 0.1.0, which was described by JSON files without a checksum."""
+    kind = _earlier_kind(file)
+    if kind is None:
+        readable = next(copy for weights, copy in MODEL_FILES.values() if weights == file.name)
+        raise ValueError(
+            f"{file} is not a model of braindecode_pars: it has no checksum, and {readable} beside "
+            "it does not describe one."
+        )
+    described = read_json(file.with_name(MODEL_FILES[kind][1]))
+    description = {"network": described} if kind in (NETWORK, CLASSIFIER) else described
+    if kind in _EARLIER:
+        name, entry = _EARLIER[kind]
+        description = {**description, entry: read_json(file.with_name(name))}
+    return ModelFile(kind, description, tensors)
+
+
+#: Folder of the encoders; ``docs/experiments/make_encoder.py`` writes them.
+FOLDER = Path(__file__).parents[1] / "pretrained" / "shipped"
+
+#: Further names of encoders. ``"small"`` was chosen on development subjects.
+ALIASES = {"small": "spectral-eegmmidb"}
+
+
+def packaged_names() -> list[str]:
+    """Return the names of the encoders in the package, without aliases.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.model_files import packaged_names
+    >>> "unknown" in packaged_names()
+    False
+    """
+    return sorted(file.parent.name for file in FOLDER.glob("*/encoder.safetensors"))
+
+
+def packaged_folder(name: str) -> Path | None:
+    """Return the folder of an encoder in the package; None for an unknown name.
+
+    Parameters
+    ----------
+    name : str
+        Name of the encoder, or an alias.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.model_files import packaged_folder
+    >>> packaged_folder("unknown") is None
+    True
+    """
+    name = ALIASES.get(name, name)
+    return FOLDER / name if name in packaged_names() else None
+
+
+PREFIX = "hf://"
+PATTERNS = ["*.json", "*.safetensors"]
+README = "README.md"
+#: Files of a model of any kind. Those of an earlier model are deleted: they may have names.
+_OF_MODELS = sorted({name for files in MODEL_FILES.values() for name in files})
+_REPO_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
+
+
+def model_folder(source: str | Path, *, download: bool = False, **options: Any) -> Path:
+    """Return the folder of a pretrained model; download the model if requested.
+
+    Parameters
+    ----------
+    source : str | Path
+        Path of a folder, name of an encoder in the package, or name of a model on the Hugging Face
+        Hub. An existing folder wins. ``"hf://owner/name"`` and ``"hf://owner/name@revision"`` are
+        downloaded unless they are in the local cache of the Hub. ``"owner/name"`` is searched for
+        in this cache only.
+    download : bool
+        Whether ``"owner/name"`` is downloaded too.
+    **options
+        Options of ``huggingface_hub.snapshot_download``, such as ``revision`` or ``cache_dir``.
+
+    Returns
+    -------
+    Path
+        An existing folder.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the folder or model does not exist, or cannot be downloaded. For a name that may be
+        one of the package, the message lists those.
+    ImportError
+        When a download is requested and ``huggingface_hub`` is not installed.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from braindecode_pars._common.model_files import model_folder
+    >>> model_folder(".") == Path(".")
+    True
+    >>> model_folder("hf://owner/name@main")  # doctest: +SKIP
+    """
+    # A folder is returned as it is.
+    folder = Path(source).expanduser()
+    # Only a string is a name; a Path is the user's own.
+    packaged = packaged_folder(source) if isinstance(source, str) else None
+    if folder.is_dir() and (packaged is None or _has_model(folder)):
+        return folder
+    if packaged is not None:
+        return packaged
+    if folder.exists():
+        raise FileNotFoundError(f"{source} is a file; pass the folder that contains it.")
+    # Anything else may be the name of a model on the Hub.
+    name = str(source)
+    download = download or name.startswith(PREFIX)
+    repo_id, _, revision = name.removeprefix(PREFIX).partition("@")
+    if not _REPO_ID.fullmatch(repo_id):
+        raise FileNotFoundError(
+            f"{source} is not the folder of a saved model: the folder does not exist."
+            + (f" {_known_names()}" if folder.name == source else "")
+        )
+    options = {"local_files_only": not download, **options}
+    if revision:
+        options["revision"] = revision
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError as error:
+        if download:
+            raise ImportError(
+                f"{source} needs huggingface_hub; install it with: pip install huggingface_hub"
+            ) from error
+        raise FileNotFoundError(f"{source} is not the folder of a saved model.") from None
+    # Without a download, the model must be in the local cache of the Hub.
+    try:
+        found = snapshot_download(repo_id, allow_patterns=PATTERNS, **options)
+    except Exception as error:  # the Hub and the network raise many types of errors
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise FileNotFoundError(
+            f"{source} could not be downloaded: {reason}"
+            if download
+            else f"{source} is neither the folder of a saved model nor a downloaded model "
+            f"of the Hugging Face Hub; to download it, pass {PREFIX}{source}."
+        ) from error
+    return Path(found)
+
+
+def upload_folder(
+    folder: Path,
+    repo_id: str,
+    *,
+    private: bool,
+    names_people: bool,
+    commit_message: str,
+    token: str | None = None,
+    revision: str | None = None,
+) -> str:
+    """Upload the folder of a model to the Hub, and create the repository if it does not exist.
+
+    A model of another kind in the repository is deleted.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder with a model and its ``README.md``.
+    repo_id : str
+        Repository, ``"owner/name"``.
+    private : bool
+        Whether a new repository is private.
+    names_people : bool
+        Whether the model has names of subjects. It is then not uploaded to a public repository.
+    commit_message, token, revision
+        As in ``huggingface_hub.HfApi.upload_folder``.
+
+    Returns
+    -------
+    str
+        URL of the commit.
+
+    Raises
+    ------
+    ImportError
+        When ``huggingface_hub`` is not installed.
+    ValueError
+        When the name of the repository is not valid, or the model names subjects and the repository
+        is public.
+    OSError
+        When the Hub refuses, or cannot be reached.
+    """
+    if not _REPO_ID.fullmatch(repo_id):
+        raise ValueError(f"repo_id must be of the form 'owner/name', got {repo_id!r}.")
+    try:
+        from huggingface_hub import HfApi
+    except ImportError as error:
+        raise ImportError(
+            "push_to_hub needs huggingface_hub; install it with: pip install huggingface_hub"
+        ) from error
+    hub = HfApi(token=token)
+    try:
+        hub.create_repo(repo_id, private=private, exist_ok=True)
+        is_public = not hub.repo_info(repo_id).private
+        if not (names_people and is_public):
+            # The README of an existing repository is the user's own.
+            known = hub.file_exists(repo_id, README, revision=revision)
+            commit = hub.upload_folder(
+                repo_id=repo_id,
+                folder_path=folder,
+                allow_patterns=PATTERNS if known else [*PATTERNS, README],
+                delete_patterns=_OF_MODELS,
+                commit_message=commit_message,
+                revision=revision,
+            )
+            return str(commit.commit_url)
+    except Exception as error:  # the Hub and the network raise many types of errors
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise OSError(f"{repo_id} could not be uploaded: {reason}") from error
+    raise ValueError(
+        f"{repo_id} is a public repository, and share=False would upload the names of subjects to "
+        "it; pass share=True."
+    )
+
+
+def _known_names() -> str:
+    """List the encoders in the package, with their aliases."""
+    known = packaged_names()
+    if not known:
+        return "This installation has no encoders of the package."
+    known = sorted({*known, *(alias for alias, name in ALIASES.items() if name in known)})
+    return f"The encoders in the package are {', '.join(map(repr, known))}."
+
+
+def _has_model(folder: Path) -> bool:
+    """Whether a folder has a model, or will have one at the end of a run."""
+    return any(folder.glob("*.safetensors")) or (folder / "run.json").is_file()

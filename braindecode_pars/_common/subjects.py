@@ -1,0 +1,446 @@
+"""Names of subjects: when two names mean one person, and which subject a file's path names.
+
+Two rules, since two mistakes are possible:
+
+- Comparisons that keep test subjects out of training (leak warnings, exclusion, held-out windows)
+  use :func:`subject_key`, which is the same for all spellings of a name. When in doubt, two names
+  are one person, so that a test subject is rather excluded too often than trained on.
+- Splits and scores use the names as they are, and never merge two names. Names in one data set that
+  have the same key are reported by :func:`warn_of_similar_names`.
+
+In both, a name has one Unicode form: macOS writes "ö" as two characters, other systems as one.
+
+A name may begin with its corpus, as in ``tueg:aaaaaaaa``, so that subject 1 of two corpora is two
+people. A name without a corpus may be of any. Corpora with people in common are compared as one.
+
+Names can be hidden by a salted hash, as in ``tueg:scrypt$...``. Comparisons know the names that
+they are given, and hash them with the salt: whoever has a name can recognise it, others can only
+try names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import unicodedata
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache, partial
+from pathlib import PurePath
+from typing import Any
+
+from braindecode_pars._common.checks import warn_user
+
+#: Endings of recordings, which are not a part of a name.
+_ENDING = re.compile(r"\.(edf|bdf|hea|fif(\.gz)?|vhdr|set)$", re.IGNORECASE)
+
+#: Last part of a file's name in BIDS and MNE, such as "_eeg", and what follows it.
+_SUFFIX = re.compile(r"_(eeg|ieeg|meg|nirs|raw|epo|psg)(-\d+)?$", re.IGNORECASE)
+
+#: What may follow the label in BIDS. Other text with a hyphen, as in "sub-A_B-C", is not cut off.
+_ENTITY = re.compile(
+    r"_(ses|task|acq|run|rec|dir|proc|space|split|recording|desc|ce|trc|mod|chunk)-"
+)
+
+#: Name of a recording in the corpora of Temple University.
+_TEMPLE_NAME = re.compile(r"([a-z]{8}|\d{8})_s\d{3}_t\d{3}\.edf", re.IGNORECASE)
+
+_BIDS_LABEL = re.compile(r"(?:^|_)sub-(.+)")
+
+#: Corpora that have people in common: all are parts of the Temple hospital's.
+_FAMILIES = dict.fromkeys(("tueg", "tuab", "tusz"), "tuh")
+
+#: Corpus and name, such as "tueg:aaaaaaaa".
+_QUALIFIED = re.compile(r"(?P<corpus>[^:]+):(?P<name>.+)")
+
+
+def normalized(subject: Any) -> Any:
+    """Return a name in one Unicode form (NFC); other values are returned as they are."""
+    return unicodedata.normalize("NFC", subject) if isinstance(subject, str) else subject
+
+
+def without_ending(file: str) -> str:
+    """Return the name or path of a recording without its ending, such as .edf or .fif.gz.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.subjects import without_ending
+    >>> without_ending("day1/P01.v2.fif.gz"), without_ending("P01.v2")
+    ('day1/P01.v2', 'P01.v2')
+    """
+    return _ENDING.sub("", file)
+
+
+def subject_key(subject: Any) -> str:
+    """Return the same string for all spellings of a subject's name.
+
+    The number 7, the float 7.0 (as pandas writes it in a column with missing values), "7", the BIDS
+    label "007", the folder "sub-007" and the name "S007", as PhysioNet writes it, have the key "7".
+    Upper and lower case do not count, and neither do blanks at the ends. A corpus in front of the
+    name stays.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.subjects import subject_key
+    >>> {subject_key(subject) for subject in (7, 7.0, "7", "007", "sub-007", "S007")}
+    {'7'}
+    >>> subject_key("P07"), subject_key("P7"), subject_key("physionet_mi:S007")
+    ('p07', 'p7', 'physionet_mi:7')
+    """
+    corpus, name = _parts(subject)
+    return _name_key(name) if corpus is None else f"{_family(corpus)}:{_name_key(name)}"
+
+
+def in_corpus(corpus: str | None, subject: Any) -> Any:
+    """Return the name of a subject with its corpus in front.
+
+    Parameters
+    ----------
+    corpus : str | None
+        Corpus: the name of its recipe. None leaves the name as it is.
+    subject : Any
+        Subject. One with this corpus is left as it is.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.subjects import in_corpus
+    >>> in_corpus("physionet_mi", 7), in_corpus("tueg", "tueg:aaaaaaaa"), in_corpus(None, 7)
+    ('physionet_mi:7', 'tueg:aaaaaaaa', 7)
+    """
+    if corpus is None or _parts(subject)[0] == corpus.casefold():
+        return subject
+    if isinstance(subject, float) and subject.is_integer():  # in a column with missing values
+        subject = int(subject)
+    return f"{corpus}:{normalized(subject)}"
+
+
+class SubjectKeys:
+    """Subjects that others are compared with: ``subject in keys`` is whether it may be one of them.
+
+    Two names may be of one person when their keys without corpus are the same, and their corpora
+    too, or one has none. The corpora of the Temple hospital have people in common.
+
+    Parameters
+    ----------
+    subjects : iterable
+        Names, with or without their corpus.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.subjects import SubjectKeys
+    >>> seen = SubjectKeys(["physionet_mi:S002", 3, "tueg:aaaaaaaa"])
+    >>> "physionet_mi:2" in seen, 2 in seen, "eegmat:2" in seen, "eegmat:3" in seen
+    (True, True, False, True)
+    >>> "tuab:aaaaaaaa" in seen
+    True
+    """
+
+    def __init__(self, subjects: Iterable):
+        self._corpora: dict[str, set[str | None]] = {}
+        for subject in subjects:
+            corpus, name = _parts(subject)
+            self._corpora.setdefault(_name_key(name), set()).add(_family(corpus))
+        # Hidden names, by salt; usually there are none, and at most a few salts.
+        self._salts = {salt for key in self._corpora if (salt := salt_of(key)) is not None}
+
+    def __contains__(self, subject: Any) -> bool:
+        corpus, name = _parts(subject)
+        return any(self._is_of(corpus, key) for key in self._alike(_name_key(name)))
+
+    def _is_of(self, corpus: str | None, key: str) -> bool:
+        corpora = self._corpora.get(key, set())
+        return bool(corpora) and (corpus is None or not corpora.isdisjoint({_family(corpus), None}))
+
+    def _alike(self, key: str) -> Iterator[str]:
+        """Yield a key, and the other keys that the same name may have: hidden, or not hidden."""
+        yield key
+        salt = salt_of(key)
+        if salt is None:
+            yield from (hidden(key, salt) for salt in self._salts)
+        else:
+            named = (other for other in self._corpora if salt_of(other) is None)
+            yield from (other for other in named if hidden(other, salt) == key)
+
+
+def is_hidden(subject: Any) -> bool:
+    """Return whether the name of a subject is hidden, see :func:`hide_subjects`.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.subjects import hide_subjects, is_hidden
+    >>> is_hidden("tueg:aaaaaaaa"), is_hidden(hide_subjects(["tueg:aaaaaaaa"])[0])
+    (False, True)
+    """
+    name = _parts(subject)[1]
+    return isinstance(name, str) and salt_of(name) is not None
+
+
+def hide_subjects(subjects: Iterable, salt: str | None = None) -> list[str]:
+    """Return subjects with salted hashes for names; their corpora stay readable.
+
+    All spellings of a name have the same hash. :class:`SubjectKeys` of the result recognises those
+    whose names it is asked for.
+
+    Parameters
+    ----------
+    subjects : iterable
+        Names, with or without their corpus. Names that are hidden stay as they are.
+    salt : str | None
+        Salt; None draws one.
+
+    Returns
+    -------
+    list of str
+        In an order that tells nothing about the names.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.subjects import SubjectKeys, hide_subjects
+    >>> shared = hide_subjects(["physionet_mi:S002", "anna"])
+    >>> any("S002" in text or "anna" in text for text in shared)
+    False
+    >>> seen = SubjectKeys(shared)
+    >>> "physionet_mi:2" in seen, "eegmat:2" in seen, "Anna" in seen, "ben" in seen
+    (True, False, True, False)
+    """
+    salt = salt or new_salt()
+    named = []
+    already = []
+    for subject in subjects:
+        (already if is_hidden(subject) else named).append(subject)
+    parts = [_parts(subject) for subject in named]
+    hashes = hide_all((_name_key(name) for _, name in parts), salt)
+    found = [in_corpus(corpus, text) for (corpus, _), text in zip(parts, hashes, strict=True)]
+    return sorted({*found, *already}, key=lambda subject: (_parts(subject)[0] or "", subject))
+
+
+def _family(corpus: str | None) -> str | None:
+    return _FAMILIES.get(corpus, corpus)
+
+
+def _alike(names: list) -> list:
+    """Return those of several names that may be one person: of one corpus, or of unknown ones."""
+    return [name for i, name in enumerate(names) if name in SubjectKeys(names[:i] + names[i + 1 :])]
+
+
+def _parts(subject: Any) -> tuple[str | None, Any]:
+    """Return the corpus, in lower case, and the name without it."""
+    found = _QUALIFIED.fullmatch(subject) if isinstance(subject, str) else None
+    return (found["corpus"].casefold(), found["name"]) if found else (None, subject)
+
+
+def _name_key(subject: Any) -> str:
+    name = normalized(str(subject)).strip().casefold().removeprefix("sub-")
+    number = re.fullmatch(r"s?(?P<whole>[0-9]+)(\.0+)?", name)
+    return str(int(number["whole"])) if number else name
+
+
+def warn_of_similar_names(subjects: Iterable) -> None:
+    """Warn when different names have the same key; a split counts them as different subjects.
+
+    Parameters
+    ----------
+    subjects : iterable
+        Names in one data set.
+
+    Warns
+    -----
+    UserWarning
+        When two names may be one person. The message contains the names.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.subjects import warn_of_similar_names
+    >>> warn_of_similar_names(["01", "02", "P1"])
+    """
+    names = list(dict.fromkeys(subjects))
+    by_key: dict[str, list] = {}
+    for subject in names:
+        by_key.setdefault(_name_key(_parts(subject)[1]), []).append(subject)
+    similar = [found for found in map(_alike, by_key.values()) if len(found) > 1]
+    if similar:
+        shown = "; ".join(" and ".join(map(repr, names)) for names in similar[:5])
+        warn_user(
+            f"Subjects whose names may be those of one person are counted as different subjects: "
+            f"{shown}{'; ...' if len(similar) > 5 else ''}. If they are the same person, give them "
+            "the same name; otherwise one of them may be trained on while the other is tested."
+        )
+
+
+def subject_of_path(path: PurePath) -> str:
+    """Return the subject of a recording from its path.
+
+    The subject is that of :func:`known_subject_of_path`, else the name of the first folder, else
+    the name of the file.
+
+    Parameters
+    ----------
+    path : PurePath
+        Path of the file relative to the folder that contains all recordings.
+
+    Returns
+    -------
+    str
+        Subject.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`known_subject_of_path`.
+
+    Examples
+    --------
+    >>> from pathlib import PurePath
+    >>> from braindecode_pars._common.subjects import subject_of_path
+    >>> subject_of_path(PurePath("sub-Jörg/ses-1/eeg/sub-Jörg_ses-1_eeg.edf"))
+    'Jörg'
+    >>> subject_of_path(PurePath("anna/night.edf"))
+    'anna'
+    """
+    known = known_subject_of_path(path)
+    if known is not None:
+        return known
+    *folders, file = (normalized(part) for part in path.parts)
+    return folders[0] if folders else without_ending(file)
+
+
+def known_subject_of_path(path: PurePath) -> str | None:
+    """Return the subject of a recording if its path has one of three known layouts.
+
+    - BIDS: the label of a folder ``sub-<label>``, else that of the file's name. BIDS allows only
+      letters and digits in a label. Other characters are accepted: the label ends at the next key
+      of BIDS, such as ``_ses-``.
+    - Corpora of Temple University: ``aaaaaaaa`` of ``aaaaaaaa_s001_t000.edf``, in any folder.
+    - Challenges of PhysioNet, with a folder for each record and a record for each subject:
+      ``tr03-0005`` of ``tr03-0005/tr03-0005.hea``.
+
+    Parameters
+    ----------
+    path : PurePath
+        Path of the file relative to the folder that contains all recordings.
+
+    Returns
+    -------
+    str | None
+        Subject; None for another layout.
+
+    Raises
+    ------
+    ValueError
+        When it is unclear where the label in the file's name ends, or when the folder and the
+        file name two subjects.
+
+    Examples
+    --------
+    >>> from pathlib import PurePath
+    >>> from braindecode_pars._common.subjects import known_subject_of_path
+    >>> known_subject_of_path(PurePath("edf/train/aaaaaaab/s001_2003/aaaaaaab_s001_t000.edf"))
+    'aaaaaaab'
+    >>> known_subject_of_path(PurePath("training/tr03-0005/tr03-0005.hea"))
+    'tr03-0005'
+    """
+    *folders, file = (normalized(part) for part in path.parts)
+    stem = without_ending(file)
+    # A folder has no suffix such as "_eeg", so its label is known exactly.
+    labels = [_label(folder) for folder in folders if _BIDS_LABEL.search(folder)]
+    if labels:
+        _check_same_subject(labels[0], stem)
+        return labels[0]
+    if _BIDS_LABEL.search(stem):
+        label = _label(_SUFFIX.sub("", stem))
+        if "_" in label and not _ENTITY.search(stem):
+            raise ValueError(
+                f"its subject may be {label.partition('_')[0]} or {label}; pass a function with "
+                "subject= that returns the subject of a file, or put it in a folder "
+                "sub-<subject>."
+            )
+        return label
+    if name := _TEMPLE_NAME.fullmatch(file):
+        return name[1]
+    is_record = path.suffix.lower() == ".hea" and folders[-1:] == [stem]
+    return stem if is_record else None
+
+
+def _label(name: str) -> str:
+    """Return the text between ``sub-`` and the next key of BIDS, or the end."""
+    text = _BIDS_LABEL.search(name)[1]
+    end = _ENTITY.search(text)
+    return text[: end.start()] if end else text
+
+
+def _check_same_subject(label: str, stem: str) -> None:
+    """Check that a file below ``sub-<label>`` does not have another label."""
+    # "sub-01_night" below sub-01: where the label ends is unclear, but the folder decides.
+    if _BIDS_LABEL.search(stem) and not re.search(rf"(?:^|_)sub-{re.escape(label)}(_|$)", stem):
+        raise ValueError(
+            f"its folder is of subject {label}, but its name is {stem}; rename one of them, or "
+            "pass a function with subject= that returns the subject of a file."
+        )
+
+
+_HIDDEN = re.compile(r"scrypt\$(?P<salt>[0-9a-f]{32})\$[0-9a-f]{32}")
+
+
+def new_salt() -> str:
+    """Return a random salt of 16 bytes, as hexadecimal digits.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.subjects import new_salt
+    >>> len(new_salt()), new_salt() == new_salt()
+    (32, False)
+    """
+    return secrets.token_hex(16)
+
+
+def salt_of(name: str) -> str | None:
+    """Return the salt of a hidden name; None if it is not hidden.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.subjects import hidden, salt_of
+    >>> salt_of(hidden("anna", "0" * 32)) == "0" * 32, salt_of("anna")
+    (True, None)
+    """
+    found = _HIDDEN.fullmatch(name)
+    return found["salt"] if found else None
+
+
+@lru_cache(maxsize=200_000)
+def hidden(name: str, salt: str) -> str:
+    """Return a name as ``scrypt$salt$hash``, always the same for a name and a salt.
+
+    Parameters
+    ----------
+    name : str
+        Name, in one spelling.
+    salt : str
+        Hexadecimal digits, from :func:`new_salt`.
+
+    Returns
+    -------
+    str
+        Salt and hash. scrypt has the cost parameters N = 2048, r = 8 and p = 1 (2 MiB).
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.subjects import hidden
+    >>> hidden("anna", "00112233445566778899aabbccddeeff")
+    'scrypt$00112233445566778899aabbccddeeff$...'
+    """
+    digest = hashlib.scrypt(name.encode(), salt=bytes.fromhex(salt), n=1 << 11, r=8, p=1, dklen=16)
+    return f"scrypt${salt}${digest.hex()}"
+
+
+def hide_all(names: Iterable[str], salt: str) -> list[str]:
+    """Return :func:`hidden` of several names, on all cores.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.subjects import hidden, hide_all
+    >>> hide_all(["a", "b"], "0" * 32) == [hidden("a", "0" * 32), hidden("b", "0" * 32)]
+    True
+    """
+    with ThreadPoolExecutor() as threads:  # scrypt releases the lock of the interpreter
+        return list(threads.map(partial(hidden, salt=salt), names))

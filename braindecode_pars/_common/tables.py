@@ -1,0 +1,56 @@
+"""Names of the columns in tables of scores, of training losses and of predictions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+#: Columns of every protocol's scores.
+SCORES = [
+    "protocol",
+    "dataset",
+    "method",
+    "subject",
+    "n_train_subjects",
+    "seed",
+    "metric",
+    "value",
+]
+#: Value of ``subject`` in scores that are computed over all test windows together.
+POOLED = "all"
+
+#: Training loss relative to chance.
+RELATIVE = "train_loss_relative"
+#: Columns of losses. A task with parts adds one column per part: ``train_loss_relative_mae``.
+LOSSES = ["train_loss", "valid_loss", RELATIVE]
+
+#: Predictions of a recording have one column ``probability_LABEL`` for each class.
+PROBABILITY = "probability_"
+
+
+def part_of(column: str) -> str | None:
+    """Return the part of a pretext task whose loss is in a column; None for any other column."""
+    prefix = f"{RELATIVE}_"
+    return column.removeprefix(prefix) if column.startswith(prefix) else None
+
+
+def lags_of(column: str) -> tuple[int, int] | None:
+    """Return the lags, in patches, of the pairs whose loss is in a column; None for another one.
+
+    ``train_loss_relative_lag_1_2`` has the lags 1 to 2, and so has ``..._pars_lag_1_2`` of a task
+    that is the sum of several ones.
+    """
+    found = re.search(r"(?:^|_)lag_(\d+)_(\d+)$", part_of(column) or "")
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def loss_columns(columns: Iterable[str]) -> list[str]:
+    """Return the columns of losses, followed by the columns of parts that are in ``columns``."""
+    parts = {str(name) for name in columns if part_of(str(name)) is not None}
+    return [*LOSSES, *sorted(parts, key=_with_numbers)]
+
+
+def _with_numbers(name: str) -> list[tuple[int, str]]:
+    """Key for sorting: lag_2_4 comes before lag_16_32."""
+    pieces = re.split(r"(\d+)", name)
+    return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in pieces]

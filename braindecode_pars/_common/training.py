@@ -1,0 +1,576 @@
+"""What trainings share: schedule, weight decay, number of epochs, progress bar, ends and warnings.
+
+The callbacks are those of skorch. Ctrl-C and a NaN loss, which skorch ignores, become errors. A
+training that may have learned nothing is warned of. The history is a table.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import torch
+from sklearn.exceptions import ConvergenceWarning
+from skorch import NeuralNet
+from skorch.callbacks import Callback, EarlyStopping
+from torch.utils.data import Dataset
+from tqdm.auto import tqdm
+
+from braindecode_pars._common.checks import (
+    check_parameters,
+    instance,
+    integer,
+    number,
+    optional,
+    positive,
+    share,
+    warn_user,
+)
+from braindecode_pars._common.tables import RELATIVE, loss_columns
+
+_SCHEDULE_RULES = dict(
+    warmup=share(),
+    start=number("in [0, 1]", lambda value: 0 <= value <= 1),
+    first_epoch=integer(0),
+)
+
+
+class WarmupCosine(Callback):
+    """Linear warm-up, then cosine annealing to zero, updated in every step (section 2.5).
+
+    The learning rate is a function of the current step divided by all steps of ``max_epochs``
+    epochs. The defaults are the paper's: warm-up from a tenth of the learning rate, over the first
+    100 of 1000 epochs.
+
+    Parameters
+    ----------
+    warmup : float
+        Share of all steps that warm up. The default is the paper's 100 of 1000 epochs.
+    start : float
+        Learning rate of the first step, as a share of the full learning rate.
+    first_epoch : int
+        Number of the net's ``max_epochs`` that are already trained, for a net that resumes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        From the net's ``fit``, when ``warmup`` is not in [0, 1), ``start`` is not in [0, 1], or
+        ``first_epoch`` is not an integer of at least 0.
+
+    Examples
+    --------
+    >>> from braindecode_pars.callbacks import WarmupCosine
+    >>> schedule = WarmupCosine()
+    >>> [round(schedule.factor(share), 3) for share in (0, 0.05, 0.1, 0.55, 1)]
+    [0.1, 0.55, 1.0, 0.5, 0.0]
+    """
+
+    def __init__(self, warmup: float = 0.1, start: float = 0.1, first_epoch: int = 0):
+        self.warmup = warmup
+        self.start = start
+        self.first_epoch = first_epoch
+
+    def factor(self, progress: float) -> float:
+        r"""Return the factor of the learning rate at some point of the training.
+
+        With ``warmup`` :math:`w`, ``start`` :math:`s` and ``progress`` :math:`p`, the factor is
+
+        .. math::
+            s + (1 - s) \, p / w \quad (p < w), \qquad
+            \tfrac12 \left(1 + \cos \pi \frac{p - w}{1 - w}\right) \quad (p \ge w).
+
+        Parameters
+        ----------
+        progress : float
+            Completed steps divided by all steps.
+
+        Returns
+        -------
+        float
+            Factor between 0 and 1.
+        """
+        if progress < self.warmup:
+            return self.start + (1 - self.start) * progress / self.warmup
+        annealed = (progress - self.warmup) / (1 - self.warmup)
+        return 0.5 * (1 + math.cos(math.pi * min(1.0, annealed)))
+
+    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+        check_parameters(vars(self), _SCHEDULE_RULES, type(self).__name__)
+        self.epoch_ = self.first_epoch - 1
+        # Each parameter group keeps its own full learning rate, under torch's name for it.
+        for group in net.optimizer_.param_groups:
+            group.setdefault("initial_lr", group["lr"])
+
+    def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
+        self.epoch_ += 1
+        self.batch_ = 0
+        self.n_batches_ = steps_in_epoch(net, dataset_train)
+
+    def on_batch_begin(self, net: NeuralNet, training: bool = False, **kwargs: Any) -> None:
+        if not training:
+            return
+        progress = (self.epoch_ + self.batch_ / self.n_batches_) / net.max_epochs
+        for group in net.optimizer_.param_groups:
+            group["lr"] = group["initial_lr"] * self.factor(progress)
+        self.batch_ += 1
+
+
+#: The usual bar of tqdm, with two decimals of the number of steps.
+_WITH_PARTS = "{l_bar}{bar}| {n:.2f}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
+
+_PROGRESS_RULES = dict(
+    description=instance("a text", str),
+    show=optional(instance("a dict of history entries and short names", Mapping)),
+    first_epoch=integer(0),
+)
+
+
+class ProgressLine(Callback):
+    """Progress bar of a training run, with the losses of the last epoch and the time left.
+
+    Where gradients are accumulated over parts of a step, the bar moves within the step. At the end,
+    the bar names the epoch whose state ``EarlyStopping(load_best=True)`` has restored.
+
+    Parameters
+    ----------
+    description : str
+        Text before the bar.
+    show : dict of str to str
+        History entries to show after the bar, and their short names. None shows the training and
+        validation losses.
+    first_epoch : int
+        Number of the net's ``max_epochs`` that are already trained. The bar starts there.
+
+    Raises
+    ------
+    TypeError, ValueError
+        From the net's ``fit``, when an argument has the wrong type or is out of range.
+
+    Examples
+    --------
+    >>> from braindecode_pars.callbacks import ProgressLine
+    >>> from braindecode_pars.pretext import PARS
+    >>> from braindecode_pars.pretraining import PretrainingNet
+    >>> shown = {"train_loss_relative": "loss/chance"}
+    >>> bar = ProgressLine("pretraining", shown)
+    >>> net = PretrainingNet(PARS, callbacks=[bar], callbacks__print_log=None)
+    """
+
+    def __init__(
+        self,
+        description: str = "training",
+        show: dict[str, str] | None = None,
+        first_epoch: int = 0,
+    ):
+        self.description = description
+        self.show = show
+        self.first_epoch = first_epoch
+
+    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+        check_parameters(vars(self), _PROGRESS_RULES, type(self).__name__)
+        self.bar_, self.losses_ = None, {}
+
+    def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
+        # The number of steps is known only here, from the training set.
+        if self.bar_ is None:
+            steps = steps_in_epoch(net, dataset_train)
+            self.n_steps_ = self.first_epoch * steps
+            self.bar_ = tqdm(
+                total=net.max_epochs * steps,
+                initial=self.n_steps_,
+                desc=self.description,
+                unit=" steps",
+            )
+
+    def on_part_end(self, net: NeuralNet, n_parts: int, **kwargs: Any) -> None:
+        """Move the bar after one of ``n_parts`` parts of a step."""
+        self.bar_.bar_format = _WITH_PARTS
+        self.bar_.update(1 / n_parts)
+
+    def on_batch_end(self, net: NeuralNet, training: bool = False, **kwargs: Any) -> None:
+        if training:
+            self.n_steps_ += 1
+            self.bar_.update(self.n_steps_ - self.bar_.n)
+
+    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        show = self.show or {"train_loss": "train", "valid_loss": "valid"}
+        row = net.history[-1]
+        self.losses_ = {short: f"{row[key]:.4g}" for key, short in show.items() if key in row}
+        self.bar_.set_postfix(self.losses_, refresh=False)
+
+    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        if self.bar_ is not None:
+            epoch = restored_by_callbacks(net)
+            restored = {} if epoch is None else {"restored epoch": str(epoch)}
+            self.bar_.set_postfix({**self.losses_, **restored}, refresh=False)
+            self.bar_.close()
+        self.bar_ = None  # a bar cannot be pickled
+
+
+log = logging.getLogger(__name__)
+
+#: Entry in the last row of the history of a training that a TimeBudget has ended.
+TIME_IS_OVER = "time_is_over"
+
+
+class TimeBudget(Callback):
+    """End a training when its time is over, after the step that is running.
+
+    What the training would do at its end is done: the state with the lowest validation loss is
+    restored if there is validation, otherwise the last state is kept. If that step is the last of
+    its epoch, validation is made, too. An epoch that was cut short has no losses, and in
+    pretraining no row. ``history_.attrs["time_is_over"]`` of the estimators names the phase and its
+    last epoch, if it has one.
+
+    The learning rate follows the schedule of all epochs and is not yet zero at the end. How many
+    steps fit into the time depends on the machine and on what else it does, so that **two fits with
+    the same ``random_state`` differ**. Give a number of epochs where results must be repeated.
+
+    Parameters
+    ----------
+    seconds : float
+        Time of a training, from its beginning. At least one step is made. In a net with the
+        callback :class:`~braindecode_pars.callbacks.Pretraining`, the time of pretraining counts.
+
+    Attributes
+    ----------
+    is_over_ : bool
+        Whether the time has ended the last training.
+
+    Raises
+    ------
+    TypeError, ValueError
+        From the net's ``fit``, when ``seconds`` is not a positive number.
+
+    Examples
+    --------
+    >>> from braindecode_pars import PARSClassifier, datasets
+    >>> from braindecode_pars.callbacks import TimeBudget
+    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
+    >>> budget = TimeBudget(seconds=0.1)
+    >>> clf = PARSClassifier(None, finetune_epochs=10_000, callbacks=[budget], verbose=0)
+    >>> list(clf.fit(windows).history_.attrs["time_is_over"])
+    ['fine-tuning']
+    """
+
+    def __init__(self, seconds: float):
+        self.seconds = seconds
+
+    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+        check_parameters(vars(self), dict(seconds=positive()), type(self).__name__)
+        self.end_ = time.monotonic() + self.seconds
+        self.is_over_ = False
+
+    def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
+        self.n_left_ = steps_in_epoch(net, dataset_train)
+
+    def on_batch_end(self, net: NeuralNet, training: bool = False, **kwargs: Any) -> None:
+        self.n_left_ -= training
+        if training and self.n_left_ > 0:
+            self._end_if_over(net)
+
+    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        self._end_if_over(net)
+
+    def _end_if_over(self, net: NeuralNet) -> None:
+        if time.monotonic() < self.end_:
+            return
+        self.is_over_ = True
+        net.history.record(TIME_IS_OVER, True)
+        epoch = len(net.history)
+        log.info("%g s were over in epoch %d of %d.", self.seconds, epoch, net.max_epochs)
+        raise KeyboardInterrupt  # the way in which callbacks of skorch end a training
+
+
+#: Entry in the rows of a history: whether the state of this epoch was restored.
+RESTORED = "restored"
+
+
+class RestoredEpoch(Callback):
+    """Mark the epoch that an ``EarlyStopping(load_best=True)`` before this callback restores."""
+
+    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        epoch = restored_by_callbacks(net)
+        for row in net.history if epoch is not None else ():
+            row[RESTORED] = row["epoch"] == epoch
+
+
+def restored_by_callbacks(net: NeuralNet) -> int | None:
+    """Return the epoch that the callbacks of a net restore at the end; None if they do not.
+
+    The last callback decides. skorch's does nothing if its best epoch is the last one.
+    """
+    loading = [cb for _, cb in net.callbacks_ if isinstance(cb, EarlyStopping) and cb.load_best]
+    epochs = [cb.best_epoch_ for cb in loading if cb.best_epoch_]
+    restored = [epoch for epoch in epochs if epoch != net.history[-1, "epoch"]]
+    return (restored or epochs or [None])[-1]
+
+
+#: Loss relative to chance above which pretraining has hardly solved its task. Its encoder may be of
+#: use all the same: that of ``pars-eegmmidb`` is, see docs/results/index.rst.
+AT_CHANCE = 0.98
+
+
+class EnoughSteps(Callback):
+    """Warn before the first step when all steps together hardly move the weights.
+
+    A step of AdamW changes a weight by about the learning rate at most (Kingma and Ba 2015,
+    section 2.1). S steps at the rate r therefore move it by about S r at most, whatever the data.
+    This callback compares S r with the root mean square of the weights of each parameter group, and
+    warns when no group can move by ``share`` of it.
+
+    When a TimeBudget has ended the training, the steps that were made count.
+
+    Parameters
+    ----------
+    phase : str
+        Name of the training in the warning.
+    share : float
+        How far weights have to be able to move, as a share of their root mean square.
+    """
+
+    def __init__(self, phase: str, share: float):
+        self.phase = phase
+        self.share = share
+
+    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+        self.needed_, self.n_done_ = None, 0
+
+    def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
+        if self.needed_ is not None:
+            return
+        n_steps = net.max_epochs * steps_in_epoch(net, dataset_train)
+        self.needed_ = min(map(self._steps_needed, net.optimizer_.param_groups), default=0)
+        self._warn_if_few(n_steps, "has", "Train for more epochs")
+        if n_steps < self.needed_:
+            self.needed_ = 0  # one warning is enough
+
+    def on_batch_end(self, net: NeuralNet, training: bool = False, **kwargs: Any) -> None:
+        self.n_done_ += training
+
+    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        if self.needed_ is not None and net.history[-1].get(TIME_IS_OVER, False):
+            self._warn_if_few(self.n_done_, "had time for", "Train for longer")
+
+    def _warn_if_few(self, n_steps: int, has: str, advice: str) -> None:
+        if n_steps < self.needed_ < math.inf:
+            warn_user(
+                f"{self.phase} {has} {_steps(n_steps)}, too few for weights to move by "
+                f"{100 * self.share:.0f} % of their size: at this learning rate that takes about "
+                f"{_steps(self.needed_)}. {advice}, with smaller batches, or at a higher "
+                "learning rate.",
+                ConvergenceWarning,
+            )
+
+    def _steps_needed(self, group: dict[str, Any]) -> float:
+        """Return the steps in which a parameter group can move; infinity if it is not trained."""
+        # Norms begin with ones and biases with zeros, which is not the size of what they learn.
+        weights = [p for p in group["params"] if p.requires_grad and p.ndim > 1]
+        rate = group.get("initial_lr", group["lr"])
+        if not weights or rate == 0:
+            return math.inf
+        squares = sum(p.detach().square().sum().item() for p in weights)
+        size = math.sqrt(squares / sum(p.numel() for p in weights))
+        return math.ceil(self.share * size / rate)
+
+
+def warn_of_chance(history: Sequence[dict[str, Any]], steps_per_epoch: int) -> None:
+    """Warn when pretraining has ended above :data:`AT_CHANCE` of the loss at chance.
+
+    The loss is the mean over the last tenth of the epochs, where the learning rate is nearly zero:
+    the loss of one epoch over few windows varies.
+
+    Parameters
+    ----------
+    history : skorch.history.History
+        History of a :class:`~braindecode_pars.pretraining.PretrainingNet`.
+    steps_per_epoch : int
+        Number of steps in an epoch.
+    """
+    # An epoch that was cut short has no losses.
+    losses = [row[RELATIVE] for row in history if RELATIVE in row]
+    last = losses[-max(1, len(losses) // 10) :]
+    relative = sum(last) / len(last) if last else 0.0
+    if relative > AT_CHANCE:
+        warn_user(
+            f"Pretraining ended at {relative:.3f} of the loss at chance after "
+            f"{_steps(len(losses) * steps_per_epoch)}: it has hardly solved its task. The encoder "
+            "may be of use all the same; compare it with one that is not pretrained "
+            "(pretext=None). If the loss is still falling (plotting.training_curves), pretrain for "
+            "more epochs or on more windows.",
+            ConvergenceWarning,
+        )
+
+
+def warn_of_validation(losses: Sequence[float], chance: float) -> None:
+    """Warn when the validation loss was lowest at first, and when it was never below chance.
+
+    Parameters
+    ----------
+    losses : sequence of float
+        Validation loss of each epoch. Without any, there is no warning.
+    chance : float
+        Validation loss of the same probabilities for every window.
+    """
+    if len(losses) > 1 and losses[0] <= min(losses[1:]):
+        warn_user(
+            f"The validation loss never fell after the first of {len(losses)} epochs. Lower "
+            "finetune_lr, or train and validate on more subjects.",
+            ConvergenceWarning,
+        )
+    if min(losses, default=-math.inf) >= chance:
+        warn_user(
+            f"The validation loss was never below {chance:.3f}, that of the same probabilities "
+            "for every window. Predicted labels may be better than chance all the same; look at a "
+            "score. If they are not, train for more epochs or on more subjects, and check the "
+            "labels.",
+            ConvergenceWarning,
+        )
+
+
+def _steps(n_steps: int) -> str:
+    return f"{n_steps:,} step{'' if n_steps == 1 else 's'}"
+
+
+def steps_in_epoch(net: NeuralNet, dataset: Dataset) -> int:
+    """Return the number of steps in which a net trains on a dataset once."""
+    loader = net.get_iterator(dataset, training=True)
+    # Nets of braindecode wrap the loader of torch in one without a length.
+    return len(loader if hasattr(loader, "__len__") else loader.loader)
+
+
+def default_epochs(at_least: int, fewest_steps: int, steps_per_epoch: int, phase: str) -> int:
+    """Return the number of epochs of a training for which none is given.
+
+    What a training learns depends on its steps. A fixed number of epochs is enough only where an
+    epoch has many steps: 50 epochs of 36 windows are 50 steps.
+
+    Parameters
+    ----------
+    at_least, fewest_steps : int
+        Fewest epochs and fewest steps. There are as many epochs as both take.
+    steps_per_epoch : int
+        Number of steps in an epoch.
+    phase : str
+        Name of the training, for the log.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.training import default_epochs
+    >>> default_epochs(50, 600, 1, "Pretraining"), default_epochs(50, 600, 100, "Pretraining")
+    (600, 50)
+    """
+    epochs = max(at_least, math.ceil(fewest_steps / max(1, steps_per_epoch)))
+    log.info("%s: %d steps in %d epochs.", phase, epochs * steps_per_epoch, epochs)
+    return epochs
+
+
+class NoSilentFailure:
+    """Mixin for skorch nets that raises an error after Ctrl-C or a NaN loss.
+
+    skorch catches Ctrl-C and returns. A pipeline or a cross-validation would then continue with a
+    partly trained net. This mixin lets skorch end training, with its callbacks, and then raises
+    KeyboardInterrupt again.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        From ``fit``, after Ctrl-C. The net keeps its current weights.
+    ValueError
+        From ``fit``, when the training loss is NaN or infinite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import torch
+    >>> from skorch import NeuralNetRegressor
+    >>> from braindecode_pars._common.training import NoSilentFailure
+    >>> class Net(NoSilentFailure, NeuralNetRegressor):
+    ...     pass
+    >>> net = Net(torch.nn.Linear(1, 1), lr=0.1, train_split=None, verbose=0)
+    >>> net.fit(np.ones((4, 1), "float32"), np.full((4, 1), np.nan, "float32"))
+    Traceback (most recent call last):
+        ...
+    ValueError: The training loss became nan in epoch 1 of Net at learning rate 0.1; lower ...
+    """
+
+    def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
+        step = super().train_step(batch, **fit_params)
+        if not torch.isfinite(step["loss"]):
+            raise ValueError(
+                f"The training loss became {step['loss'].item()} in epoch {len(self.history)} of "
+                f"{type(self).__name__} at learning rate {self.lr:g}; lower the learning rate."
+            )
+        return step
+
+    def fit_loop(self, *args: Any, **kwargs: Any) -> Any:
+        self.interrupted_ = False
+        try:
+            return super().fit_loop(*args, **kwargs)
+        except KeyboardInterrupt:
+            # partial_fit of skorch catches this error, so it is remembered here.
+            self.interrupted_ = not self._stopped_early()
+            raise
+
+    def _stopped_early(self) -> bool:
+        """Return whether a callback raised the KeyboardInterrupt."""
+        return any(
+            (isinstance(callback, EarlyStopping) and callback.misses_ == callback.patience)
+            or (isinstance(callback, TimeBudget) and callback.is_over_)
+            for _, callback in self.callbacks_
+        )
+
+    def partial_fit(self, *args: Any, **kwargs: Any) -> Any:
+        super().partial_fit(*args, **kwargs)
+        if self.interrupted_:
+            raise KeyboardInterrupt
+        return self
+
+
+#: Parameter groups for skorch's ``optimizer__param_groups``. The weights of linear layers decay;
+#: norms, biases and learned tokens do not.
+NO_DECAY = [(pattern, {"weight_decay": 0.0}) for pattern in ("*bias", "*norm*", "*_token")]
+
+
+def history_row(row: Mapping[str, Any]) -> dict[str, float]:
+    """Return what a table needs of a row of a skorch history: its epoch, losses and marks."""
+    kept = {"epoch", RESTORED, TIME_IS_OVER, *loss_columns(row)}
+    return {name: value for name, value in row.items() if name in kept}
+
+
+def restored_epoch(history: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return the epoch whose state the estimators have restored; None if there is none.
+
+    It is marked by :class:`~braindecode_pars._common.training.RestoredEpoch`. In the files of
+    models of earlier versions it is the first epoch with the lowest validation loss.
+    """
+    marked = [row["epoch"] for row in history if row.get(RESTORED, False)]
+    if marked:
+        return marked[0]
+    validated = [row for row in history if "valid_loss" in row]
+    best = min(validated, key=lambda row: row["valid_loss"], default=None)
+    return None if best is None else best["epoch"]
+
+
+def history_frame(phases: Mapping[str, Sequence[Mapping[str, Any]]]) -> pd.DataFrame:
+    """Return one row per epoch: ``phase``, ``epoch``, ``restored``, and losses with their parts.
+
+    When a TimeBudget has ended a phase, ``attrs["time_is_over"]`` has its name and last epoch.
+    """
+    rows = []
+    for phase, history in phases.items():
+        restored = restored_epoch(history)
+        rows += [
+            {**history_row(row), "phase": phase, RESTORED: row["epoch"] == restored}
+            for row in history
+        ]
+    found = {name for row in rows for name in row}
+    frame = pd.DataFrame(rows, columns=["phase", "epoch", RESTORED, *loss_columns(found)])
+    ended = {row["phase"]: row["epoch"] for row in rows if TIME_IS_OVER in row}
+    if ended:
+        frame.attrs[TIME_IS_OVER] = ended
+    return frame

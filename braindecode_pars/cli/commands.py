@@ -1,0 +1,618 @@
+"""The commands of ``braindecode-pars`` with their options.
+
+Nothing slow is imported before a command runs, so that ``--help`` is fast. The options of a run are
+those of ``plan`` and of ``pretrain``.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from braindecode_pars.cli.evaluate import evaluate
+from braindecode_pars.cli.terminal import CORPORA, TASKS, pairs, report_failures, values
+from braindecode_pars.runs import RunConfig
+
+log = logging.getLogger(__name__)
+
+
+def _option(name: str, text: str, kind: type, default: str = "", **extra: Any) -> Any:
+    """Return the type of an option that is None by default; help shows the default of a run.
+
+    With None, options that were not given can be told apart, so that ``--config`` applies.
+    """
+    shown = default or str(getattr(RunConfig, name))
+    extra.setdefault("metavar", {int: "N", float: "X", str: "NAME"}.get(kind))
+    return Annotated[kind | None, typer.Option(help=text, show_default=shown, **extra)]
+
+
+#: Options by name. Without a value on the command line they are None.
+OPTIONS: dict[str, Any] = dict(
+    config=Annotated[
+        Path | None,
+        typer.Option(
+            help="TOML or JSON file with any of these settings; options on the command line "
+            "override it."
+        ),
+    ],
+    paper=Annotated[
+        bool | None,
+        typer.Option(
+            "--paper",
+            help="Start from the published settings on the CPU too, where the defaults are made "
+            "for a laptop.",
+        ),
+    ],
+    task=_option("task", f"Pretext task: {', '.join(TASKS)}.", str),
+    settings=Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="Argument of the task, such as n_patches=240. May be repeated.",
+            metavar="KEY=VALUE",
+        ),
+    ],
+    encoder=Annotated[
+        str | None,
+        typer.Option(
+            help="Encoder to continue with: a folder, a name in the package such as small, or a "
+            "model id. Its sizes replace those below.",
+            metavar="FOLDER",
+        ),
+    ],
+    window_seconds=_option("window_seconds", "Length of the crops in seconds.", float),
+    patch_seconds=_option("patch_seconds", "Length of a patch in seconds.", float),
+    embed_dim=_option("embed_dim", "Size of a token.", int),
+    num_layers=_option("num_layers", "Number of transformer blocks.", int),
+    num_heads=_option("num_heads", "Number of attention heads in each block.", int),
+    mlp_dim=_option("mlp_dim", "Hidden size of the feed-forward layers.", int),
+    drop_prob=_option("drop_prob", "Dropout rate on the residual branches.", float),
+    tokenizer=_option("tokenizer", "Map from patches to tokens: linear or spectral.", str),
+    epochs=_option("epochs", "Number of epochs; the schedule has the same length.", int),
+    steps_per_epoch=_option(
+        "steps_per_epoch", "Number of steps in an epoch.", int, "one pass over the data"
+    ),
+    batch_size=_option("batch_size", "Number of examples in a step, over all processes.", int),
+    micro_batch_size=_option(
+        "micro_batch_size",
+        "Number of examples that pass through the network at once. Smaller values need less "
+        "memory.",
+        int,
+        "batch size / number of processes",
+    ),
+    lr=_option("lr", "Learning rate of AdamW after the warm-up.", float),
+    weight_decay=_option("weight_decay", "Weight decay on the weights of linear layers.", float),
+    warmup=_option("warmup", "Share of all steps in which the learning rate rises.", float),
+    exclude_subject=Annotated[
+        list[str] | None,
+        typer.Option(help="Subject to exclude. May be repeated.", metavar="ID"),
+    ],
+    precision=_option("precision", "Precision: float32 or bfloat16.", str),
+    compile=Annotated[
+        bool | None, typer.Option("--compile/--no-compile", help="Compile the encoder.")
+    ],
+    seed=_option("seed", "Seed of all random draws.", int),
+    device=_option("device", "Device: auto, cpu, cuda or mps.", str),
+    num_workers=_option(
+        "num_workers",
+        "Number of processes that load data ahead, for each training process.",
+        int,
+        "up to 4 on a GPU, 0 on the CPU",
+    ),
+)
+
+
+def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a run to a command, which receives those that were given as ``given``."""
+
+    @functools.wraps(command)
+    def with_options(**arguments: Any) -> None:
+        options = {name: arguments.pop(name) for name in OPTIONS}
+        given = {name: value for name, value in options.items() if value is not None}
+        command(**arguments, given=given)
+
+    # typer reads the parameters of a command from its signature and its annotations.
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in OPTIONS.items()
+    ]
+    with_options.__signature__ = inspect.Signature([p for p in own if p.name != "given"] + added)
+    with_options.__annotations__ = {
+        parameter.name: parameter.annotation
+        for parameter in with_options.__signature__.parameters.values()
+    }
+    return with_options
+
+
+def run_config(given: dict[str, Any], resumed: Path | None = None) -> RunConfig:
+    """Return the configuration that options ask for; the defaults on the CPU are a laptop's.
+
+    Parameters
+    ----------
+    given : dict
+        Options of the command line, as :func:`with_run_options` passes them.
+    resumed : path | None
+        Folder of a run to resume. It keeps its defaults on another device.
+
+    Raises
+    ------
+    ValueError, TypeError, FileNotFoundError
+        When an option or a setting in the file is wrong.
+    """
+    given = dict(given)
+    file, paper = given.pop("config", None), given.pop("paper", False)
+    if "settings" in given:
+        given["task_params"] = values(given.pop("settings"), "--set")
+    if "exclude_subject" in given:
+        given["exclude_subjects"] = given.pop("exclude_subject")
+    published = RunConfig(**given) if file is None else RunConfig.from_file(file, **given)
+    if paper:
+        return published
+    small = RunConfig.for_laptop(file, **given)
+    began = None if resumed is None else _configuration_of(resumed)
+    if began is not None:
+        return max(published, small, key=lambda config: _n_equal(config, began))
+    if _device_type(published) != "cpu":
+        return published
+    if small != published and os.environ.get("RANK", "0") == "0":  # torchrun numbers processes
+        log.info(
+            "These are defaults for a laptop, because the device is the CPU: %s. --paper asks for "
+            "the published ones.",
+            _differences(published, small),
+        )
+    return small
+
+
+def _device_type(config: RunConfig) -> str:
+    from braindecode_pars._common.computing import find_device  # imports torch
+
+    return find_device(config.device).type
+
+
+def _configuration_of(run: Path) -> dict[str, Any] | None:
+    """Return the settings that a run began with; None if they cannot be read."""
+    try:
+        return json.loads((run / "run.json").read_text(encoding="utf-8"))["configuration"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # the run itself says what is wrong
+
+
+def _n_equal(config: RunConfig, settings: dict[str, Any]) -> int:
+    return sum(settings.get(name) == value for name, value in vars(config).items())
+
+
+def _differences(one: RunConfig, other: RunConfig) -> str:
+    """Return the settings of ``other`` that differ from those of ``one``."""
+    pairs = ((name, getattr(other, name)) for name in vars(one))
+    return ", ".join(f"{name} {value}" for name, value in pairs if value != getattr(one, name))
+
+
+#: The tasks that the paper compares, and the spectral one. Training from scratch is in every demo.
+COMPARED = ("pars", "mae", "spectral", "mp3", "droppos")
+
+
+def demo(
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder with recordings of PhysioNet's motor imagery dataset, in the layout of "
+            "MNE's eegbci. Default: the recordings in the package, rest and mental arithmetic."
+        ),
+    ] = None,
+    simulated: Annotated[
+        bool, typer.Option("--simulated", help="Simulated nights of sleep instead of recordings.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path(
+        "braindecode-pars-demo"
+    ),
+    pretext: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Pretrain a new encoder with this task: {', '.join(TASKS)}. Default: pars; with "
+            "the recordings in the package, the encoder in the package continues with its own "
+            "task.",
+            metavar="NAME",
+        ),
+    ] = None,
+    all_tasks: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help="Pretrain five new encoders on the same windows, each with another task, and "
+            "compare them with no pretraining. Takes several times as long.",
+        ),
+    ] = False,
+    seed: Annotated[
+        int,
+        typer.Option(help="Seed of the simulation, of the labelled subjects and of all training."),
+    ] = 0,
+) -> None:
+    """Pretrain without labels, fine-tune with few labels, and score on held-out subjects."""
+    if all_tasks and pretext is not None:
+        raise typer.BadParameter("--all compares all tasks; omit --pretext.")
+    if simulated and data is not None:
+        raise typer.BadParameter("--simulated simulates recordings; omit --data.")
+    if pretext is not None and pretext not in TASKS:
+        raise typer.BadParameter(
+            f"Unknown pretext task {pretext!r}; known are {', '.join(sorted(TASKS))}."
+        )
+    with report_failures():
+        from braindecode_pars.cli.demo import run_demo
+
+        tasks = COMPARED if all_tasks else pretext
+        run_demo(data, out, simulated=simulated, pretext=tasks, seed=seed)
+
+
+def store(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Folder with EDF, BDF, FIF or WFDB recordings at any depth, which is omitted with "
+            "--recipe, and folder of the store. With --join, folders of stores before it.",
+            metavar="[SOURCE] STORE",
+        ),
+    ],
+    recipe: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Corpus and its folder, such as tueg=data/tuh_eeg, instead of SOURCE: its "
+            "training subjects, with the recipe's channels, filters and rate. May be repeated. "
+            f"Recipes: {', '.join(CORPORA)}.",
+            metavar="NAME=FOLDER",
+        ),
+    ] = None,
+    labels: Annotated[
+        bool,
+        typer.Option(
+            "--labels",
+            help="Store the labelled windows of the recipes too, for evaluate --dataset STORE: of "
+            "the subjects of all splits. Pretraining leaves out validation and test subjects.",
+        ),
+    ] = False,
+    exclude: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Folder of TUAB or TUSZ, whose subjects are left out of tueg, or text file with a "
+            "subject in each line. May be repeated.",
+            metavar="PATH",
+        ),
+    ] = None,
+    share: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Share of a recipe in the examples of pretraining, such as tueg=1. May be "
+            "repeated. Default: every window once in a pass.",
+            metavar="NAME=X",
+        ),
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="Setting of a recipe, such as physionet_mi.sfreq=128. May be repeated.",
+            metavar="NAME.KEY=VALUE",
+        ),
+    ] = None,
+    sfreq: Annotated[
+        float | None,
+        typer.Option(
+            help="Sampling rate of the store in Hz; recordings are resampled. Default: the "
+            "recordings' own rate, which must be the same in all."
+        ),
+    ] = None,
+    low: Annotated[float | None, typer.Option(help="Lower edge of the band-pass in Hz.")] = None,
+    high: Annotated[float | None, typer.Option(help="Upper edge of the band-pass in Hz.")] = None,
+    mains: Annotated[float | None, typer.Option(help="Frequency of the notch in Hz.")] = None,
+    channel: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="EEG channel to keep, in the recordings that have it. May be repeated. Default: "
+            "all EEG channels.",
+            metavar="NAME",
+        ),
+    ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            help="New reference: average, of the channels that are stored. Default: the "
+            "recordings' own reference.",
+            metavar="NAME",
+        ),
+    ] = None,
+    subject: Annotated[
+        str | None,
+        typer.Option(
+            help="Regular expression that finds the subject in the path of a file below SOURCE, "
+            "such as 'S(\\d+)R'. Its group is the subject. Default: as in BIDS, the corpora of "
+            "Temple University or PhysioNet's challenges, else the first folder, or the name of a "
+            "file without folder. Names that number the recordings of one person, such as "
+            "Subject00_1 and Subject00_2, need it.",
+            metavar="PATTERN",
+        ),
+    ] = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option(
+            help="Type of the stored samples: int16, float16 or float32. Default: int16.",
+            metavar="NAME",
+        ),
+    ] = None,
+    add: Annotated[
+        bool,
+        typer.Option(
+            "--append",
+            help="Add recordings to a finished store, with the store's filters, channels and type.",
+        ),
+    ] = False,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            help="Part of the recordings to store, such as 3/8 for the third of eight. Jobs of a "
+            "cluster store one part each, in folders of their own; --join makes one store of them.",
+            metavar="N/PARTS",
+        ),
+    ] = None,
+    join: Annotated[
+        bool,
+        typer.Option(
+            "--join",
+            help="Join stores, such as the parts of a corpus, to one: --join STORE/part-* "
+            "STORE/all. Nothing is copied.",
+        ),
+    ] = False,
+    jobs: Annotated[int, typer.Option(help="Number of recordings to read in parallel.")] = 1,
+    on_error: Annotated[
+        str,
+        typer.Option(
+            help="Action for a recording that cannot be read: raise ends the command, warn skips "
+            "the recording.",
+            metavar="NAME",
+        ),
+    ] = "raise",
+) -> None:
+    """Store recordings, for pretraining or with labels. An interrupted command resumes."""
+    path = folders[-1]
+    settings = dict(
+        low=low, high=high, mains=mains, channels=channel, reference=reference, dtype=dtype
+    )
+    settings = {name: value for name, value in settings.items() if value is not None}
+    given = ["channel" if name == "channels" else name for name in settings]
+    given += ["part"] if part else []
+    if join:
+        sources = dict(recipe=recipe, exclude=exclude, set=setting, sfreq=sfreq, subject=subject)
+        given += [
+            name for name, value in {**sources, "append": add, "labels": labels}.items() if value
+        ]
+        _join(folders, share, given)
+        return
+    n_expected = 1 if recipe else 2
+    if len(folders) != n_expected:
+        expected = "STORE after --recipe" if recipe else "SOURCE and STORE, or --recipe and STORE"
+        raise typer.BadParameter(f"expected {expected}; got {len(folders)} folders.")
+    if not recipe and (exclude or share or setting or labels):
+        raise typer.BadParameter("--exclude, --share, --set and --labels need --recipe.")
+    if labels and (exclude or share):
+        raise typer.BadParameter("--exclude and --share are for pretraining; omit --labels.")
+    if add and given:
+        raise typer.BadParameter(f"--append uses the store's own settings; omit --{given[0]}.")
+    with report_failures(
+        f"Finished recordings are kept in {path}; run the same command to resume."
+    ):
+        from braindecode_pars.cli.storing import corpora_of, labelled_of, make_store
+
+        if part:
+            settings["part"] = _part(part)
+        source: Any = folders[0]
+        if recipe:
+            chosen = pairs(recipe, "--recipe", "NAME=FOLDER")
+            settings_of_recipes = values(setting, "--set")
+            source = (
+                labelled_of(chosen, settings_of_recipes)
+                if labels
+                else corpora_of(chosen, exclude or (), settings_of_recipes)
+            )
+        make_store(
+            source,
+            path,
+            settings,
+            add=add,
+            sfreq=sfreq,
+            subject=subject,
+            shares=values(share, "--share") or None,
+            n_jobs=jobs,
+            on_error=on_error,
+        )
+
+
+def _join(folders: list[Path], share: list[str] | None, given: list[str]) -> None:
+    """Join stores; ``given`` are the options that are only for new recordings."""
+    if given:
+        raise typer.BadParameter(f"--join reads no recording; omit --{given[0]}.")
+    if len(folders) < 2:
+        raise typer.BadParameter("expected the folders of stores, and STORE, after --join.")
+    with report_failures("Nothing was written; run the same command again."):
+        from braindecode_pars.cli.storing import join_stores
+
+        join_stores(folders[:-1], folders[-1], values(share, "--share") or None)
+
+
+def _part(text: str) -> tuple[int, int]:
+    """Return the number of a part, and the number of parts, from a text such as 3/8."""
+    number, _, n_parts = text.partition("/")
+    if not (number.isdecimal() and n_parts.isdecimal()):
+        raise ValueError(f"--part {text!r} is not of the form N/PARTS, such as 3/8.")
+    return int(number), int(n_parts)
+
+
+@with_run_options
+def plan(
+    corpus: Annotated[
+        Path | None,
+        typer.Argument(help="Folder of a SignalStore or of recordings.", show_default=False),
+    ] = None,
+    n_windows: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of windows in a pass, for a corpus that is not here.", metavar="N", min=1
+        ),
+    ] = None,
+    sfreq: Annotated[
+        float | None,
+        typer.Option(help="Sampling rate of the store in Hz. Default: that of the recordings."),
+    ] = None,
+    n_chans: Annotated[
+        int,
+        typer.Option(help="Number of channels, for a corpus that is not here.", metavar="N", min=1),
+    ] = 1,
+    *,
+    given: dict[str, Any],
+) -> None:
+    """Print disk, memory, steps and hours of a pretraining run. Nothing is started.
+
+    Takes the options of pretrain, and measures a step on this machine for some seconds.
+    """
+    if (corpus is None) == (n_windows is None):
+        raise typer.BadParameter("Pass the folder of a corpus, or --n-windows and --sfreq.")
+    if corpus is None and sfreq is None:
+        raise typer.BadParameter("--n-windows needs --sfreq, the sampling rate of the store.")
+    with report_failures():
+        from braindecode_pars.cli.describing import show_plan
+        from braindecode_pars.runs import CorpusSize
+
+        config = run_config(given)
+        seconds = config.window_seconds
+        if corpus is None:
+            size = CorpusSize.of_numbers(
+                n_windows, sfreq=sfreq, window_seconds=seconds, n_chans=n_chans
+            )
+        else:
+            size = CorpusSize.of_path(corpus, seconds, sfreq, config.exclude_subjects)
+        show_plan(size, config)
+
+
+@with_run_options
+def pretrain(
+    store: Annotated[Path, typer.Argument(help="Folder of a SignalStore.")],
+    out: Annotated[Path, typer.Option(help="Folder for the run and its encoder.")],
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Resume the run in --out from its last checkpoint.")
+    ] = False,
+    *,
+    given: dict[str, Any],
+) -> None:
+    """Pretrain an encoder on a store of recordings. The defaults are the paper's settings.
+
+    On the CPU they are small enough for a laptop; --paper asks for the paper's there too, and the
+    command plan tells what a run takes.
+
+    For several GPUs or processes on one machine: torchrun --nproc-per-node N -m braindecode_pars
+    pretrain ...
+    """
+    with report_failures(f"The last checkpoint is in {out}; use --resume to continue."):
+        from braindecode_pars import runs
+
+        config = run_config(given, resumed=out if resume else None)
+        runs.pretrain(store, out, config, resume=resume)
+
+
+def predict(
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="Folder of a classifier that PARSClassifier.save has written, or hf://owner/name.",
+            metavar="MODEL",
+        ),
+    ],
+    recordings: Annotated[
+        list[Path],
+        typer.Argument(
+            help="EDF, BDF, FIF or WFDB recordings, and folders with such recordings at any depth.",
+            metavar="RECORDING",
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(help="Folder for the results, and to resume from.", metavar="FOLDER")
+    ],
+    overlap: Annotated[
+        float,
+        typer.Option(
+            help="Share of a window that the next one repeats; predictions of windows "
+            "that overlap are averaged.",
+            min=0,
+            max=0.99,
+        ),
+    ] = 0.0,
+    device: Annotated[
+        str, typer.Option(help="Torch device; auto uses CUDA, then MPS, then the CPU.")
+    ] = "auto",
+) -> None:
+    """Predict recordings: a table, events and a figure of each, and one summary.
+
+    Each recording gets a CSV table, an events file of BIDS with its JSON file, and a figure of its
+    classes and probabilities over time. summary.csv has the time in each class; for sleep stages
+    also the sleep efficiency, latencies and the other statistics of YASA. Finished recordings are
+    not predicted again, unless they, the model or the options have changed.
+    """
+    kept = f"Finished recordings are kept in {out}; run the same command to resume."
+    with report_failures(kept):
+        from braindecode_pars.cli.predicting import predict_recordings
+
+        n_failed = predict_recordings(model, recordings, out, overlap=overlap, device=device)
+    if n_failed:
+        raise typer.Exit(1)
+
+
+def encoders(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="Encoder whose card is printed: a name in the package, a folder or a model id. "
+            "Default: a table of the encoders in the package.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """List the pretrained encoders in the package, or print the card of one."""
+    with report_failures():
+        from braindecode_pars.cli.describing import show_card, show_encoders
+        from braindecode_pars.cli.terminal import make_console
+
+        if name is None:
+            show_encoders(make_console())
+        else:
+            show_card(make_console(), name)
+
+
+app = typer.Typer(no_args_is_help=True, add_completion=False)
+app.command()(demo)
+app.command()(store)
+app.command()(plan)
+app.command()(pretrain)
+app.add_typer(evaluate, name="evaluate")
+app.command()(predict)
+app.command()(encoders)
+
+
+class _Echo(logging.Handler):
+    """Print the package's log: information on the standard output, warnings on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        typer.echo(self.format(record), err=record.levelno >= logging.WARNING)
+
+
+@app.callback()
+def show_log() -> None:
+    """Self-supervised pretraining for EEG."""
+    log = logging.getLogger("braindecode_pars")
+    log.setLevel(logging.INFO)
+    if not any(isinstance(handler, _Echo) for handler in log.handlers):
+        log.addHandler(_Echo())

@@ -1,0 +1,224 @@
+"""Behind ``plan`` and ``encoders``: what a run takes, and the cards of packaged encoders."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from braindecode_pars._common.model_files import ALIASES, packaged_folder, packaged_names
+from braindecode_pars._common.subjects import is_hidden
+from braindecode_pars.cli.terminal import make_console, print_table
+from braindecode_pars.pretrained.cards import EncoderCard, Pretrained
+from braindecode_pars.pretrained.saved import load_encoder
+from braindecode_pars.runs import CorpusSize, RunConfig, RunPlan, plan
+
+
+def show_plan(corpus: CorpusSize, config: RunConfig) -> None:
+    """Plan a run and print what it takes, one fact a line."""
+    console = make_console()
+    table = Table(show_header=False)
+    for row in _rows(corpus, config, plan(corpus, config)):
+        table.add_row(*row)
+    print_table(console, table)
+    console.print("Nothing was started. The hours hold if data arrive as fast as they are used.")
+
+
+def _rows(corpus: CorpusSize, config: RunConfig, planned: RunPlan) -> Iterator[tuple[str, str]]:
+    """Yield names and values."""
+    yield "corpus", corpus.description
+    yield "windows in a pass", f"{corpus.n_windows:,} at {corpus.sfreq:g} Hz"
+    yield "network", f"{config.task} with {planned.parameters:,} parameters"
+    yield "disk of the store", _bytes(planned.store_bytes)
+    yield "disk of the run", _bytes(planned.run_bytes)
+    yield "memory", f"{_bytes(planned.memory_bytes)} on each device, and temporary tensors"
+    yield (
+        "steps",
+        f"{planned.n_steps:,}: {config.epochs:,} epochs of {planned.steps_per_epoch:,} steps of "
+        f"{config.batch_size:,} windows",
+    )
+    yield "windows in all steps", f"{planned.n_examples:,}"
+    yield "tokens", f"{planned.tokens:.3g}"
+    yield "FLOPs", f"{planned.flops:.3g}"
+    yield "devices", f"{planned.n_devices} ({planned.device})"
+    yield (
+        "speed",
+        f"{planned.windows_per_second:,.4g} windows/s on each, measured on steps of "
+        f"{planned.measured_windows} in {config.precision}",
+    )
+    yield "time", _time(planned.hours)
+
+
+def _bytes(n_bytes: float) -> str:
+    """Return a size in a decimal unit."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.3g} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:,.3g} TB"
+
+
+def _time(hours: float) -> str:
+    if hours < 1:
+        return f"{hours * 60:.2g} min"
+    days = f" ({hours / 24:,.3g} days)" if hours >= 48 else ""
+    return f"{hours:,.0f} h{days}" if hours >= 10 else f"{hours:.2g} h"
+
+
+def show_encoders(console: Console) -> None:
+    """Print a table with one column for each encoder in the package.
+
+    There are few encoders and many facts, so the facts are the rows: a terminal has 80 columns.
+    """
+    names = packaged_names()
+    if not names:
+        console.print("This installation has no encoders of the package.")
+        return
+    facts = {name: _facts(name, load_encoder(packaged_folder(name))) for name in names}
+    table = Table("name", *names)
+    for row in facts[names[0]]:
+        table.add_row(row, *(facts[name][row] for name in names))
+    print_table(console, table)
+    console.print(f'Use one: PARSClassifier(encoder="{names[0]}")')
+    console.print(f"The whole card: braindecode-pars encoders {names[0]}")
+
+
+def _facts(name: str, pretrained: Pretrained) -> dict[str, str]:
+    """Return the facts of an encoder that help to choose one, each in a few words."""
+    encoder, card, _ = pretrained
+    about, sizes = card.about, encoder.config
+    n_parameters = sum(parameter.numel() for parameter in encoder.parameters())
+    return {
+        "also called": ", ".join(_aliases(name)) or "-",
+        "task": str(card.task),
+        "size": f"{sizes['num_layers']} layers of {sizes['embed_dim']} features",
+        "parameters": f"{n_parameters:,}",
+        "sampling rate": "-" if card.sfreq is None else f"{card.sfreq:g} Hz",
+        "patch": _patch(sizes["patch_size"], card.sfreq),
+        "tokenizer": sizes["tokenizer"],
+        "band": _band(about.get("band")),
+        "reference": str(about.get("reference", "-")),
+        "corpora": ", ".join(about.get("corpora", [])) or "-",
+        "people": ", ".join(about.get("people", [])) or "-",
+        "held-out loss": _held_out(about.get("held_out")),
+        "licence": str(about.get("licence", "-")),
+        "date": str(about.get("date", "-")),
+    }
+
+
+def _aliases(name: str) -> list[str]:
+    return [alias for alias, of in ALIASES.items() if of == name]
+
+
+def _patch(patch_size: int, sfreq: float | None) -> str:
+    seconds = "" if sfreq is None else f" ({patch_size / sfreq:g} s)"
+    return f"{patch_size} samples{seconds}"
+
+
+def _band(band: list | None) -> str:
+    return "-" if band is None else f"{'-'.join(map(str, band))} Hz"
+
+
+def _held_out(held_out: Mapping[str, Any] | None) -> str:
+    if held_out is None:
+        return "-"
+    return f"{_rounded(held_out['loss_relative'])} of chance on {held_out['people']}"
+
+
+def _rounded(loss: Any) -> str:
+    return f"{loss:.3f}" if isinstance(loss, float) else str(loss)
+
+
+def show_card(console: Console, name: str) -> None:
+    """Print the whole card of an encoder, one fact a line.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        Console to print to.
+    name : str
+        Source of the encoder, as in :func:`~braindecode_pars.pretrained.load_encoder`.
+    """
+    pretrained = load_encoder(name)
+    for label, value in _lines(pretrained):
+        # A list is long: each entry has a line of its own.
+        if isinstance(value, list):
+            console.print(f"{label}:")
+            for entry in value:
+                console.print(f"  {_printable(entry)}")
+        else:
+            console.print(f"{label}: {_printable(value)}")
+
+
+def _printable(text: str) -> str:
+    """Return a text of a card without control characters, which could change the terminal."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def _lines(pretrained: Pretrained) -> Iterator[tuple[str, str | list[str]]]:
+    """Yield name and text of every fact: those of ``about``, of the encoder and of the training."""
+    encoder, card, _ = pretrained
+    about = dict(card.about)
+    held_out = about.pop("held_out", None)
+    if "name" in about:
+        name = str(about.pop("name"))
+        yield "name", ", ".join([name, *_aliases(name)])
+    last = {key: about.pop(key) for key in ("attribution", "command") if key in about}
+    yield from ((key, _text(key, value)) for key, value in about.items())
+
+    # The encoder and its training.
+    for key, value in encoder.config.items():
+        yield key, getattr(value, "__name__", str(value))
+    yield "parameters", f"{sum(parameter.numel() for parameter in encoder.parameters()):,}"
+    yield from _training(card)
+    if held_out is not None:
+        yield "held-out loss", _held_out(held_out)
+        parts = held_out.get("parts", {})
+        yield "parts of it", [f"{part}: {_rounded(x)}" for part, x in parts.items()]
+    yield from ((key, _text(key, value)) for key, value in last.items())
+
+
+def _training(card: EncoderCard) -> Iterator[tuple[str, str]]:
+    yield "sampling rate", "unknown" if card.sfreq is None else f"{card.sfreq:g} Hz"
+    if card.preprocessing.known():
+        yield "preprocessing", str(card.preprocessing)
+    yield "task", " ".join([str(card.task), *(f"{k}={v}" for k, v in card.task_params.items())])
+    yield "subjects", _subjects(card.subjects)
+    yield "fine-tuned on subjects", _subjects(card.finetune_subjects)
+    yield "windows in a pass", f"{card.n_windows:,}"
+    yield "epochs", str(card.epochs)
+    if card.loss_relative is not None:
+        yield "training loss", f"{card.loss_relative:.3f} of chance"
+    if card.continued_from is not None:
+        yield "continued from", json.dumps(card.continued_from)
+    yield "versions", ", ".join(f"{name} {version}" for name, version in card.versions.items())
+
+
+def _text(key: str, value: Any) -> str | list[str]:
+    if key == "band":
+        return _band(value)
+    if key == "channels":
+        return f"{len(value)}: {' '.join(map(str, value))}"
+    if key == "attribution":
+        return list(map(str, value))
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _subjects(subjects: list | None) -> str:
+    """Return number and names of subjects; consecutive integers are shown as a range."""
+    if subjects is None:
+        return "unknown"
+    if not subjects:
+        return "none"
+    if all(map(is_hidden, subjects)):
+        return f"{len(subjects)}, as hashes"
+    consecutive = all(
+        isinstance(a, int) and isinstance(b, int) and b == a + 1 for a, b in pairwise(subjects)
+    )
+    if len(subjects) > 2 and consecutive:
+        return f"{len(subjects)}: {subjects[0]} to {subjects[-1]}"
+    return f"{len(subjects)}: {', '.join(map(str, subjects))}"

@@ -1,0 +1,414 @@
+"""Behind ``predict``: find recordings, predict one after another, keep results, and summarise them.
+
+Results that are finished are kept. The summary has time in each class, sleep statistics, findings.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+from tqdm.auto import tqdm
+
+from braindecode_pars import PARSClassifier, __version__, plotting
+from braindecode_pars._common.files import (
+    as_read,
+    check_may_write,
+    checksum_of_file,
+    locked,
+    plain,
+    read_checked,
+    replace_file,
+    write_checked,
+    written_aside,
+)
+from braindecode_pars._common.model_files import CLASSIFIER, MODEL_FILES, model_folder
+from braindecode_pars._common.subjects import without_ending
+from braindecode_pars.cli.terminal import make_console, print_table
+from braindecode_pars.predictions import (
+    are_stages,
+    has_bids_entities,
+    sleep_statistics,
+    to_bids_events,
+)
+from braindecode_pars.recordings.readers import ENDINGS
+from braindecode_pars.recordings.search import (
+    files_beside,
+    is_recording,
+    list_files,
+    why_unreadable,
+)
+
+
+def predict_recordings(
+    model: str, paths: Sequence[Path], out: Path, *, overlap: float, device: str
+) -> int:
+    """Predict recordings, and write and print a summary; return how many could not be predicted.
+
+    Parameters
+    ----------
+    model : str
+        Folder of a saved classifier, or its name on the Hugging Face Hub.
+    paths : sequence of Path
+        Recordings, and folders of recordings.
+    out : Path
+        Folder of the results.
+    overlap : float
+        As in ``predict_raw``.
+    device : str
+        Device of the model.
+
+    Raises
+    ------
+    ValueError, OSError
+        When there is no such model, no recording, or when the folder has other content. A recording
+        that cannot be predicted is a row of the summary.
+    """
+    found = find_recordings(paths)
+    clf = PARSClassifier.load(model, device=device)
+    weights = model_folder(model) / MODEL_FILES[CLASSIFIER][0]
+    settings = dict(model=checksum_of_file(weights), overlap=overlap, version=__version__)
+    rows: list[dict[str, Any]] = []
+    with prediction_folder(out):
+        bar = tqdm(found.items(), desc="predicting", unit=" recordings")
+        try:
+            for recording, target in bar:
+                row = _one_row(clf, Results(recording, out / target, settings), bar)
+                rows.append({"recording": str(target), **row})
+        finally:  # also after Ctrl-C
+            bar.close()
+            if rows:
+                table = summary_table(rows)
+                replace_file(out / "summary.csv", table.round(3).to_csv(index=False))
+    _report(table, out)
+    return int(table["problem"].notna().sum())
+
+
+def _one_row(clf: PARSClassifier, results: Results, bar: tqdm) -> dict[str, Any]:
+    """Predict a recording unless its results are finished, and return its row of the summary."""
+    name = results.recording.name
+    try:
+        row = results.finished()
+        if row is None:
+            row = _predict(clf, results, bar)
+        return {**row, "problem": None}
+    except Exception as error:  # one recording does not end the others, whatever its reader raises
+        problem = str(error) or type(error).__name__
+        bar.write(f"{name} failed: {problem}", file=sys.stderr)
+        return {"problem": problem}
+
+
+def _predict(clf: PARSClassifier, results: Results, bar: tqdm) -> dict[str, Any]:
+    """Predict a recording and write its results; warnings are printed with its name."""
+    state = results.state()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        frame = clf.predict_raw(results.recording, overlap=results.settings["overlap"])
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        bar.write(f"{results.recording.name}: {message}", file=sys.stderr)
+    row = summary_row(frame)
+    results.write(frame, row, state)
+    return row
+
+
+def _report(table: Any, out: Path) -> None:
+    console = make_console()
+    show_summary(console, table)
+    n_failed = int(table["problem"].notna().sum())
+    if n_failed:
+        console.print(
+            f"{n_failed} of {len(table)} recordings could not be predicted; the column problem of "
+            f"{out / 'summary.csv'} says why."
+        )
+    if n_failed == len(table):
+        return
+    if table["n_findings"].any():
+        console.print(f"The findings are named in the column findings of {out / 'summary.csv'}.")
+    console.print(
+        f"Written to {out}: summary.csv, and for each predicted recording a table "
+        "(_predictions.csv), events (_events.tsv) and a figure (_hypnodensity.png)."
+    )
+
+
+_MARK = "predictions.json"
+
+
+@contextmanager
+def prediction_folder(folder: Path) -> Iterator[None]:
+    """Hold a folder of predictions; no other process can write into it meanwhile.
+
+    Raises
+    ------
+    ValueError
+        When the folder contains anything else.
+    OSError
+        When it cannot be written, or another process writes into it.
+    """
+    mark = folder / _MARK
+    check_may_write(folder, "predictions", is_ours=_content(mark) is not None)
+    with locked(folder, f"{folder} is used by another process; wait, or pass another folder."):
+        write_checked(mark, {"command": "braindecode-pars predict"})
+        yield
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of one recording.
+
+    Attributes
+    ----------
+    recording : Path
+        File of the recording.
+    path : Path
+        Path of the results, to which endings are added.
+    settings : mapping
+        All that predictions depend on besides the recording, as values that JSON supports.
+    """
+
+    recording: Path
+    path: Path
+    settings: Mapping[str, Any]
+
+    @property
+    def record(self) -> Path:
+        """The file that is written last; it describes the others."""
+        return self._file("_predictions.json")
+
+    def _file(self, ending: str) -> Path:
+        return self.path.with_name(self.path.name + ending)
+
+    @property
+    def _events(self) -> Path:
+        """The events file: a derivative of BIDS if the recording has such a name."""
+        name = re.sub(r"_(i?eeg|meg)$", "", self.path.name)
+        if has_bids_entities(name):
+            return self.path.with_name(f"{name}_desc-predicted_events.tsv")
+        name = self.path.name
+        return self.path.with_name(f"{'of-' * name.startswith('sub-')}{name}_events.tsv")
+
+    def finished(self) -> dict[str, Any] | None:
+        """Return the row of the summary of finished results; None if there are none.
+
+        Raises
+        ------
+        ValueError
+            When files in their place are of another recording, or of other programs.
+        """
+        record = _content(self.record)
+        if record is None:
+            self._check_free()
+            return None
+        earlier = record.get("recording", {})
+        state = self.state()
+        if earlier.get("files") != state["files"]:
+            if earlier.get("path") != state["path"] and "path" in earlier:
+                raise ValueError(
+                    f"{self.record} is of another recording, {earlier['path']}; predict this one "
+                    "into another folder."
+                )
+            return None
+        if record.get("settings") != as_read(self.settings):
+            return None
+        return record.get("row") if self._are_whole(record.get("files", {})) else None
+
+    def _check_free(self) -> None:
+        if self.record.exists():  # damaged, but ours
+            return
+        names = ("_predictions.csv", "_hypnodensity.png")
+        files = [*map(self._file, names), self._events, self._events.with_suffix(".json")]
+        for file in files:
+            if file.exists():
+                raise ValueError(
+                    f"{file} exists and is not of this command; move it, or pass another folder."
+                )
+
+    def _are_whole(self, checksums: Mapping[str, str]) -> bool:
+        files = {self.record.with_name(name): expected for name, expected in checksums.items()}
+        return all(
+            file.is_file() and checksum_of_file(file) == expected
+            for file, expected in files.items()
+        )
+
+    def state(self) -> dict[str, Any]:
+        """Return sizes and times of a recording and of the files that belong to it."""
+        states = {file.name: file.stat() for file in files_beside(self.recording)}
+        files = {name: [state.st_size, state.st_mtime_ns] for name, state in states.items()}
+        return as_read({"path": str(self.recording), "files": files})
+
+    def write(self, frame: pd.DataFrame, row: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+        """Write all results of predictions, or none.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            Predictions.
+        row : dict
+            Row of the summary, as values that JSON supports.
+        state : dict
+            :meth:`state` before the recording was read. If it is copied meanwhile, the results are
+            then those of an earlier state, and not finished.
+        """
+        with written_aside(self.path.parent) as aside:
+            frame.round(6).to_csv(aside / self._file("_predictions.csv").name, index=False)
+            to_bids_events(frame, aside / self._events.name)
+            _draw(frame, aside / self._file("_hypnodensity.png").name)
+            content = {
+                "recording": state,
+                "settings": dict(self.settings),
+                "findings": frame.attrs.get("findings", {}),
+                "row": dict(row),
+                "files": {file.name: checksum_of_file(file) for file in aside.iterdir()},
+            }
+            write_checked(aside / self.record.name, as_read(content))
+
+
+def _draw(frame: pd.DataFrame, file: Path) -> None:
+    axes = plotting.hypnodensity(frame)
+    axes[0].set_title(frame.attrs.get("recording", ""), loc="left", size=10)
+    axes[0].figure.savefig(file, dpi=120)
+    plt.close(axes[0].figure)
+
+
+def _content(record: Path) -> dict[str, Any] | None:
+    """Return the content of a record; None if there is none, or it is damaged."""
+    try:
+        return read_checked(record)
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+_MINUTES = "minutes_"
+#: Counts of a frame that are no findings about the recording.
+_COUNTS = ("windows", "windows_not_predicted")
+
+
+def summary_row(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return the row of one recording, as values that JSON supports.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Predictions of a recording, as from ``predict_raw``.
+
+    Returns
+    -------
+    dict of str to Any
+        Counts of windows, minutes in each class, for sleep stages the sleep statistics, and number
+        and names of the findings.
+    """
+    classes = frame.attrs["classes"]
+    minutes = frame.groupby("label")["duration"].sum() / 60
+    findings = [name for name in frame.attrs.get("findings", {}) if name not in _COUNTS]
+    row = {
+        "windows": len(frame),
+        "windows_not_predicted": int(frame["label"].isna().sum()),
+        **{f"{_MINUTES}{name}": float(minutes.get(name, 0)) for name in classes},
+        **(sleep_statistics(frame) if are_stages(classes) else {}),
+        "n_findings": len(findings),
+        "findings": ", ".join(findings),
+    }
+    return {name: plain(value) for name, value in row.items()}
+
+
+def summary_table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return the rows of all recordings as a table, with the problem of those that failed last."""
+    table = pd.DataFrame(list(rows))
+    counts = table.columns.intersection([*_COUNTS, "n_findings"])
+    table[counts] = table[counts].astype("Int64")  # integers also beside a row that failed
+    return table[[*(name for name in table if name != "problem"), "problem"]]
+
+
+def show_summary(console: Console, table: pd.DataFrame) -> None:
+    """Print the time in each class, and what a user looks at first."""
+    shown = {
+        "recording": "recording",
+        **{name: f"{name.removeprefix(_MINUTES)} (min)" for name in table if _is_time(name)},
+        "SE": "sleep efficiency (%)",
+        "SOL": "sleep latency (min)",
+        "windows_not_predicted": "not predicted",
+        "n_findings": "findings",
+        "problem": "problem",
+    }
+    columns = [name for name in shown if name in table and table[name].notna().any()]
+    view = Table()  # why a recording failed would make it wider than a terminal
+    for name in columns:
+        is_text = name in ("recording", "problem")
+        view.add_column(shown[name], justify="left" if is_text else "right")
+    for _, row in table.iterrows():
+        view.add_row(*(_cell(name, row[name]) for name in columns))
+    print_table(console, view)
+
+
+def _is_time(name: Any) -> bool:
+    return str(name).startswith(_MINUTES)
+
+
+def _cell(name: str, value: Any) -> str:
+    if pd.isna(value):
+        return ""
+    if name == "problem":
+        return "failed"
+    if name in ("windows_not_predicted", "n_findings"):
+        return str(int(value))
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
+
+
+def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
+    """Return recordings, and where the results of each belong below a folder.
+
+    Parameters
+    ----------
+    paths : iterable of Path
+        Files, and folders with recordings at any depth. A file that does not exist is kept, so that
+        the others are predicted.
+
+    Returns
+    -------
+    dict of Path to Path
+        For each recording, its name without ending; in a folder that was searched, with the folders
+        above it.
+
+    Raises
+    ------
+    ValueError
+        When a folder has no recording or cannot be searched, or two recordings would have the same
+        results.
+    """
+    found: dict[Path, Path] = {}
+    for path in (path.expanduser() for path in paths):
+        for file, target in (_in_folder(path) if path.is_dir() else _alone(path)).items():
+            found.setdefault(file.absolute(), target)
+    seen: dict[Path, Path] = {}
+    for file, target in found.items():
+        if (first := seen.setdefault(target, file)) != file:
+            together = "pass the folder that contains both, or " * (file.parent != first.parent)
+            raise ValueError(
+                f"{first} and {file} would have the same results, {target}_predictions.csv; "
+                f"{together}predict them into different folders."
+            )
+    return found
+
+
+def _alone(file: Path) -> dict[Path, Path]:
+    return {file: Path(without_ending(file.name))}
+
+
+def _in_folder(folder: Path) -> dict[Path, Path]:
+    found = list_files(folder, lambda name: name.lower().endswith(ENDINGS))
+    files = [file for file in found if why_unreadable(file) or is_recording(file)]
+    if not files:
+        raise ValueError(
+            f"{folder} contains no recording; expected files that end with {', '.join(ENDINGS)}."
+        )
+    return {file: file.relative_to(folder).with_name(without_ending(file.name)) for file in files}

@@ -1,0 +1,159 @@
+"""What all commands share: their end when they fail, their console, options KEY=VALUE, and names.
+
+The names in help texts are repeated here, because importing the registries takes seconds.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import current_thread, main_thread
+from types import FrameType
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+
+
+@contextmanager
+def report_failures(kept: str = "") -> Iterator[None]:
+    """Print errors that a user can correct without a traceback; other errors keep theirs.
+
+    Parameters
+    ----------
+    kept : str
+        Sentence that is printed after Ctrl-C: which results are kept, and how to resume.
+    """
+    try:
+        with _ctrl_c_during_imports(kept):
+            # The imports that all commands need. They take seconds.
+            import braindecode_pars._common.hosts  # noqa: F401
+        with _plain_warnings():
+            yield
+    except KeyboardInterrupt:
+        typer.secho(f"Interrupted. {kept}".strip(), err=True)
+        raise typer.Exit(130) from None
+    except (ValueError, TypeError, OSError, OverflowError, ImportError) as error:
+        _exit_with(error)
+    except RuntimeError as error:
+        # Imported here, because the import takes seconds.
+        from braindecode_pars.evaluation import FoldError
+
+        if not isinstance(error, FoldError):
+            raise
+        _exit_with(error)
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Print warnings for users without a line of code, which is not theirs in a command."""
+    given = warnings.formatwarning
+
+    def formatted(message: Warning | str, category: type[Warning], *where: Any) -> str:
+        if issubclass(category, UserWarning):
+            return f"Warning: {message}\n"
+        return given(message, category, *where)
+
+    warnings.formatwarning = formatted
+    try:
+        yield
+    finally:
+        warnings.formatwarning = given
+
+
+@contextmanager
+def _ctrl_c_during_imports(kept: str) -> Iterator[None]:
+    """End the process at once after Ctrl-C, whatever an imported package would make of it.
+
+    A KeyboardInterrupt in an import is no safe way to end: extension modules turn it into an
+    ImportError or abort the process, some packages catch it, and Python prints a traceback where
+    it occurs in a callback of the import system. Nothing is written yet that could be lost.
+    """
+    # Only the main thread may set signal handlers. A shell may have told us to ignore Ctrl-C.
+    if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        yield
+        return
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        os.write(sys.stderr.fileno(), f"Interrupted. {kept}".strip().encode() + b"\n")
+        os._exit(130)
+
+    signal.signal(signal.SIGINT, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _exit_with(error: Exception) -> None:
+    typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
+    raise typer.Exit(1) from None
+
+
+def make_console() -> Console:
+    """Return a console that changes no text.
+
+    Names of methods, subjects and files may contain brackets, which Rich would read as markup, and
+    may be longer than a line of the terminal, where Rich would cut them.
+    """
+    return Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Print a table with all its cells, also where the terminal is narrower than the table."""
+    unbounded = console.options.update(max_width=10**6, no_wrap=True)
+    table.width = Measurement.get(console, unbounded, table).maximum
+    console.print(table)
+
+
+def values(options: list[str] | None, name: str) -> dict[str, Any]:
+    """Return values by key; a value is a Python or JSON literal, or else a string."""
+    return {key: _value(text) for key, text in pairs(options, name)}
+
+
+def pairs(options: list[str] | None, name: str, form: str = "KEY=VALUE") -> list[tuple[str, str]]:
+    """Return pairs of key and text.
+
+    Raises
+    ------
+    ValueError
+        When an option has no ``=``.
+    """
+    for option in options or ():
+        if "=" not in option:
+            raise ValueError(f"{name} {option!r} is not of the form {form}.")
+    return [tuple(option.split("=", 1)) for option in options or ()]
+
+
+def _value(text: str) -> Any:
+    # JSON comes second, for true, false and null.
+    for read in (ast.literal_eval, json.loads):
+        try:
+            return read(text)
+        except (ValueError, SyntaxError):
+            continue
+    return text
+
+
+TASKS = ("pars", "mae", "spectral", "mp3", "droppos", "joint")
+CORPORA = ("eegmat", "eesm17", "physionet_mi", "tuab", "tueg", "tusz", "ysyw")
+_PROBES = ("probe", "random-probe")
+METHODS = (*TASKS, "scratch", *_PROBES, "eegnet", "shallow", "band-power", "tangent-space")
+METRICS = (
+    "kappa",
+    "balanced_accuracy",
+    "accuracy",
+    "f1",
+    "f1_weighted",
+    "auroc",
+    "average_precision",
+)
+GRIDS = ("masking", "sampling", "decoder", "overlap", "joint")

@@ -1,0 +1,193 @@
+"""Common code for the Temple University corpora: names, channels, preparation and splits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import mne
+
+from braindecode_pars.recordings.loading import Recording, split_subjects
+from braindecode_pars.recordings.preparation import filter_and_resample, pick_electrodes
+from braindecode_pars.recordings.readers import read_edf
+from braindecode_pars.recordings.search import list_files
+
+#: File name of a recording in all corpora: subject, session, and number within the session.
+#: Names of subjects are digits in releases until 2022, and letters in later ones.
+FILE = r"(?P<subject>[a-z]{8}|\d{8})_s(?P<session>\d+)_t(?P<token>\d+)\.edf$"
+
+_CHANNEL = re.compile(r"(?:EEG )?(?P<electrode>\w+?)(?:-(?:REF|LE|AR))?(?:-\d+)?")
+_OLD_NAMES = {"T7": "T3", "T8": "T4", "P7": "T5", "P8": "T6"}
+
+
+def electrode(channel: str) -> str:
+    """Return the electrode of a channel, in capital letters and with its old 10-20 name.
+
+    A bipolar channel keeps its name.
+
+    Examples
+    --------
+    >>> from braindecode_pars.datasets.temple import electrode
+    >>> electrode("EEG FP1-REF"), electrode("EEG T7-LE"), electrode("EEG A1-REF")
+    ('FP1', 'T3', 'A1')
+    >>> electrode("C3-P3")
+    'C3-P3'
+    """
+    name = channel.strip().upper()
+    # MNE appends -0, -1, ... to names that occur twice in a file.
+    if match := _CHANNEL.fullmatch(name):
+        name = match["electrode"]
+    return _OLD_NAMES.get(name, name)
+
+
+def find(path: str | Path, corpus: str, layouts: Iterable[str], example: str) -> list[Recording]:
+    """Find recordings by their paths, without opening them.
+
+    Parameters
+    ----------
+    path : path
+        Folder that contains the recordings, at any depth.
+    corpus : str
+        Name of the recipe, for the description of the recordings.
+    layouts : iterable of str
+        Regular expressions for the end of a recording's path, with slashes. Each ends with
+        :data:`FILE`. The named groups become the description of the recording; session and token
+        of :data:`FILE` become integers.
+    example : str
+        Example of a recording's path in the corpus, for the error message.
+
+    Returns
+    -------
+    list of Recording
+        Recordings in the order of their paths.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the folder contains no recording of the corpus.
+    ValueError
+        When a link to a folder with recordings is not followed, or a folder cannot be listed.
+    """
+    # A file belongs to the corpus if its path matches one of the layouts.
+    folder = Path(path).expanduser()
+    patterns = [re.compile(layout) for layout in layouts]
+    found = []
+    for file in _search(folder):
+        # Layouts name folders of the corpus, and the given path may be one of these folders.
+        where = file.absolute().as_posix()
+        match = next((m for pattern in patterns if (m := pattern.search(where))), None)
+        if match:
+            found.append(Recording(file, dict(_plain(match.groupdict(), corpus))))
+    if not found:
+        raise FileNotFoundError(
+            f"{folder} contains no recording of this corpus; expected files such as {example}."
+        )
+    return found
+
+
+def _plain(groups: Mapping[str, str], corpus: str) -> Iterator[tuple[str, str | int]]:
+    yield "subject", groups["subject"]
+    yield "corpus", corpus
+    for name, value in groups.items():
+        if name != "subject":
+            yield name, int(value) if name in ("session", "token") else value
+
+
+def subjects_in(folder: str | Path) -> set[str]:
+    """Return the subjects of all recordings below a folder, in any layout.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the folder does not exist or contains no recording.
+    ValueError
+        When a link to a folder with recordings is not followed, or a folder cannot be listed.
+    """
+    folder = Path(folder).expanduser()
+    names = (re.match(FILE, file.name) for file in _search(folder))
+    subjects = {name["subject"] for name in names if name}
+    if not subjects:
+        raise FileNotFoundError(
+            f"{folder} {'contains no recording' if folder.is_dir() else 'does not exist'}; "
+            "expected a folder with files such as aaaaaaaa_s001_t000.edf, at any depth."
+        )
+    return subjects
+
+
+def _search(folder: Path) -> list[Path]:
+    return list_files(folder, lambda name: name.endswith(".edf"))
+
+
+def prepare(file: Path, channels: Sequence[str]) -> mne.io.BaseRaw:
+    """Read a recording and prepare it: channels, 200 Hz, band-pass 0.3 to 75 Hz, notch 60 Hz.
+
+    The signals are in volts.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged, or does not contain all channels.
+    """
+    wanted = {name.upper() for name in channels}
+    raw = read_edf(file, lambda name: electrode(name).upper() in wanted)
+    return filter_and_resample(pick_electrodes(raw, channels, electrode), mains=60.0)
+
+
+def divide(recordings: Iterable[Recording], given: Mapping[str, str], seed: int) -> list[Recording]:
+    """Add a ``split`` to the description of each recording.
+
+    Parameters
+    ----------
+    recordings : iterable of Recording
+        Recordings with an entry ``folder`` in their description, the corpus' own division.
+    given : mapping of str to str
+        Split of all recordings in a folder, by folder. The subjects of other folders are divided
+        at random into 80 % train and 20 % valid.
+    seed : int
+        Seed of the random division.
+
+    Returns
+    -------
+    list of Recording
+        The recordings with an entry ``split`` in their description.
+    """
+    # Draw a split for the subjects of all folders that have none.
+    recordings = list(recordings)
+    rest = {recording.subject for recording in recordings if _folder(recording) not in given}
+    drawn = split_subjects(rest, {"train": 0.8, "valid": 0.2}, seed)
+    return [
+        replace(
+            recording,
+            description={
+                **recording.description,
+                "split": given.get(_folder(recording)) or drawn[recording.subject],
+            },
+        )
+        for recording in recordings
+    ]
+
+
+def _folder(recording: Recording) -> str:
+    return recording.description["folder"]
+
+
+def check_no_shared_subjects(recordings: Iterable[Recording]) -> None:
+    """Check that each subject is in one split only, as in the published corpora.
+
+    Raises
+    ------
+    ValueError
+        When a subject is in several splits. The message names the subjects and their splits.
+    """
+    splits: dict[str, set[str]] = {}
+    for recording in recordings:
+        splits.setdefault(recording.subject, set()).add(recording.description["split"])
+    shared = {subject: found for subject, found in splits.items() if len(found) > 1}
+    if shared:
+        named = ", ".join(f"{s} ({' and '.join(sorted(found))})" for s, found in shared.items())
+        raise ValueError(
+            f"Subjects are in several splits: {named}. Test subjects would be training subjects "
+            "too; exclude these subjects with `subjects`, or remove one of their folders."
+        )

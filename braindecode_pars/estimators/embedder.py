@@ -1,0 +1,508 @@
+"""PARSEmbedder: pretraining, then one embedding vector per window."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.base import TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from braindecode_pars._common.computing import find_device
+from braindecode_pars._common.model_files import EMBEDDER, kinds_in, model_folder, read_model
+from braindecode_pars._common.seeding import drawing
+from braindecode_pars._common.training import history_frame, history_row
+from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.estimators.costs import TrainingCost, embedder_cost, encoder_size
+from braindecode_pars.estimators.encoder_start import (
+    check_continued,
+    encoder_for,
+    encoder_sizes,
+    make_checkpoint_dir,
+    needs_pretraining,
+    patch_size_of,
+    preprocessing_of,
+    pretrain,
+    set_load_report,
+    warn_if_unlabeled_unused,
+    warn_of_encoder,
+)
+from braindecode_pars.estimators.parameters import POOLINGS, check_parameters
+from braindecode_pars.estimators.sharing import (
+    MALFORMED,
+    SharedOnHub,
+    parameters_from_json,
+    parameters_to_json,
+    rows_from_json,
+    save_model,
+)
+from braindecode_pars.estimators.windows_estimator import (
+    WindowsEstimator,
+    batches,
+    check_finite,
+    fresh_fit,
+    read_to_predict,
+    read_unlabeled,
+    read_windows,
+    seeded_fit,
+)
+from braindecode_pars.models import embed_signals
+from braindecode_pars.pretext.base import PretextTask
+from braindecode_pars.pretrained.cards import EncoderCard, Pretrained
+from braindecode_pars.pretrained.saved import describe_encoder, encoder_from_file, load_encoder
+from braindecode_pars.pretraining import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
+from braindecode_pars.recordings.preprocessing import Preprocessing
+from braindecode_pars.windows.amplitudes import warn_of_amplitudes
+
+
+class PARSEmbedder(TransformerMixin, SharedOnHub, WindowsEstimator):
+    """Pretrain an encoder without labels and embed windows with it, for linear probes.
+
+    Each window becomes one vector. Every channel is embedded as in fine-tuning (section 2.4: grid
+    patches, encoder, mean over time). The channels are then put side by side, or pooled, without
+    learned parameters.
+
+    Parameters
+    ----------
+    pooling : "auto" | "channels" | "mean_std" | "mean"
+        What becomes of the channels of a window. ``"channels"`` keeps them side by side, so that a
+        probe can tell one from another. Every window then needs the channels of ``fit``, which are
+        matched by name. ``"mean_std"`` takes their mean and standard deviation, and ``"mean"``
+        their mean only. These two accept any montage and do not depend on the order of the
+        channels. ``"auto"`` is ``"channels"`` where all windows of ``fit`` share a montage, and
+        ``"mean_std"`` elsewhere.
+    layer : int
+        Layer of the encoder whose features are used: 0 for the tokens with their positions, k for
+        the output of block k, and -1 for the last block with the final norm, as in fine-tuning.
+    pretext, pretext_params, encoder, continue_pretraining, sfreq, preprocessing, channels, \
+patch_seconds, embed_dim, num_layers, num_heads, mlp_dim, tokenizer, pretrain_epochs, \
+pretrain_batch_size, pretrain_lr, pretrain_callbacks, weight_decay, precision, compile, device, \
+random_state, verbose, checkpoint_dir
+        As in :class:`PARSClassifier`. With ``pretext=None``, the encoder keeps its random initial
+        weights, which is a baseline.
+
+    Attributes
+    ----------
+    encoder_ : PatchEncoder
+        Pretrained encoder, on the CPU.
+    encoder_card_ : EncoderCard
+        Training data and pretext task of the encoder.
+    task_ : PretextTask
+        Pretext task with its trained decoder. Only present when ``fit`` has pretrained.
+    load_report_ : LoadReport
+        Tensors that were loaded. Only present when the encoder came from a folder.
+    history_ : pandas.DataFrame
+        Losses, one row per epoch of pretraining.
+    pooling_ : str
+        The pooling that is used: ``pooling``, or what ``"auto"`` has chosen.
+    sfreq_, preprocessing_, n_chans_, n_times_, chs_info_
+        As in :class:`PARSClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from braindecode_pars import PARSEmbedder, as_sklearn, datasets
+    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.2, n_chans=2)
+    >>> X, y, groups = as_sklearn(windows)
+    >>> embedder = PARSEmbedder(pretrain_epochs=1, random_state=0, verbose=0)
+    >>> probe = make_pipeline(embedder, LogisticRegression(max_iter=1000))
+    >>> probe.fit(X, y).predict(X).shape == y.shape
+    True
+    """
+
+    def __init__(
+        self,
+        pretext: str | type[PretextTask] | PretextTask | None = "pars",
+        *,
+        pretext_params: dict[str, Any] | None = None,
+        encoder: Any = None,
+        continue_pretraining: bool = False,
+        sfreq: float | None = None,
+        preprocessing: Preprocessing | dict[str, Any] | None = None,
+        channels: list[str] | None = None,
+        patch_seconds: float = 1.0,
+        embed_dim: int = 64,
+        num_layers: int = 2,
+        num_heads: int = 4,
+        mlp_dim: int = 128,
+        tokenizer: str = "spectral",
+        pretrain_epochs: int | None = None,
+        pretrain_batch_size: int = BATCH_SIZE,
+        pretrain_lr: float = LEARNING_RATE,
+        pretrain_callbacks: list | None = None,
+        weight_decay: float = WEIGHT_DECAY,
+        pooling: str = "auto",
+        layer: int = -1,
+        precision: str = "float32",
+        compile: bool = False,  # noqa: A002 skorch's name
+        device: str = "auto",
+        random_state: Any = None,
+        verbose: int = 1,
+        checkpoint_dir: str | Path | None = None,
+    ):
+        self.pretext = pretext
+        self.pretext_params = pretext_params
+        self.encoder = encoder
+        self.continue_pretraining = continue_pretraining
+        self.sfreq = sfreq
+        self.preprocessing = preprocessing
+        self.channels = channels
+        self.patch_seconds = patch_seconds
+        self.embed_dim = embed_dim
+        self.num_layers = num_layers
+        self.num_heads = num_heads
+        self.mlp_dim = mlp_dim
+        self.tokenizer = tokenizer
+        self.pretrain_epochs = pretrain_epochs
+        self.pretrain_batch_size = pretrain_batch_size
+        self.pretrain_lr = pretrain_lr
+        self.pretrain_callbacks = pretrain_callbacks
+        self.weight_decay = weight_decay
+        self.pooling = pooling
+        self.layer = layer
+        self.precision = precision
+        self.compile = compile
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.checkpoint_dir = checkpoint_dir
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+    def fit(
+        self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None
+    ) -> PARSEmbedder:
+        """Pretrain on all windows.
+
+        Parameters
+        ----------
+        X, groups, unlabeled
+            As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
+        y : Any
+            Not used; scikit-learn passes it.
+
+        Returns
+        -------
+        PARSEmbedder
+            The fitted embedder itself.
+
+        Raises
+        ------
+        TypeError, ValueError, FileNotFoundError, KeyboardInterrupt
+            As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`, except the
+            errors about labels. Also a ValueError when the encoder has no such ``layer``.
+
+        Warns
+        -----
+        sklearn.exceptions.ConvergenceWarning
+            As :func:`~braindecode_pars.pretraining.pretrain_encoder`.
+        """
+        check_parameters(self)
+        check_continued(self)
+        make_checkpoint_dir(self.checkpoint_dir)
+        owner, device = type(self).__name__, find_device(self.device)
+        with fresh_fit(self):
+            # Read the windows, and further ones for pretraining.
+            any_montage = self.pooling != "channels"
+            windows = read_windows(self, X, None, groups, any_montage=any_montage)
+            self.n_chans_, self.n_times_ = windows.check()
+            warn_of_amplitudes(windows)
+            self.chs_info_ = windows.chs_info
+            self.pooling_ = self.pooling
+            if self.pooling == "auto":  # an empty list of channels means that they differ
+                self.pooling_ = "mean_std" if self.chs_info_ == [] else "channels"
+            listed = None if self.channels is None else self.chs_info_
+            extra = read_unlabeled(unlabeled, self.n_times_, windows.sfreq, listed)
+            warn_if_unlabeled_unused(self, extra)
+
+            # Load the pretrained encoder, if there is one.
+            pretrained = encoder_for(self, windows.sfreq)
+            patch_size, self.sfreq_ = patch_size_of(
+                pretrained, self.patch_seconds, windows.sfreq, self.n_times_, owner
+            )
+            self.preprocessing_ = preprocessing_of(self, windows)
+            if pretrained is not None:
+                warn_of_encoder(pretrained.card.preprocessing, self.preprocessing_)
+
+            # Build the encoder, then pretrain it.
+            with seeded_fit(self.random_state, device) as seeds:
+                with drawing():
+                    self.encoder_ = self._build_encoder(pretrained, patch_size)
+                self.encoder_.block_number(self.layer)  # before minutes of pretraining
+                self.pretraining_history_ = []
+                self.encoder_card_ = EncoderCard(sfreq=self.sfreq_)
+                if pretrained is not None:
+                    self.encoder_card_ = pretrained.card
+                    set_load_report(self, pretrained.report)
+                try:
+                    if needs_pretraining(self):
+                        store, seed = self._store_pretraining, seeds.pretraining
+                        pretrain(self, self.encoder_, [windows, extra], seed, store, pretrained)
+                finally:
+                    self.encoder_.cpu()  # a pickle must load on a machine without a GPU
+        return self
+
+    def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
+        """Return what ``fit`` would cost, without training.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        TrainingCost
+            Trained parameters, steps, tokens and floating-point operations, of pretraining and of
+            embedding the windows once.
+
+        Raises
+        ------
+        TypeError, ValueError, FileNotFoundError
+            As :meth:`fit`, before it trains.
+        """
+        return embedder_cost(self, X, groups)
+
+    def n_encoder_parameters(self, X: Any) -> int:
+        """Return the number of parameters of the encoder that ``fit`` would use.
+
+        Parameters
+        ----------
+        X : windows
+            As in :meth:`fit`. Their sampling rate determines the size of a patch.
+
+        Returns
+        -------
+        int
+            Number of parameters of the given encoder, or of a new one.
+        """
+        return encoder_size(self, X)
+
+    def _build_encoder(self, pretrained: Pretrained | None, patch_size: int) -> PatchEncoder:
+        if pretrained is None:
+            return PatchEncoder(patch_size, **encoder_sizes(self))
+        encoder = PatchEncoder(**pretrained.encoder.config)
+        encoder.load_state_dict(pretrained.encoder.state_dict())
+        return encoder
+
+    def _store_pretraining(
+        self, task: PretextTask, history: list[dict[str, Any]], card: EncoderCard
+    ) -> None:
+        self.pretraining_history_, self.encoder_card_ = history, card
+        self.task_ = task.cpu()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "encoder_")
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return one embedding vector per window.
+
+        Parameters
+        ----------
+        X : windows
+            As in :meth:`PARSClassifier.predict_proba
+            <braindecode_pars.PARSClassifier.predict_proba>`.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_windows, n_features)
+            The features of the first channel, then those of the second, and so on: ``n_chans *
+            embed_dim`` columns. With ``pooling_="mean_std"``, the means over the channels, then
+            their standard deviations (``2 * embed_dim`` columns); with ``"mean"``, only the means.
+
+        Raises
+        ------
+        ValueError
+            As in :meth:`PARSClassifier.predict_proba
+            <braindecode_pars.PARSClassifier.predict_proba>`. With ``pooling_="channels"`` also when
+            a channel of ``fit`` is missing.
+        """
+        check_is_fitted(self)
+        any_montage = self.pooling_ != "channels"
+        windows = read_to_predict(self, X, any_montage=any_montage)
+        device = find_device(self.device)
+        encoder = copy.deepcopy(self.encoder_).to(device).eval()
+        embedded = []
+        with torch.inference_mode():
+            for batch in batches(windows, encoder.patch_size, device):
+                self._check_n_chans(batch.shape[1])
+                # (batch, n_chans, n_times) -> (batch * n_chans, embed_dim)
+                channels = embed_signals(encoder, batch.flatten(0, 1), self.layer)
+                channels = channels.unflatten(0, batch.shape[:2])  # (batch, n_chans, embed_dim)
+                embedded.append(_pool(channels, self.pooling_).cpu())
+        return check_finite(torch.cat(embedded)).numpy()
+
+    def _check_n_chans(self, n_chans: int) -> None:
+        """Check the number of channels of windows without names, which cannot be matched."""
+        if self.pooling_ == "channels" and n_chans != self.n_chans_:
+            raise ValueError(
+                f"The windows have {n_chans} channels, but the embedder keeps the {self.n_chans_} "
+                "channels of its fit side by side; pass windows with these channels, or fit with "
+                "pooling='mean_std', which accepts any."
+            )
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """Losses, one row per epoch of pretraining.
+
+        The columns are those of ``PARSClassifier.history_``.
+        """
+        check_is_fitted(self)
+        return history_frame({"pretraining": self.pretraining_history_})
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the column names of ``transform``.
+
+        They are ``C3_0``, ``C3_1``, ... for each channel (``channel0_0``, ... for channels without
+        names), or ``mean0``, ``mean1``, ..., ``std0``, ...
+
+        Parameters
+        ----------
+        input_features : Any
+            Not used; scikit-learn passes it.
+
+        Returns
+        -------
+        ndarray of str, shape (n_features,)
+            One name per column.
+        """
+        check_is_fitted(self)
+        parts = ["mean", "std"] if self.pooling_ == "mean_std" else ["mean"]
+        if self.pooling_ == "channels":
+            parts = [f"channel{i}_" for i in range(self.n_chans_)]
+            parts = [f"{ch['ch_name']}_" for ch in self.chs_info_ or ()] or parts
+        names = [f"{part}{i}" for part in parts for i in range(self.encoder_.embed_dim)]
+        return np.asarray(names, dtype=object)
+
+    def save(self, folder: str | Path, *, share: bool = False) -> Path:
+        """Write encoder, card and parameters into a folder, without pickle.
+
+        :meth:`load` and ``PARSClassifier(encoder=folder)`` read the folder. The decoder of the
+        pretext task is not saved.
+
+        Parameters
+        ----------
+        folder : path
+            Folder of the embedder. It is created if it does not exist.
+        share : bool
+            As in :meth:`PARSClassifier.save <braindecode_pars.PARSClassifier.save>`.
+
+        Returns
+        -------
+        Path
+            The folder.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before ``fit``.
+        OSError
+            When the folder cannot be written. Its previous content is then unchanged.
+        ValueError
+            When the folder contains another model, or other files.
+        """
+        return save_model(self, folder, share=share)
+
+    def _to_save(self) -> tuple[str, dict[str, Any], dict[str, Tensor]]:
+        """Return the kind of the model, its description, and its tensors."""
+        description = describe_encoder(self.encoder_, self.encoder_card_)
+        description["embedder"] = {
+            "parameters": parameters_to_json(self),
+            "pooling": self.pooling_,
+            "preprocessing": self.preprocessing_.known(),
+            "windows": {
+                "n_chans": self.n_chans_,
+                "n_times": self.n_times_,
+                "sfreq": self.sfreq_,
+                "ch_names": [ch["ch_name"] for ch in self.chs_info_ or ()],
+            },
+            "history": list(map(history_row, self.pretraining_history_)),
+        }
+        return EMBEDDER, description, self.encoder_.state_dict()
+
+    @classmethod
+    def load(cls, folder: str | Path, *, device: str = "auto", strict: bool = True) -> PARSEmbedder:
+        """Load an embedder that :meth:`save` wrote.
+
+        Parameters
+        ----------
+        folder, device, strict
+            As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
+
+        Returns
+        -------
+        PARSEmbedder
+            A fitted embedder, without ``task_``.
+
+        Raises
+        ------
+        FileNotFoundError, ValueError
+            As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
+        """
+        folder = model_folder(folder)
+        model = read_model(folder, EMBEDDER)
+        # Any wrong entry ends in one error that names the folder.
+        try:
+            described = model.description["embedder"]
+            loaded = parameters_from_json(cls, described["parameters"])
+            windows = described["windows"]
+            loaded.n_chans_, loaded.n_times_ = windows["n_chans"], windows["n_times"]
+            loaded.sfreq_ = windows["sfreq"]
+            # Earlier versions saved no names.
+            names = windows.get("ch_names") or ()
+            loaded.chs_info_ = [{"ch_name": str(name)} for name in names] or None
+            loaded.pooling_ = _known_pooling(described.get("pooling", loaded.pooling))
+            loaded.preprocessing_ = Preprocessing.of(described.get("preprocessing"))
+            loaded.pretraining_history_ = rows_from_json(described["history"])
+        except MALFORMED as error:
+            raise ValueError(f"{folder} does not describe a PARSEmbedder: {error}.") from error
+        loaded.device = device
+        pretrained = encoder_from_file(model, folder, strict=strict)
+        loaded.encoder_, loaded.encoder_card_, loaded.load_report_ = pretrained
+        return loaded
+
+    @classmethod
+    def _of_folder(cls, folder: Path, source: str | Path, *, device: str, strict: bool) -> Self:
+        """Return a saved embedder, or an embedder with the encoder of another model."""
+        if EMBEDDER in kinds_in(folder):
+            return cls.load(folder, device=device, strict=strict)
+        encoder, card, report = load_encoder(folder, strict=strict)
+        # Windows of any montage, unit and length: none was fitted.
+        embedder = cls(encoder=str(source), pooling="mean_std", device=device)
+        embedder.n_chans_ = embedder.n_times_ = None
+        embedder.preprocessing_ = replace(
+            card.preprocessing, scale=None, channels=None, window_seconds=None
+        )
+        embedder.sfreq_, embedder.chs_info_, embedder.pooling_ = card.sfreq, [], "mean_std"
+        embedder.pretraining_history_ = []
+        embedder.encoder_, embedder.encoder_card_ = encoder, card
+        set_load_report(embedder, report)
+        return embedder
+
+
+def _pool(channels: Tensor, pooling: str) -> Tensor:
+    """Return one vector per window: (batch, n_chans, embed_dim) -> (batch, n_features)."""
+    if pooling == "channels":
+        return channels.flatten(1)
+    pooled = [channels.mean(dim=1)]  # (batch, embed_dim)
+    if pooling == "mean_std":
+        pooled.append(channels.std(dim=1, correction=0))
+    return torch.cat(pooled, dim=1)
+
+
+def _known_pooling(pooling: str) -> str:
+    """Return the pooling of a saved embedder; 0.1.0 saved it as a parameter only."""
+    if pooling == "auto" or pooling not in POOLINGS:
+        raise ValueError(f"its pooling is {pooling!r}")
+    return pooling

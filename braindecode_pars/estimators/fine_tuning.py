@@ -1,0 +1,434 @@
+"""Fine-tuning on labelled windows, shared by all classifiers.
+
+The encoder is frozen, thawed later, or trained at a lower rate. Cross-entropy has class weights, in
+a batch and exactly over an epoch. What fine-tuning has not learned is warned of.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from braindecode.augmentation import AugmentedDataLoader
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from skorch import NeuralNet, NeuralNetClassifier
+from skorch.callbacks import (
+    Callback,
+    EarlyStopping,
+    Freezer,
+    GradientNormClipping,
+    PassthroughScoring,
+    Unfreezer,
+)
+from skorch.helper import predefined_split
+from skorch.history import History
+from skorch.utils import noop, to_numpy
+from torch import Tensor, nn
+
+from braindecode_pars._common.checks import quiet, warn_user
+from braindecode_pars._common.computing import Precision, find_device
+from braindecode_pars._common.seeding import OwnDraws
+from braindecode_pars._common.training import (
+    NO_DECAY,
+    EnoughSteps,
+    NoSilentFailure,
+    ProgressLine,
+    RestoredEpoch,
+    WarmupCosine,
+    default_epochs,
+    warn_of_validation,
+)
+from braindecode_pars.estimators.augmentation import make_augmentation
+from braindecode_pars.estimators.recentring import recentred_iterators
+from braindecode_pars.windows.amplitudes import spread_out
+from braindecode_pars.windows.door import WindowLoader
+from braindecode_pars.windows.labels import labels_with_weights, that_weigh
+from braindecode_pars.windows.table import WindowSet
+
+#: Fewest epochs and fewest steps of a fine-tuning whose number of epochs is None. On few windows,
+#: more steps lower the score from scratch, see docs/results/development.rst.
+EPOCHS, STEPS = 30, 60
+
+#: Estimator parameter -> argument of the skorch net. Some estimators lack some parameters.
+_ARGUMENTS = dict(
+    finetune_lr="lr",
+    finetune_batch_size="batch_size",
+    weight_decay="optimizer__weight_decay",
+    label_smoothing="criterion__label_smoothing",
+    precision="precision",
+    compile="compile",
+)
+
+
+class FineTuningNet(NoSilentFailure, OwnDraws, Precision, NeuralNetClassifier):
+    """A skorch classifier that raises an error on Ctrl-C and when the loss is not finite."""
+
+
+def fine_tuning_net(
+    estimator: BaseEstimator,
+    module: type[nn.Module] | nn.Module,
+    *,
+    class_weights: Tensor | None,
+    n_windows: int | None = None,
+    restore_best: bool = False,
+    augmentation_seed: int = 0,
+    **module_arguments: Any,
+) -> FineTuningNet:
+    """Build and initialise a net with the parameters of an estimator.
+
+    Parameters
+    ----------
+    estimator : PARSClassifier | NetworkClassifier
+        Estimator with the parameters and ``classes_``.
+    module : type[nn.Module] | nn.Module
+        Class or instance of the network. An instance is trained in place.
+    class_weights : Tensor, shape (n_classes,) | None
+        Class weights of the cross-entropy.
+    n_windows : int | None
+        Number of training windows, of which the default number of epochs is a function. None for a
+        net that is not trained.
+    restore_best : bool
+        Whether the state with the lowest validation loss is restored at the end.
+    augmentation_seed : int
+        Seed of the augmentation.
+    **module_arguments
+        Arguments of ``module``, when it is a class.
+
+    Returns
+    -------
+    FineTuningNet
+        An initialised net, not yet trained.
+    """
+    # Translate the estimator's parameters into skorch's arguments.
+    params = vars(estimator)
+    arguments = {argument: params[name] for name, argument in _ARGUMENTS.items() if name in params}
+    # torch refuses numbers of NumPy.
+    arguments["batch_size"] = int(arguments["batch_size"])
+    epochs = params["finetune_epochs"]
+    if epochs is None:
+        epochs = _default_epochs(n_windows, arguments["batch_size"])
+    arguments["criterion__label_smoothing"] = float(arguments["criterion__label_smoothing"])
+    arguments |= {f"module__{name}": value for name, value in module_arguments.items()}
+    arguments["iterator_train"] = WindowLoader
+    if params["augmentation"] is not None:
+        arguments["iterator_train"] = AugmentedDataLoader
+        arguments["iterator_train__transforms"] = _seeded_copy(
+            make_augmentation(params["augmentation"]), augmentation_seed
+        )
+    return FineTuningNet(
+        module,
+        criterion=CrossEntropy,
+        criterion__weight=class_weights,
+        optimizer=torch.optim.AdamW,
+        optimizer__param_groups=param_groups(params),
+        iterator_train__shuffle=True,
+        iterator_valid=WindowLoader,
+        train_split=None,
+        classes=np.arange(len(estimator.classes_)),
+        max_epochs=epochs,
+        callbacks=_callbacks(params, restore_best=restore_best),
+        callbacks__train_loss=EpochLoss("train_loss", on_train=True),
+        callbacks__valid_loss=EpochLoss("valid_loss"),
+        callbacks__valid_acc__target_extractor=_codes,
+        callbacks__print_log=None,
+        device=find_device(params["device"]),
+        **arguments,
+    ).initialize()
+
+
+def _default_epochs(n_windows: int | None, batch_size: int) -> int:
+    if n_windows is None:
+        return EPOCHS
+    return default_epochs(EPOCHS, STEPS, math.ceil(n_windows / batch_size), "Fine-tuning")
+
+
+def fine_tune(
+    net: FineTuningNet, train: WindowSet, valid: WindowSet | None, *, recenter: str | None = None
+) -> None:
+    """Train a net on labelled windows, in place.
+
+    Parameters
+    ----------
+    net : FineTuningNet
+        Initialised net.
+    train, valid : WindowSet, WindowSet | None
+        Labelled windows, with or without weights; ``valid`` is None without validation.
+    recenter : "subject" | None
+        Whether the module recentres by subject. Each batch then has several windows of each of a
+        few subjects.
+
+    Raises
+    ------
+    ValueError
+        When the module recentres and subjects are unknown, or have too few windows. Also when all
+        windows have weight 0.
+    """
+    train = labels_with_weights(train, "training")
+    valid = None if valid is None else labels_with_weights(valid, "validation")
+    iterators: dict[str, Any] = {}
+    if recenter is not None:
+        train, valid, iterators = recentred_iterators(train, valid, net.batch_size)
+    with _changed(net, train_split=None if valid is None else predefined_split(valid), **iterators):
+        net.partial_fit(train, None)  # fit would initialise the net again
+
+
+def _codes(labels: Any) -> np.ndarray:
+    """Return labels for skorch's accuracy, which knows no weights of windows."""
+    return to_numpy(label_codes(labels))
+
+
+@contextmanager
+def _changed(net: FineTuningNet, **parameters: Any) -> Iterator[None]:
+    """Change parameters of a net while it trains; a pickle would contain the validation windows."""
+    before = {name: vars(net)[name] for name in parameters if name in vars(net)}
+    vars(net).update(parameters)
+    try:
+        yield
+    finally:
+        for name in parameters:
+            del vars(net)[name]
+        vars(net).update(before)
+
+
+def _callbacks(params: dict[str, Any], *, restore_best: bool) -> list:
+    callbacks: list = [*encoder_callbacks(params), *_step_callbacks(params)]
+    # Below that, accuracy stayed near chance on simulated nights, at rates from 1e-4 to 1e-3.
+    callbacks.append(("enough_steps", EnoughSteps("Fine-tuning", share=0.05)))
+    if restore_best:
+        # EarlyStopping can restore the best state. With this patience it never stops early.
+        best = EarlyStopping(patience=sys.maxsize, threshold=0.0, load_best=True, sink=noop)
+        callbacks.append(("restore_best", best))
+    callbacks += [*(params["callbacks"] or []), ("restored_epoch", RestoredEpoch())]
+    if params["verbose"]:
+        callbacks.append(("progress", ProgressLine("fine-tuning")))
+    return callbacks
+
+
+def _step_callbacks(params: dict[str, Any]) -> list[tuple[str, Callback]]:
+    """Return the callbacks that change the steps of all parameters."""
+    callbacks: list[tuple[str, Callback]] = []
+    if params["finetune_warmup"] is not None:
+        callbacks.append(("finetune_warmup", WarmupCosine(float(params["finetune_warmup"]))))
+    if params["gradient_clip"] is not None:
+        callbacks.append(("gradient_clip", GradientNormClipping(params["gradient_clip"])))
+    return callbacks
+
+
+def _seeded_copy(augmentation: Any, seed: int) -> Any:
+    """Return a copy of braindecode transforms that draws from its own random state."""
+    augmentation = copy.deepcopy(augmentation)
+    # braindecode transforms keep their random state in ``rng``; nested transforms have one too.
+    rng = np.random.RandomState(seed)
+    for transform in augmentation if isinstance(augmentation, list) else [augmentation]:
+        for part in transform.modules():
+            if hasattr(part, "rng"):
+                part.rng = rng
+    return augmentation
+
+
+_ENCODER = "encoder.*"
+
+
+def encoder_callbacks(params: Mapping[str, Any]) -> list[tuple[str, Callback]]:
+    """Return the callbacks for the encoder; an empty list for an estimator without an encoder."""
+    if "freeze_encoder" not in params:
+        return []
+    return [("encoder_dropout", EncoderDropout(float(params["drop_prob"]))), *_freezing(params)]
+
+
+def _freezing(params: Mapping[str, Any]) -> list[tuple[str, Callback]]:
+    freeze = ("freeze_encoder", Freezer(_ENCODER))
+    if params["freeze_encoder"] or params["encoder_lr_factor"] == 0:
+        return [freeze]
+    if params["head_epochs"] > 0:
+        joins_at = int(params["head_epochs"]) + 1
+        return [freeze, ("unfreeze_encoder", Unfreezer(_ENCODER, at=joins_at))]
+    return []
+
+
+def param_groups(params: Mapping[str, Any]) -> list[tuple[str, dict[str, float]]]:
+    """Return skorch's parameter groups: first those of the encoder, with their learning rate.
+
+    skorch puts a parameter into the first group whose pattern matches its name. Those that match no
+    pattern have the learning rate and the weight decay of the optimiser.
+    """
+    rate = {"lr": float(params["finetune_lr"]) * float(params.get("encoder_lr_factor", 1.0))}
+    of_encoder = [(f"encoder.{pattern}", {**group, **rate}) for pattern, group in NO_DECAY]
+    return [*of_encoder, (_ENCODER, rate), *NO_DECAY]
+
+
+class EncoderDropout(Callback):
+    """Dropout in the encoder while a net trains.
+
+    Afterwards the encoder has its own probability again, so that neither a saved model nor further
+    pretraining has that of fine-tuning.
+
+    Parameters
+    ----------
+    drop_prob : float
+        Dropout probability on the residual branches of the encoder.
+    """
+
+    def __init__(self, drop_prob: float):
+        self.drop_prob = drop_prob
+
+    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+        self.own_ = [layer.p for layer in _dropouts(net)]
+        for layer in _dropouts(net):
+            layer.p = self.drop_prob
+
+    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        for layer, drop_prob in zip(_dropouts(net), self.own_, strict=True):
+            layer.p = drop_prob
+
+
+def _dropouts(net: NeuralNet) -> Iterator[nn.Dropout]:
+    return (layer for layer in net.module_.encoder.modules() if isinstance(layer, nn.Dropout))
+
+
+#: Largest number of training windows that are predicted, unless the model recentres by subject.
+_N_PREDICTED = 512
+
+
+def warn_of_fine_tuning(estimator: Any, train: WindowSet, valid: WindowSet | None) -> None:
+    """Warn when a classifier may have learned nothing, or never predicts one of its classes.
+
+    Parameters
+    ----------
+    estimator : PARSClassifier | NetworkClassifier
+        Classifier at the end of its ``fit``.
+    train, valid : WindowSet, WindowSet | None
+        Training and validation windows, with labels as indices into ``classes_``.
+    """
+    if valid is not None:
+        valid = that_weigh(valid, "validation")
+        weight = estimator.net_.criterion_.weight
+        losses = [row["valid_loss"] for row in estimator.net_.history if "valid_loss" in row]
+        warn_of_validation(losses, _chance_loss(train, valid, len(estimator.classes_), weight))
+    _warn_of_absent_classes(estimator, train)
+
+
+def _chance_loss(
+    train: WindowSet, valid: WindowSet, n_classes: int, weight: Tensor | None
+) -> float:
+    """Return the validation loss of the weighted frequencies of the training labels."""
+    of_class = np.ones(n_classes) if weight is None else weight.cpu().double().numpy()
+    frequencies = of_class * np.bincount(train.y, _weights(train), minlength=n_classes)
+    with np.errstate(divide="ignore"):  # a class without training windows
+        losses = -np.log(frequencies / frequencies.sum())
+    return float(np.average(losses[valid.y], weights=of_class[valid.y] * _weights(valid)))
+
+
+def _weights(windows: WindowSet) -> np.ndarray:
+    return np.ones(len(windows)) if windows.weights is None else windows.weights
+
+
+def _warn_of_absent_classes(estimator: Any, train: WindowSet) -> None:
+    """Warn of classes of training windows that the model predicts for none of them."""
+    trained = {*train.y[_weights(train) > 0].tolist()}
+    # Recentring by subject needs all windows of each subject.
+    recentres = getattr(estimator, "recenter", None) is not None
+    windows = train if recentres else train.take(_some_of_each(train.y))
+    with quiet():  # fit has warned of the same windows
+        predicted = estimator._logits(windows, None).argmax(dim=1)
+    absent = sorted(trained - {*torch.unique(predicted).tolist()})
+    if absent:
+        names = ", ".join(estimator._class_texts[code] for code in absent)
+        warn_user(
+            f"The classifier predicts {names} for none of {len(windows)} training windows. Train "
+            "for more epochs, or check the labels and class_weight.",
+            ConvergenceWarning,
+        )
+
+
+def _some_of_each(y: np.ndarray) -> np.ndarray:
+    """Return the positions of windows of each label, spread over all, in their order."""
+    classes = np.unique(y)
+    n_each = max(1, _N_PREDICTED // len(classes))
+    positions = [np.flatnonzero(y == c) for c in classes]
+    return np.sort(np.concatenate([of[spread_out(len(of), n_each)] for of in positions]))
+
+
+class CrossEntropy(nn.CrossEntropyLoss):
+    r"""Cross-entropy with class weights, whose labels are smoothed in training mode only.
+
+    For windows with labels :math:`y_i` and cross-entropies :math:`\ell_i`, the loss is the weighted
+    mean :math:`\sum_i w_{y_i} \ell_i / \sum_i w_{y_i}`. With ``label_smoothing``
+    :math:`\epsilon` and K classes, torch trains on
+
+    .. math::
+        \frac{\sum_i (1 - \epsilon) \, w_{y_i} \ell_i
+        - \frac{\epsilon}{K} \sum_i \sum_k w_k \log p_{ik}}{\sum_i w_{y_i}}
+
+    (Szegedy et al. 2016, arXiv:1512.00567, section 7). The sums in both have the same denominator.
+    With weights of windows :math:`s_i`, the terms of window i in all sums are multiplied by
+    :math:`s_i`.
+
+    In evaluation mode labels are not smoothed. The validation loss therefore scores the predicted
+    probabilities, and is comparable between values of ``label_smoothing``.
+    """
+
+    def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Return the loss: (batch, n_classes), (batch,) or (batch, 2) -> ().
+
+        With two columns, the second one has the weights of the windows.
+        """
+        smoothing = self.label_smoothing if self.training else 0.0
+        if labels.ndim == 1:
+            return F.cross_entropy(logits, labels, self.weight, label_smoothing=smoothing)
+        losses = F.cross_entropy(
+            logits, label_codes(labels), self.weight, reduction="none", label_smoothing=smoothing
+        )  # (batch,)
+        return (labels[:, 1] * losses).sum() / self._weights(labels).sum()
+
+    def total_weight(self, labels: Tensor) -> float:
+        """Return the denominator of the loss: the sum of the weights of the windows."""
+        if self.weight is None and labels.ndim == 1:
+            return float(len(labels))
+        return self._weights(labels).sum().item()
+
+    def _weights(self, labels: Tensor) -> Tensor:
+        """Return the weight of each window, that of its class included: (batch,)."""
+        own = labels[:, 1] if labels.ndim == 2 else torch.ones(len(labels))
+        if self.weight is None:
+            return own
+        device = self.weight.device
+        return own.to(device) * self.weight[label_codes(labels).to(device)]
+
+
+def label_codes(labels: Tensor) -> Tensor:
+    """Return labels without the weights of windows: (batch,) or (batch, 2) -> (batch,)."""
+    return labels if labels.ndim == 1 else labels[:, 0].long()
+
+
+class EpochLoss(PassthroughScoring):
+    """Loss of an epoch with :class:`CrossEntropy`, as if all windows were in one batch.
+
+    skorch's mean over batches counts each batch by its number of windows. A batch with a rare class
+    has a larger total weight than others, so that mean depends on which windows share a batch.
+
+    Parameters
+    ----------
+    name, lower_is_better, on_train
+        As in :class:`skorch.callbacks.PassthroughScoring`.
+    """
+
+    def on_batch_end(
+        self, net: NeuralNet, batch: Any, training: bool = False, **kwargs: Any
+    ) -> None:
+        if training == self.on_train:
+            total = net.criterion_.total_weight(batch[1])
+            net.history.record_batch(f"{self.name}_weight", total)
+
+    def get_avg_score(self, history: History) -> float:
+        columns = [self.name, f"{self.name}_weight"]
+        losses, weights = zip(*history[-1, "batches", :, columns], strict=True)
+        return np.average(losses, weights=weights)

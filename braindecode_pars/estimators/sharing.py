@@ -1,0 +1,383 @@
+"""Fitted models as folders and repositories: for their owners, and for others without names.
+
+Parameters and labels are stored as JSON, without pickle.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+from abc import abstractmethod
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from braindecode_pars._common.checks import warn_user
+from braindecode_pars._common.model_files import (
+    CLASSIFIER,
+    PREFIX,
+    check_may_save,
+    model_folder,
+    upload_folder,
+    write_model,
+)
+from braindecode_pars.pretext.base import PRETEXT_TASKS
+from braindecode_pars.pretrained.cards import read_card
+from braindecode_pars.pretrained.model_card import write_shared
+from braindecode_pars.recordings.preprocessing import Preprocessing
+
+#: Columns of scores that name people, in lower case.
+_NAMES = re.compile(r"(test_|held_out_)?(subject|participant|patient|person|group)s?(_id|_name)?")
+
+
+def save_model(estimator: Any, folder: str | Path, *, share: bool) -> Path:
+    """Write a fitted estimator into a folder, for its owner or for others.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted estimator that describes itself in ``_to_save``.
+    folder : path
+        Folder of the model.
+    share : bool
+        Whether names and paths are left out, and a model card is written.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        Before ``fit``.
+    ValueError
+        When the folder contains something else.
+    """
+    check_is_fitted(estimator)
+    folder = Path(folder).expanduser()
+    kind, description, tensors = estimator._to_save()
+    check_may_save(folder, kind, share=share)
+    if share:
+        return write_shared(folder, kind, _for_others(kind, description), tensors)
+    return write_model(folder, kind, description, tensors)
+
+
+def _for_others(kind: str, description: dict[str, Any]) -> dict[str, Any]:
+    """Return the description of a model without names of subjects and without paths."""
+    description = copy.deepcopy(description)
+    estimator = description["classifier" if kind == CLASSIFIER else "embedder"]
+    # The text of an object may be the path of a folder.
+    left_out = estimator["parameters"]["left_out"]
+    left_out |= dict.fromkeys(left_out, "...")
+    part = estimator if kind == CLASSIFIER else description
+    part["pretraining"] = asdict(read_card(part["pretraining"]).without_names())
+    return description
+
+
+class SharedOnHub:
+    """Upload and download of an estimator that has ``load`` and ``_to_save``."""
+
+    @abstractmethod
+    def _to_save(self) -> tuple[str, dict[str, Any], dict[str, Tensor]]:
+        """Return the kind of the model, its description, and its tensors."""
+
+    def push_to_hub(
+        self,
+        repo_id: str,
+        *,
+        licence: str | None = None,
+        about: str | None = None,
+        scores: pd.DataFrame | None = None,
+        share: bool = True,
+        private: bool = True,
+        token: str | None = None,
+        revision: str | None = None,
+        commit_message: str | None = None,
+    ) -> str:
+        """Upload the fitted model to the Hugging Face Hub, without the names of subjects.
+
+        Parameters
+        ----------
+        repo_id : str
+            Repository, ``"owner/name"``. It is created if it does not exist.
+        licence : str | None
+            Licence of the model, such as ``"cc-by-4.0"``, for the model card. Recordings may have
+            licences that bind what is made of them.
+        about : str | None
+            What the model is for, and what others should know, for the model card.
+        scores : DataFrame | None
+            Scores of held-out subjects for the model card, without the names of subjects: the
+            table of :func:`~braindecode_pars.evaluation.summarize`.
+        share : bool
+            Whether names of subjects and paths are left out, as in ``save(share=True)``. False
+            uploads the model as ``save`` writes it: only for a repository that stays private.
+        private : bool
+            Whether a new repository is private. An existing one stays as it is. The model in it is
+            replaced, but earlier commits keep theirs: do not make a repository public to which
+            names were ever uploaded.
+        token : str | None
+            Token of the Hub; None is the one of ``hf auth login``.
+        revision : str | None
+            Branch; None is the main one.
+        commit_message : str | None
+            Message of the commit.
+
+        Returns
+        -------
+        str
+            URL of the commit. A ``README.md`` in the repository is kept, so that you can edit it.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before ``fit``.
+        ImportError
+            When ``huggingface_hub`` is not installed.
+        ValueError
+            When the name of the repository is not valid, ``scores`` name subjects, or names would
+            be uploaded to a repository that others can read.
+        OSError
+            When the upload fails. The message has the reason.
+
+        Examples
+        --------
+        >>> clf.push_to_hub("me/sleep-stages", licence="cc-by-4.0")  # doctest: +SKIP
+        """
+        check_is_fitted(self)
+        if not share and not private:
+            raise ValueError(
+                "share=False uploads the names of subjects to a public repository; pass "
+                "share=True, or private=True."
+            )
+        columns = [] if scores is None else map(str, scores.columns)
+        named = [name for name in columns if _NAMES.fullmatch(name.strip().casefold())]
+        if named:
+            raise ValueError(
+                f"scores has a column {named[0]!r}, which names people; pass "
+                "evaluation.summarize(scores)."
+            )
+        kind, description, tensors = self._to_save()
+        description = _for_others(kind, description) if share else description
+        with TemporaryDirectory() as folder:
+            write_shared(
+                Path(folder),
+                kind,
+                description,
+                tensors,
+                source=f"{PREFIX}{repo_id}",
+                licence=licence,
+                about=about,
+                scores=scores,
+            )
+            return upload_folder(
+                Path(folder),
+                repo_id,
+                private=private,
+                names_people=not share,
+                token=token,
+                revision=revision,
+                commit_message=commit_message or f"A {kind} of braindecode_pars",
+            )
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        source: str | Path,
+        *,
+        device: str = "auto",
+        strict: bool = True,
+        revision: str | None = None,
+        cache_dir: str | Path | None = None,
+        force_download: bool = False,
+        local_files_only: bool = False,
+        token: str | None = None,
+    ) -> Self:
+        """Load a fitted model from a folder, or download it from the Hugging Face Hub.
+
+        Parameters
+        ----------
+        source : path | str
+            Folder of the model; or ``"hf://owner/name"`` or ``"owner/name"``, which is downloaded
+            unless it is in the local cache of the Hub. ``load`` searches only there for
+            ``"owner/name"``.
+        device, strict
+            As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
+        revision, cache_dir, force_download, local_files_only, token
+            As in ``huggingface_hub.snapshot_download``.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+
+        Raises
+        ------
+        FileNotFoundError, ValueError
+            As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
+        ImportError
+            When a download needs ``huggingface_hub`` and it is not installed.
+
+        Examples
+        --------
+        >>> from braindecode_pars import PARSEmbedder
+        >>> PARSEmbedder.from_pretrained("small").sfreq_
+        128.0
+        """
+        options = dict(
+            revision=revision,
+            cache_dir=cache_dir,
+            force_download=force_download,
+            local_files_only=local_files_only,
+            token=token,
+        )
+        given = {name: value for name, value in options.items() if value}
+        folder = model_folder(source, download=True, **given)
+        return cls._of_folder(folder, source, device=device, strict=strict)
+
+    @classmethod
+    def _of_folder(cls, folder: Path, source: str | Path, *, device: str, strict: bool) -> Self:
+        return cls.load(folder, device=device, strict=strict)  # type: ignore[attr-defined]
+
+
+#: Parameters that are never saved and never read: a file must not decide from where a refit reads
+#: or downloads an encoder, and where it writes one.
+_FOLDERS = ("encoder", "checkpoint_dir")
+
+#: Parameters that were added later, with the values that earlier versions had: a refit of a model
+#: that they saved must not depend on the defaults of today.
+_EARLIER: dict[str, Any] = dict(
+    tokenizer="linear",
+    electrode_position=False,
+    amplitude=False,
+    head="attention",
+    recenter=None,
+    continue_pretraining=False,
+    finetune_warmup=None,
+    head_epochs=0,
+    encoder_lr_factor=1.0,
+    gradient_clip=None,
+    label_smoothing=0.0,
+    drop_prob=0.0,
+)
+
+#: Errors that a JSON file with missing entries or entries of the wrong type can cause.
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RuntimeError)
+
+
+def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
+    """Return the constructor arguments of an estimator in three dicts.
+
+    ``kept`` contains the arguments that JSON can store. ``pairs`` contains dicts whose keys are
+    not strings, as lists of pairs. ``left_out`` contains the text of all other arguments. These
+    are objects (a task instance, an augmentation, a callback) that only a pickle could store, and
+    folders.
+    """
+    kept, pairs, left_out = {}, {}, {}
+    for name, value in estimator.get_params(deep=False).items():
+        # Convert what has an equivalent in JSON.
+        if isinstance(value, type) and PRETEXT_TASKS.get(getattr(value, "name", "")) is value:
+            value = value.name
+        elif isinstance(value, (os.PathLike, torch.device)):
+            value = str(value)
+        elif isinstance(value, np.generic):
+            value = value.item()
+        elif name == "preprocessing" and value is not None:
+            value = Preprocessing.of(value).known()
+        # Choose the dict it belongs to.
+        has_other_keys = isinstance(value, dict) and not _is_json(value)
+        if name == "checkpoint_dir":
+            continue  # does not change what a refit learns
+        if name == "encoder" and value is not None:
+            left_out[name] = repr(value)
+        elif has_other_keys and _is_json([*value, *value.values()]):
+            pairs[name] = list(map(list, value.items()))  # keys in JSON are always strings
+        elif _is_json(value):
+            kept[name] = value
+        else:
+            left_out[name] = repr(value)
+    return {"kept": kept, "pairs": pairs, "left_out": left_out}
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_json(inner) for key, inner in value.items())
+    if isinstance(value, list):
+        return all(map(_is_json, value))
+    return value is None or type(value) in (bool, int, float, str)
+
+
+def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) -> BaseEstimator:
+    """Return an unfitted estimator with the saved parameters; warn about those not saved."""
+    kept, left_out = dict(described["kept"]), dict(described["left_out"])
+    left_out |= {name: repr(kept.pop(name)) for name in _FOLDERS if kept.get(name) is not None}
+    if left_out:
+        names = ", ".join(f"{name}={text}" for name, text in left_out.items())
+        warn_user(
+            "Objects and encoders are not saved, so these parameters have their default values "
+            f"again: {names}. They only matter if you fit this estimator again."
+        )
+    pairs = {name: dict(items) for name, items in described["pairs"].items()}
+    known = cls().get_params()
+    earlier = {name: value for name, value in _EARLIER.items() if name in known}
+    return cls(**{**earlier, **kept, **pairs})
+
+
+def rows_from_json(rows: Any) -> list[dict[str, Any]]:
+    """Return the rows of a history.
+
+    Raises
+    ------
+    TypeError
+        When ``rows`` is not a list of dicts.
+    """
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise TypeError(f"its history is {rows!r}, not a list of rows")
+    return rows
+
+
+def labels_to_json(labels: np.ndarray) -> dict[str, Any]:
+    """Return labels and their dtype.
+
+    Raises
+    ------
+    ValueError
+        When labels are neither strings nor numbers.
+    """
+    values = [value.item() if hasattr(value, "item") else value for value in labels.tolist()]
+    if not all(type(value) in (bool, int, float, str) for value in values):
+        raise ValueError(
+            f"Labels of type {type(values[0]).__name__} cannot be saved; fit on strings, integers "
+            "or booleans, or pickle the estimator."
+        )
+    return {"values": values, "dtype": labels.dtype.str}
+
+
+def labels_from_json(described: dict[str, Any]) -> np.ndarray:
+    """Return labels from the output of :func:`labels_to_json`."""
+    return np.asarray(described["values"], dtype=np.dtype(described["dtype"]))
+
+
+def names_from_json(names: Any, classes: np.ndarray) -> dict[Any, str] | None:
+    """Return the name of each class; None without names, as in files of earlier versions.
+
+    Raises
+    ------
+    TypeError
+        When ``names`` is neither None nor a list with the name of each class.
+    """
+    if names is None:
+        return None
+    is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not is_list or len(names) != len(classes):
+        raise TypeError(f"its class names are {names!r}, not one name for each class")
+    return dict(zip(classes.tolist(), names, strict=True))

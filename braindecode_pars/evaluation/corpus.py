@@ -1,0 +1,292 @@
+"""The windows of one dataset with their subjects and labels, and the arguments of all protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from skorch.helper import SliceDataset
+from torch.utils.data import Dataset
+
+from braindecode_pars._common.subjects import normalized, warn_of_similar_names
+from braindecode_pars._common.tables import POOLED
+from braindecode_pars.evaluation.metrics import METRICS
+from braindecode_pars.windows import as_sklearn
+from braindecode_pars.windows.labels import check_class_labels, find_unlabeled
+from braindecode_pars.windows.table import as_window_set
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """A windows dataset as scikit-learn's ``X``, ``y`` and ``groups``.
+
+    Attributes
+    ----------
+    name : str
+        Value of the column ``dataset``.
+    X : SliceDataset, shape (n_windows,)
+        Lazy view of the windows.
+    y, groups : ndarray, shape (n_windows,)
+        Labels and subjects.
+    labeled : ndarray of bool, shape (n_windows,)
+        Whether a window has a label.
+    unlabeled_label : hashable | None
+        Label of unlabelled windows; None when every window is labelled.
+    splits : ndarray, shape (n_windows,) | None
+        Entry ``split`` of the description of each window's recording; None where there is none.
+    people : dict
+        Name of each subject with the corpus in front, where that is known.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation.folds import Corpus
+    >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
+    >>> corpus = Corpus.of(windows, "nights", unlabeled_label=-1)
+    >>> corpus.subjects, corpus.windows_of([2]).tolist()
+    ([1, 2], [12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23])
+    """
+
+    name: str
+    X: SliceDataset
+    y: np.ndarray
+    groups: np.ndarray
+    labeled: np.ndarray
+    unlabeled_label: Any
+    splits: np.ndarray | None = None
+    people: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, windows_ds: Dataset, name: str, unlabeled_label: Any) -> Corpus:
+        """Make a corpus from a windows dataset.
+
+        Parameters
+        ----------
+        windows_ds : BaseConcatDataset
+            Labelled windows with ``subject`` in the descriptions.
+        name : str
+            Value of the column ``dataset``.
+        unlabeled_label : hashable | None
+            Label of unlabelled windows. ``"auto"`` means -1, with a warning when there are such
+            windows. With None every window is labelled.
+
+        Returns
+        -------
+        Corpus
+
+        Raises
+        ------
+        ValueError
+            When labels or subjects are missing, when labels are not classes or cannot be told from
+            the label of unlabelled windows, or when a subject is called "all".
+
+        Warns
+        -----
+        UserWarning
+            When two names of subjects may be those of one person, and with ``"auto"`` when windows
+            are taken as unlabelled.
+        """
+        X, y, groups = as_sklearn(windows_ds)
+        if POOLED in groups.tolist():
+            raise ValueError(
+                f"A subject is called {POOLED!r}, which is reserved for rows that are pooled over "
+                "subjects; rename the subject."
+            )
+        warn_of_similar_names(groups.tolist())
+        check_class_labels(y)
+        unlabeled, label = find_unlabeled(y, unlabeled_label)
+        windows = as_window_set(X)
+        people = dict(zip(groups.tolist(), windows.people.tolist(), strict=True))
+        return cls(name, X, y, groups, ~unlabeled, label, windows.splits, people)
+
+    @property
+    def subjects(self) -> list:
+        """All subjects, sorted."""
+        return in_order(self.groups.tolist())
+
+    @property
+    def labeled_subjects(self) -> list:
+        """Subjects with at least one labelled window, sorted."""
+        return in_order(self.groups[self.labeled].tolist())
+
+    def subjects_of(self, windows: np.ndarray) -> list:
+        """Return the subjects of some windows, sorted.
+
+        Parameters
+        ----------
+        windows : ndarray of int
+            Indices of windows.
+
+        Returns
+        -------
+        list
+        """
+        return in_order(self.groups[windows].tolist())
+
+    def people_of(self, subjects: Iterable) -> dict[Any, Any]:
+        """Return the name of each of these subjects with the corpus in front."""
+        return {subject: self.people.get(subject, subject) for subject in subjects}
+
+    def windows_of(self, subjects: Iterable, *, labeled_only: bool = False) -> np.ndarray:
+        """Return the indices of the windows of these subjects.
+
+        Parameters
+        ----------
+        subjects : iterable
+            Subjects whose windows to return.
+        labeled_only : bool
+            Whether to return only labelled windows.
+
+        Returns
+        -------
+        ndarray of int
+            Indices in the order of the dataset.
+        """
+        wanted = set(subjects)
+        mask = np.array([subject in wanted for subject in self.groups.tolist()], dtype=bool)
+        return np.flatnonzero(mask & self.labeled if labeled_only else mask)
+
+    def test_windows(self, subjects: Iterable) -> np.ndarray:
+        """Return the indices of the labelled windows of test subjects.
+
+        Parameters
+        ----------
+        subjects : iterable
+            Test subjects.
+
+        Returns
+        -------
+        ndarray of int
+            Indices in the order of the dataset.
+
+        Raises
+        ------
+        ValueError
+            When a subject has no labelled window.
+        """
+        subjects = list(subjects)
+        labeled = set(self.labeled_subjects)
+        for subject in subjects:
+            if subject not in labeled:
+                raise ValueError(
+                    f"Test subject {subject} has no labelled window to score; use test subjects "
+                    "with labels."
+                )
+        return self.windows_of(subjects, labeled_only=True)
+
+
+def check_arguments(
+    estimators: Mapping[str, BaseEstimator],
+    metrics: Sequence[str],
+    seeds: Sequence[int],
+    n_jobs: int | None,
+) -> None:
+    """Check the arguments that all protocols share.
+
+    Raises
+    ------
+    TypeError
+        When the estimators are not a mapping of names to classifiers.
+    ValueError
+        When there are no estimators, metrics or seeds, one is given twice or is unknown, or
+        ``n_jobs`` is 0.
+    """
+    if not isinstance(estimators, Mapping):
+        raise TypeError(
+            f"estimators is a {type(estimators).__name__}; give a dict of method names and "
+            "estimators."
+        )
+    if isinstance(metrics, str):
+        raise TypeError(f"metrics is the text {metrics!r}; give a list of names, [{metrics!r}].")
+    for name, given, content in (("metrics", metrics, "names"), ("seeds", seeds, "integers")):
+        if not isinstance(given, Sized) or not isinstance(given, Iterable):
+            raise TypeError(f"{name} must be a list of {content}, got {given!r}.")
+    for name, given in (("estimators", estimators), ("metrics", metrics), ("seeds", seeds)):
+        if len(given) == 0:
+            raise ValueError(f"{name} is empty; there would be nothing to report.")
+    for method, estimator in estimators.items():
+        _check_estimator(method, estimator)
+    _check_metrics(metrics)
+    _check_seeds(seeds)
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise ValueError(
+            f"n_jobs must be a number of processes, -1 for one on each core, or None, got "
+            f"{n_jobs!r}."
+        )
+
+
+def _check_metrics(metrics: Sequence[str]) -> None:
+    for metric in metrics:
+        if not isinstance(metric, str) or metric not in METRICS:
+            raise ValueError(f"Unknown metric {metric!r}; known are {', '.join(METRICS)}.")
+    _check_unique("metrics", metrics)
+
+
+def _check_seeds(seeds: Sequence[int]) -> None:
+    for seed in seeds:
+        if not isinstance(seed, Integral) or seed < 0:
+            raise ValueError(f"seeds are whole numbers from 0, got {seed!r}.")
+    _check_unique("seeds", seeds)
+
+
+def _check_unique(name: str, given: Sequence) -> None:
+    if len(set(given)) < len(given):
+        raise ValueError(f"{name} has an entry twice: {', '.join(map(str, given))}.")
+
+
+def _check_estimator(method: str, estimator: Any) -> None:
+    if not isinstance(method, str):
+        raise TypeError(f"A method's name is text, got {method!r}.")
+    if isinstance(estimator, type):
+        raise TypeError(
+            f"{method} is the class {estimator.__name__}; give an instance, {estimator.__name__}()."
+        )
+    missing = [n for n in ("fit", "predict", "get_params") if not hasattr(estimator, n)]
+    if missing:
+        raise TypeError(
+            f"{method} is a {type(estimator).__name__} without {' and '.join(missing)}; give a "
+            "scikit-learn classifier."
+        )
+
+
+def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
+    """Return the requested subjects as a list.
+
+    Raises
+    ------
+    TypeError
+        When one cannot be a subject.
+    ValueError
+        When there are none, one is given twice, or one is not in the data.
+    """
+    if isinstance(asked, str):
+        raise ValueError(f"{name} is the string {asked!r}; give a list of subjects.")
+    asked, there = [normalized(subject) for subject in asked], list(there)
+    if not asked:
+        raise ValueError(f"{name} is empty; name at least one subject, or leave it out.")
+    unhashable = [subject for subject in asked if not isinstance(subject, Hashable)]
+    if unhashable:
+        raise TypeError(f"{name} contains {unhashable[0]!r}, which cannot be a subject.")
+    if len(set(asked)) < len(asked):
+        raise ValueError(f"{name} has a subject twice: {', '.join(map(str, asked))}.")
+    absent = [subject for subject in asked if subject not in there]
+    if absent:
+        raise ValueError(
+            f"{name} has subject{'s' if len(absent) > 1 else ''} "
+            f"{', '.join(map(repr, absent))}, not in the data, whose subjects are "
+            f"{', '.join(map(repr, there[:20]))}{', ...' if len(there) > 20 else ''}."
+        )
+    return asked
+
+
+def in_order(subjects: Iterable) -> list:
+    """Return every subject once, sorted; by text where they are of several types."""
+    unique = list(dict.fromkeys(subjects))
+    try:
+        return sorted(unique)
+    except TypeError:
+        return sorted(unique, key=str)

@@ -1,0 +1,514 @@
+"""The paper's protocols: leave one subject out, compare, label efficiency, transfer.
+
+Each trains on some subjects, tests on others, and returns one tidy DataFrame. Label efficiency is
+figure 3 of the paper, transfer is table 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from sklearn.base import BaseEstimator
+from torch.utils.data import Dataset
+
+from braindecode_pars.estimators.costs import check_equal_sizes
+from braindecode_pars.evaluation.corpus import Corpus, check_arguments
+from braindecode_pars.evaluation.folds import run_folds
+from braindecode_pars.evaluation.splitting import given_split, make_folds, one_subject_out, splitter
+
+
+def leave_one_subject_out(
+    estimators: Mapping[str, BaseEstimator],
+    windows_ds: Dataset,
+    *,
+    metrics: Sequence[str] = ("kappa", "balanced_accuracy"),
+    seeds: Sequence[int] = (0,),
+    dataset: str = "",
+    unlabeled_label: Any = "auto",
+    test_subjects: Sequence | None = None,
+    out: str | Path | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 1,
+    equal_sizes: bool = True,
+) -> pd.DataFrame:
+    """Hold out each subject in turn: train on all other subjects and score on this one.
+
+    The paper uses this protocol for EESM17 (section 3, table 1 and figure 8). It reports mean and
+    standard deviation over subjects, see :func:`~braindecode_pars.evaluation.summarize`.
+
+    An estimator splits its validation data off the training subjects of the fold.
+    ``PARSClassifier(validation=0.2)`` holds out a fifth of these subjects, neither pretrains nor
+    trains on them, and restores the weights with the lowest validation loss.
+
+    Parameters
+    ----------
+    estimators : dict of str to estimator
+        Estimators by method name. Each fold fits a clone.
+    windows_ds : BaseConcatDataset
+        Labelled windows with ``subject`` in the descriptions.
+    metrics : sequence of str
+        Names of metrics, see :func:`~braindecode_pars.evaluation.score_predictions`.
+    seeds : sequence of int
+        Random seeds. Every fold is run once for each seed, with every ``random_state`` of the
+        estimator set to it.
+    dataset : str
+        Value of the column ``dataset``.
+    unlabeled_label : hashable | None
+        Label of unlabelled windows. These windows are never scored. Only estimators with a
+        parameter ``unlabeled_label`` of the same value or ``"auto"`` receive them for training;
+        PARSClassifier uses them for pretraining. ``"auto"`` means -1, as in scikit-learn, and
+        warns when there are such windows; -1 means the same without a warning. With None every
+        window is labelled, so that -1 is a class like any other.
+    test_subjects : sequence | None
+        Subjects to hold out in turn; None means all. Every fold trains on all subjects but the
+        held-out one.
+    out : path | None
+        Folder for finished folds. The same call resumes an interrupted run, also with more seeds,
+        methods or test subjects; see :func:`~braindecode_pars.evaluation.folds.run_folds`.
+    n_jobs : int | None
+        Number of folds to run in parallel processes. None means 1, or the setting of
+        ``joblib.parallel_config``. Processes use different GPUs where there are several and
+        ``device`` is "auto".
+    verbose : int
+        Verbosity; 1 shows a progress bar over folds.
+    equal_sizes : bool
+        Whether methods whose encoders have different numbers of parameters are refused. False
+        compares them as they are; :func:`~braindecode_pars.evaluation.cost_table` shows the
+        numbers.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each method, subject, seed and metric, with the columns ``protocol``,
+        ``dataset``, ``method``, ``subject`` (the held-out subject), ``n_train_subjects``, ``seed``,
+        ``metric`` and ``value``. An undefined score is NaN; ``scores.attrs["undefined"]`` contains
+        the reason.
+
+    Raises
+    ------
+    TypeError
+        When ``estimators`` is not a dict of classifiers.
+    ValueError
+        When there are fewer than two subjects, a subject has no labelled window, ``out``
+        contains results of other settings, or the encoders of two methods have different sizes.
+    FoldError
+        When a fit fails.
+
+    Warns
+    -----
+    UserWarning
+        When a score is undefined, when an encoder was pretrained on a test subject, and when the
+        training subjects of an encoder are unknown.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
+    >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
+    >>> band_power = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
+    >>> scores = leave_one_subject_out({"band power": band_power}, windows, verbose=0)
+    >>> len(scores), scores["subject"].tolist()
+    (6, [1, 1, 2, 2, 3, 3])
+    """
+    return score_subjects(
+        "leave_one_subject_out",
+        estimators,
+        windows_ds,
+        metrics=metrics,
+        seeds=seeds,
+        dataset=dataset,
+        unlabeled_label=unlabeled_label,
+        test_subjects=test_subjects,
+        out=out,
+        n_jobs=n_jobs,
+        verbose=verbose,
+        equal_sizes=equal_sizes,
+    )
+
+
+def compare(
+    estimators: Mapping[str, BaseEstimator],
+    windows_ds: Dataset,
+    *,
+    cv: Any = None,
+    metrics: Sequence[str] = ("kappa", "balanced_accuracy"),
+    seeds: Sequence[int] = (0,),
+    dataset: str = "",
+    unlabeled_label: Any = "auto",
+    test_subjects: Sequence | None = None,
+    out: str | Path | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 1,
+    equal_sizes: bool = True,
+) -> pd.DataFrame:
+    """Score at least two classifiers on the same held-out subjects.
+
+    By default the folds are those of :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
+    :func:`~braindecode_pars.evaluation.paired_tests` tests the differences between the methods, and
+    :func:`~braindecode_pars.evaluation.describe_differences` summarises the tests in sentences.
+    The paper reports no such tests.
+
+    Parameters
+    ----------
+    estimators : dict of str to estimator
+        Estimators by method name, at least two.
+    cv : int | scikit-learn cross-validator | iterable of index pairs | None
+        Cross-validator that divides the subjects, such as ``GroupKFold(5)``; an integer is the
+        number of folds of whole subjects. None holds out one subject at a time.
+    windows_ds, metrics, seeds, dataset, unlabeled_label, test_subjects, out, n_jobs, verbose, \
+equal_sizes
+        As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Table as from :func:`~braindecode_pars.evaluation.leave_one_subject_out`, with
+        ``"compare"`` in the column ``protocol``.
+
+    Raises
+    ------
+    ValueError
+        When there is only one classifier, and in the cases of
+        :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
+    FoldError
+        When a fit fails.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation import (
+    ...     LogBandPower, compare, describe_differences, paired_tests
+    ... )
+    >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
+    >>> methods = {
+    ...     "band power": make_pipeline(
+    ...         LogBandPower(), StandardScaler(), LogisticRegression(C=0.1)
+    ...     ),
+    ...     "chance level": make_pipeline(LogBandPower(), DummyClassifier()),
+    ... }
+    >>> tests = paired_tests(compare(methods, windows, verbose=0))
+    >>> int(tests["n_subjects"].item()), float(tests["p"].item())
+    (3, 0.25)
+    >>> "no difference could have been significant" in describe_differences(tests)
+    True
+    """
+    check_arguments(estimators, metrics, seeds, n_jobs)
+    if len(estimators) < 2:
+        raise ValueError(
+            f"compare needs at least two classifiers, got only {', '.join(estimators)}; use "
+            "leave_one_subject_out to score one."
+        )
+    return score_subjects(
+        "compare",
+        estimators,
+        windows_ds,
+        cv=cv,
+        metrics=metrics,
+        seeds=seeds,
+        dataset=dataset,
+        unlabeled_label=unlabeled_label,
+        test_subjects=test_subjects,
+        out=out,
+        n_jobs=n_jobs,
+        verbose=verbose,
+        equal_sizes=equal_sizes,
+    )
+
+
+def label_efficiency(
+    estimators: Mapping[str, BaseEstimator],
+    windows_ds: Dataset,
+    *,
+    n_train_subjects: Sequence[int],
+    cv: Any = None,
+    test_subjects: Sequence | None = None,
+    train_subjects: Sequence | None = None,
+    seeds: Sequence[int] = range(5),
+    metrics: Sequence[str] = ("kappa", "f1", "balanced_accuracy"),
+    dataset: str = "",
+    unlabeled_label: Any = "auto",
+    out: str | Path | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 1,
+    equal_sizes: bool = True,
+) -> pd.DataFrame:
+    """Score methods trained on increasing numbers of labelled subjects (section 3, figure 3).
+
+    All scores are of the same test subjects. For each seed the training subjects are shuffled,
+    in the same order for all methods, and a fit with ``n`` training subjects uses the first ``n``.
+    Smaller training sets are therefore contained in larger ones.
+
+    With ``PARSClassifier(validation="split")``, as in the paper, ``n`` subjects are trained on, and
+    all subjects of split ``"valid"`` come beside them: every such fit is validated on the same
+    subjects, which no method is trained on. Estimators without ``validation="split"`` never see
+    them. Otherwise a fit receives no labels of other subjects: an estimator splits its validation
+    subjects off these ``n`` subjects (``validation=0.2``: a fifth), and subjects of split
+    ``"valid"`` are drawn like those of split ``"train"``. Subjects without labels are part of
+    every fit, for estimators that pretrain.
+
+    Parameters
+    ----------
+    estimators : dict of str to estimator
+        Estimators by method name. With ``PARSClassifier(encoder=...)`` the encoder is pretrained
+        once and shared by all fits.
+    windows_ds : BaseConcatDataset
+        Labelled windows with ``subject`` in the descriptions.
+    n_train_subjects : sequence of int
+        Numbers of labelled training subjects (the paper: from 10 to 657).
+    cv : int | scikit-learn cross-validator | iterable of index pairs | None
+        Cross-validator that divides the subjects, such as ``GroupKFold(5)``; an integer is the
+        number of folds of whole subjects. None uses ``test_subjects``.
+    test_subjects : sequence | None
+        Subjects to test on; None means those whose recordings have ``"test"`` as ``split`` in
+        their description. The latter are never trained on.
+    train_subjects : sequence | None
+        Subjects to draw the training subjects from; None means all that are not tested.
+    seeds : sequence of int
+        Seeds of the random draws and of every ``random_state``.
+    metrics, dataset, unlabeled_label, out, n_jobs, verbose, equal_sizes
+        As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`. A later run with the same
+        ``out`` may add numbers of subjects, seeds and methods.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each number of training subjects, seed, method, test subject and metric. An
+        additional row with the subject ``"all"`` is computed over the windows of all test subjects;
+        the paper shows the mean and standard deviation of these rows over seeds
+        (``summarize(scores, over="seeds")``).
+
+    Raises
+    ------
+    ValueError
+        When a value of ``n_train_subjects`` is larger than the number of available training
+        subjects, there are no test subjects, or a subject is both a training and a test subject.
+    FoldError
+        When a fit fails.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation import (
+    ...     LogBandPower, label_efficiency, summarize
+    ... )
+    >>> windows = datasets.simulated.sleep(n_subjects=4, hours=0.2, n_chans=2)
+    >>> band_power = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
+    >>> scores = label_efficiency(
+    ...     {"band power": band_power},
+    ...     windows,
+    ...     n_train_subjects=[1, 3],
+    ...     test_subjects=[4],
+    ...     seeds=[0, 1],
+    ...     metrics=["kappa"],
+    ...     verbose=0,
+    ... )
+    >>> summarize(scores, over="seeds")[["n_train_subjects", "n"]]
+       n_train_subjects  n
+    0                 1  2
+    1                 3  2
+    """
+    check_arguments(estimators, metrics, seeds, n_jobs)
+    check_numbers(n_train_subjects)
+    corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
+    check_equal_sizes(estimators, corpus.X, equal_sizes)
+    default = None
+    if cv is None:
+        default = given_split(corpus, test_subjects, train_subjects)
+    split = splitter(
+        corpus, cv, default, test_subjects=test_subjects, train_subjects=train_subjects
+    )
+    numbers = list(n_train_subjects)
+    folds = make_folds("label_efficiency", estimators, corpus, split, seeds, numbers)
+    return run_folds(
+        folds, {dataset: corpus}, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose
+    ).scores
+
+
+def check_numbers(n_train_subjects: Sequence[int]) -> None:
+    """Check that ``n_train_subjects`` is a non-empty list of different positive integers."""
+    numbers = [] if isinstance(n_train_subjects, (Integral, str)) else list(n_train_subjects)
+    counts = all(isinstance(n, Integral) and n > 0 for n in numbers)
+    if not numbers or not counts or len(set(numbers)) < len(numbers):
+        raise ValueError(
+            "n_train_subjects must be a list of different numbers of subjects, for example "
+            f"[10, 50, 100], got {n_train_subjects!r}."
+        )
+
+
+def transfer(
+    estimators: Mapping[str, BaseEstimator],
+    datasets: Mapping[str, Dataset],
+    *,
+    cv: Mapping[str, Any] | None = None,
+    test_subjects: Mapping[str, Sequence] | None = None,
+    seeds: Sequence[int] = range(5),
+    metrics: Sequence[str] = ("kappa", "balanced_accuracy"),
+    unlabeled_label: Any = "auto",
+    out: str | Path | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 1,
+    equal_sizes: bool = True,
+) -> pd.DataFrame:
+    """Fine-tune and test the same estimators on several datasets.
+
+    This protocol reproduces the paper's transfer learning (section 3, table 1). Each dataset has
+    its own training and test subjects. Every fit trains on all subjects that are not tested; an
+    estimator splits its validation subjects off them. With ``PARSClassifier(validation="split")``
+    the validation subjects are those of split ``"valid"``, as in the paper, and no method is
+    trained on them.
+
+    Parameters
+    ----------
+    estimators : dict of str to estimator
+        Estimators by method name, for example
+        ``{"PARS": PARSClassifier(encoder="run1/"), "scratch": PARSClassifier(None)}``. An encoder
+        requires the sampling rate of its pretraining, so resample all datasets to it.
+    datasets : dict of str to BaseConcatDataset
+        Labelled windows by dataset name, with ``subject`` in the descriptions.
+    cv : dict of str to cross-validator | None
+        Cross-validators by dataset name, as in
+        :func:`~braindecode_pars.evaluation.label_efficiency`. A dataset without an entry uses
+        ``test_subjects``.
+    test_subjects : dict of str to sequence | None
+        Test subjects by dataset name. A dataset without an entry uses the subjects whose recordings
+        have ``"test"`` as ``split`` in their description.
+    seeds : sequence of int
+        Seeds of every ``random_state``.
+    metrics, unlabeled_label, out, n_jobs, verbose, equal_sizes
+        As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`. A later run with the same
+        ``out`` may add datasets, seeds and methods.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each dataset, seed, method, test subject and metric. An additional row with the
+        subject ``"all"`` is computed over the windows of all test subjects; the paper reports the
+        mean and standard deviation of these rows over seeds (``summarize(scores, over="seeds")``).
+
+    Raises
+    ------
+    TypeError
+        When ``datasets``, ``cv`` or ``test_subjects`` is not a dict.
+    ValueError
+        When a dataset has no test subjects, or ``cv`` or ``test_subjects`` has an entry for an
+        unknown dataset.
+    FoldError
+        When a fit fails.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation import LogBandPower, transfer
+    >>> nights = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
+    >>> scores = transfer(
+    ...     {"chance level": make_pipeline(LogBandPower(), DummyClassifier())},
+    ...     {"nights": nights},
+    ...     test_subjects={"nights": [3]},
+    ...     metrics=["accuracy"],
+    ...     verbose=0,
+    ... )
+    >>> scores["subject"].tolist()[:2], sorted(set(scores["seed"]))
+    ([3, 'all'], [0, 1, 2, 3, 4])
+    """
+    # Check the arguments before anything is trained.
+    check_arguments(estimators, metrics, seeds, n_jobs)
+    if not isinstance(datasets, Mapping) or len(datasets) == 0:
+        empty = "an empty " if isinstance(datasets, Mapping) else "a "
+        raise TypeError(
+            "datasets must be a dict of names and windows datasets with at least one entry, got "
+            f"{empty}{type(datasets).__name__}."
+        )
+    cvs = _by_dataset("cv", cv, datasets)
+    tested = _by_dataset("test_subjects", test_subjects, datasets)
+    # Split each dataset by itself.
+    corpora, folds = {}, []
+    for name, windows_ds in datasets.items():
+        corpora[name] = corpus = Corpus.of(windows_ds, name, unlabeled_label)
+        check_equal_sizes(estimators, corpus.X, equal_sizes)
+        test, cv_of_dataset = tested.get(name), cvs.get(name)
+        default = given_split(corpus, test) if cv_of_dataset is None else None
+        split = splitter(corpus, cv_of_dataset, default, test_subjects=test)
+        folds += make_folds("transfer", estimators, corpus, split, seeds)
+    return run_folds(
+        folds, corpora, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose
+    ).scores
+
+
+def _by_dataset(
+    argument: str, given: Mapping[str, Any] | None, datasets: Mapping[str, Dataset]
+) -> Mapping[str, Any]:
+    """Check an argument with one entry per dataset; None becomes an empty dict."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"{argument} is a {type(given).__name__}; pass a dict with the names of datasets."
+        )
+    for name in given:
+        if name not in datasets:
+            raise ValueError(
+                f"{argument} has an entry for the unknown dataset {name!r}; datasets are "
+                f"{', '.join(datasets)}."
+            )
+    return given
+
+
+def score_subjects(
+    protocol: str,
+    estimators: Mapping[str, BaseEstimator],
+    windows_ds: Dataset,
+    *,
+    metrics: Sequence[str],
+    seeds: Sequence[int],
+    dataset: str,
+    unlabeled_label: Any,
+    test_subjects: Sequence | None,
+    out: str | Path | None,
+    n_jobs: int | None,
+    verbose: int,
+    cv: Any = None,
+    equal_sizes: bool = True,
+) -> pd.DataFrame:
+    """Train on some subjects and score each held-out subject.
+
+    Parameters
+    ----------
+    protocol : str
+        Value of the column ``protocol``.
+    cv : int | cross-validator | iterable | None
+        Cross-validator that divides the subjects. None holds out one subject at a time, each of
+        ``test_subjects``.
+    estimators, windows_ds, metrics, seeds, dataset, unlabeled_label, test_subjects, out, n_jobs, \
+verbose, equal_sizes
+        As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Tidy scores, as in :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
+    """
+    check_arguments(estimators, metrics, seeds, n_jobs)
+    corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
+    check_equal_sizes(estimators, corpus.X, equal_sizes)
+    default = one_subject_out(corpus, test_subjects) if cv is None else None
+    split = splitter(corpus, cv, default, test_subjects=test_subjects)
+    folds = make_folds(protocol, estimators, corpus, split, seeds)
+    return run_folds(
+        folds, {dataset: corpus}, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose
+    ).scores

@@ -1,0 +1,333 @@
+"""Folds from a cross-validator: the training and test windows of each fit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, PredefinedSplit, check_cv
+
+from braindecode_pars.evaluation.corpus import Corpus, check_subjects, in_order
+from braindecode_pars.evaluation.folds import Fold
+from braindecode_pars.windows.held_out import SPLIT, are_validation
+
+
+class Split(NamedTuple):
+    """A cross-validator, and the subjects whose windows it divides.
+
+    Attributes
+    ----------
+    cv : cross-validator
+        scikit-learn cross-validator.
+    subjects : list
+        Training and test subjects. Other subjects are not used.
+    train : list | None
+        Subjects that may be trained on; None means all subjects that are not tested.
+    pooled : bool
+        Whether the scores get a row over all test windows together, as for fixed test subjects.
+    """
+
+    cv: Any
+    subjects: list
+    train: list | None = None
+    pooled: bool = False
+
+
+def one_subject_out(corpus: Corpus, test_subjects: Iterable | None = None) -> Split:
+    """Hold out one subject at a time: each of ``test_subjects``, or each subject of the data.
+
+    Raises
+    ------
+    ValueError
+        When the data have only one subject, or a test subject is not in the data.
+    """
+    subjects = corpus.subjects
+    if len(subjects) < 2:
+        raise ValueError(
+            "Holding out one subject needs at least two subjects; all windows are from subject "
+            f"{subjects[0]}."
+        )
+    if test_subjects is None:
+        return Split(LeaveOneGroupOut(), subjects)
+    tested = check_subjects(test_subjects, subjects, "test_subjects")
+    # PredefinedSplit: one fold number per window; windows with -1 are never tested.
+    fold_of = {subject: number for number, subject in enumerate(tested)}
+    folds = [fold_of.get(subject, -1) for subject in corpus.groups.tolist()]
+    return Split(PredefinedSplit(folds), subjects)
+
+
+def given_split(
+    corpus: Corpus,
+    test_subjects: Iterable | None = None,
+    train_subjects: Iterable | None = None,
+    left_out: Iterable = (),
+) -> Split:
+    """Split into training subjects and fixed test subjects.
+
+    The test subjects are ``test_subjects``, or the subjects whose recordings have ``"test"`` as
+    ``split`` in their description. The latter are never trained on, even when ``test_subjects``
+    are other subjects, and neither are the subjects ``left_out``.
+
+    Raises
+    ------
+    ValueError
+        When there are no test subjects, or a subject is both a training and a test subject.
+    """
+    all_subjects = corpus.subjects
+    # Test subjects
+    reserved = _subjects_of_test_split(corpus)
+    test = reserved
+    if test_subjects is not None:
+        test = check_subjects(test_subjects, all_subjects, "test_subjects")
+    elif not reserved:
+        where = f" in {corpus.name}" if corpus.name else ""
+        raise ValueError(
+            f"There are no test subjects{where}: no recording's description has 'split' 'test'. "
+            "Pass test_subjects, or use leave_one_subject_out."
+        )
+    held_out = {*reserved, *test, *left_out}
+    # Training subjects
+    chosen = None
+    if train_subjects is not None:
+        chosen = check_subjects(train_subjects, all_subjects, "train_subjects")
+        both = [subject for subject in chosen if subject in held_out]
+        if both:
+            raise ValueError(
+                f"train_subjects contains the test subject{'s' if len(both) > 1 else ''} "
+                f"{', '.join(map(str, both))}; remove them from train_subjects."
+            )
+    # One fold: windows with 0 are tested, windows with -1 are only trained on.
+    tested = set(test)
+    subjects = [s for s in all_subjects if s in tested or s not in held_out]
+    window_subjects = corpus.groups[corpus.windows_of(subjects)].tolist()
+    cv = PredefinedSplit([0 if subject in tested else -1 for subject in window_subjects])
+    return Split(cv, subjects, chosen, pooled=True)
+
+
+def splitter(corpus: Corpus, cv: Any, default: Split | None, **instead: Any) -> Split:
+    """Return the split given by ``cv``, or ``default`` when ``cv`` is None.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        Windows to split.
+    cv : int | cross-validator | iterable | None
+        scikit-learn cross-validator, pairs of training and test indices, or the number of folds
+        of whole subjects.
+    default : Split | None
+        Split to use when ``cv`` is None.
+    **instead
+        Arguments of the protocol that also choose the test subjects. They must be None when
+        ``cv`` is given.
+
+    Raises
+    ------
+    ValueError
+        When ``cv`` and one of the other arguments are given.
+    TypeError
+        When ``cv`` is not a cross-validator, an integer or an iterable of pairs.
+    """
+    if cv is None:
+        return default
+    both = [name for name, value in instead.items() if value is not None]
+    if both:
+        raise ValueError(f"cv and {both[0]} both choose the test subjects; pass one of them.")
+    if isinstance(cv, Integral) and not isinstance(cv, bool):
+        cv = GroupKFold(int(cv))
+    try:
+        return Split(check_cv(cv), corpus.subjects)
+    except ValueError as error:
+        raise TypeError(
+            f"cv is a {type(cv).__name__}; pass a scikit-learn cross-validator, a number of "
+            "folds, or pairs of training and test indices."
+        ) from error
+
+
+def draw_subjects(candidates: Sequence, n: int, seed: int) -> list:
+    """Draw ``n`` subjects at random: the first ``n`` of a shuffled list of the candidates.
+
+    Draws with the same seed are nested: a larger draw contains every smaller draw.
+
+    Raises
+    ------
+    ValueError
+        When ``n`` is not between 1 and the number of candidates.
+
+    Examples
+    --------
+    >>> from braindecode_pars.evaluation.splitting import draw_subjects
+    >>> set(draw_subjects("abcdef", 2, seed=0)) < set(draw_subjects("abcdef", 4, seed=0))
+    True
+    """
+    if not 1 <= n <= len(candidates):
+        raise ValueError(
+            f"n_train_subjects is {n}, but there are {len(candidates)} training subjects with "
+            f"labels; use 1 to {len(candidates)}."
+        )
+    order = np.random.RandomState(seed).permutation(len(candidates))
+    return [candidates[i] for i in order[:n]]
+
+
+def make_folds(
+    protocol: str,
+    estimators: Mapping[str, BaseEstimator],
+    corpus: Corpus,
+    split: Split,
+    seeds: Sequence[int],
+    n_train_subjects: Sequence[int] | None = None,
+    varied: Mapping[str, dict[str, Any]] | None = None,
+) -> list[Fold]:
+    """Make a fold for each train-test split, number of training subjects, seed and method.
+
+    If an estimator has ``validation="split"``, subjects with the split "valid" are not drawn for
+    training, for none of the estimators.
+
+    Parameters
+    ----------
+    protocol : str
+        Value of the column ``protocol``.
+    estimators : dict of str to estimator
+        Estimators by method name.
+    corpus : Corpus
+        Windows to split.
+    split : Split
+        Cross-validator and subjects.
+    seeds : sequence of int
+        Seeds of the random draws of training subjects and of the estimators.
+    n_train_subjects : sequence of int | None
+        Numbers of labelled subjects to draw; None means all.
+    varied : dict of str to dict | None
+        Additional columns and their values, by method.
+
+    Raises
+    ------
+    ValueError
+        When a subject is both a training and a test subject, no labelled subject remains for
+        training, a test subject has no labelled window, or an estimator has ``validation="split"``
+        and the split of a training window is neither "train" nor "valid".
+    """
+    folds = []
+    labeled = set(corpus.labeled_subjects)
+    has_fixed_validation = any(map(validates_by_split, estimators.values()))
+    for train_windows, test_windows in _train_test_windows(corpus, split):
+        valid = np.array([], dtype=int)
+        if has_fixed_validation:
+            train_windows, valid = _without_validation(corpus, train_windows)
+        # Only labelled windows are tested; only labelled subjects are drawn for training.
+        trained_on, tested_on = map(corpus.subjects_of, (train_windows, test_windows))
+        test = np.intersect1d(test_windows, corpus.test_windows(tested_on))
+        allowed = labeled if split.train is None else labeled.intersection(split.train)
+        candidates = [subject for subject in trained_on if subject in allowed]
+        if not candidates:
+            raise ValueError(
+                "No labelled subject remains for training when the test subjects are "
+                f"{', '.join(map(str, tested_on))}; use fewer test subjects."
+            )
+        # Kept in every fold, for estimators that pretrain on unlabelled windows.
+        unlabeled = [subject for subject in trained_on if subject not in labeled]
+        pretrain = _without_test_split(corpus, train_windows)
+        for n in n_train_subjects or [len(candidates)]:
+            for seed in seeds:
+                drawn = draw_subjects(candidates, n, seed)
+                train = np.intersect1d(train_windows, corpus.windows_of([*drawn, *unlabeled]))
+                for method, estimator in estimators.items():
+                    # The same training windows for all methods
+                    folds.append(
+                        Fold(
+                            protocol=protocol,
+                            dataset=corpus.name,
+                            method=method,
+                            n_train_subjects=n,
+                            seed=int(seed),
+                            estimator=estimator,
+                            train=train,
+                            test=test,
+                            test_subjects=tested_on,
+                            valid=valid if validates_by_split(estimator) else valid[:0],
+                            pretrain=pretrain,
+                            pooled=split.pooled,
+                            varied=(varied or {}).get(method, {}),
+                        )
+                    )
+    return folds
+
+
+def _train_test_windows(corpus: Corpus, split: Split) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the indices of the training and test windows of each split."""
+    windows = corpus.windows_of(split.subjects)
+    groups = corpus.groups[windows]
+    # scikit-learn sorts the groups, which fails for subjects of mixed types; numbers can be sorted.
+    number_of = {subject: number for number, subject in enumerate(split.subjects)}
+    numbers = np.array([number_of[subject] for subject in groups.tolist()])
+    for train, test in _split(split.cv, windows, corpus.y[windows], numbers):
+        both = in_order({*groups[train].tolist()} & {*groups[test].tolist()})
+        if both:
+            raise ValueError(
+                f"cv puts windows of subject{'s' if len(both) > 1 else ''} "
+                f"{', '.join(map(str, both))} in both the training and the test set. Scores must "
+                "be of held-out subjects; use a cross-validator with groups, such as GroupKFold."
+            )
+        yield windows[train], windows[test]
+
+
+def _split(
+    cv: Any, windows: np.ndarray, y: np.ndarray, groups: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Call ``cv.split`` without the warning of splitters that ignore the groups."""
+    pairs = None
+    while True:
+        # cv.split may be a generator that warns in each step. The filter must not be active
+        # during the yield, where the caller's code runs.
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
+            pairs = pairs or iter(cv.split(windows, y, groups))
+            pair = next(pairs, None)
+        if pair is None:
+            return
+        yield pair
+
+
+def _subjects_of_test_split(corpus: Corpus) -> list:
+    """Subjects whose recordings have ``"test"`` as ``split`` in their description."""
+    if corpus.splits is None:
+        return []
+    pairs = set(zip(corpus.groups.tolist(), corpus.splits.tolist(), strict=True))
+    test = in_order(subject for subject, split in pairs if split == "test")
+    both = [s for s in test if any(subject == s and split != "test" for subject, split in pairs)]
+    if both:
+        raise ValueError(
+            f"Recordings of subject{'s' if len(both) > 1 else ''} {', '.join(map(str, both))} are "
+            "in split 'test' and in another split; put all recordings of a subject in one split."
+        )
+    return test
+
+
+def _without_test_split(corpus: Corpus, windows: np.ndarray) -> np.ndarray:
+    """Return the windows without those of subjects of split "test", which a ``cv`` may train on."""
+    reserved = corpus.subjects_of(np.flatnonzero(corpus.splits == "test"))
+    return np.setdiff1d(windows, corpus.windows_of(reserved))
+
+
+def _without_validation(corpus: Corpus, windows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Divide the training windows of a fold into those to train on, and fixed validation windows.
+
+    Unlabelled windows of the validation subjects, and of subjects in the split "valid" without any
+    label, are in neither of them.
+    """
+    labeled = windows[corpus.labeled[windows]]
+    splits = None if corpus.splits is None else corpus.splits[labeled]
+    is_valid = are_validation(splits, corpus.groups[labeled], len(labeled))
+    valid = labeled[is_valid]
+    reserved = corpus.subjects_of(np.flatnonzero(corpus.splits == "valid"))
+    return np.setdiff1d(windows, corpus.windows_of(reserved)), valid
+
+
+def validates_by_split(estimator: BaseEstimator) -> bool:
+    """Whether the estimator has the parameter ``validation="split"``, for fixed validation sets."""
+    params = estimator.get_params().items()
+    values = [value for name, value in params if name.split("__")[-1] == "validation"]
+    return any(isinstance(value, str) and value == SPLIT for value in values)

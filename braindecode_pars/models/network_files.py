@@ -1,0 +1,238 @@
+"""PARSNet as a folder: one model file without pickle, and a readable copy of its description."""
+
+from __future__ import annotations
+
+import braindecode_pars._common.hosts  # noqa: F401  before braindecode
+
+# isort: split
+import inspect
+import math
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import numpy as np
+import torch
+from braindecode.models.base import HAS_HF_HUB
+from braindecode.version import __version__ as braindecode_version
+from torch import nn
+
+from braindecode_pars._common.checks import check_same_rate
+from braindecode_pars._common.model_files import (
+    CLASSIFIER,
+    NETWORK,
+    ModelFile,
+    build_and_load,
+    check_may_save,
+    model_folder,
+    read_model,
+    write_model,
+)
+from braindecode_pars._common.seeding import seeded
+from braindecode_pars.encoder import check_activation
+
+#: Arguments of ``from_pretrained`` that belong to the download.
+HUB_ARGUMENTS = {"revision", "cache_dir", "force_download", "local_files_only", "token"}
+
+#: Arguments of ``save_pretrained``, apart from those of ``push_to_hub``.
+SAVE_ARGUMENTS = {"config", "model_card_kwargs", "push_to_hub", "repo_id"}
+
+Network = TypeVar("Network", bound="SavedInFolder")
+
+
+class SavedInFolder:
+    """Saving and loading of a braindecode model that has an ``encoder`` and a ``final_layer``.
+
+    This class comes before braindecode's mixin in the bases of a model. It replaces the methods
+    that write a pickle, and that trust any class which a file names.
+    """
+
+    def save_pretrained(self, save_directory: str | Path, **hub_arguments: Any) -> Any:
+        """Write ``model.safetensors`` and ``config.json`` into a folder.
+
+        ``model.safetensors`` contains everything that :meth:`from_pretrained` reads: weights,
+        configuration and a checksum. ``config.json`` is a copy of the configuration, for people
+        and for other programs. If ``huggingface_hub`` is installed, a model card ``README.md`` is
+        written too.
+
+        Parameters
+        ----------
+        save_directory : path
+            Folder of the model. It is created if it does not exist. A PARSNet in it is replaced.
+        **hub_arguments
+            Arguments of ``huggingface_hub.PyTorchModelHubMixin.save_pretrained``.
+
+        Returns
+        -------
+        str | None
+            URL of the commit with ``push_to_hub=True``, else None.
+
+        Raises
+        ------
+        ImportError
+            When ``push_to_hub=True`` and ``huggingface_hub`` is not installed. The folder is
+            written before this error.
+        OSError
+            When the folder cannot be written. Its previous content is then unchanged.
+        ValueError
+            When weights are not finite, or the activation of the encoder is not one of
+            ``torch.nn``. Also when the folder contains another model, or other files.
+        """
+        folder = Path(save_directory).expanduser()
+        self._save_pretrained(folder)
+        unknown = hub_arguments.keys() - SAVE_ARGUMENTS
+        if unknown and not hub_arguments.get("push_to_hub"):
+            raise TypeError(f"save_pretrained() got an unexpected argument {min(unknown)!r}")
+        if not HAS_HF_HUB:
+            if hub_arguments.get("push_to_hub"):
+                raise ImportError(
+                    f"{folder} is saved, but pushing it needs huggingface_hub; install it with: "
+                    "pip install huggingface_hub"
+                )
+            return None
+        # The mixin's save_pretrained deletes the old config.json before it writes the new files,
+        # so the model card and the upload are done here.
+        card = hub_arguments.pop("model_card_kwargs", None) or {}
+        if not (folder / "README.md").exists():
+            self.generate_model_card(**card).save(folder / "README.md")
+        if not hub_arguments.pop("push_to_hub", False):
+            return None
+        repo_id = hub_arguments.pop("repo_id", None) or folder.name
+        return self.push_to_hub(repo_id, model_card_kwargs=card, **hub_arguments)
+
+    def _save_pretrained(self, save_directory: Path) -> None:
+        # This replaces braindecode's method, which also writes a pickle.
+        check_may_save(save_directory, NETWORK)
+        write_model(save_directory, NETWORK, self.description(), self.state_dict())
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the arguments of the constructor, as values that JSON supports."""
+        # braindecode leaves out NumPy's numbers.
+        given = self._braindecode_init_kwargs.items()
+        numbers = {name: value.item() for name, value in given if isinstance(value, np.generic)}
+        return {**super().get_config(), **numbers}
+
+    def description(self) -> dict[str, Any]:
+        """Return the constructor arguments as the description of a model file."""
+        activation = self.encoder.config["activation"]
+        check_activation(activation)
+        config = {**self.get_config(), "braindecode_version": braindecode_version}
+        for ch in config.get("chs_info") or ():
+            # JSON has no NaN. Only the first three values of ``loc``, the electrode position, are
+            # needed; the others are often NaN.
+            location = [x if math.isfinite(x) else 0.0 for x in ch.pop("loc", None) or ()]
+            if any(location[:3]):
+                ch["loc"] = location
+        return {"network": config}
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        pretrained_model_name_or_path: str | Path,
+        *,
+        strict: bool = True,
+        n_outputs: int | None = None,
+        map_location: str | torch.device = "cpu",
+        **arguments: Any,
+    ) -> Self:
+        """Load a model that :meth:`save_pretrained` wrote.
+
+        Parameters
+        ----------
+        pretrained_model_name_or_path : path | str
+            Folder of the model, or a model id of the Hugging Face Hub, which is downloaded.
+        strict : bool
+            Whether to raise an error when the tensors in the file differ from those of the model.
+            With False, the matching tensors are loaded.
+        n_outputs : int | None
+            Number of outputs. When it differs from the saved number, ``final_layer`` is replaced
+            by a new, untrained layer.
+        map_location : str | torch.device
+            Device of the model.
+        **arguments
+            Constructor arguments that replace the saved ones, such as ``n_times`` or
+            ``chs_info``. For the download: ``revision``, ``cache_dir``, ``force_download``,
+            ``local_files_only`` and ``token``.
+
+        Returns
+        -------
+        PARSNet
+            Model in evaluation mode. Its ``load_report`` is a
+            :class:`~braindecode_pars.pretrained.LoadReport`.
+
+        Raises
+        ------
+        FileNotFoundError
+            When the folder, the model or its file does not exist.
+        ValueError
+            When a file is damaged, the tensors do not match, or ``sfreq`` differs from the saved
+            sampling rate.
+        """
+        # Separate the arguments of the download from those of the constructor.
+        download = {name: arguments.pop(name) for name in HUB_ARGUMENTS & arguments.keys()}
+        unknown = arguments.keys() - inspect.signature(cls).parameters.keys()
+        if unknown:
+            raise TypeError(f"from_pretrained() got an unexpected argument {min(unknown)!r}")
+
+        # Find the folder and load the model in it.
+        folder = model_folder(pretrained_model_name_or_path, download=True, **download)
+        model = read_model(folder, NETWORK, CLASSIFIER)
+        net = network_from_file(cls, model, folder, strict=strict, **arguments)
+        if n_outputs not in (None, net.n_outputs):
+            net.reset_head(n_outputs)
+        return net.to(map_location).eval()
+
+
+def network_from_file(
+    network: type[Network],
+    model: ModelFile,
+    source: Path,
+    *,
+    strict: bool = True,
+    **arguments: Any,
+) -> Network:
+    """Return the network of a model file; ``source`` is its folder, for error messages.
+
+    ``network`` is its class; the other arguments are those of its ``from_pretrained``.
+    """
+    config = model.description.get("network")
+    if not isinstance(config, dict):
+        raise ValueError(f"{source} does not describe a {network.__name__}.")
+    check_same_rate(
+        arguments.get("sfreq"), config.get("sfreq"), "The windows are", f"the model in {source}"
+    )
+
+    # An argument also replaces the saved values of its alternatives: n_chans and chs_info describe
+    # the same channels, for example.
+    config = dict(config)
+    if arguments.keys() & {"n_chans", "chs_info"}:
+        config.update(n_chans=None, chs_info=None)
+    if arguments.keys() & {"n_times", "input_window_seconds"}:
+        config.update(n_times=None, input_window_seconds=None)
+    config.update(arguments)
+
+    def build() -> Network:
+        named = dict(config)
+        if isinstance(named.get("chs_info"), list):
+            named["chs_info"] = network._deserialize_chs_info(named["chs_info"])
+        if isinstance(named.get("activation"), str):
+            named["activation"] = _activation(named["activation"])
+        return network.from_config(named)
+
+    num_layers = config.get("num_layers")
+    with seeded(0):  # the initial weights are replaced; they must not change the caller's draws
+        net, report = build_and_load(
+            build, model.tensors, source, num_layers=num_layers, strict=strict
+        )
+    net.load_report = report
+    return net
+
+
+def _activation(name: str) -> type[nn.Module]:
+    """Return the activation class for a name such as ``torch.nn.modules.activation.GELU``.
+
+    Only classes of torch are accepted. braindecode would import any module that an untrusted
+    ``config.json`` names.
+    """
+    if not name.startswith("torch.nn.") or not hasattr(nn, name.rpartition(".")[2]):
+        raise ValueError(f"activation {name!r} is not one of torch.nn")
+    return getattr(nn, name.rpartition(".")[2])

@@ -1,0 +1,813 @@
+"""PARSNet: one encoder shared by all channels, then a head that pools the channels.
+
+``forward`` accepts windows of any channels: its arguments are checked first. Features can be
+recentred by subject.
+"""
+
+from __future__ import annotations
+
+import braindecode_pars._common.hosts  # noqa: F401  before braindecode
+
+# isort: split
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from braindecode.models.base import EEGModuleMixin
+from braindecode.models.util import models_dict
+from torch import Tensor, nn
+
+from braindecode_pars._common.checks import (
+    boolean,
+    check_parameters,
+    choice,
+    instance,
+    integer,
+    optional,
+    positive,
+    share,
+    warn_user,
+)
+from braindecode_pars._common.model_files import LoadReport
+from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder
+from braindecode_pars.models.electrodes import (
+    AmplitudeCode,
+    ElectrodeCode,
+    SpatialFilter,
+    electrode_positions,
+    relative_amplitude,
+)
+from braindecode_pars.models.network_files import SavedInFolder
+from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_positions
+
+#: How PARSNet pools the channels of a window.
+HEADS = ("attention", "spatial_filter", "both")
+
+#: Argument of PARSNet -> rule. The encoder checks its own arguments.
+_RULES = dict(
+    **dict.fromkeys(("n_outputs", "n_chans", "n_times", "patch_size"), optional(integer(1))),
+    **dict.fromkeys(("sfreq", "input_window_seconds"), optional(positive())),
+    chs_info=optional(instance("a list of channels as in mne.Info['chs']", list, tuple)),
+    patch_seconds=positive(),
+    channel_drop_prob=share(),
+    electrode_position=boolean(),
+    amplitude=boolean(),
+    head=choice(*HEADS),
+    recenter=optional(choice("subject")),
+)
+
+
+def _inferred(signal_argument: Callable[[], Any]) -> Any:
+    """Return a signal argument of EEGModuleMixin; None when it cannot be inferred."""
+    try:
+        return signal_argument()
+    except ValueError:
+        return None
+
+
+class Channels(NamedTuple):
+    """The channels of windows, as the head receives them.
+
+    Attributes
+    ----------
+    tokens : Tensor, shape (batch, n_chans, embed_dim)
+        Spatial tokens: means of the encoder's features over time; zeros where not kept.
+    amplitudes : Tensor, shape (batch, n_chans, 1) | None
+        Relative amplitudes; None when they are not used.
+    positions : Tensor, shape (n_chans, 3) or (batch, n_chans, 3) | None
+        Electrode positions; None when they are not used.
+    keep : Tensor of bool, shape (batch, n_chans) | None
+        Channels that are pooled; None for all.
+    """
+
+    tokens: Tensor
+    amplitudes: Tensor | None
+    positions: Tensor | None
+    keep: Tensor | None
+
+    def recentred(self, subjects: Tensor) -> Channels:
+        """Return the channels with tokens and amplitudes minus the means of each subject."""
+        tokens = recentred(self.tokens, subjects, self.keep)
+        amplitudes = self.amplitudes
+        if amplitudes is not None:
+            amplitudes = recentred(amplitudes, subjects, self.keep)
+        return self._replace(tokens=tokens, amplitudes=amplitudes)
+
+    def split(self, n_windows: int) -> Iterator[Channels]:
+        """Yield the channels of at most ``n_windows`` windows at a time.
+
+        All windows must have the same positions, of shape (n_chans, 3), and all channels.
+        """
+        for start in range(0, len(self.tokens), n_windows):
+            rows = slice(start, start + n_windows)
+            amplitudes = None if self.amplitudes is None else self.amplitudes[rows]
+            yield self._replace(tokens=self.tokens[rows], amplitudes=amplitudes)
+
+
+class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
+    r"""PARSNet: multi-channel fine-tuning of a single-channel encoder (Sandino et al. 2025).
+
+    The encoder embeds the patches of each channel separately, and the mean over time gives one
+    spatial token per channel. A cross-attention layer with one learnable query pools the spatial
+    tokens. A linear layer predicts the logits (section 2.4). No learnable shape depends on the
+    number of channels or samples, so one model works with any montage and window length.
+
+    Parameters
+    ----------
+    n_outputs : int
+        Number of classes.
+    n_chans : int | None
+        Number of channels. :meth:`forward` accepts other numbers.
+    chs_info : list of dict | None
+        Channels as in ``mne.Info["chs"]``. Electrode positions are looked up by channel name.
+    n_times : int | None
+        Number of samples in a window. :meth:`forward` accepts other numbers.
+    input_window_seconds : float | None
+        Length of a window in seconds. Any two of ``input_window_seconds``, ``n_times`` and
+        ``sfreq`` determine the third.
+    sfreq : float | None
+        Sampling rate in Hz.
+    patch_seconds : float
+        Length of a patch in seconds. When ``sfreq`` is neither passed nor inferred, a patch is a
+        thirtieth of the window (1 s of the 30 s windows of the paper), and PARSNet warns.
+    patch_size : int | None
+        Length of a patch in samples. It replaces ``patch_seconds``, and ``sfreq`` is then not
+        needed.
+    channel_drop_prob : float
+        Probability of dropping a spatial token in training. At least one token is always kept.
+        Channels are dropped before the encoder; the result is the same and the cost is lower.
+    electrode_position : bool
+        Whether a code of the 3-D electrode position is added to each spatial token before the
+        attention. Without it, as in the paper, the attention cannot distinguish C3 from C4.
+        Positions come from the channel names in ``chs_info``, here or in :meth:`forward`, or from
+        ``pos`` in :meth:`forward`.
+    amplitude : bool
+        Whether the head receives the amplitude of each channel relative to the other channels of
+        the window (:func:`~braindecode_pars.models.relative_amplitude`), which the encoder does
+        not see. A learned code of it is added to each spatial token before the attention, and it is
+        one more feature for the spatial filters. The paper has no amplitudes.
+    head : "attention" | "spatial_filter" | "both"
+        How the channels are pooled. ``"attention"`` is the paper's cross-attention.
+        ``"spatial_filter"`` is a :class:`~braindecode_pars.models.SpatialFilter`: weighted
+        means whose weights are a function of electrode position, also with
+        ``electrode_position=False``. With ``"both"``, ``final_layer`` receives both outputs.
+    recenter : "subject" | None
+        With ``"subject"``, spatial tokens and amplitudes are centred: the mean over the windows of
+        the same subject in the batch is subtracted, see
+        :func:`~braindecode_pars.models.recentred`. :meth:`forward` then needs ``subjects``. The
+        paper does not recentre.
+    embed_dim, num_layers, num_heads, mlp_dim : int
+        Sizes of the encoder, see :class:`~braindecode_pars.PatchEncoder`. The spatial attention
+        also has ``num_heads`` heads.
+    drop_prob : float
+        Dropout probability of the encoder.
+    activation : type[nn.Module]
+        Activation in the feed-forward layers of the encoder.
+    tokenizer : "linear" | "spectral"
+        Map from patches to tokens, see :class:`~braindecode_pars.PatchEncoder`.
+
+    Attributes
+    ----------
+    encoder : PatchEncoder
+        Encoder of single channels, the part that is pretrained.
+    final_layer : torch.nn.Linear
+        Last layer, from the pooled features to the logits. No learnable layer follows it.
+    positions : Tensor, shape (n_chans, 3) | None
+        Electrode positions from ``chs_info``. None when the model does not use positions, or when
+        none is known.
+    load_report : LoadReport | None
+        Tensors that :meth:`from_pretrained` loaded; None in a model that was not loaded.
+
+    Raises
+    ------
+    TypeError
+        When an argument has the wrong type.
+    ValueError
+        When ``n_outputs`` is missing, a size is out of range, a window is shorter than a patch, or
+        signal arguments contradict each other.
+
+    Warns
+    -----
+    UserWarning
+        When the sampling rate is unknown, and when the model uses electrode positions but knows
+        none.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars import PARSNet
+    >>> net = PARSNet(
+    ...     n_outputs=5, n_chans=6, n_times=3000, sfreq=100, embed_dim=32, num_layers=1
+    ... )
+    >>> net(torch.randn(2, 6, 3000)).shape
+    torch.Size([2, 5])
+    >>> net.channel_attention(torch.randn(2, 6, 3000)).shape  # of 8 heads
+    torch.Size([2, 8, 6])
+
+    References
+    ----------
+    .. [pars] Sandino, C. M., et al. (2025). Learning the relative composition of EEG signals
+       using pairwise relative shift pretraining. arXiv:2511.11940.
+    """
+
+    def __init__(
+        self,
+        n_outputs: int | None = None,
+        n_chans: int | None = None,
+        chs_info: list[dict] | None = None,
+        n_times: int | None = None,
+        input_window_seconds: float | None = None,
+        sfreq: float | None = None,
+        *,
+        patch_seconds: float = 1.0,
+        patch_size: int | None = None,
+        channel_drop_prob: float = 0.5,
+        electrode_position: bool = False,
+        amplitude: bool = False,
+        head: str = "attention",
+        recenter: str | None = None,
+        embed_dim: int = 512,
+        num_layers: int = 8,
+        num_heads: int = 8,
+        mlp_dim: int = 512,
+        drop_prob: float = 0.0,
+        activation: type[nn.Module] = nn.GELU,
+        tokenizer: str = "linear",
+    ):
+        signal = dict(
+            n_outputs=n_outputs,
+            n_chans=n_chans,
+            chs_info=chs_info,
+            n_times=n_times,
+            input_window_seconds=input_window_seconds,
+            sfreq=sfreq,
+        )
+        given = dict(
+            patch_seconds=patch_seconds,
+            patch_size=patch_size,
+            channel_drop_prob=channel_drop_prob,
+            electrode_position=electrode_position,
+            amplitude=amplitude,
+            head=head,
+            recenter=recenter,
+        )
+        check_parameters({**signal, **given}, _RULES, type(self).__name__)
+        super().__init__(**signal)
+        # The mixin has inferred and stored these; its properties are used from here on.
+        del n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq, signal
+
+        if patch_size is None:
+            patch_size = patch_size_for(
+                patch_seconds, _inferred(lambda: self.sfreq), _inferred(lambda: self.n_times)
+            )
+            self._warn_of_unknown_rate(patch_size)
+        self.load_report: LoadReport | None = None
+        self.channel_drop_prob = channel_drop_prob
+        self.amplitude = amplitude
+        self.head = head
+        self.recenter = recenter
+        # With the spatial filter alone, there is nothing that a code could be added to.
+        attention, spatial_filter = head != "spatial_filter", head != "attention"
+        self.electrode_position = electrode_position and attention
+
+        # Build the layers.
+        self.encoder = PatchEncoder(
+            patch_size, embed_dim, num_layers, num_heads, mlp_dim, drop_prob, activation, tokenizer
+        )
+        # Not in the state_dict: saved weights must load with any montage.
+        self.register_buffer("positions", self._known_positions(), persistent=False)
+        n_pooled = 0
+        if self.electrode_position:
+            self.electrode_code = ElectrodeCode(embed_dim)
+        if amplitude and attention:
+            self.amplitude_code = AmplitudeCode(embed_dim)
+        if spatial_filter:
+            self.spatial_filter = SpatialFilter(embed_dim + int(amplitude))
+            n_pooled += self.spatial_filter.out_features
+        if attention:
+            self.query_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
+            self.spatial_attention = MultiHeadAttention(embed_dim, num_heads)
+            n_pooled += embed_dim
+        self.final_layer = nn.Linear(n_pooled, self.n_outputs)
+
+    @property
+    def _uses_positions(self) -> bool:
+        return self.electrode_position or self.head != "attention"
+
+    def _known_positions(self) -> Tensor | None:
+        """Return the positions from ``chs_info``, if they are used and at least one is known."""
+        if not self._uses_positions:
+            return None
+        if self._chs_info is None:
+            if self.head != "attention":
+                warn_user(
+                    f"PARSNet: head={self.head!r} without electrode positions has the same gains "
+                    "for all channels. Pass chs_info with channel names to PARSNet, or chs_info or "
+                    "pos to forward."
+                )
+            return None
+        positions = torch.from_numpy(electrode_positions(self._chs_info))
+        if positions.isnan().all():
+            warn_user(
+                "PARSNet: no electrode position is known, because none of the channels "
+                f"({self._chs_info[0]['ch_name']}, ...) is an electrode of the 10-05 system or has "
+                "a location; rename them, or set a montage."
+            )
+            return None
+        return positions
+
+    def _warn_of_unknown_rate(self, patch_size: int) -> None:
+        if _inferred(lambda: self.sfreq) is None:
+            warn_user(
+                f"PARSNet: sampling rate unknown; a patch is {patch_size} samples long, a "
+                "thirtieth of the window. Pass sfreq (Hz) to PARSNet, or module__sfreq to "
+                "EEGClassifier."
+            )
+
+    def get_torchinfo_statistics(self, *arguments: Any, **options: Any) -> Any:
+        """Return the summary of braindecode.
+
+        When ``n_times`` is unknown, the summary is that of a window of at least one patch.
+        """
+        n_times = self._n_times
+        if _inferred(lambda: self.n_times) is None:
+            self._n_times = max(200, self.encoder.patch_size)
+        try:
+            return super().get_torchinfo_statistics(*arguments, **options)
+        finally:
+            self._n_times = n_times
+
+    def reset_head(self, n_outputs: int) -> None:
+        """Replace ``final_layer`` by a new, untrained layer.
+
+        Parameters
+        ----------
+        n_outputs : int
+            Number of classes.
+        """
+        self._set_n_outputs(n_outputs)
+        old = self.final_layer
+        self.final_layer = nn.Linear(old.in_features, n_outputs).to(old.weight)
+
+    def forward(
+        self,
+        x: Tensor,
+        pos: Tensor | None = None,
+        ch_mask: Tensor | None = None,
+        return_features: bool = False,
+        chs_info: list[dict] | None = None,
+        subjects: Tensor | None = None,
+    ) -> Tensor | dict[str, Tensor]:
+        """Return the logits of windows.
+
+        Parameters
+        ----------
+        x : Tensor, shape (batch, n_chans, n_times)
+            Windows of at least one patch, with any number of channels and in any unit.
+        pos : Tensor, shape (n_chans, 3) or (batch, n_chans, 3) | None
+            Electrode positions in metres in the head frame; NaN for unknown positions. They replace
+            those of the model. A model that does not use positions ignores them.
+        ch_mask : Tensor of bool, shape (batch, n_chans) | None
+            Mask of the channels: False marks a missing channel, whose samples are ignored.
+        return_features : bool
+            Whether to return ``{"features": (batch, n_chans, embed_dim), "cls_token": (batch,
+            final_layer.in_features)}`` instead of logits: the spatial tokens with the codes that
+            were added to them (zeros for missing channels), and the pooled features that
+            ``final_layer`` receives.
+        chs_info : list of dict | None
+            Channels of these windows, as in ``mne.Info["chs"]``, when they are not the channels
+            that the model was built for. Their positions are used as if they were given in ``pos``.
+        subjects : Tensor of int, shape (batch,) | None
+            Subject of each window, for a model with ``recenter="subject"``; ignored otherwise. The
+            means are those of this batch, so it should have many windows of each subject.
+
+        Returns
+        -------
+        Tensor, shape (batch, n_outputs)
+            Logits.
+
+        Raises
+        ------
+        TypeError
+            When ``x`` is not a tensor, ``chs_info`` is not a list of channels, or ``subjects`` are
+            not numbers.
+        ValueError
+            When shapes do not match, a window is shorter than a patch, every channel of a window
+            is missing, ``pos`` and ``chs_info`` are both given, or electrode positions or subjects
+            are needed but missing.
+        """
+        channels = self.encode_channels(x, pos, ch_mask, chs_info)
+        return self.pool_channels(self._centred(channels, x, subjects), return_features)
+
+    def pool_channels(
+        self, channels: Channels, return_features: bool = False
+    ) -> Tensor | dict[str, Tensor]:
+        """Return the logits of windows whose channels are encoded: the second part of `forward`."""
+        tokens = self._coded_tokens(channels)
+        pooled = self._pool(tokens, channels)
+        if return_features:
+            if channels.keep is not None:
+                tokens = tokens.masked_fill(~channels.keep[..., None], 0.0)
+            return {"features": tokens, "cls_token": pooled}
+        return self.final_layer(pooled)
+
+    @torch.no_grad()
+    def channel_attention(
+        self,
+        x: Tensor,
+        pos: Tensor | None = None,
+        ch_mask: Tensor | None = None,
+        chs_info: list[dict] | None = None,
+        subjects: Tensor | None = None,
+    ) -> Tensor:
+        """Return the attention weights of the learnable query for each channel.
+
+        Parameters
+        ----------
+        x, pos, ch_mask, chs_info, subjects
+            As in :meth:`forward`.
+
+        Returns
+        -------
+        Tensor, shape (batch, num_heads, n_chans)
+            Weights that sum to one over channels; 0 for missing channels. No channel is dropped,
+            even in training mode.
+
+        Raises
+        ------
+        ValueError
+            When the model has no attention, and as in :meth:`forward`.
+        """
+        if self.head == "spatial_filter":
+            raise ValueError(
+                "A PARSNet with head='spatial_filter' has no attention over channels; use "
+                "head='attention' or head='both'."
+            )
+        training = self.training
+        try:
+            channels = self.eval().encode_channels(x, pos, ch_mask, chs_info)
+            channels = self._centred(channels, x, subjects)
+            tokens = self._coded_tokens(channels)
+            query = self._query(tokens)
+            return self.spatial_attention.weights(query, tokens, channels.keep).squeeze(2)
+        finally:
+            self.train(training)
+
+    def encode_channels(
+        self,
+        x: Tensor,
+        pos: Tensor | None = None,
+        ch_mask: Tensor | None = None,
+        chs_info: list[dict] | None = None,
+    ) -> Channels:
+        """Return the spatial tokens of windows, and what the head needs beside them.
+
+        This is the first part of :meth:`forward`, with the same arguments.
+        """
+        check_windows(x, self.encoder.patch_size)
+        ch_mask = mask_of(x, ch_mask)
+        positions = self._positions(x, pos, chs_info)
+        keep = self._kept_channels(x, ch_mask)
+        tokens = self._spatial_tokens(x, keep)
+        if not self.amplitude:
+            return Channels(tokens, None, positions, keep)
+        # Relative to all channels that are there, so that dropping some of them in training does
+        # not change the amplitudes of the others.
+        amplitudes = relative_amplitude(x, ch_mask)[..., None].to(tokens.dtype)
+        return Channels(tokens, amplitudes, positions, keep)
+
+    def _centred(self, channels: Channels, x: Tensor, subjects: Tensor | None) -> Channels:
+        return channels if self.recenter is None else channels.recentred(subjects_of(x, subjects))
+
+    def _coded_tokens(self, channels: Channels) -> Tensor:
+        """Return the spatial tokens with the codes of amplitude and electrode position."""
+        tokens = channels.tokens
+        if self.amplitude and self.head != "spatial_filter":
+            tokens = tokens + self.amplitude_code(channels.amplitudes)
+        if self.electrode_position:
+            tokens = tokens + self.electrode_code(channels.positions).to(tokens.dtype)
+        return tokens
+
+    def _pool(self, tokens: Tensor, channels: Channels) -> Tensor:
+        """Return the pooled features, (batch, final_layer.in_features)."""
+        pooled = []
+        if self.head != "spatial_filter":
+            query = self._query(tokens)
+            pooled.append(self.spatial_attention(query, tokens, channels.keep).squeeze(1))
+        if self.head != "attention":
+            # Filters multiply features by functions of the position, so they need no codes.
+            parts = [part for part in (channels.tokens, channels.amplitudes) if part is not None]
+            features = torch.cat(parts, dim=-1)  # (batch, n_chans, embed_dim or embed_dim + 1)
+            pooled.append(self.spatial_filter(features, channels.positions, channels.keep))
+        return torch.cat(pooled, dim=-1)
+
+    def _query(self, tokens: Tensor) -> Tensor:
+        return self.query_token.expand(tokens.shape[0], 1, -1)
+
+    def _kept_channels(self, x: Tensor, ch_mask: Tensor | None) -> Tensor | None:
+        """Return the mask of the channels that are used, (batch, n_chans); None for all."""
+        if not (self.training and self.channel_drop_prob):
+            return ch_mask
+        # Drop channels at random. The channel with the largest draw is always kept, so that every
+        # window keeps at least one; missing channels get a negative draw and are never the largest.
+        draw = torch.rand(x.shape[:2], device=x.device)
+        if ch_mask is not None:
+            draw = draw.masked_fill(~ch_mask, -1.0)
+        keep = (draw >= self.channel_drop_prob) | (draw == draw.amax(dim=1, keepdim=True))
+        return keep if ch_mask is None else keep & ch_mask
+
+    def _spatial_tokens(self, x: Tensor, keep: Tensor | None) -> Tensor:
+        """Return one token per channel: zeros for dropped channels, which are not encoded."""
+        if keep is None:
+            # (batch, n_chans, n_times) -> (batch * n_chans, embed_dim) -> (batch, n_chans, ...)
+            return embed_signals(self.encoder, x.flatten(0, 1)).unflatten(0, x.shape[:2])
+        tokens = embed_signals(self.encoder, x[keep])  # (n_kept, embed_dim)
+        spatial = tokens.new_zeros(*x.shape[:2], tokens.shape[-1])
+        return spatial.index_put((keep,), tokens)
+
+    def _positions(
+        self, x: Tensor, pos: Tensor | None, chs_info: list[dict] | None
+    ) -> Tensor | None:
+        """Return the positions that the head uses, with one row for each channel."""
+        given = positions_of(x, pos, chs_info)
+        if not self._uses_positions:
+            return None
+        positions = self.positions if given is None else given
+        if positions is None and self.electrode_position and self._chs_info is None:
+            raise ValueError(
+                "electrode_position=True needs positions: pass chs_info with channel names to "
+                "PARSNet or to forward, or pos to forward."
+            )
+        if positions is None:
+            return x.new_full((x.shape[1], 3), torch.nan)
+        if positions.shape[-2] != x.shape[1]:
+            raise ValueError(
+                f"There are positions for {positions.shape[-2]} channels, but the windows have "
+                f"{x.shape[1]} channels; pass chs_info of these windows, or pos of shape "
+                "(n_chans, 3), to forward."
+            )
+        return positions
+
+
+# Register the name, so that EEGClassifier("PARSNet") works.
+models_dict.setdefault(PARSNet.__name__, PARSNet)
+
+
+def check_windows(x: Any, patch_size: int) -> None:
+    """Check that windows are a tensor of real numbers and at least one patch long.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When they are not.
+    """
+    if not isinstance(x, Tensor):
+        raise TypeError(
+            f"x is a {type(x).__name__}; PARSNet takes a torch tensor of shape (batch, "
+            "n_chans, n_times), for example torch.from_numpy(x).float()."
+        )
+    if x.ndim != 3 or 0 in x.shape[:2]:
+        raise ValueError(
+            f"x has shape {tuple(x.shape)}; windows have shape (batch, n_chans, n_times)."
+        )
+    if not x.is_floating_point():
+        raise ValueError(
+            f"x has dtype {x.dtype}; EEG samples are real numbers. Convert integers with x.float()."
+        )
+    if x.shape[-1] < patch_size:
+        raise ValueError(
+            f"A window of {x.shape[-1]} samples is shorter than the model's patch of "
+            f"{patch_size} samples."
+        )
+
+
+def mask_of(x: Tensor, ch_mask: Any) -> Tensor | None:
+    """Return the mask of the channels that are there, (batch, n_chans); None for all.
+
+    Raises
+    ------
+    ValueError
+        When the mask has another shape than the windows, or a window has no channel.
+    """
+    if ch_mask is None:
+        return None
+    ch_mask = torch.as_tensor(ch_mask, device=x.device)
+    if ch_mask.shape != x.shape[:2]:
+        raise ValueError(
+            f"ch_mask has shape {tuple(ch_mask.shape)}; these windows need shape (batch, "
+            f"n_chans) = {tuple(x.shape[:2])}."
+        )
+    ch_mask = ch_mask.bool()
+    # torch.compile cannot trace a branch that depends on tensor values.
+    if not torch.compiler.is_compiling() and not ch_mask.any(dim=1).all():
+        raise ValueError("ch_mask marks every channel of a window as missing.")
+    return ch_mask
+
+
+def positions_of(x: Tensor, pos: Any, chs_info: list[dict] | None) -> Tensor | None:
+    """Return the positions that are given with the windows; None when none are.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When ``pos`` and ``chs_info`` are both given, or do not describe the channels of ``x``.
+    """
+    if pos is not None and chs_info is not None:
+        raise ValueError(
+            "pos and chs_info are both given; pass pos for positions in metres, or chs_info to "
+            "look positions up by channel name."
+        )
+    if chs_info is not None:
+        if not isinstance(chs_info, Sequence):
+            raise TypeError(
+                f"chs_info is a {type(chs_info).__name__}; it must be a list of channels as in "
+                "mne.Info['chs']."
+            )
+        if len(chs_info) != x.shape[1]:
+            raise ValueError(
+                f"chs_info describes {len(chs_info)} channels, but the windows have {x.shape[1]}; "
+                "pass one entry for each channel of the windows, in their order."
+            )
+        return torch.from_numpy(electrode_positions(chs_info)).to(x.device)
+    if pos is None:
+        return None
+    positions = torch.as_tensor(pos, dtype=torch.float32, device=x.device)
+    batch = positions.shape[0] if positions.ndim == 3 else 1
+    if positions.ndim not in (2, 3) or positions.shape[-1] != 3 or batch not in (1, len(x)):
+        raise ValueError(
+            f"pos has shape {tuple(positions.shape)}; these windows need shape "
+            f"(n_chans, 3) or (batch, n_chans, 3), with batch = {len(x)}."
+        )
+    return positions
+
+
+def subjects_of(x: Tensor, subjects: Any) -> Tensor:
+    """Return the subjects of windows, (batch,), for a model that recentres by subject.
+
+    Raises
+    ------
+    TypeError
+        When they are not numbers.
+    ValueError
+        When they are missing, or not one for each window.
+    """
+    if subjects is None:
+        raise ValueError(
+            "This PARSNet has recenter='subject': pass subjects to forward, one integer for each "
+            "window, with many windows of each subject in a batch."
+        )
+    try:
+        subjects = torch.as_tensor(subjects, device=x.device)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(
+            "subjects must be one integer for each window; number the names of subjects first, "
+            "for example with numpy.unique(names, return_inverse=True)."
+        ) from error
+    if subjects.shape != x.shape[:1]:
+        raise ValueError(
+            f"subjects has shape {tuple(subjects.shape)}; these windows need shape ({len(x)},)."
+        )
+    return subjects
+
+
+#: Patches per window when the sampling rate is unknown: 1 s of the 30 s windows of the paper.
+PATCHES_PER_WINDOW = 30
+
+
+def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | None) -> int:
+    """Return the number of samples in a patch.
+
+    Parameters
+    ----------
+    patch_seconds : float
+        Length of a patch in seconds.
+    sfreq : float | None
+        Sampling rate in Hz. With None, a patch is a thirtieth of the window. This is one second
+        of the 30 s windows of the paper.
+    n_times : int | None
+        Number of samples in a window; None when it is unknown.
+
+    Returns
+    -------
+    int
+        Number of samples, at least 1.
+
+    Raises
+    ------
+    ValueError
+        When the window is shorter than the patch, or neither ``sfreq`` nor ``n_times`` is known.
+
+    Examples
+    --------
+    >>> from braindecode_pars.models import patch_size_for
+    >>> patch_size_for(1.0, 200.0, 6000), patch_size_for(1.0, None, 6000)
+    (200, 200)
+    """
+    if not 0 < patch_seconds < float("inf"):
+        raise ValueError(f"patch_seconds must be positive, got {patch_seconds}.")
+    # Unknown sampling rate: a share of the window.
+    if sfreq is None:
+        if n_times is None:
+            raise ValueError(
+                "The patch size needs sfreq, or n_times of a window; neither is specified or can "
+                "be inferred."
+            )
+        return max(1, round(n_times / PATCHES_PER_WINDOW))
+    if not 0 < sfreq < float("inf"):
+        raise ValueError(f"sfreq must be a positive number of Hz, got {sfreq}.")
+
+    # Known sampling rate: seconds to samples.
+    patch_size = max(1, round(patch_seconds * sfreq))
+    if n_times is not None and n_times < patch_size:
+        raise ValueError(
+            f"A window of {n_times} samples is shorter than one patch of {patch_size} samples "
+            f"({patch_seconds:g} s at {sfreq:g} Hz); use longer windows or a smaller patch_seconds."
+        )
+    return patch_size
+
+
+def embed_signals(encoder: PatchEncoder, x: Tensor, layer: int = -1) -> Tensor:
+    """Return one vector per single-channel signal.
+
+    The steps are grid patches, positions, encoder and mean over time (section 2.4).
+
+    Parameters
+    ----------
+    encoder : PatchEncoder
+        Encoder of the patches. Its training or evaluation mode is not changed.
+    x : Tensor, shape (batch, n_times)
+        Signals of at least one patch, in any unit and of any floating-point type.
+    layer : int
+        Layer of the encoder whose features are averaged over time: 0 for the tokens with their
+        positions, k for the output of block k, -1 for the last block and the final norm. See
+        :meth:`PatchEncoder.features_at <braindecode_pars.PatchEncoder.features_at>`.
+
+    Returns
+    -------
+    Tensor, shape (batch, embed_dim)
+        One vector per signal.
+
+    Raises
+    ------
+    ValueError
+        When the encoder has no such layer.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars import PatchEncoder
+    >>> from braindecode_pars.models import embed_signals
+    >>> encoder = PatchEncoder(patch_size=100, embed_dim=32, num_layers=1)
+    >>> embed_signals(encoder, torch.randn(8, 3000)).shape
+    torch.Size([8, 32])
+    """
+    # Patches to tokens: (batch, n_times) -> (batch, n_patches, embed_dim).
+    normed = instance_norm(x).to(encoder.norm.weight.dtype)
+    tokens = encoder.tokenize(grid_patches(normed, encoder.patch_size))
+
+    # Add positions, computed in at least float32: bfloat16 cannot represent large positions.
+    dtype = torch.promote_types(tokens.dtype, torch.float32)
+    times = torch.arange(tokens.shape[1], device=x.device, dtype=dtype)
+    positions = sinusoidal_positions(times, encoder.embed_dim).to(tokens.dtype)
+    return encoder.features_at(tokens + positions, layer).mean(dim=1)  # (batch, embed_dim)
+
+
+def recentred(features: Tensor, subjects: Tensor, keep: Tensor | None = None) -> Tensor:
+    r"""Return features minus their mean over the windows of the same subject, for each channel.
+
+    With the windows :math:`W_s` of subject :math:`s` that have channel :math:`c`, window :math:`i`
+    of this subject gets
+
+    .. math:: f_{ic} - \frac{1}{|W_{sc}|} \sum_{j \in W_{sc}} f_{jc} .
+
+    Parameters
+    ----------
+    features : Tensor, shape (batch, n_chans, n_features)
+        Features of each channel.
+    subjects : Tensor of int, shape (batch,)
+        Subject of each window.
+    keep : Tensor of bool, shape (batch, n_chans) | None
+        Mask that is False for channels that do not count, which become zeros. None counts all.
+
+    Returns
+    -------
+    Tensor, shape (batch, n_chans, n_features)
+        Features whose mean over the windows of each subject is zero.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from braindecode_pars.models import recentred
+    >>> features = torch.tensor([1.0, 3.0, 10.0, 12.0])[:, None, None]
+    >>> recentred(features, torch.tensor([7, 7, 8, 8])).flatten()
+    tensor([-1.,  1., -1.,  1.])
+    """
+    known, rows = torch.unique(subjects, return_inverse=True)
+    counted = torch.ones_like(features[..., :1]) if keep is None else keep[..., None].to(features)
+    # Sums and numbers of windows, (n_subjects, n_chans, ...).
+    sums = features.new_zeros(len(known), *features.shape[1:]).index_add(
+        0, rows, features * counted
+    )
+    numbers = counted.new_zeros(len(known), *counted.shape[1:]).index_add(0, rows, counted)
+    return (features - (sums / numbers.clamp_min(1))[rows]) * counted

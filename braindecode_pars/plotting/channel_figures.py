@@ -1,0 +1,246 @@
+"""Figures of features: embedded windows as points, and channel attention as maps of the scalp."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import mne
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
+
+from braindecode_pars.plotting.style import N_STYLES, axes_for, series_style
+
+
+def embedding(points: ArrayLike, labels: ArrayLike, ax: Axes | None = None) -> Axes:
+    """Draw one point for each window, with a colour and a marker for each label or subject.
+
+    Parameters
+    ----------
+    points : ndarray, shape (n_windows, 2)
+        Embeddings projected to two dimensions, for example by
+        :class:`sklearn.decomposition.PCA`.
+    labels : array-like, shape (n_windows,)
+        Labels or subjects, at most 70 different values.
+    ax : Axes | None
+        Axes to draw on; None makes a new figure.
+
+    Returns
+    -------
+    Axes
+        Axes with the points and a legend at the right.
+
+    Raises
+    ------
+    ValueError
+        If the points are not two-dimensional, the lengths differ, there are no points, or there are
+        more than 70 different labels.
+
+    Examples
+    --------
+    Synthetic points:
+
+    .. plot::
+        :include-source:
+        :alt: Dots of three sleep stages in two dimensions; N3, N2 and W form three clouds.
+
+        >>> import numpy as np
+        >>> from braindecode_pars import plotting
+        >>> labels = np.repeat(["W", "N2", "N3"], 60)
+        >>> centres = np.repeat([[0, 0], [2, 1], [3, 3]], 60, axis=0)
+        >>> rng = np.random.default_rng(0)
+        >>> points = centres + 0.6 * rng.standard_normal((180, 2))
+        >>> ax = plotting.embedding(points, labels)
+
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['N2', 'N3', 'W']
+    """
+    # Check the points and labels
+    points = np.asarray(points, dtype=float)
+    if points.ndim != 2 or points.shape[1] != 2:
+        raise ValueError(
+            f"points have shape {points.shape}; pass two coordinates per window, (n_windows, 2), "
+            "for example sklearn.decomposition.PCA(2).fit_transform(embeddings)."
+        )
+    labels = pd.Series(np.asarray(labels))
+    if len(points) != len(labels):
+        raise ValueError(
+            f"There are {len(points)} points and {len(labels)} labels; pass one label for each "
+            "point."
+        )
+    if len(points) == 0:
+        raise ValueError("There are no points to draw; pass at least one.")
+    values = _sorted(labels)
+    if len(values) > N_STYLES:
+        raise ValueError(
+            f"There are {len(values)} different labels, but only {N_STYLES} different markers and "
+            "colours. Select some of the labels, or use labels with fewer values."
+        )
+
+    # One series for each label; the legend has at most 18 rows.
+    n_columns = 1 + (len(values) - 1) // 18
+    [ax] = axes_for(ax, 1, 1, (5.2 + 0.7 * n_columns, 4.4))
+    size = 26 if len(points) < 300 else 12
+    for number, value in enumerate(values):
+        style = series_style(number)
+        ax.scatter(
+            *points[(labels == value).to_numpy()].T,
+            s=size,
+            color=style["color"],
+            marker=style["marker"],
+            alpha=0.75,
+            lw=0,
+            label=str(value),
+        )
+    # Legend and axes
+    ax.legend(
+        frameon=False,
+        loc="upper left",
+        bbox_to_anchor=(1, 1),
+        ncols=n_columns,
+        markerscale=1.5,
+        handletextpad=0.2,
+        columnspacing=0.8,
+    )
+    ax.set(xticks=[], yticks=[], xlabel="dimension 1", ylabel="dimension 2")
+    return ax
+
+
+def _sorted(labels: pd.Series) -> list:
+    """Unique labels, sorted; as text if they have different types."""
+    values = list(dict.fromkeys(labels))
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=str)
+
+
+#: Interpolation needs an area, and two electrodes span only a line.
+MIN_ELECTRODES = 3
+
+
+def spatial_attention(
+    weights: ArrayLike, info: mne.Info, axes: Sequence[Axes] | None = None
+) -> np.ndarray:
+    """Draw the attention to each channel on the scalp, with one map for each head.
+
+    Channels that are not EEG or have no position, such as bipolar channels, cannot be drawn. Their
+    names are listed below the maps.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (n_chans,) or (n_heads, n_chans)
+        Attention weights in the order of the channels of ``info``, from
+        :meth:`PARSNet.channel_attention <braindecode_pars.PARSNet.channel_attention>`: the weights
+        of one window, or their mean over windows.
+    info : mne.Info
+        Channels, with a montage.
+    axes : sequence of Axes, one per head | None
+        Axes to draw on; None makes a new figure.
+
+    Returns
+    -------
+    ndarray of Axes, shape (n_heads,)
+        Maps of the heads. All maps share one colour scale that starts at zero. If the weights of
+        every head sum to one, a line in the colour bar marks uniform attention to all channels.
+
+    Raises
+    ------
+    TypeError
+        If ``info`` is not an mne.Info.
+    ValueError
+        If the numbers of channels differ, a weight is not finite, or fewer than three channels
+        have a position.
+
+    Examples
+    --------
+    Synthetic weights:
+
+    .. plot::
+        :include-source:
+        :alt: Two heads from above; the attention of one is highest at the back, of the other at
+            the front.
+
+        >>> import mne
+        >>> import numpy as np
+        >>> from braindecode_pars import plotting
+        >>> from braindecode_pars._common.channel_names import template_montage
+        >>> names = "Fp1 Fp2 F3 Fz F4 C3 Cz C4 P3 Pz P4 O1 O2".split()
+        >>> info = mne.create_info(names, 200.0, "eeg")
+        >>> info = info.set_montage(template_montage())
+        >>> weights = np.random.default_rng(0).dirichlet(np.ones(13), size=2)
+        >>> axes = plotting.spatial_attention(weights, info)
+
+    >>> [ax.get_title() for ax in axes]
+    ['head 1', 'head 2']
+    """
+    heads, drawn = _check(weights, info)
+    not_drawn = [name for i, name in enumerate(info.ch_names) if i not in drawn]
+    axes = _axes_of_heads(axes, len(heads))
+    # One map for each head, on the same colour scale
+    located = mne.pick_info(info, drawn)
+    limits = min(0.0, heads.min()), heads.max()
+    for number, (ax, head) in enumerate(zip(axes, heads, strict=True), start=1):
+        image, _ = mne.viz.plot_topomap(
+            head[drawn], located, axes=ax, cmap="cividis", vlim=limits, contours=0, show=False
+        )
+        if np.ndim(weights) == 2:
+            ax.set_title(f"head {number}")
+    # Colour bar, with a line at uniform attention
+    bar = axes[0].figure.colorbar(image, ax=list(axes), label="attention", shrink=0.7)
+    if np.allclose(heads.sum(axis=1), 1, atol=1e-3):
+        bar.ax.axhline(1 / heads.shape[1], color="white", lw=1.5)
+        bar.set_label("attention (line: uniform)")
+    if not_drawn:
+        axes[-1].figure.supxlabel(f"not drawn: {', '.join(not_drawn)}", fontsize="small")
+    return axes
+
+
+def _check(weights: ArrayLike, info: mne.Info) -> tuple[np.ndarray, list[int]]:
+    """Check the input; return the weights as (n_heads, n_chans) and the channels to draw."""
+    # Type and shape
+    if not isinstance(info, mne.Info):
+        raise TypeError(
+            f"info is a {type(info).__name__}; pass the mne.Info of the recording, such as "
+            "raw.info."
+        )
+    heads = np.atleast_2d(np.asarray(weights, dtype=float))  # (n_chans,) -> (1, n_chans)
+    if heads.ndim != 2 or heads.shape[1] != len(info.ch_names):
+        raise ValueError(
+            f"weights have shape {np.shape(weights)} and info has {len(info.ch_names)} channels; "
+            "pass one weight for each channel, (n_chans,) or (n_heads, n_chans)."
+        )
+    if not np.isfinite(heads).all():
+        raise ValueError("weights contain NaN or infinite values; pass finite weights.")
+    # Only EEG channels with a position can be drawn.
+    drawn = [i for i, ch in enumerate(info["chs"]) if _is_on_the_scalp(ch)]
+    if len(drawn) < MIN_ELECTRODES:
+        others = [name for i, name in enumerate(info.ch_names) if i not in drawn]
+        raise ValueError(
+            f"Only {len(drawn)} of {len(info.ch_names)} channels are EEG with a position; a map "
+            f"needs {MIN_ELECTRODES}. Channels without: {', '.join(others)}. Set a montage first: "
+            "raw.set_montage(...)."
+        )
+    return heads, drawn
+
+
+def _axes_of_heads(axes: Sequence[Axes] | None, n_heads: int) -> np.ndarray:
+    """Return one Axes for each head, of a new figure with at most four columns if None is given."""
+    if axes is not None:
+        return axes_for(axes, 1, n_heads, (0, 0))
+    n_columns = min(n_heads, 4)
+    n_rows = -(-n_heads // n_columns)
+    axes = axes_for(None, n_rows, n_columns, (1.2 + 2.4 * n_columns, 0.5 + 2.5 * n_rows))
+    # Remove the empty panels of the last row.
+    for ax in axes[n_heads:]:
+        ax.remove()
+    return axes[:n_heads]
+
+
+def _is_on_the_scalp(ch: dict) -> bool:
+    """Whether a channel is EEG and has a position."""
+    # MNE stores NaN or zeros for an unknown position.
+    position = np.asarray(ch["loc"][:3], dtype=float)
+    is_eeg = ch["kind"] == mne.io.constants.FIFF.FIFFV_EEG_CH
+    return bool(is_eeg and np.isfinite(position).all() and position.any())

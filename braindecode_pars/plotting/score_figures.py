@@ -1,0 +1,938 @@
+"""Figures of scores: label efficiency, held-out subjects, transfer, ablations.
+
+All draw the table that protocols return; its rows are selected, checked and averaged here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
+
+from braindecode_pars._common.tables import POOLED
+from braindecode_pars.plotting.style import (
+    COLORS,
+    HATCHES,
+    axes_for,
+    draw_chance,
+    legend_columns,
+    remove_frame,
+    series_style,
+    text_color,
+)
+
+
+def label_efficiency(
+    scores: pd.DataFrame,
+    metric: str = "kappa",
+    label: str | None = None,
+    ax: Axes | None = None,
+    *,
+    methods: Sequence[str] | None = None,
+    chance: float | None = None,
+) -> Axes:
+    """Draw the scores of each method as a curve over the number of training subjects.
+
+    The figure follows the paper's figure 3, "Label Efficiency Experiment". Lines are means over
+    seeds. Bands extend one sample standard deviation over seeds to both sides. The value of a seed
+    is the score pooled over test subjects (subject ``"all"``) if every seed, method and number of
+    subjects has one, and the mean over test subjects otherwise.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Scores of :func:`evaluation.label_efficiency
+        <braindecode_pars.evaluation.label_efficiency>`, or any table with the columns ``method``,
+        ``subject``, ``n_train_subjects``, ``seed``, ``metric`` and ``value``.
+    metric : str
+        Metric to draw.
+    label : str | None
+        Label of the vertical axis; None uses the name of the metric.
+    ax : Axes | None
+        Axes to draw on; None makes a new figure.
+    methods : sequence of str | None
+        Methods to draw, in this order; None draws all. Each keeps the style that it has among all
+        methods of the scores.
+    chance : float | None
+        Chance level of the metric, drawn as a dotted line; None draws none.
+
+    Returns
+    -------
+    Axes
+        Axes with the curves. The horizontal axis is logarithmic when the numbers of subjects span
+        more than a factor of four.
+
+    Raises
+    ------
+    ValueError
+        If the scores are empty, lack a column or the metric, or contain several datasets or
+        protocols. Also if a method in ``methods`` is not in the scores.
+
+    Examples
+    --------
+    Synthetic scores:
+
+    .. plot::
+        :include-source:
+        :alt: Kappa against the number of training subjects as two lines with bands; both rise.
+
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from braindecode_pars import plotting
+        >>> rng = np.random.default_rng(0)
+        >>> scores = pd.DataFrame([
+        ...     dict(method=method, subject="all", n_train_subjects=n, seed=seed,
+        ...          metric="kappa",
+        ...          value=level + 0.1 * np.log10(n) + rng.normal(0, 0.02))
+        ...     for method, level in [("method A", 0.4), ("method B", 0.3)]
+        ...     for n in (10, 30, 100, 300)
+        ...     for seed in range(5)
+        ... ])
+        >>> ax = plotting.label_efficiency(scores, label="Cohen's kappa")
+
+    >>> [line.get_label() for line in ax.get_lines()]
+    ['method A', 'method B']
+    """
+    # Mean and standard deviation over seeds
+    rows = select(
+        scores,
+        metric,
+        ("method", "subject", "n_train_subjects", "seed"),
+        one=("dataset", "protocol"),
+    )
+    styles = chosen_methods(rows, methods)
+    rows = rows[rows["method"].isin(styles)]
+    values = per_seed(rows, ("method", "n_train_subjects"))
+    summary = over_seeds(values, ("method", "n_train_subjects"))
+    # One curve for each method
+    is_crowded = len(styles) > 4  # then the legend is beside the curves, else above them
+    [ax] = axes_for(ax, 1, 1, (7.6 if is_crowded else 5.6, 4.0))
+    for method, number in styles.items():
+        style = series_style(number)
+        if method not in summary.index:  # all values are NaN; keep the legend entry
+            ax.plot([], [], label=method, **style)
+            continue
+        curve = summary.loc[method].sort_index()
+        ax.plot(curve.index, curve["mean"], label=method, markersize=5, **style)
+        low, high = curve["mean"] - curve["std"], curve["mean"] + curve["std"]
+        ax.fill_between(curve.index, low, high, color=style["color"], alpha=0.18, lw=0)
+    # Axes and legend
+    draw_chance(ax, chance)
+    _set_ticks(ax, in_order(values["n_train_subjects"]))
+    ax.set(
+        xlabel="training subjects",
+        ylabel=f"{label or metric.replace('_', ' ')}\n({seeds_label(summary['count'])})",
+    )
+    if is_crowded:
+        place = dict(loc="center left", bbox_to_anchor=(1.02, 0.5))
+    else:
+        n_columns = legend_columns(list(styles), ax.figure.get_figwidth())
+        place = dict(loc="lower left", bbox_to_anchor=(0, 1), ncols=n_columns)
+    ax.legend(frameon=False, handlelength=3, **place)
+    ax.grid(axis="y", color="0.92")
+    ax.set_axisbelow(True)
+    remove_frame(ax)
+    return ax
+
+
+def _set_ticks(ax: Axes, sizes: Sequence[float]) -> None:
+    """Put a tick at each number of subjects, except where its label would overlap another."""
+    logarithmic = sizes[0] > 0 and sizes[-1] > 4 * sizes[0]
+    if logarithmic:
+        ax.set_xscale("log")
+    positions = np.log(sizes) if logarithmic else np.asarray(sizes, dtype=float)
+    # Go from the largest number to the smallest; skip ticks too close to the last one shown.
+    min_distance = 0.07 * (positions[-1] - positions[0])
+    shown = [len(sizes) - 1]
+    for i in range(len(sizes) - 2, -1, -1):
+        if positions[shown[-1]] - positions[i] >= min_distance:
+            shown.append(i)
+    ax.set_xticks([sizes[i] for i in shown], [f"{sizes[i]:g}" for i in shown])
+    ax.set_xticks([], minor=True)
+
+
+# The ordinary asterisk is drawn at the top of its line, too far above a bar.
+STAR = "\N{ASTERISK OPERATOR}"
+
+
+def paired_bars(
+    scores: pd.DataFrame,
+    metric: str = "kappa",
+    label: str | None = None,
+    ax: Axes | None = None,
+    *,
+    stars: bool = True,
+) -> Axes:
+    """Draw the scores of each subject as a group of bars, with one bar for each method.
+
+    The figure follows the paper's figure 8, "Wearable Sleep Staging Results". A further group of
+    bars shows the mean of each method. NaN values are not drawn and are excluded from the mean.
+    Rows pooled over subjects are ignored.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Scores of :func:`~braindecode_pars.evaluation.compare` or
+        :func:`~braindecode_pars.evaluation.leave_one_subject_out`, or any table with the columns
+        ``method``, ``subject``, ``metric`` and ``value``. Several seeds are averaged, and their
+        standard deviation is drawn as an error bar.
+    metric : str
+        Metric to draw.
+    label : str | None
+        Label of the vertical axis; None uses the name of the metric.
+    ax : Axes | None
+        Axes to draw on; None makes a new figure.
+    stars : bool
+        Whether to put a star over the method with the highest value of each subject. A subject
+        has no star when two methods share the highest value, or when a method has no value.
+
+    Returns
+    -------
+    Axes
+        Axes with the subjects in the order of the scores. The means and their standard deviations
+        over subjects are at the right.
+
+    Raises
+    ------
+    ValueError
+        If the scores are empty, lack a column or the metric, contain several datasets or
+        protocols, or contain only pooled rows.
+
+    Examples
+    --------
+    Synthetic scores:
+
+    .. plot::
+        :include-source:
+        :alt: Bars of three methods for each of six subjects, a star on the highest, and their
+            means at the right.
+
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from braindecode_pars import plotting
+        >>> rng = np.random.default_rng(0)
+        >>> scores = pd.DataFrame([
+        ...     dict(method=method, subject=subject, seed=0, metric="kappa",
+        ...          value=rng.uniform(0.3, 0.7))
+        ...     for method in ("method A", "method B", "method C")
+        ...     for subject in range(1, 7)
+        ... ])
+        >>> ax = plotting.paired_bars(scores, label="Cohen's kappa")
+
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['1', '2', '3', '4', '5', '6', 'mean ± SD']
+    """
+    # Mean and standard deviation over seeds, with subjects as rows and methods as columns
+    rows = select(scores, metric, ("method", "subject"), one=("dataset", "protocol"))
+    rows = rows[~is_pooled(rows)]
+    if rows.empty:
+        raise ValueError(
+            "All scores are pooled over subjects (subject 'all'); this figure needs a row for each "
+            "subject."
+        )
+    methods = list(dict.fromkeys(rows["method"]))
+    subjects = list(dict.fromkeys(rows["subject"]))
+    groups = rows.groupby(["subject", "method"], sort=False)["value"]
+    means = groups.mean().unstack().reindex(index=subjects, columns=methods)
+    spreads = groups.std().unstack().reindex(index=subjects, columns=methods)
+
+    # Bars of the subjects, and of the mean over subjects at the right
+    width = 2.5 + 0.28 * len(methods) * (len(subjects) + 1.3)
+    [ax] = axes_for(ax, 1, 1, (min(width, 14), 3.6))
+    bar = 0.8 / len(methods)
+    offsets = (np.arange(len(methods)) - (len(methods) - 1) / 2) * bar
+    positions = np.arange(len(subjects))
+    for m, method in enumerate(methods):
+        style = dict(
+            width=bar * 0.92,
+            color=COLORS[m % len(COLORS)],
+            hatch=HATCHES[m % len(HATCHES)],
+            edgecolor="white",
+            lw=0,
+        )
+        of_method = means[method].to_numpy(), spreads[method].to_numpy()
+        _draw_bars(ax, positions + offsets[m], *of_method, label=method, **style)
+        mean, spread = means[method].mean(), means[method].std()
+        _draw_bars(ax, [len(subjects) + 0.5 + offsets[m]], [mean], [spread], capsize=2, **style)
+    starred = stars and _draw_stars(ax, means, spreads, offsets)
+    # Axes and legend
+    ax.axhline(0, color="0.3", lw=0.8)
+    ax.axvline(len(subjects) - 0.25, color="0.85", lw=0.8)
+    ax.set_xticks([*positions, len(subjects) + 0.5], [*map(str, subjects), "mean ± SD"])
+    if len(subjects) > 12:
+        ax.tick_params(axis="x", labelrotation=90)
+    ax.set(
+        xlabel="held-out subject" + (f"  ({STAR} highest value per subject)" if starred else ""),
+        ylabel=label or metric.replace("_", " "),
+    )
+    n_columns = legend_columns(methods, ax.figure.get_figwidth())
+    ax.legend(
+        frameon=False, ncols=n_columns, loc="lower left", bbox_to_anchor=(0, 1), handlelength=1.5
+    )
+    remove_frame(ax)
+    return ax
+
+
+def _draw_bars(
+    ax: Axes,
+    positions: ArrayLike,
+    heights: ArrayLike,
+    spreads: ArrayLike,
+    *,
+    capsize: float = 0,
+    **style: Any,
+) -> None:
+    """Draw bars with finite heights, and error bars with finite spreads."""
+    positions, heights, spreads = (
+        np.asarray(values, dtype=float) for values in (positions, heights, spreads)
+    )
+    drawn = np.isfinite(heights)
+    ax.bar(positions[drawn], heights[drawn], **style)
+    drawn &= np.isfinite(spreads)
+    if drawn.any():
+        ax.errorbar(
+            positions[drawn],
+            heights[drawn],
+            spreads[drawn],
+            fmt="none",
+            ecolor="0.15",
+            elinewidth=1,
+            capsize=capsize,
+        )
+
+
+def _draw_stars(ax: Axes, means: pd.DataFrame, spreads: pd.DataFrame, offsets: np.ndarray) -> bool:
+    """Draw a star over the highest bar of each subject; return whether any was drawn."""
+    if means.shape[1] < 2:
+        return False
+    starred = False
+    for i, values in enumerate(means.to_numpy()):
+        best = values.max()  # NaN if a method has no value; then there is no winner
+        winners = np.flatnonzero(np.isclose(values, best))
+        if len(winners) != 1:
+            continue
+        [winner] = winners
+        # Above the bar and its error bar
+        top = max(0, best + np.nan_to_num(spreads.iloc[i, winner]))
+        ax.annotate(
+            STAR,
+            (i + offsets[winner], top),
+            xytext=(0, 1),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+        )
+        starred = True
+    # Room for the stars
+    if starred:
+        ax.margins(y=0.1)
+    return starred
+
+
+def subject_dots(
+    scores: pd.DataFrame,
+    metric: str = "kappa",
+    label: str | None = None,
+    ax: Axes | None = None,
+    *,
+    methods: Sequence[str] | None = None,
+    chance: float | None = None,
+) -> Axes:
+    """Draw a dot for each held-out subject and method, and a line between those of one subject.
+
+    A mean does not show whether a method is a little better for all subjects or much better for a
+    few. There is one group of columns for each number of training subjects. Seeds of a subject are
+    averaged. The black bar is the mean over subjects. NaN values are not drawn. Rows pooled over
+    subjects are ignored.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Scores of a protocol of :mod:`braindecode_pars.evaluation`, or any table with the columns
+        ``method``, ``subject``, ``n_train_subjects``, ``metric`` and ``value``.
+    metric : str
+        Metric to draw.
+    label : str | None
+        Label of the vertical axis; None uses the name of the metric.
+    ax : Axes | None
+        Axes to draw on; None makes a new figure.
+    methods : sequence of str | None
+        Methods to draw, in this order; None draws all. Each keeps the style that it has among all
+        methods of the scores.
+    chance : float | None
+        Chance level of the metric, drawn as a dotted line; None draws none.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ValueError
+        If the scores are empty, lack a column or the metric, contain several datasets or
+        protocols, or contain only pooled rows. Also if a method in ``methods`` is not in the
+        scores.
+
+    Examples
+    --------
+    Synthetic scores:
+
+    .. plot::
+        :include-source:
+        :alt: Dots of twelve subjects for two methods, joined by lines, with 2 and with 8 training
+            subjects.
+
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from braindecode_pars import plotting
+        >>> rng = np.random.default_rng(0)
+        >>> levels = rng.uniform(0.3, 0.7, 12)
+        >>> scores = pd.DataFrame([
+        ...     dict(method=method, subject=subject, n_train_subjects=n, metric="kappa",
+        ...          value=level + gain / n + rng.normal(0, 0.03))
+        ...     for method, gain in [("method A", 0), ("method B", 0.2)]
+        ...     for n in (2, 8)
+        ...     for subject, level in enumerate(levels)
+        ... ])
+        >>> ax = plotting.subject_dots(scores, label="Cohen's kappa")
+
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['2', '8']
+    """
+    # Mean over seeds, with subjects as rows and methods as columns, for each number of subjects
+    rows = select(
+        scores, metric, ("method", "subject", "n_train_subjects"), one=("dataset", "protocol")
+    )
+    rows = rows[~is_pooled(rows)]
+    if rows.empty:
+        raise ValueError(
+            "All scores are pooled over subjects (subject 'all'); this figure needs a row for each "
+            "subject."
+        )
+    styles = chosen_methods(rows, methods)
+    rows = rows[rows["method"].isin(styles)]
+    methods = list(styles)
+    sizes = in_order(rows["n_train_subjects"])
+    means = rows.pivot_table("value", ["n_train_subjects", "subject"], "method", dropna=False)
+
+    # One column for each method, and a gap after each group
+    step = len(methods) + 1
+    [ax] = axes_for(ax, 1, 1, (np.clip(2 + 0.26 * step * len(sizes), 4.6, 14), 4.0))
+    for group, size in enumerate(sizes):
+        values = means.loc[size].reindex(columns=methods).to_numpy()
+        columns = group * step + np.arange(len(methods))
+        ax.plot(columns, values.T, color="0.85", lw=0.7, zorder=1)
+        for method, column, of_method in zip(methods, columns, values.T, strict=True):
+            _draw_column(ax, column, of_method, styles[method], label="" if group else method)
+    # Axes and legend
+    draw_chance(ax, chance)
+    ax.set_xticks(np.arange(len(sizes)) * step + (len(methods) - 1) / 2, [f"{n:g}" for n in sizes])
+    ax.tick_params(axis="x", length=0)
+    # The label has 5 inches on one line.
+    width = ax.figure.get_figwidth() * ax.get_position().width
+    space = " " if width > 5 else "\n"
+    ax.set(
+        xlabel=f"training subjects{space}(a dot is a held-out subject, a black bar the mean)",
+        ylabel=label or metric.replace("_", " "),
+    )
+    n_columns = legend_columns(methods, ax.figure.get_figwidth())
+    ax.legend(frameon=False, ncols=n_columns, loc="lower left", bbox_to_anchor=(0, 1))
+    ax.grid(axis="y", color="0.92")
+    ax.set_axisbelow(True)
+    remove_frame(ax)
+    return ax
+
+
+def _draw_column(ax: Axes, x: float, values: np.ndarray, number: int, label: str) -> None:
+    """Draw the dots of one method, and the bar of their mean."""
+    style = {**series_style(number), "linestyle": ""}
+    ax.plot(np.full(len(values), x), values, markersize=4, alpha=0.8, label=label, **style)
+    if np.isfinite(values).any():
+        ax.hlines(np.nanmean(values), x - 0.4, x + 0.4, color="black", lw=2, zorder=3)
+
+
+def transfer(
+    scores: pd.DataFrame, metric: str = "kappa", label: str | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw the scores of each dataset as a row, with a dot for each method.
+
+    The dot is the mean over seeds. Error bars extend one sample standard deviation over seeds to
+    both sides. The values of single seeds are faint dots below the mean. The value of a seed is the
+    score pooled over test subjects (subject ``"all"``) if every method and seed of the dataset has
+    one, and the mean over test subjects otherwise. The figure shows the quantities of the paper's
+    table 1.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Scores of :func:`evaluation.transfer <braindecode_pars.evaluation.transfer>`, or any table
+        with the columns ``dataset``, ``method``, ``subject``, ``seed``, ``metric`` and ``value``.
+    metric : str
+        Metric to draw.
+    label : str | None
+        Label of the horizontal axis; None uses the name of the metric.
+    ax : Axes | None
+        Axes to draw on; None makes a new figure.
+
+    Returns
+    -------
+    Axes
+        Axes with one row for each dataset; the first dataset is at the top.
+
+    Raises
+    ------
+    ValueError
+        If the scores are empty, or lack a column or the metric.
+
+    Examples
+    --------
+    Synthetic scores:
+
+    .. plot::
+        :include-source:
+        :alt: Mean and standard deviation of two methods on two datasets as dots with bars.
+
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from braindecode_pars import plotting
+        >>> rng = np.random.default_rng(0)
+        >>> scores = pd.DataFrame([
+        ...     dict(dataset=dataset, method=method, subject="all", seed=seed,
+        ...          metric="kappa", value=level + gain + rng.normal(0, 0.02))
+        ...     for dataset, level in [("sleep", 0.6), ("imagery", 0.3)]
+        ...     for method, gain in [("method A", 0.05), ("method B", 0.0)]
+        ...     for seed in range(5)
+        ... ])
+        >>> ax = plotting.transfer(scores, label="Cohen's kappa")
+
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['sleep', 'imagery']
+    """
+    # Mean and standard deviation over seeds
+    rows = select(scores, metric, ("dataset", "method", "subject", "seed"))
+    datasets = list(dict.fromkeys(rows["dataset"]))
+    methods = list(dict.fromkeys(rows["method"]))
+    # Each dataset by itself: one may have pooled scores and another only scores of subjects.
+    # Methods are compared only within a row of the figure.
+    by = ("dataset", "method")
+    values = pd.concat([per_seed(rows[rows["dataset"] == dataset], by) for dataset in datasets])
+    summary = over_seeds(values, by)
+
+    # Dots of each method, slightly shifted between methods
+    height = 1.2 + len(datasets) * (0.35 + 0.17 * len(methods))
+    [ax] = axes_for(ax, 1, 1, (6.2, height))
+    step = 0.7 / len(methods)
+    for number, method in enumerate(methods):
+        style = series_style(number)
+        offset = (number - (len(methods) - 1) / 2) * step
+        index = pd.MultiIndex.from_product([datasets, [method]])
+        of_method = summary.reindex(index)
+        positions = np.arange(len(datasets)) + offset
+        ax.errorbar(
+            of_method["mean"].to_numpy(),
+            positions,
+            xerr=of_method["std"].to_numpy(),
+            fmt=style["marker"],
+            color=style["color"],
+            markersize=6,
+            capsize=2.5,
+            label=method,
+        )
+        seeds = values[(values["method"] == method) & values["value"].notna()]
+        ax.scatter(
+            seeds["value"],
+            seeds["dataset"].map(datasets.index) + offset + 0.35 * step,
+            s=10,
+            color=style["color"],
+            marker=style["marker"],
+            alpha=0.45,
+            lw=0,
+            zorder=1,
+        )
+    # Axes and legend
+    for row in range(1, len(datasets)):
+        ax.axhline(row - 0.5, color="0.88", lw=0.8, zorder=0)
+    ax.set_yticks(range(len(datasets)), list(map(str, datasets)))
+    ax.set_ylim(len(datasets) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x", color="0.92")
+    ax.set_axisbelow(True)
+    interval = seeds_label(summary["count"])
+    faint = "" if interval == "one seed" else "; faint: single seeds"
+    ax.set_xlabel(f"{label or metric.replace('_', ' ')}\n({interval}{faint})")
+    n_columns = min(3, legend_columns(methods, ax.figure.get_figwidth()))
+    ax.legend(frameon=False, ncols=n_columns, loc="lower left", bbox_to_anchor=(0, 1))
+    remove_frame(ax)
+    return ax
+
+
+def ablation_lines(
+    scores: pd.DataFrame,
+    *,
+    x: str,
+    lines: str,
+    metric: str = "kappa",
+    label: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the mean score over one setting, as a line for each value of another.
+
+    Behind each line, a band extends one sample standard deviation over seeds to both sides, as in
+    the paper's ablations of masking, patch sampling and decoder (appendix A.4, figure 6). The value
+    of a seed is the score pooled over test subjects (subject ``"all"``) if every seed and pair has
+    one, and the mean over test subjects otherwise. It is averaged over all other columns that vary.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Scores with the columns ``subject``, ``seed``, ``metric``, ``value`` and one column for each
+        setting, such as ``decoder`` and ``position_mask_ratio``. Rows without a value for one of
+        the two settings are ignored.
+    x : str
+        Name of the setting on the horizontal axis; its values are numbers.
+    lines : str
+        Name of the setting with one line for each value.
+    metric : str
+        Metric to draw.
+    label : str | None
+        Label of the vertical axis; None uses the name of the metric.
+    ax : Axes | None
+        Axes to draw on; None makes a new figure.
+
+    Returns
+    -------
+    Axes
+        Axes with the lines. Numbers in the legend ascend; other settings are in order of
+        appearance.
+
+    Raises
+    ------
+    TypeError
+        If the values of ``x`` are not numbers.
+    ValueError
+        If the scores are empty, lack a column or the metric, contain several datasets, or contain
+        no row with both settings.
+
+    Examples
+    --------
+    Synthetic scores:
+
+    .. plot::
+        :include-source:
+        :alt: Kappa against the mask ratio as two lines with bands, one for each decoder; both
+            rise.
+
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from braindecode_pars import plotting
+        >>> rng = np.random.default_rng(0)
+        >>> scores = pd.DataFrame([
+        ...     dict(subject="all", seed=seed, metric="kappa", decoder=decoder,
+        ...          position_mask_ratio=ratio,
+        ...          value=level + 0.1 * ratio + rng.normal(0, 0.01))
+        ...     for decoder, level in [("cross_attention", 0.55), ("mlp", 0.5)]
+        ...     for ratio in (0.2, 0.4, 0.6, 0.8, 1.0)
+        ...     for seed in range(5)
+        ... ])
+        >>> ax = plotting.ablation_lines(scores, x="position_mask_ratio", lines="decoder")
+
+    >>> [line.get_label() for line in ax.get_lines()]
+    ['cross_attention', 'mlp']
+    """
+    if x == lines:
+        raise ValueError(f"x and lines are both {x!r}; pass two different settings.")
+    chosen = select(scores, metric, ("subject", "seed", x, lines), one=("dataset",))
+    chosen = chosen.dropna(subset=[x, lines])
+    if chosen.empty:
+        raise ValueError(
+            f"No row of the scores has values of both {x} and {lines}; choose other settings."
+        )
+    if not pd.api.types.is_numeric_dtype(chosen[x].infer_objects()):
+        found = ", ".join(map(str, in_order(chosen[x])))
+        raise TypeError(f"{x} has values that are not numbers ({found}); use ablation_grid.")
+    # Mean and standard deviation over seeds
+    summary = over_seeds(per_seed(chosen, (lines, x)), (lines, x))
+
+    # A line and a band for each value
+    [ax] = axes_for(ax, 1, 1, (5.6, 4.0))
+    for number, value in enumerate(in_order(chosen[lines])):
+        style = series_style(number)
+        if value not in summary.index:  # all scores are NaN; keep the legend entry
+            ax.plot([], [], label=str(value), **style)
+            continue
+        line = summary.loc[value].sort_index()
+        ax.plot(line.index, line["mean"], label=str(value), markersize=5, **style)
+        low, high = line["mean"] - line["std"], line["mean"] + line["std"]
+        ax.fill_between(line.index, low, high, color=style["color"], alpha=0.18, lw=0)
+    # Axes and legend
+    ax.set_xticks(in_order(chosen[x]))
+    ax.set(
+        xlabel=x.replace("_", " "),
+        ylabel=f"{label or metric.replace('_', ' ')}\n({seeds_label(summary['count'])})",
+    )
+    ax.legend(frameon=False, handlelength=3, title=lines.replace("_", " "))
+    ax.grid(axis="y", color="0.92")
+    ax.set_axisbelow(True)
+    remove_frame(ax)
+    return ax
+
+
+def ablation_grid(
+    scores: pd.DataFrame,
+    *,
+    rows: str,
+    columns: str,
+    metric: str = "kappa",
+    label: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the mean score of each pair of settings as a coloured cell.
+
+    Each cell also shows the mean and the sample standard deviation over seeds as numbers. The
+    figure is meant for ablations such as the paper's masking ablation (appendix A.4, figure 6a).
+    The value of a seed is the score pooled over test subjects (subject ``"all"``) if every seed and
+    pair has one, and the mean over test subjects otherwise. It is averaged over all other columns
+    that vary. Pairs without a score stay blank.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Scores with the columns ``subject``, ``seed``, ``metric``, ``value`` and one column for each
+        setting, such as ``n_patches`` and ``position_mask_ratio``. Rows without a value for one of
+        the two settings are ignored.
+    rows, columns : str
+        Names of the two settings.
+    metric : str
+        Metric to draw.
+    label : str | None
+        Label of the colour bar; None uses the name of the metric.
+    ax : Axes | None
+        Axes to draw on; None makes a new figure.
+
+    Returns
+    -------
+    Axes
+        Axes with the grid. Numbers ascend from top to bottom and from left to right; other
+        settings are in order of appearance.
+
+    Raises
+    ------
+    ValueError
+        If the scores are empty, lack a column or the metric, contain several datasets, or contain
+        no row with both settings.
+
+    Examples
+    --------
+    Synthetic scores:
+
+    .. plot::
+        :include-source:
+        :alt: Table of scores as colours: five mask ratios by three numbers of patches, each with
+            mean and standard deviation.
+
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from braindecode_pars import plotting
+        >>> rng = np.random.default_rng(0)
+        >>> scores = pd.DataFrame([
+        ...     dict(subject="all", seed=seed, metric="kappa", n_patches=n,
+        ...          position_mask_ratio=ratio,
+        ...          value=0.5 + 0.1 * ratio + rng.normal(0, 0.01))
+        ...     for n in (20, 30, 40)
+        ...     for ratio in (0.2, 0.4, 0.6, 0.8, 1.0)
+        ...     for seed in range(5)
+        ... ])
+        >>> ax = plotting.ablation_grid(
+        ...     scores, rows="n_patches", columns="position_mask_ratio"
+        ... )
+
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['20', '30', '40']
+    """
+    if rows == columns:
+        raise ValueError(f"rows and columns are both {rows!r}; pass two different settings.")
+    chosen = select(scores, metric, ("subject", "seed", rows, columns), one=("dataset",))
+    chosen = chosen.dropna(subset=[rows, columns])
+    if chosen.empty:
+        raise ValueError(
+            f"No row of the scores has values of both {rows} and {columns}; choose other settings."
+        )
+    # Mean and standard deviation over seeds, as matrices of shape (n_rows, n_columns)
+    summary = over_seeds(per_seed(chosen, (rows, columns)), (rows, columns))
+    row_values, column_values = in_order(chosen[rows]), in_order(chosen[columns])
+    grid, spread = (
+        summary[what].unstack().reindex(index=row_values, columns=column_values).to_numpy()
+        for what in ("mean", "std")
+    )
+
+    # Cells, with black or white text for contrast
+    size = 2.6 + 0.95 * len(column_values), 1.5 + 0.65 * len(row_values)
+    [ax] = axes_for(ax, 1, 1, size)
+    image = ax.imshow(np.ma.masked_invalid(grid), cmap="cividis", aspect="auto")
+    for (i, j), mean in np.ndenumerate(grid):
+        if np.isfinite(mean):
+            text = f"{mean:.3f}"
+            if np.isfinite(spread[i, j]):
+                text += f"\n±{spread[i, j]:.3f}"
+            color = text_color(image.to_rgba(mean))
+            ax.text(j, i, text, ha="center", va="center", color=color, fontsize=9)
+    # Axes and colour bar
+    ax.set_xticks(range(len(column_values)), [str(value) for value in column_values])
+    ax.set_yticks(range(len(row_values)), [str(value) for value in row_values])
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    ax.set(xlabel=columns.replace("_", " "), ylabel=rows.replace("_", " "))
+    ax.set_title(seeds_label(summary["count"]), fontsize="medium")
+    ax.figure.colorbar(image, ax=ax, label=label or metric.replace("_", " "))
+    return ax
+
+
+def select(
+    scores: pd.DataFrame, metric: str, columns: Sequence[str], one: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Return the rows of one metric.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Scores with the columns ``metric``, ``value`` and ``columns``.
+    metric : str
+        Metric to select.
+    columns : sequence of str
+        Other columns that the figure needs.
+    one : sequence of str
+        Columns that must not contain more than one value, because the figure would average over
+        several. The columns may be absent.
+
+    Raises
+    ------
+    TypeError
+        If ``scores`` is not a DataFrame.
+    ValueError
+        If the scores are empty, lack a column or the metric, or have several values in a column of
+        ``one``.
+    """
+    # Check the table
+    if not isinstance(scores, pd.DataFrame):
+        raise TypeError(
+            f"scores is a {type(scores).__name__}; pass the DataFrame that a protocol returns."
+        )
+    missing = [name for name in ("metric", "value", *columns) if name not in scores]
+    if missing:
+        raise ValueError(
+            f"scores lack the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}; they "
+            f"have {', '.join(map(str, scores.columns)) or 'none'}."
+        )
+    if scores.empty:
+        raise ValueError("scores are empty; there is nothing to draw.")
+    # Select the metric
+    rows = scores[scores["metric"] == metric]
+    if rows.empty:
+        raise ValueError(
+            f"scores have no metric {metric!r}; they have {', '.join(in_order(scores['metric']))}."
+        )
+    # Do not average over several datasets or protocols
+    for column in one:
+        if column in rows and rows[column].nunique() > 1:
+            found = ", ".join(map(str, in_order(rows[column])))
+            raise ValueError(
+                f"scores have several values of {column} ({found}), which would be averaged; "
+                f"select one, as in scores[scores[{column!r}] == ...]."
+            )
+    return rows
+
+
+def chosen_methods(rows: pd.DataFrame, methods: Sequence[str] | None) -> dict[str, int]:
+    """Return the methods to draw, and the position of each among all methods of the rows.
+
+    A method has the style of its position, so that figures of a part of the methods agree.
+
+    Raises
+    ------
+    ValueError
+        If a method is not in the rows, is given twice, or none is given.
+    """
+    found = list(dict.fromkeys(rows["method"]))
+    names = found if methods is None else list(methods)
+    unknown = [name for name in names if name not in found]
+    if unknown or not names or len(set(names)) < len(names) or isinstance(methods, str):
+        raise ValueError(
+            f"methods must be different methods of the scores, which have {', '.join(found)}; got "
+            f"{methods!r}."
+        )
+    return {name: found.index(name) for name in names}
+
+
+def in_order(values: pd.Series) -> list:
+    """Return the unique values: numbers in ascending order, others in order of appearance."""
+    found = list(dict.fromkeys(values.dropna()))
+    numeric = pd.api.types.is_numeric_dtype(pd.Series(found).infer_objects())
+    return sorted(found) if numeric else found
+
+
+def is_pooled(rows: pd.DataFrame) -> pd.Series:
+    """Return which rows are pooled over subjects, as a boolean mask."""
+    return rows["subject"].astype(str) == POOLED
+
+
+def per_seed(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Return one value for each seed: the pooled score, or the mean over subjects.
+
+    Pooled scores and means over subjects are different quantities. All values are therefore pooled
+    scores if every seed and group has one, and means over subjects otherwise. Means ignore NaN.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Scores of one metric.
+    by : sequence of str
+        Grouping columns besides ``seed``. Values are averaged over all other columns.
+
+    Returns
+    -------
+    DataFrame
+        Table with the columns ``by``, ``seed`` and ``value``.
+
+    Raises
+    ------
+    ValueError
+        If neither pooled rows nor rows of single subjects exist for every group.
+    """
+    # Try the pooled rows first, then the rows of single subjects.
+    keys = [*by, "seed"]
+    wanted = rows.groupby(keys).ngroups
+    pooled = is_pooled(rows)
+    for part in (rows[pooled], rows[~pooled]):
+        values = part.groupby(keys, sort=False)["value"].mean().reset_index()
+        if len(values) == wanted:
+            return values
+    raise ValueError(
+        f"Some scores have only rows pooled over subjects (subject {POOLED!r}) and some have only "
+        "rows of single subjects, which cannot be compared; draw them in separate figures."
+    )
+
+
+def over_seeds(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Return mean, sample standard deviation (NaN for one seed) and number of seeds by group."""
+    groups = values.dropna(subset="value").groupby(list(by), sort=False)["value"]
+    return groups.agg(["mean", "std", "count"])
+
+
+def seeds_label(counts: pd.Series) -> str:
+    """Return the label of an interval over seeds, from the numbers of seeds.
+
+    Examples
+    --------
+    >>> seeds_label(pd.Series([5, 3]))
+    'mean ± SD over 3 to 5 seeds'
+    >>> seeds_label(pd.Series([1]))
+    'one seed'
+    """
+    if counts.empty or counts.max() == 1:
+        return "one seed"
+    low, high = counts.min(), counts.max()
+    return f"mean ± SD over {high if low == high else f'{low} to {high}'} seeds"

@@ -1,0 +1,647 @@
+"""What to do with the predictions of a recording: annotations, BIDS events, sleep statistics.
+
+All functions take the table that ``predict_raw`` of a classifier returns. It has the columns
+``onset`` and ``duration`` in seconds, ``label``, ``probability_LABEL`` for each class, and
+``entropy``. For a CSV file, use ``frame.to_csv("night1.csv", index=False)``. Names of sleep stages
+are recognised in many spellings, and have an order from wake to deep sleep.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import mne
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from braindecode_pars._common.files import replace_files, to_json
+from braindecode_pars._common.tables import PROBABILITY
+
+
+def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
+    """Check the columns and times of predictions, and return them with a plain index.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Predictions with the columns ``onset``, ``duration`` and ``label``.
+
+    Returns
+    -------
+    DataFrame
+        The same rows. Labels are texts, as in the names of columns; a missing one is None. A CSV
+        file that is read back has numbers for the labels "0", "1", ..., 1.0 where one is missing.
+
+    Raises
+    ------
+    TypeError
+        When ``frame`` is not a DataFrame.
+    ValueError
+        When it lacks a column, has no rows, or has windows that overlap or are not in
+        chronological order.
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise TypeError(
+            f"The predictions are a {type(frame).__name__}; pass the DataFrame that predict_raw "
+            "returns."
+        )
+    missing = [name for name in ("onset", "duration", "label") if name not in frame]
+    if missing:
+        raise ValueError(
+            f"The predictions lack the column{'s' if len(missing) > 1 else ''} "
+            f"{', '.join(missing)}; they have {', '.join(map(str, frame.columns)) or 'none'}."
+        )
+    if frame.empty:
+        raise ValueError("The predictions have no rows.")
+    frame = frame.reset_index(drop=True)
+    onset, duration = (frame[name].to_numpy(float) for name in ("onset", "duration"))
+    if not (np.isfinite(onset).all() and (duration > 0).all()):
+        raise ValueError("onset and duration must be seconds, with positive durations.")
+    if (onset[1:] < (onset + duration)[:-1] - 1e-6).any():
+        raise ValueError(
+            "The windows overlap, or are not in chronological order; pass the predictions of one "
+            "recording, sorted by onset."
+        )
+    classes = [str(name).removeprefix(PROBABILITY) for name in frame]
+    labels = [_as_text(label, classes) for label in frame["label"].tolist()]
+    return frame.assign(label=pd.Series(labels, dtype=object))
+
+
+def _as_text(label: Any, classes: list[str]) -> str | None:
+    if pd.isna(label):
+        return None
+    text = str(label)
+    is_whole = isinstance(label, float) and label.is_integer()
+    return str(int(label)) if is_whole and text not in classes else text
+
+
+def classes_of(frame: pd.DataFrame) -> list[str]:
+    """Return the classes of predictions: those with probabilities, else the labels that occur."""
+    columns = [str(name) for name in frame if str(name).startswith(PROBABILITY)]
+    named = [name.removeprefix(PROBABILITY) for name in columns]
+    return named or sorted({label for label in frame["label"] if not pd.isna(label)})
+
+
+def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotations:
+    """Return predictions as annotations.
+
+    Adjacent windows with the same label are one annotation, as in the files of sleep corpora. They
+    are easy to see in ``raw.plot()``, and both :func:`mne.events_from_annotations` with
+    ``chunk_duration`` and braindecode's windowers divide them into windows again. Windows that
+    could not be predicted have no annotation.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Predictions of a recording, as from ``predict_raw``.
+    merge : bool
+        Whether adjacent windows with the same label are one annotation. With False, each window is
+        one.
+
+    Returns
+    -------
+    mne.Annotations
+        Annotations in seconds from the first sample of the recording (``orig_time=None``), for
+        ``raw.set_annotations``, which replaces those of the recording. To add ``found`` to them,
+        use ``raw.annotations.append(found.onset + raw.first_time, found.duration,
+        found.description)``: the sum of both fails or is late where the recording has a date of
+        measurement or was cropped.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When ``frame`` is not a table of predictions.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from braindecode_pars.predictions import to_annotations
+    >>> frame = pd.DataFrame(
+    ...     dict(onset=[0.0, 30.0, 60.0, 90.0], duration=30.0, label=["W", "W", None, "N1"])
+    ... )
+    >>> annotations = to_annotations(frame)
+    >>> annotations.description.tolist(), annotations.duration.tolist()
+    (['W', 'N1'], [60.0, 30.0])
+    """
+    rows = check_predictions(frame)
+    rows = rows[[label is not None for label in rows["label"]]]
+    stops = rows["onset"] + rows["duration"]
+    is_next = np.isclose(rows["onset"], stops.shift()) & (rows["label"] == rows["label"].shift())
+    run = (~(is_next & merge)).cumsum()  # number of the annotation of each window
+    onsets = rows.groupby(run)["onset"].first()
+    return mne.Annotations(
+        onsets.to_numpy(),
+        (stops.groupby(run).last() - onsets).to_numpy(),
+        rows.groupby(run)["label"].first().to_numpy(),
+        orig_time=None,
+    )
+
+
+_SUFFIX = "_events.tsv"
+#: sub-01_ses-1_task-sleep_run-2_desc-pars: labels have letters and digits only.
+_ENTITIES = re.compile(
+    r"sub-[A-Za-z0-9]+(_ses-[A-Za-z0-9]+)?_task-[A-Za-z0-9]+(_[a-z]+-[A-Za-z0-9]+)*"
+)
+
+#: What the stages mean, for the sidecar.
+_STAGES = {
+    "W": "wake",
+    "R": "REM sleep",
+    "N1": "NREM sleep, stage 1",
+    "N2": "NREM sleep, stage 2",
+    "N3": "NREM sleep, stage 3 (slow-wave sleep)",
+    "N4": "NREM sleep, stage 4 of Rechtschaffen and Kales",
+    "light": "NREM sleep, stage 1 or 2",
+    "NREM": "NREM sleep",
+    "sleep": "sleep",
+    "unscored": "not scored",
+}
+
+
+def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = False) -> Path:
+    """Write predictions as an events file of BIDS, and the JSON file that describes its columns.
+
+    Each window is a row. The columns are ``onset`` and ``duration`` in seconds, ``trial_type`` (the
+    label), ``probability_LABEL`` for each class, and ``entropy``. What could not be predicted is
+    ``n/a``. Characters of a label that are no letters or digits become ``_`` in names of columns.
+    In BIDS, predictions are derivatives: put them into the folder ``derivatives`` of the data set,
+    with an entity ``desc``, so that they do not replace the events of a human scorer.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Predictions of a recording, as from ``predict_raw``.
+    path : path
+        File to write, such as ``sub-01/eeg/sub-01_task-sleep_desc-pars_events.tsv``. The JSON file
+        has the same name with the ending ``.json``. Folders are created.
+    overwrite : bool
+        Whether to replace existing files.
+
+    Returns
+    -------
+    Path
+        The events file.
+
+    Raises
+    ------
+    FileExistsError
+        When one of the files exists and ``overwrite`` is False.
+    OSError
+        When the files cannot be written. Neither is changed then.
+    TypeError
+        When ``frame`` is not a DataFrame.
+    ValueError
+        When ``frame`` is not a table of predictions, when the name does not end with
+        ``_events.tsv``, or when a name that begins with ``sub-`` is not one of BIDS.
+
+    References
+    ----------
+    Brain Imaging Data Structure, Modality agnostic files: Events,
+    https://bids-specification.readthedocs.io.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from braindecode_pars.predictions import to_bids_events
+    >>> frame = pd.DataFrame(
+    ...     dict(onset=[0.0, 30.0], duration=30.0, label=["W", None], probability_W=[0.75, None])
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = to_bids_events(frame, Path(folder, "sub-01_task-sleep_events.tsv"))
+    ...     print(file.read_text().expandtabs(13))
+    onset        duration     trial_type   probability_W
+    0.0          30.0         W            0.75
+    30.0         30.0         n/a          n/a
+    <BLANKLINE>
+    """
+    path = _checked_name(path)
+    rows = check_predictions(frame)
+    columns = {name: _column_name(name) for name in map(str, rows) if name.startswith(PROBABILITY)}
+    if len(set(columns.values())) < len(columns):
+        raise ValueError(
+            f"Several classes have the same letters and digits ({', '.join(columns)}), so their "
+            "columns would have the same name; rename the classes."
+        )
+    kept = ["onset", "duration", "label", *columns, *(["entropy"] if "entropy" in rows else [])]
+    table = rows[kept].rename(columns={"label": "trial_type", **columns})
+    table["trial_type"] = [_one_line(label) for label in table["trial_type"]]
+    sidecar = path.with_suffix(".json")
+    existing = [str(file) for file in (path, sidecar) if file.exists()]
+    if existing and not overwrite:
+        raise FileExistsError(
+            f"{existing[0]} exists; pass another path, or overwrite=True to replace it."
+        )
+    text = table.round(6).to_csv(sep="\t", index=False, na_rep="n/a", lineterminator="\n")
+    described = to_json(_description(classes_of(rows), columns, "entropy" in kept))
+    replace_files(path.parent, {path.name: text.encode(), sidecar.name: described.encode()})
+    return path
+
+
+def _checked_name(path: str | Path) -> Path:
+    path = Path(path).expanduser()
+    stem = path.name.removesuffix(_SUFFIX)
+    if stem == path.name or not stem:
+        raise ValueError(
+            f"{path.name} is not the name of an events file of BIDS, which ends with {_SUFFIX}, "
+            "such as sub-01_task-sleep_desc-pars_events.tsv."
+        )
+    if stem.startswith("sub-") and not has_bids_entities(stem):
+        raise ValueError(
+            f"{path.name} begins with sub- but is not a name of BIDS: it needs sub, ses if there "
+            "are sessions, and task, in this order, each with letters and digits only, such as "
+            "sub-01_ses-1_task-sleep_desc-pars_events.tsv."
+        )
+    return path
+
+
+def has_bids_entities(stem: str) -> bool:
+    """Whether a name is that of a recording in BIDS, without suffix and ending."""
+    return _ENTITIES.fullmatch(stem) is not None
+
+
+def _column_name(name: str) -> str:
+    return re.sub(r"\W+", "_", name)
+
+
+def _one_line(label: Any) -> str | None:
+    """Return a label as one cell of a table."""
+    return None if label is None else " ".join(str(label).split())
+
+
+def _description(
+    classes: list[str], columns: dict[str, str], has_entropy: bool
+) -> dict[str, dict[str, Any]]:
+    """Return the description of each column."""
+    sleep = are_stages(classes)
+    levels = {
+        _one_line(name): _STAGES[stage_of(name)] if sleep else f"class {name}" for name in classes
+    }
+    described: dict[str, dict[str, Any]] = {
+        "onset": {
+            "Description": "Start of the window, from the first sample of the recording.",
+            "Units": "s",
+        },
+        "duration": {"Description": "Length of the window.", "Units": "s"},
+        "trial_type": {
+            "LongName": "Predicted class",
+            "Description": "Most probable class of the window by a model; n/a where the recording "
+            "has a gap or is marked as bad.",
+            "Levels": levels,
+        },
+    }
+    for name, column in columns.items():
+        described[column] = {
+            "Description": f"Probability of the class {name.removeprefix(PROBABILITY)} by the "
+            "model, between 0 and 1."
+        }
+    if has_entropy:
+        described["entropy"] = {
+            "Description": "Entropy of the probabilities: 0 where the model is certain.",
+            "Units": "nat",
+        }
+    return described
+
+
+#: Stages of each row of the statistics; S3 and S4 of Rechtschaffen and Kales are N3.
+_PARTS = {
+    "N1": ("N1",),
+    "N2": ("N2",),
+    "N3": ("N3", "N4"),
+    "REM": ("R",),
+    "NREM": ("N1", "N2", "N3", "N4", "light", "NREM"),
+}
+#: Coarse stages, and the statistics that are unknown in a scoring that has them.
+_UNKNOWN = {
+    "light": ("N1", "N2"),
+    "NREM": ("N1", "N2", "N3"),
+    "sleep": ("N1", "N2", "N3", "REM", "NREM"),
+}
+
+
+def sleep_statistics(
+    stages: pd.DataFrame | ArrayLike, *, window_seconds: float = 30.0
+) -> dict[str, float]:
+    """Return statistics of sleep, as YASA defines them.
+
+    Parameters
+    ----------
+    stages : DataFrame | sequence of str, shape (n_windows,)
+        Predictions of a recording, as from ``predict_raw``, or the stages of consecutive windows,
+        by names in any usual spelling (:func:`~braindecode_pars.predictions.stage_of`) or numbers
+        of Rechtschaffen and Kales. The whole is the time in bed: crop the recording to lights off
+        and on before. None, NaN, "unscored", movement time, and time without a row are unscored.
+    window_seconds : float
+        Length of a window in seconds, for a sequence.
+
+    Returns
+    -------
+    dict of str to float
+        Durations and latencies in minutes, shares in percent:
+
+        - ``TIB``: time in bed, the whole duration.
+        - ``SPT``: sleep period time, from the first to the end of the last window of sleep.
+        - ``WASO``: wake after sleep onset, wake in the sleep period.
+        - ``TST``: total sleep time, the duration of all sleep.
+        - ``WAKE``, ``N1``, ``N2``, ``N3``, ``REM``, ``NREM``, ``UNS``: duration of each stage, of
+          all NREM sleep, and of unscored windows.
+        - ``SOL``: sleep onset latency, the time before the first window of sleep.
+        - ``Lat_N1``, ``Lat_N2``, ``Lat_N3``, ``Lat_REM``: latency of each stage from the beginning,
+          also of REM. The REM latency of the AASM, from sleep onset, is ``Lat_REM - SOL``.
+        - ``%N1``, ``%N2``, ``%N3``, ``%REM``, ``%NREM``: shares of the total sleep time.
+        - ``SE``: sleep efficiency, ``TST / TIB``.
+        - ``SME``: sleep maintenance efficiency, ``TST / SPT``.
+
+        NaN for the latency of what did not occur, for shares of no sleep, and for stages that a
+        coarser scoring (wake, light, deep, REM) does not distinguish.
+
+    Raises
+    ------
+    ValueError
+        When a stage is not known, or when there are none.
+
+    Notes
+    -----
+    Unscored windows are time in bed, and neither sleep nor wake. They lower the sleep efficiency.
+    Statistics of predicted stages have the errors of the model, which do not cancel out: a model
+    that takes N1 for wake gives a longer latency.
+
+    References
+    ----------
+    Iber et al. 2007, The AASM manual for the scoring of sleep and associated events.
+
+    Vallat and Walker 2021, An open-source, high-performance tool for automated sleep staging, eLife
+    10:e70092 (YASA).
+
+    Examples
+    --------
+    >>> from braindecode_pars.predictions import sleep_statistics
+    >>> night = ["W"] * 40 + ["N1"] * 10 + ["N2"] * 400 + ["W"] * 50 + ["REM"] * 100 + ["W"] * 200
+    >>> found = sleep_statistics(night)
+    >>> [found[name] for name in ("TIB", "SPT", "WASO", "TST", "SOL")]
+    [400.0, 280.0, 25.0, 255.0, 20.0]
+    >>> round(found["SE"], 2), round(found["%REM"], 1)
+    (63.75, 19.6)
+    """
+    scoring, starts, minutes, total = _read(stages, window_seconds)
+    is_wake = np.array([stage == "W" for stage in scoring])
+    is_sleep = ~is_wake & np.array([stage != UNSCORED for stage in scoring])
+    # The sleep period
+    first = _first(starts, is_sleep)
+    end = np.max((starts + minutes)[is_sleep], initial=-np.inf)
+    period = end - first if is_sleep.any() else 0.0
+    inside = (starts >= first) & (starts < end) if is_sleep.any() else is_sleep
+    # Durations and latencies of the stages, NaN for those that it does not distinguish
+    of = {name: np.array([stage in parts for stage in scoring]) for name, parts in _PARTS.items()}
+    unknown = {name for stage in set(scoring) for name in _UNKNOWN.get(stage, ())}
+    lengths = {
+        name: np.nan if name in unknown else minutes[mask].sum() for name, mask in of.items()
+    }
+    latencies = {
+        f"Lat_{name}": np.nan if name in unknown else _first(starts, mask)
+        for name, mask in of.items()
+        if name != "NREM"
+    }
+    tst, wake = minutes[is_sleep].sum(), minutes[is_wake].sum()
+    found = {
+        "TIB": total,
+        "SPT": period,
+        "WASO": minutes[is_wake & inside].sum(),
+        "TST": tst,
+        "WAKE": wake,
+        **lengths,
+        "UNS": total - tst - wake,
+        "SOL": first,
+        **latencies,
+        **{f"%{name}": _percent(length, tst) for name, length in lengths.items()},
+        "SE": _percent(tst, total),
+        "SME": _percent(tst, period),
+    }
+    return {name: float(value) for name, value in found.items()}
+
+
+def _read(
+    stages: pd.DataFrame | ArrayLike, window_seconds: float
+) -> tuple[list[str], np.ndarray, np.ndarray, float]:
+    """Return stage, start and length of each window, and the whole duration, in minutes."""
+    if isinstance(stages, pd.DataFrame):
+        rows = check_predictions(stages)
+        names, scale = rows["label"].tolist(), classes_of(rows)
+        scale = list(dict.fromkeys([*scale, *(name for name in names if name is not None)]))
+        starts, lengths = (rows[name].to_numpy(float) / 60 for name in ("onset", "duration"))
+        starts = starts - starts[0]
+    else:
+        names = np.asarray(stages, dtype=object).tolist()
+        if np.ndim(stages) != 1 or not names:
+            raise ValueError(
+                f"stages has shape {np.shape(stages)}; pass the stages of one night, (n_windows,)."
+            )
+        scale = list(dict.fromkeys(name for name in names if not pd.isna(name)))
+        starts = np.arange(len(names)) * window_seconds / 60
+        lengths = np.full(len(names), window_seconds / 60)
+    remedy = "pass names such as W, N1, N2, N3 and R, for labels by class_names_ of the classifier"
+    of_name = dict(zip(scale, known_stages(scale, remedy), strict=True))
+    scoring = [UNSCORED if pd.isna(name) else of_name[name] for name in names]
+    return scoring, starts, lengths, float(starts[-1] + lengths[-1])
+
+
+def _first(starts: np.ndarray, mask: np.ndarray) -> float:
+    return float(starts[mask][0]) if mask.any() else np.nan
+
+
+def _percent(part: float, whole: float) -> float:
+    return 100 * part / whole if whole > 0 else np.nan
+
+
+#: Stages by the AASM, in the order of a hypnogram from top to bottom.
+STAGES = ("W", "R", "N1", "N2", "N3")
+
+#: What :func:`stage_of` returns for artefacts, movement time and windows without a score.
+UNSCORED = "unscored"
+
+#: Texts of each stage, without punctuation and the words "sleep" and "stage"; from the top of a
+#: hypnogram to its bottom. "light", "NREM" and "sleep" are the classes of coarser scorings.
+_TEXTS: dict[str, tuple[str, ...]] = {
+    "W": ("w", "wake", "awake", "wakefulness", "waking", "0", "s0"),
+    "R": ("r", "rem"),
+    "N1": ("1", "n1", "s1", "nrem1"),
+    "light": ("light", "n1n2", "nrem12"),
+    "N2": ("2", "n2", "s2", "nrem2"),
+    "NREM": ("nrem",),
+    "N3": ("3", "n3", "s3", "nrem3", "deep", "sws", "slowwave", "n3n4", "s3s4", "34"),
+    "N4": ("4", "n4", "s4", "nrem4"),
+    "sleep": ("s", "asleep", "sleep"),
+    UNSCORED: (
+        *("?", "u", "uns", "unscored", "unknown", "undefined", "notscored", "na", "none", "nan"),
+        *("m", "mt", "movement", "movementtime", "mvt", "art", "artefact", "artifact"),
+    ),
+}
+_STAGE_OF_TEXT = {text: stage for stage, texts in _TEXTS.items() for text in texts}
+
+#: The numbers of R&K, where 5 is REM; 6 is movement time, and 9 and negative numbers are unscored.
+_NUMBERS = {0: "W", 1: "N1", 2: "N2", 3: "N3", 4: "N4", 5: "R", 6: UNSCORED, 9: UNSCORED}
+
+
+def stage_of(name: object) -> str | None:
+    """Return the stage that a name means.
+
+    Parameters
+    ----------
+    name : object
+        Name of a stage in any common spelling: ``"Wake"``, ``"Sleep stage R"``, ``"NREM2"``,
+        ``"S4"``, ``"Movement time"``. Case, spaces, hyphens and the words "sleep" and "stage" do
+        not matter. Of several names joined with a slash, all must mean the same stage. A number
+        alone means nothing, see :func:`stages_of`.
+
+    Returns
+    -------
+    str | None
+        One of :data:`STAGES`; ``"N4"`` for stage 4 of R&K; ``"light"``, ``"NREM"`` or ``"sleep"``
+        for coarser stages; ``"unscored"``; None when the name is not that of a stage.
+
+    Examples
+    --------
+    >>> from braindecode_pars.predictions import stage_of
+    >>> [stage_of(name) for name in ("Wake", "Sleep stage R", "NREM-2", "S4", "?", "left")]
+    ['W', 'R', 'N2', 'N4', 'unscored', None]
+    """
+    if not isinstance(name, str):
+        return None
+    found = {_stage_of_one(part) for part in name.split(" / ")}
+    if found == {"N3", "N4"}:  # Sleep stage 3 / Sleep stage 4
+        return "N3"
+    return found.pop() if len(found) == 1 else None
+
+
+def _stage_of_one(name: str) -> str | None:
+    text = name.strip().casefold().replace("_", " ")
+    if _number(text) is not None:
+        return None
+    if text != "sleep":
+        text = re.sub(r"\b(sleep|stage)\b", "", text)
+    text = re.sub(r"[\s.:+/&-]+", "", text).replace("nonrem", "nrem")
+    return _STAGE_OF_TEXT.get(text)
+
+
+def stages_of(names: Sequence[object]) -> list[str | None]:
+    """Return the stage of each of the classes of one scoring.
+
+    Numbers are read as those of R&K, where 4 is stage 4 and 5 is REM, if one of them is 5. Without
+    a 5, they may also be those of another convention, where 4 is REM.
+
+    Parameters
+    ----------
+    names : sequence
+        All names of a scoring, texts or numbers.
+
+    Returns
+    -------
+    list of str | None
+        As from :func:`stage_of`.
+
+    Examples
+    --------
+    >>> from braindecode_pars.predictions import stages_of
+    >>> stages_of([0, 1, 2, 3, 4, 5])
+    ['W', 'N1', 'N2', 'N3', 'N4', 'R']
+    >>> stages_of([0, 1, 2, 3, 4])
+    [None, None, None, None, None]
+    """
+    numbers = [_number(name) for name in names]
+    if 5 not in numbers or None in numbers:
+        return [stage_of(name) for name in names]
+    return [UNSCORED if number < 0 else _NUMBERS.get(number) for number in numbers]
+
+
+def _number(name: object) -> int | None:
+    """Return a whole number that is given as a number or as text."""
+    try:
+        value = float(name)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+    return int(value) if value.is_integer() else None
+
+
+def are_stages(names: Iterable[object]) -> bool:
+    """Whether the classes of a scoring are called like sleep stages. Numbers alone are not.
+
+    Parameters
+    ----------
+    names : iterable
+        Names of the classes.
+
+    Returns
+    -------
+    bool
+        True if each name is that of a stage or means "unscored", and one is that of a stage.
+
+    Examples
+    --------
+    >>> from braindecode_pars.predictions import are_stages
+    >>> are_stages(["Wake", "N1", "N2", "N3", "REM"]), are_stages(["left", "right"])
+    (True, False)
+    """
+    found = set(map(stage_of, names))
+    return None not in found and bool(found - {UNSCORED})
+
+
+def known_stages(names: Sequence[object], remedy: str) -> list[str]:
+    """Return the stages of :func:`stages_of`, all of which must be known.
+
+    Parameters
+    ----------
+    names : sequence
+        All names of a scoring, texts or numbers.
+    remedy : str
+        What to do about an unknown name, for the error message.
+
+    Raises
+    ------
+    ValueError
+        When a name is not that of a sleep stage. The message names it.
+    """
+    stages = stages_of(names)
+    unknown = [name for name, stage in zip(names, stages, strict=True) if stage is None]
+    if unknown:
+        raise ValueError(
+            f"{', '.join(map(repr, unknown))} {'is' if len(unknown) == 1 else 'are'} not known as "
+            f"{'a sleep stage' if len(unknown) == 1 else 'sleep stages'}; {remedy}."
+        )
+    return [stage for stage in stages if stage is not None]
+
+
+def top_to_bottom(names: Iterable[object]) -> list:
+    """Return stages in the order of a hypnogram: wake, REM, N1 to N3, then unscored.
+
+    Parameters
+    ----------
+    names : iterable
+        Names of the stages of one scoring, each once.
+
+    Returns
+    -------
+    list
+        The names, unchanged; those of the same stage in the given order.
+
+    Raises
+    ------
+    ValueError
+        When a name is not that of a sleep stage. The message names it.
+
+    Examples
+    --------
+    >>> from braindecode_pars.predictions import top_to_bottom
+    >>> top_to_bottom(["N1", "REM", "Wake", "N3", "N2"])
+    ['Wake', 'REM', 'N1', 'N2', 'N3']
+    """
+    names = list(names)
+    example = [str(name) for name in names]
+    stages = known_stages(names, f"give the order from top to bottom, such as order={example}")
+    rank = {stage: number for number, stage in enumerate(_TEXTS)}
+    order = sorted(range(len(names)), key=lambda i: rank[stages[i]])
+    return [names[i] for i in order]

@@ -1,0 +1,580 @@
+"""Prepare a recording as those that a model was trained on.
+
+Channels are computed from those that the recording has, the reference where it can be computed.
+The missing steps follow: resampling and filters, one channel after another, so that no copy of a
+night is made. Flat and clipped samples are found before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import mne
+import numpy as np
+from scipy import fft
+
+from braindecode_pars._common.channel_names import electrode_name, electrode_pair, match_channels
+from braindecode_pars.recordings.cutting import continuous_stretches
+from braindecode_pars.recordings.preprocessing import (
+    AS_RECORDED,
+    AVERAGE,
+    Preprocessing,
+    is_same_reference,
+)
+
+#: Samples that are read at a time.
+_BLOCK = 2**20
+
+
+def preprocessed_signals(
+    raw: mne.io.BaseRaw,
+    derivations: Sequence[Derivation],
+    sfreq: float,
+    preprocessing: Preprocessing,
+    *,
+    shortest: int = 2,
+) -> np.ndarray:
+    """Compute channels of a recording, resampled, filtered (if they are EEG) and scaled.
+
+    Each part between gaps is resampled and then filtered, as
+    :func:`~braindecode_pars.recordings.preparation.filter_and_resample` does with a whole
+    recording. The recording itself is not changed. Beside the returned array, the memory of a few
+    copies of one channel is needed.
+
+    Parameters
+    ----------
+    raw : Raw
+        Continuous recording, in volts.
+    derivations : sequence of Derivation
+        Channels to compute.
+    sfreq : float
+        New sampling rate in Hz.
+    preprocessing : Preprocessing
+        The filters to apply (``band``, ``notch``) and the factor of the signals (``scale``); the
+        reference is that of the derivations. Frequencies at or above the Nyquist frequency of the
+        new rate need no filter.
+    shortest : int
+        Samples, at the new rate, of the shortest part between gaps that is used.
+
+    Returns
+    -------
+    ndarray of float32, shape (n_chans, n_times)
+        Signals; zeros in gaps and in shorter parts. Sample ``k`` is at ``k / sfreq`` seconds, up to
+        one sample, and up to one and a half after a gap.
+
+    Raises
+    ------
+    ValueError
+        When samples are NaN or infinite. The message names the channel.
+
+    Examples
+    --------
+    >>> import mne
+    >>> import numpy as np
+    >>> from braindecode_pars.recordings.preprocessing import Preprocessing
+    >>> from braindecode_pars.recordings.as_trained import Derivation
+    >>> from braindecode_pars.recordings.as_trained import preprocessed_signals
+    >>> info = mne.create_info(["C3", "M2"], 256.0, "eeg")
+    >>> raw = mne.io.RawArray(np.ones((2, 2560)), info, verbose="error")
+    >>> c3 = Derivation("C3-M2", (("C3", 1.0), ("M2", -1.0)))
+    >>> preprocessed_signals(raw, [c3], 100.0, Preprocessing(band=(None, 35.0))).shape
+    (1, 1000)
+    """
+    signals = np.zeros((len(derivations), new_sample(raw.n_times, raw, sfreq)), np.float32)
+    for start, stop in continuous_stretches(raw):
+        first, last = (new_sample(sample, raw, sfreq) for sample in (start, stop))
+        if last - first < shortest:
+            continue
+        part = _Part(raw, start, stop)
+        references = {
+            names: part.weighted_sum([(name, 1 / len(names)) for name in names])
+            for names in {derivation.reference for derivation in derivations}
+            if names
+        }
+        for row, derivation in enumerate(derivations):
+            part.prepare(derivation, references, sfreq, preprocessing, out=signals[row, first:])
+    return signals
+
+
+def new_sample(sample: int, raw: mne.io.BaseRaw, sfreq: float) -> int:
+    """Return the sample at the same time after resampling, rounded as MNE rounds lengths."""
+    return round(sample * sfreq / raw.info["sfreq"])
+
+
+def _filtered(signal: np.ndarray, sfreq: float, preprocessing: Preprocessing) -> np.ndarray:
+    """Filter a signal in place, shape (n_times,)."""
+    low, high = preprocessing.band or (None, None)
+    high = high if high is not None and high < sfreq / 2 else None
+    if low is not None or high is not None:
+        kind = dict(method=preprocessing.filter or "fir", copy=False, verbose="error")
+        signal = mne.filter.filter_data(signal, sfreq, low, high, **kind)
+    for mains in preprocessing.notch or ():
+        if mains < sfreq / 2:
+            signal = mne.filter.notch_filter(signal, sfreq, mains, copy=False, verbose="error")
+    return signal
+
+
+class _Part(NamedTuple):
+    """A part of a recording without gaps."""
+
+    raw: mne.io.BaseRaw
+    start: int
+    stop: int
+
+    def prepare(
+        self,
+        derivation: Derivation,
+        references: Mapping[tuple[str, ...], np.ndarray],
+        sfreq: float,
+        preprocessing: Preprocessing,
+        out: np.ndarray,
+    ) -> None:
+        """Write a channel, resampled, filtered and scaled, to the beginning of ``out``."""
+        # Nothing else refers to the signal at the old rate, so that its memory is soon free.
+        signal = resampled(self.signal(derivation, references), sfreq, self.raw.info["sfreq"])
+        if derivation.is_eeg:
+            signal = _filtered(signal, sfreq, preprocessing)
+        signal = signal[: len(out)]
+        np.multiply(signal, preprocessing.scale or 1.0, out=out[: len(signal)], casting="same_kind")
+
+    def signal(
+        self, derivation: Derivation, references: Mapping[tuple[str, ...], np.ndarray]
+    ) -> np.ndarray:
+        """Return a channel as a new array of float64, shape (n_times,)."""
+        signal = self.weighted_sum(derivation.weights)
+        if derivation.reference:
+            signal -= references[derivation.reference]
+        return signal
+
+    def weighted_sum(self, weights: Sequence[tuple[str, float]]) -> np.ndarray:
+        """Return the sum of channels as a new array of float64, shape (n_times,)."""
+        total = np.zeros(self.stop - self.start)
+        for name, weight in weights:
+            channel = self.raw.ch_names.index(name)
+            for start in range(self.start, self.stop, _BLOCK):
+                block = slice(start, min(start + _BLOCK, self.stop))
+                # Not raw[channel, block], which makes an array of the times, too.
+                samples = self.raw.get_data([channel], block.start, block.stop, verbose="error")[0]
+                if not np.isfinite(samples).all():
+                    raise ValueError(
+                        f"channel {name} contains NaN or infinite samples; remove or repair it "
+                        "first."
+                    )
+                samples *= weight
+                total[block.start - self.start : block.stop - self.start] += samples
+        return total
+
+
+def missing_steps(trained: Preprocessing, found: Preprocessing) -> Preprocessing:
+    """Return what to apply to a recording, so that it is like those that a model was trained on.
+
+    Parameters
+    ----------
+    trained : Preprocessing
+        Preprocessing of the recordings of the training.
+    found : Preprocessing
+        Preprocessing of the recording, as far as its records tell.
+
+    Returns
+    -------
+    Preprocessing
+        ``trained`` without the edges of the band, the notch filters and the reference that the
+        recording has; ``scale`` is the factor that is left.
+
+    Examples
+    --------
+    >>> from braindecode_pars.recordings.preprocessing import Preprocessing
+    >>> from braindecode_pars.recordings.as_trained import missing_steps
+    >>> trained = Preprocessing(band=(0.3, 35.0), notch=[50.0], scale=1e6)
+    >>> print(missing_steps(trained, Preprocessing(band=(0.3, 70.0))))
+    band up to 35 Hz, notch 50 Hz, factor from volts 1e+06
+    """
+    band, had = trained.band or (None, None), found.band or (None, None)
+    references = trained.reference, found.reference
+    edges = [None if _is_same(*pair) else pair[0] for pair in zip(band, had, strict=True)]
+    return replace(
+        trained,
+        band=tuple(edges),
+        notch=[
+            freq
+            for freq in trained.notch or ()
+            if not any(_is_same(freq, other) for other in found.notch or ())
+        ],
+        reference=None if is_same_reference(*references) else trained.reference,
+        scale=None if trained.scale is None else trained.scale / (found.scale or 1.0),
+    )
+
+
+def _is_same(one: float | None, other: float | None) -> bool:
+    return one is not None and other is not None and math.isclose(one, other, rel_tol=1e-3)
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """A weighted sum of channels of a recording.
+
+    Attributes
+    ----------
+    name : str
+        Name of the channel in the model.
+    weights : tuple of (str, float)
+        Channels of the recording, each with its weight.
+    reference : tuple of str
+        Channels of the recording whose mean is subtracted; empty for none.
+    is_eeg : bool
+        Whether it is referenced and filtered, as MNE does with EEG and not with other channels.
+
+    Examples
+    --------
+    >>> from braindecode_pars.recordings.as_trained import Derivation
+    >>> fpz_cz = Derivation("EEG Fpz-Cz", (("Fpz-A1", 1.0), ("Cz-A1", -1.0)))
+    >>> fpz_cz.formula, fpz_cz.is_computed
+    ('Fpz-A1 - Cz-A1', True)
+    """
+
+    name: str
+    weights: tuple[tuple[str, float], ...]
+    reference: tuple[str, ...] = ()
+    is_eeg: bool = True
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether the channel is more than one of the recording under another name."""
+        return len(self.weights) > 1 or self.weights[0][1] != 1 or bool(self.reference)
+
+    @property
+    def channels(self) -> list[str]:
+        """The channels of the recording that are used."""
+        return [*(name for name, _ in self.weights), *self.reference]
+
+    @property
+    def formula(self) -> str:
+        """The sum as text, such as ``Fpz-A1 - Cz-A1``."""
+        text = " ".join(f"{'-' if weight < 0 else '+'} {name}" for name, weight in self.weights)
+        if len(self.reference) > 4:
+            text += f" - mean of {len(self.reference)} channels"
+        elif self.reference:
+            text += f" - mean of {', '.join(self.reference)}"
+        return text.removeprefix("+ ")
+
+
+def find_derivations(
+    wanted: Sequence[str], found: Sequence[str], *, compute: bool = True
+) -> list[Derivation | None]:
+    """Find or compute the channels of a model in a recording, by the names of electrodes.
+
+    The first that is possible: a channel of the same electrode and the same reference, or of the
+    same two electrodes; the same two electrodes in the other order, with the sign changed; the
+    difference of two channels that have one reference; a channel of the electrode, whatever its
+    reference is, as :func:`~braindecode_pars._common.channel_names.match_channels` finds it.
+    Channels that name no reference are taken to have one in common.
+
+    Parameters
+    ----------
+    wanted : sequence of str
+        Names of the channels of the model.
+    found : sequence of str
+        Names of the channels of the recording.
+    compute : bool
+        Whether channels may be computed. With False, they are only found.
+
+    Returns
+    -------
+    list of Derivation | None
+        One for each wanted channel; None where it can be neither found nor computed.
+
+    Examples
+    --------
+    >>> from braindecode_pars.recordings.as_trained import find_derivations
+    >>> found = ["EEG C3-REF", "EEG A2-REF", "EEG Cz-Fpz", "T3"]
+    >>> [d and d.formula for d in find_derivations(["C3-M2", "Fpz-Cz", "T7", "O1"], found)]
+    ['EEG C3-REF - EEG A2-REF', '- EEG Cz-Fpz', 'T3', None]
+    """
+    pairs = _by_pair(found)
+    return [
+        _same_pair(name, pairs)
+        or (_computed(name, pairs) if compute else None)
+        or _same_electrode(name, place, found)
+        for name, place in zip(wanted, match_channels(wanted, found), strict=True)
+    ]
+
+
+#: Channels by their electrode and reference, or their two electrodes.
+_Pairs = dict[tuple[str, str | None], list[str]]
+
+
+def _by_pair(found: Iterable[str]) -> _Pairs:
+    pairs: _Pairs = {}
+    for name in found:
+        pairs.setdefault(electrode_pair(name), []).append(name)
+    return pairs
+
+
+def _one_of(pair: tuple[str, str | None], pairs: _Pairs, name: str = "") -> str | None:
+    """Return the channel of a pair: of several, such as T3 and T7, only one of the same name."""
+    names = pairs.get(pair, [])
+    return names[0] if len(names) == 1 else next((n for n in names if n == name), None)
+
+
+def _same_pair(name: str, pairs: _Pairs) -> Derivation | None:
+    channel = _one_of(electrode_pair(name), pairs, name)
+    return None if channel is None else Derivation(name, ((channel, 1.0),))
+
+
+def _computed(name: str, pairs: _Pairs) -> Derivation | None:
+    """Return a channel with the sign changed, or a difference of two channels."""
+    first, second = electrode_pair(name)
+    if second is None:
+        return None
+    reversed_channel = _one_of((second, first), pairs)
+    if reversed_channel is not None:
+        return Derivation(name, ((reversed_channel, -1.0),))
+    # One reference: None stands for the unnamed reference of all channels without one.
+    for reference in [r for electrode, r in pairs if electrode == first]:
+        plus, minus = _one_of((first, reference), pairs), _one_of((second, reference), pairs)
+        if plus is not None and minus is not None:
+            return Derivation(name, ((plus, 1.0), (minus, -1.0)))
+    return None
+
+
+def _same_electrode(name: str, place: int | None, found: Sequence[str]) -> Derivation | None:
+    return None if place is None else Derivation(name, ((found[place], 1.0),))
+
+
+def rereferenced(
+    derivation: Derivation, reference: str | None, eeg: Sequence[str], found: Sequence[str]
+) -> Derivation | None:
+    """Return a channel with the reference of the model.
+
+    A bipolar or computed channel, one that has the reference by its name, and one that is not EEG
+    stay as they are.
+
+    Parameters
+    ----------
+    derivation : Derivation
+        Channel of the recording.
+    reference : str | None
+        As in :class:`~braindecode_pars.recordings.preprocessing.Preprocessing`: ``"average"``,
+        electrodes separated by commas, ``"as recorded"``, or None when it is unknown.
+    eeg : sequence of str
+        EEG channels of the recording, of which ``"average"`` is the mean.
+    found : sequence of str
+        All channels of the recording.
+
+    Returns
+    -------
+    Derivation | None
+        The channel. None when the recording cannot have this reference: an electrode is missing, or
+        has another reference. The average is that of the channels with the same reference.
+
+    Examples
+    --------
+    >>> from braindecode_pars.recordings.as_trained import Derivation
+    >>> from braindecode_pars.recordings.as_trained import rereferenced
+    >>> c3 = Derivation("C3", (("C3", 1.0),))
+    >>> names = ["C3", "A1", "A2"]
+    >>> rereferenced(c3, "M1, M2", names, names).formula
+    'C3 - mean of A1, A2'
+    >>> rereferenced(c3, "Cz", names, names) is None
+    True
+    """
+    channel = derivation.weights[0][0]
+    own = electrode_pair(channel)[1]
+    if reference in (None, AS_RECORDED) or derivation.is_computed or not derivation.is_eeg:
+        return derivation
+    names = tuple(reference.split(", "))
+    if channel in names and set(names) <= set(found):  # the average of just these channels
+        return replace(derivation, reference=names)
+    if _is_bipolar(channel) or (own is not None and own in _names_of(reference)):
+        return derivation
+    if reference == AVERAGE:  # of channels with one reference: A2-A1 is none of them
+        others = [n for n in eeg if not _is_bipolar(n) and electrode_pair(n)[1] == own]
+    else:
+        by_electrode = {electrode_pair(name)[0]: name for name in found if not _is_bipolar(name)}
+        others = [by_electrode.get(electrode) for electrode in _electrodes(reference)]
+    if len(others) < (2 if reference == AVERAGE else 1) or None in others:
+        return None
+    if any(electrode_pair(name)[1] != own for name in others):
+        return None
+    return replace(derivation, reference=tuple(others))
+
+
+def _is_bipolar(channel: str) -> bool:
+    return "-" in electrode_name(channel)
+
+
+def _electrodes(reference: str) -> list[str]:
+    return [electrode_pair(name)[0] for name in reference.split(",")]
+
+
+def _names_of(reference: str) -> set[str]:
+    """Return what a channel with this reference has after its dash, such as M2 in C3-M2."""
+    if reference == AVERAGE:
+        return {"AVG"}
+    electrodes = _electrodes(reference)
+    if sorted(electrodes) == ["M1", "M2"]:
+        return {"LE"}  # linked ears
+    return set(electrodes) if len(electrodes) == 1 else set()
+
+
+def resampled(signal: np.ndarray, sfreq: float, old_sfreq: float) -> np.ndarray:
+    """Resample a signal in the frequency domain, as :func:`mne.filter.resample` with "auto".
+
+    The Fourier transforms are in single precision, without the mean of the signal; those of MNE are
+    in double precision.
+
+    Parameters
+    ----------
+    signal : ndarray of float64, shape (n_times,)
+        Signal without gaps.
+    sfreq, old_sfreq : float
+        New and old sampling rate in Hz.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_new,)
+        The signal at the new rate; ``n_new`` is ``n_times * sfreq / old_sfreq``, rounded. As in
+        MNE, the first sample and the length of the padded signal are rounded to half a sample each.
+        A signal whose length stays the same is returned as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from braindecode_pars.recordings.as_trained import resampled
+    >>> sine = np.sin(2 * np.pi * 4 * np.arange(256) / 256)
+    >>> expected = np.sin(2 * np.pi * 4 * np.arange(100) / 100)
+    >>> bool(np.abs(resampled(sine, 100.0, 256.0) - expected).max() < 0.02)
+    True
+    """
+    ratio = sfreq / old_sfreq
+    n_times, n_final = len(signal), max(round(ratio * len(signal)), 1)
+    if n_times == n_final:
+        return signal
+    # Pad to a power of two, at least a hundred samples on both sides of a long signal.
+    n_padded = 2 ** math.ceil(math.log2(n_times + 2 * min(n_times // 8, 100)))
+    before, n_new = (n_padded - n_times) // 2, max(round(ratio * n_padded), 1)
+    mean = signal.mean()
+    padded = _padded(signal, mean, before, n_padded)
+    del signal  # it may be the largest array
+    spectrum = fft.rfft(padded)
+    # The highest frequency that both rates have is once in one spectrum, and twice in the other.
+    shared = min(n_padded, n_new)
+    if shared % 2 == 0:
+        spectrum[shared // 2] *= 2 if n_new < n_padded else 0.5
+    first = round(ratio * before)
+    new = fft.irfft(spectrum[: n_new // 2 + 1], n_new)[first : first + n_final]
+    return new.astype(np.float64) * (n_new / n_padded) + mean
+
+
+def _padded(signal: np.ndarray, mean: float, before: int, n_padded: int) -> np.ndarray:
+    """Reflect a signal at its first and last point, once, with zeros beyond, less its mean."""
+    limit = len(signal) - 1
+    padded = np.full(n_padded, -mean, np.float32)
+    end = before + len(signal)
+    first, last = min(before, limit), min(n_padded - end, limit)
+    single = dict(casting="same_kind")
+    np.subtract(signal, mean, out=padded[before:end], **single)
+    start, stop = 2 * signal[0] - mean, 2 * signal[-1] - mean
+    np.subtract(start, signal[first:0:-1], out=padded[before - first : before], **single)
+    np.subtract(stop, signal[-2 : -2 - last : -1], out=padded[end : end + last], **single)
+    return padded
+
+
+#: Shortest time in seconds without a change that counts as flat; converters with a low resolution
+#: repeat a value for a shorter time.
+_FLAT = 1.0
+#: Fewest equal samples at an end of the range that count as clipped; a peak may have two.
+_CLIPPED = 3
+
+
+class HeldTime(NamedTuple):
+    """Time in which a channel does not change.
+
+    Attributes
+    ----------
+    flat : float
+        Seconds in stretches of at least a second with one and the same value.
+    clipped : float
+        Seconds in which at least three samples after one another are the largest or the smallest
+        value of the channel.
+    """
+
+    flat: float
+    clipped: float
+
+
+class _Runs(NamedTuple):
+    """Samples after one another that are equal: their values, and how many they are."""
+
+    values: np.ndarray
+    lengths: np.ndarray
+
+
+def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
+    """Return the time in which channels of a recording are flat or clipped.
+
+    It is looked for in the recording itself: a filter or a reference hides it.
+
+    Parameters
+    ----------
+    raw : Raw
+        Continuous recording. Gaps do not count.
+    names : iterable of str
+        Channels of the recording.
+
+    Returns
+    -------
+    dict of str to HeldTime
+        Time of each channel in seconds.
+
+    Examples
+    --------
+    >>> import mne
+    >>> import numpy as np
+    >>> from braindecode_pars.recordings.as_trained import held_time
+    >>> wave = np.sin(np.arange(1000) / 9)
+    >>> signals = np.stack([np.where(np.arange(1000) < 300, 0, wave), wave.clip(-0.5, 0.5)])
+    >>> info = mne.create_info(["C3", "C4"], 100.0, "eeg")
+    >>> found = held_time(mne.io.RawArray(signals, info, verbose="error"), ["C3", "C4"])
+    >>> found["C3"], found["C4"].flat, found["C4"].clipped > 5
+    (HeldTime(flat=3.0, clipped=0.0), 0.0, True)
+    """
+    stretches, sfreq = continuous_stretches(raw), float(raw.info["sfreq"])
+    found = {}
+    for name in names:
+        channel = raw.ch_names.index(name)
+        parts, ranges = [], []
+        for start, stop in stretches:
+            # Not raw[name, start:stop], which makes an array of the times, too.
+            samples = raw.get_data([channel], start, stop, verbose="error")[0]
+            parts.append(_runs(samples))
+            ranges.append((samples.min(), samples.max()))
+        found[name] = _held(parts, np.array(ranges), sfreq)
+    return found
+
+
+def _runs(samples: np.ndarray) -> _Runs:
+    """Return the runs of at least three equal samples."""
+    equal = np.flatnonzero(samples[1:] == samples[:-1])  # sample i and the next are equal
+    if not len(equal):
+        return _Runs(np.zeros(0), np.zeros(0, int))
+    ends = np.flatnonzero(np.diff(equal) > 1)
+    first = equal[np.concatenate([[0], ends + 1])]
+    lengths = equal[np.concatenate([ends, [-1]])] - first + 2
+    long = lengths >= _CLIPPED
+    return _Runs(samples[first[long]], lengths[long])
+
+
+def _held(parts: list[_Runs], ranges: np.ndarray, sfreq: float) -> HeldTime:
+    """Divide the runs of a channel, shape of ``ranges`` (n_parts, 2), into flat and clipped."""
+    if not parts:
+        return HeldTime(0.0, 0.0)
+    values = np.concatenate([part.values for part in parts])
+    lengths = np.concatenate([part.lengths for part in parts])
+    low, high = ranges[:, 0].min(), ranges[:, 1].max()
+    clipped = ((values == low) | (values == high)) & (low < high)
+    flat = ~clipped & (lengths >= _FLAT * sfreq)
+    return HeldTime(*(float(lengths[which].sum() / sfreq) for which in (flat, clipped)))

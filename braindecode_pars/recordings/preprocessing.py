@@ -1,0 +1,812 @@
+"""What was done with recordings before they were cut into windows, and whether two agree.
+
+It is read from the records of MNE and braindecode. Several recordings have in common what they
+agree in. The recordings of a model are compared with others.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mne
+import numpy as np
+from mne.io.constants import FIFF
+
+from braindecode_pars._common.channel_names import (
+    electrode_pair,
+    is_eeg,
+    is_eeg_by_type,
+    is_other_kind,
+    match_channels,
+)
+from braindecode_pars._common.checks import (
+    Rule,
+    check_parameters,
+    choice,
+    instance,
+    optional,
+    positive,
+)
+
+#: References that are no electrodes.
+AS_RECORDED, AVERAGE = "as recorded", "average"
+
+_POSITIVE = positive()
+
+
+def _is_band(band: tuple) -> bool:
+    edges = [edge for edge in band if edge is not None]
+    ordered = len(edges) < 2 or edges[0] < edges[1]
+    return len(band) == 2 and all(map(_is_positive, edges)) and ordered
+
+
+def _is_positive(value: Any) -> bool:
+    try:
+        _POSITIVE.check("", value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+_RULES = dict(
+    sfreq=optional(_POSITIVE),
+    band=optional(
+        Rule(
+            "a lower and a higher frequency in Hz, such as (0.3, 35) or (0.3, None)",
+            (tuple,),
+            _is_band,
+        )
+    ),
+    notch=optional(
+        Rule(
+            "a list of positive numbers (Hz)", (tuple,), lambda freqs: all(map(_is_positive, freqs))
+        )
+    ),
+    reference=optional(instance("a text", str)),
+    scale=optional(_POSITIVE),
+    channels=optional(
+        Rule(
+            "a list of names",
+            (tuple,),
+            lambda names: len(names) > 0 and all(isinstance(name, str) for name in names),
+        )
+    ),
+    window_seconds=optional(_POSITIVE),
+    filter=choice("fir", "iir", None),
+)
+#: Names of the entries, in the order of the description.
+FIELDS = tuple(_RULES)
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """Preprocessing of the recordings that a model was trained on; None where it is unknown.
+
+    Parameters
+    ----------
+    sfreq : float | None
+        Sampling rate in Hz, after resampling.
+    band : tuple of (float | None) | None
+        Lower and upper edge of the band-pass in Hz. An edge is None where no filter was applied.
+    notch : tuple of float | None
+        Frequencies of the notch filter in Hz; empty when there was none.
+    reference : str | None
+        Reference of the channels: ``"average"`` of all EEG channels of a recording, names of
+        electrodes separated by commas for the mean of these, or ``"as recorded"`` when the
+        recordings were not re-referenced.
+    scale : float | None
+        Factor by which the signals in volts were multiplied: 1 for volts, 1e6 for microvolts.
+    channels : tuple of str | None
+        Names of the channels, in the order of the model.
+    window_seconds : float | None
+        Length of a window in seconds.
+    filter : "fir" | "iir" | None
+        Kind of the band-pass, as the argument ``method`` of :meth:`mne.io.Raw.filter`. None stands
+        for "fir", MNE's default, when a recording is filtered.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When an entry is not one of the above. Lists are accepted for tuples.
+
+    Examples
+    --------
+    >>> from braindecode_pars.recordings.preprocessing import Preprocessing
+    >>> preprocessing = Preprocessing(sfreq=100.0, band=(0.3, 35.0), notch=[50.0])
+    >>> preprocessing.band, preprocessing.notch, preprocessing.reference
+    ((0.3, 35.0), (50.0,), None)
+    >>> print(preprocessing)
+    sampling rate 100 Hz, band 0.3-35 Hz, notch 50 Hz
+    """
+
+    sfreq: float | None = None
+    band: tuple[float | None, float | None] | None = None
+    notch: tuple[float, ...] | None = None
+    reference: str | None = None
+    scale: float | None = None
+    channels: tuple[str, ...] | None = None
+    window_seconds: float | None = None
+    filter: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("band", "notch", "channels"):  # JSON has lists
+            value = getattr(self, name)
+            if isinstance(value, Iterable) and not isinstance(value, str):
+                object.__setattr__(self, name, tuple(value))
+        if isinstance(self.reference, str):  # "A1,A2" is "A1, A2"
+            names = (name.strip() for name in self.reference.split(","))
+            object.__setattr__(self, "reference", ", ".join(names))
+        check_parameters(vars(self), _RULES, "Preprocessing")
+
+    @classmethod
+    def of(cls, value: Preprocessing | Mapping[str, Any] | None) -> Preprocessing:
+        """Return a description from a dict of its entries.
+
+        Parameters
+        ----------
+        value : Preprocessing | mapping | None
+            Description, or its entries, such as those of a JSON file; None for an unknown one.
+
+        Returns
+        -------
+        Preprocessing
+            The description.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When an entry is unknown or not accepted.
+
+        Examples
+        --------
+        >>> from braindecode_pars.recordings.preprocessing import Preprocessing
+        >>> Preprocessing.of({"band": [0.5, None]}).band
+        (0.5, None)
+        """
+        if isinstance(value, cls):
+            return value
+        unknown = [name for name in value or {} if name not in FIELDS]
+        if unknown:
+            raise ValueError(
+                f"preprocessing has an entry {unknown[0]!r}; its entries are {', '.join(FIELDS)}."
+            )
+        return cls(**(value or {}))
+
+    def known(self) -> dict[str, Any]:
+        """Return the entries that are known, as JSON takes them.
+
+        Returns
+        -------
+        dict of str to Any
+            The entries, from which :meth:`of` makes an equal description.
+
+        Examples
+        --------
+        >>> from braindecode_pars.recordings.preprocessing import Preprocessing
+        >>> Preprocessing(sfreq=100.0, notch=[50.0]).known()
+        {'sfreq': 100.0, 'notch': [50.0]}
+        """
+        entries = ((name, getattr(self, name)) for name in FIELDS)
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in entries
+            if value is not None
+        }
+
+    def steps(self) -> list[dict[str, Any]]:
+        """Return the steps that prepare a recording in this way, as far as they are known.
+
+        Returns
+        -------
+        list of dict
+            Steps as in braindecode's records: ``fn`` is the name of a method of
+            :class:`mne.io.Raw`, and ``kwargs`` are its arguments. The channels are not picked, and
+            no window is cut.
+
+        Examples
+        --------
+        Prepare recordings with braindecode as those of a model:
+
+        >>> from braindecode.preprocessing import Preprocessor
+        >>> from braindecode_pars.recordings.preprocessing import Preprocessing
+        >>> trained = Preprocessing(sfreq=100.0, band=(0.3, 35.0), reference="average")
+        >>> [Preprocessor(step["fn"], apply_on_array=False, **step["kwargs"]).fn
+        ...  for step in trained.steps()]
+        ['resample', 'filter', 'set_eeg_reference']
+        """
+        steps: list[tuple[str, dict[str, Any]]] = []
+        if self.sfreq is not None:
+            steps.append(("resample", dict(sfreq=self.sfreq)))
+        if self.band not in (None, (None, None)):
+            kwargs: dict[str, Any] = dict(zip(("l_freq", "h_freq"), self.band, strict=True))
+            steps.append(
+                ("filter", kwargs if self.filter is None else kwargs | {"method": self.filter})
+            )
+        if self.notch:
+            steps.append(("notch_filter", dict(freqs=list(self.notch))))
+        if self.reference not in (None, AS_RECORDED):
+            names = self.reference.split(", ")
+            steps.append(("set_eeg_reference", dict(ref_channels=_average_or(names))))
+        if self.scale not in (None, 1):
+            steps.append(("rescale", dict(scalings=self.scale)))
+        return [{"fn": fn, "kwargs": kwargs} for fn, kwargs in steps]
+
+    def __str__(self) -> str:
+        known = [f"{WORDS[name]} {text_of(name, value)}" for name, value in self.known().items()]
+        return ", ".join(known) or "unknown"
+
+
+def _average_or(names: list[str]) -> str | list[str]:
+    return AVERAGE if names == [AVERAGE] else names
+
+
+#: Names of the entries in sentences.
+WORDS = dict(zip(FIELDS, FIELDS, strict=True)) | dict(
+    sfreq="sampling rate", scale="factor from volts", window_seconds="windows of"
+)
+
+
+def text_of(name: str, value: Any) -> str:
+    """Return the value of an entry for a sentence: "0.3-75 Hz".
+
+    Parameters
+    ----------
+    name : str
+        Name of the entry.
+    value : Any
+        Its value.
+    """
+    if value is None:
+        return "unknown"
+    if name == "sfreq":
+        return f"{value:g} Hz"
+    if name == "band":
+        return _text_of_band(*value)
+    if name == "notch":
+        return f"{', '.join(f'{freq:g}' for freq in value)} Hz" if value else "none"
+    if name == "window_seconds":
+        return f"{value:g} s"
+    if name in ("channels", "reference"):
+        value = value.split(", ") if isinstance(value, str) else value
+        return ", ".join(value[:10]) + (f" and {len(value) - 10} more" * (len(value) > 10))
+    return value if name == "filter" else f"{value:g}"
+
+
+def _text_of_band(low: float | None, high: float | None) -> str:
+    if low is None and high is None:
+        return "not filtered"
+    if low is None:
+        return f"up to {high:g} Hz"
+    return f"from {low:g} Hz" if high is None else f"{low:g}-{high:g} Hz"
+
+
+def agreed(found: Iterable[Preprocessing | None]) -> Preprocessing:
+    """Return the entries that are the same in all descriptions; others are unknown.
+
+    Parameters
+    ----------
+    found : iterable of Preprocessing | None
+        Descriptions; None stands for an unknown one.
+
+    Returns
+    -------
+    Preprocessing
+        The entries that are known in all descriptions, and equal.
+
+    Examples
+    --------
+    >>> from braindecode_pars.recordings.preprocessing import Preprocessing
+    >>> from braindecode_pars.recordings.preprocessing import agreed
+    >>> print(agreed([Preprocessing(sfreq=100, notch=[50]), Preprocessing(sfreq=100, notch=[60])]))
+    sampling rate 100 Hz
+    """
+    each = [each or Preprocessing() for each in found]
+    values = {name: {getattr(one, name) for one in each} for name in FIELDS}
+    return Preprocessing(**{name: v.pop() for name, v in values.items() if len(v) == 1})
+
+
+def disagreements(found: Counter[Preprocessing | None]) -> list[str]:
+    """Return a phrase for each entry that is known to differ.
+
+    Parameters
+    ----------
+    found : Counter of Preprocessing | None
+        Number of windows of each description.
+
+    Returns
+    -------
+    list of str
+        Such as "band 0.3-75 Hz in 20 windows, 0.5-40 Hz in 4 windows".
+    """
+    phrases = []
+    for name in FIELDS:
+        counts: Counter[Any] = Counter()
+        for each, n in found.items():
+            counts[getattr(each, name, None)] += n
+        counts.pop(None, None)
+        if len(counts) > 1:
+            values = [f"{text_of(name, v)} in {n} windows" for v, n in counts.most_common(4)]
+            phrases.append(f"{WORDS[name]} {', '.join(values)}{', ...' if len(counts) > 4 else ''}")
+    return phrases
+
+
+def counted(found: Iterable[Preprocessing | None]) -> Counter[Preprocessing | None]:
+    """Count equal descriptions; many windows share one object, which is looked at once."""
+    objects, numbers = {}, Counter()
+    for each in found:
+        objects[id(each)] = each
+        numbers[id(each)] += 1
+    counts: Counter[Preprocessing | None] = Counter()
+    for number, n in numbers.items():
+        counts[objects[number]] += n
+    return counts
+
+
+#: Relative difference of frequencies and lengths that is ignored.
+_TOLERANCE = 0.01
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An entry of the preprocessing that differs between a model and a recording.
+
+    Attributes
+    ----------
+    name : str
+        Name of the entry, such as "band".
+    trained, found : Any
+        Value of the model, and of the recording.
+    repair : str | None
+        What makes the recording like those of the model, such as "filter"; None if nothing can.
+
+    Examples
+    --------
+    >>> from braindecode_pars.recordings.preprocessing import Difference
+    >>> print(Difference("band", (0.3, 75.0), (0.5, 40.0), None))
+    band 0.5-40 Hz, but 0.3-75 Hz in training
+    """
+
+    name: str
+    trained: Any
+    found: Any
+    repair: str | None = None
+
+    def __str__(self) -> str:
+        trained, found = (text_of(self.name, value) for value in (self.trained, self.found))
+        return f"{WORDS[self.name]} {found}, but {trained} in training"
+
+
+def differences(trained: Preprocessing, found: Preprocessing) -> list[Difference]:
+    """Compare the preprocessing of a model's recordings with that of other ones.
+
+    What is unknown on either side is no difference.
+
+    Parameters
+    ----------
+    trained : Preprocessing
+        Preprocessing of the recordings that the model was trained on.
+    found : Preprocessing
+        Preprocessing of a recording, or of windows, to predict.
+
+    Returns
+    -------
+    list of Difference
+        What differs. It can be repaired in the recording when
+
+        - the sampling rate is another one (``"resample"``);
+        - its band is wider than that of the model (``"filter"``), and no edge is narrower;
+        - a notch filter of the model is missing (``"notch_filter"``). Notch filters above the band
+          of either do not count;
+        - the reference is one that can be computed from its channels (``"set_eeg_reference"``);
+        - the signals have another factor (``"rescale"``), channels another order (``"pick"``), or
+          windows another length (``"cut"``).
+
+    Examples
+    --------
+    >>> from braindecode_pars.recordings.preprocessing import Preprocessing, differences
+    >>> trained = Preprocessing(sfreq=100.0, band=(0.3, 35.0), notch=[])
+    >>> for each in differences(trained, Preprocessing(sfreq=256.0, band=(0.5, None))):
+    ...     print(each, "|", each.repair)
+    sampling rate 256 Hz, but 100 Hz in training | resample
+    band from 0.5 Hz, but 0.3-35 Hz in training | None
+    """
+    differing = _band_difference(trained, found), *_others(trained, found)
+    return sorted(filter(None, differing), key=lambda each: FIELDS.index(each.name))
+
+
+def _others(trained: Preprocessing, found: Preprocessing) -> Iterator[Difference]:
+    """Yield the differences of all entries but the band."""
+    for name, repair in _differing(trained, found):
+        values = getattr(trained, name), getattr(found, name)
+        if None not in values:
+            yield Difference(name, *values, repair)
+
+
+def _differing(trained: Preprocessing, found: Preprocessing) -> Iterator[tuple[str, str | None]]:
+    """Yield name and repair of each entry that differs; also of unknown ones."""
+    if _differ(trained.sfreq, found.sfreq):
+        yield "sfreq", "resample"
+    missing, further = _compare_notches(trained, found)
+    if missing or further:
+        yield "notch", None if further else "notch_filter"
+    if not is_same_reference(trained.reference, found.reference):
+        yield "reference", _reference_repair(trained, found)
+    if _differ(trained.scale, found.scale):
+        yield "scale", "rescale"
+    absent, reordered = _compare_channels(trained.channels, found.channels)
+    if absent or reordered:
+        yield "channels", None if absent else "pick"
+    if _differ(trained.window_seconds, found.window_seconds):
+        yield "window_seconds", "cut"
+
+
+def is_same_reference(one: str | None, other: str | None) -> bool:
+    """Whether two references are the same electrodes, in any order: "A1, A2" and "M2, M1".
+
+    Examples
+    --------
+    >>> from braindecode_pars.recordings.preprocessing import is_same_reference
+    >>> is_same_reference("A1, A2", "M2, M1"), is_same_reference("A1, A2", "average")
+    (True, False)
+    """
+    if one is None or other is None:
+        return one is other
+    first, second = ({electrode_pair(name) for name in each.split(",")} for each in (one, other))
+    return first == second
+
+
+def _differ(one: float | None, other: float | None) -> bool:
+    known = one is not None and other is not None
+    return known and not math.isclose(one, other, rel_tol=_TOLERANCE)
+
+
+def _top(each: Preprocessing) -> float:
+    """Return the highest frequency that signals can have: at most half the sampling rate."""
+    high = None if each.band is None else each.band[1]
+    nyquist = math.inf if each.sfreq is None else each.sfreq / 2
+    return min(nyquist, math.inf if high is None else high)
+
+
+def _band_difference(trained: Preprocessing, found: Preprocessing) -> Difference | None:
+    """Compare the bands. A low sampling rate can take away a part of the band, too."""
+    if trained.band is None:
+        return None
+    low, high = trained.band
+    top, found_top = _top(trained), _top(found)
+    is_lower = found_top < top * (1 - _TOLERANCE)
+    if found.band is None:
+        return Difference("band", (low, top), (None, found_top)) if is_lower else None
+    found_low = found.band[0]
+    if is_lower:
+        return Difference("band", (low, top), (found_low, found_top))
+    if not math.isclose(low or 0, found_low or 0, rel_tol=_TOLERANCE):
+        is_narrower = (found_low or 0) > (low or 0)
+        return Difference("band", trained.band, found.band, None if is_narrower else "filter")
+    # Without a low-pass filter in training, resampling takes away what is above.
+    is_higher = high is not None and found_top > high * (1 + _TOLERANCE)
+    return Difference("band", trained.band, found.band, "filter") if is_higher else None
+
+
+def _compare_notches(
+    trained: Preprocessing, found: Preprocessing
+) -> tuple[list[float], list[float]]:
+    """Return notch frequencies that the recording lacks, and those that only it has."""
+    top = min(_top(trained), _top(found))
+
+    def lacking(those: Preprocessing, others: Preprocessing) -> list[float]:
+        freqs = [freq for freq in those.notch or () if freq < top]
+        return [f for f in freqs if not any(math.isclose(f, o) for o in others.notch or ())]
+
+    return lacking(trained, found), lacking(found, trained)
+
+
+def _reference_repair(trained: Preprocessing, found: Preprocessing) -> str | None:
+    """Return how the reference of the model can be computed, if it can."""
+    if trained.reference in (None, AS_RECORDED):
+        return None
+    needed = trained.channels
+    if trained.reference != AVERAGE:
+        needed = tuple(trained.reference.split(", "))
+    absent, _ = _compare_channels(needed, found.channels)
+    return None if absent else "set_eeg_reference"
+
+
+def _compare_channels(
+    trained: tuple[str, ...] | None, found: tuple[str, ...] | None
+) -> tuple[bool, bool]:
+    """Return whether electrodes are absent, and whether they are in another order."""
+    if trained is None or found is None:
+        return False, False
+    places = match_channels(list(trained), list(found))
+    present = [place for place in places if place is not None]
+    return len(present) < len(places), present != sorted(present)
+
+
+def recorded(
+    info: Mapping[str, Any],
+    steps: Iterable[Any] = (),
+    *,
+    sfreq: float | None = None,
+) -> Preprocessing:
+    """Return the preprocessing of a recording, as far as its records tell.
+
+    MNE's info tells what was done: the edges of the band-pass, and the average of the channels as a
+    projection. Recorded steps also tell what was not done: without a notch filter among them, there
+    was none. This does not hold if one of them has an unknown effect, such as a lambda.
+
+    Parameters
+    ----------
+    info : mne.Info
+        Measurement info of the recording.
+    steps : iterable
+        Steps as braindecode records them in ``raw_preproc_kwargs`` and ``window_preproc_kwargs``,
+        after those in the info.
+    sfreq : float | None
+        Sampling rate in Hz after the steps; None takes that of the info.
+
+    Returns
+    -------
+    Preprocessing
+        Description without channels and length of a window.
+
+    Examples
+    --------
+    >>> import mne
+    >>> from braindecode_pars.recordings.preprocessing import recorded
+    >>> info = mne.create_info(["C3"], 100.0, "eeg")
+    >>> step = {"fn": "filter", "kwargs": {"l_freq": 0.5, "h_freq": 40}}
+    >>> print(recorded(info, [step]))
+    sampling rate 100 Hz, band 0.5-40 Hz, notch none, reference as recorded, factor from volts 1
+    >>> print(recorded(info))
+    sampling rate 100 Hz
+    """
+    sfreq = float(info["sfreq"]) if sfreq is None else sfreq
+    found = [Step.of(record) for record in (*remembered_steps(info), *steps)]
+    complete = bool(found) and all(step.is_known for step in found)
+    return Preprocessing(
+        sfreq=sfreq,
+        band=_band(info, found, sfreq, complete),
+        notch=_notch(found, sfreq, complete),
+        reference=_reference(info, found, complete),
+        scale=_scale(found) if complete else None,
+        filter=_kind_of_filter(found),
+    )
+
+
+def _band(
+    info: Mapping[str, Any], steps: list[Step], sfreq: float, complete: bool
+) -> tuple[float | None, float | None] | None:
+    """Return the edges of all filters. MNE's 0 and half the sampling rate stand for no filter.
+
+    An edge is that of the recorded filters. Without any, it is that of the info, in which readers
+    write the filters of the amplifier too: these may differ between files prepared in the same way.
+    """
+    filters = [step.kwargs for step in steps if step.name in ("filter", "filter_data")]
+    # An upper edge below the lower one is a band-stop filter.
+    filters = [kwargs for kwargs in filters if not _stops_a_band(**kwargs)]
+    lows = [kwargs["l_freq"] for kwargs in filters if "l_freq" in kwargs] or [info.get("highpass")]
+    highs = [kwargs["h_freq"] for kwargs in filters if "h_freq" in kwargs] or [info.get("lowpass")]
+    top = sfreq / 2 * (1 - 1e-6)
+    low = max((_rounded(low) for low in lows if low), default=None)
+    high = min((_rounded(high) for high in highs if high and high < top), default=None)
+    # Edges of several filters that have nothing in common are none of a band.
+    if low is not None and high is not None and low >= high:
+        return None
+    return (low, high) if complete or (low, high) != (None, None) else None
+
+
+def _stops_a_band(l_freq: float | None = None, h_freq: float | None = None, **others: Any) -> bool:
+    return None not in (l_freq, h_freq) and l_freq >= h_freq
+
+
+def _kind_of_filter(steps: list[Step]) -> str | None:
+    """Return "iir" where such a filter is recorded; FIR filters, MNE's default, are not named."""
+    kinds = {step.kwargs.get("method", "fir") for step in steps if step.name == "filter"}
+    return "iir" if kinds == {"iir"} else None
+
+
+def _rounded(frequency: float) -> float:
+    """Return a frequency without the digits that single precision in a file adds."""
+    return float(f"{frequency:.6g}")
+
+
+def _notch(steps: list[Step], sfreq: float, complete: bool) -> tuple[float, ...] | None:
+    filters = [step.kwargs.get("freqs") for step in steps if step.name == "notch_filter"]
+    if any(freqs is None for freqs in filters):  # MNE searched the frequencies itself
+        return None
+    freqs = {float(freq) for freqs in filters for freq in np.atleast_1d(freqs) if freq < sfreq / 2}
+    return tuple(sorted(freqs)) if freqs or complete else None
+
+
+def _reference(info: Mapping[str, Any], steps: list[Step], complete: bool) -> str | None:
+    averages = (p for p in info.get("projs", ()) if p["kind"] == FIFF.FIFFV_PROJ_ITEM_EEG_AVREF)
+    is_averaged = any(projection["active"] for projection in averages)
+    places = [i for i, step in enumerate(steps) if step.name == "set_eeg_reference"]
+    if not is_averaged:  # a projection that is not applied leaves the signals as they are
+        places = [i for i in places if not steps[i].kwargs.get("projection")]
+    if places:
+        last = places[-1]
+        name = _name_of(steps[last].kwargs.get("ref_channels", AVERAGE))
+        return _average(info, steps[:last], steps[last:]) if name == AVERAGE else name
+    if is_averaged:
+        return AVERAGE
+    is_custom = bool(info.get("custom_ref_applied"))
+    return AS_RECORDED if complete and not is_custom else None
+
+
+def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> str | None:
+    """Return the average of all EEG channels, or of other channels, by their names.
+
+    A recording to predict may have channels that were left out of that average. On the other hand,
+    MNE averages whatever has the type EEG, which readers of EDF files give to every signal, such
+    as an ECG, and channels with different references, such as C3-M2 and A2-A1.
+    """
+    choices = [step for step in before if step.chooses]
+    if any(step.chooses or step.name == "drop_channels" for step in after):
+        # The info has other channels than the average.
+        names = choices[-1].picked if choices else [AVERAGE]
+    else:
+        averaged = [
+            ch for ch in info["chs"] if is_eeg_by_type(ch) and ch["ch_name"] not in info["bads"]
+        ]
+        names = [ch["ch_name"] for ch in averaged]
+        have_one_reference = len({electrode_pair(name)[1] for name in names}) <= 1
+        if not choices and have_one_reference and all(map(is_eeg, averaged)):
+            names = [AVERAGE]
+    return ", ".join(names) or None
+
+
+def _name_of(ref_channels: str | Sequence[str] | Mapping) -> str | None:
+    """Return the name of a reference in MNE; None for one that differs between channels."""
+    if isinstance(ref_channels, Mapping):
+        return None
+    names = [ref_channels] if isinstance(ref_channels, str) else list(ref_channels)
+    return ", ".join(names) or AS_RECORDED
+
+
+def _scale(steps: list[Step]) -> float:
+    return float(np.prod([step.factor or 1.0 for step in steps]))
+
+
+#: Our entry in ``info["temp"]``, where MNE keeps what others add; it is not written to files.
+_ENTRY = "braindecode_pars_steps"
+
+#: Methods of MNE whose effect is not known from their arguments.
+_OPAQUE = ("apply_function", "apply_hilbert", "savgol_filter")
+#: Texts that pick channels by their kind, and not by their name.
+_KINDS = {*mne.io.get_channel_type_constants(include_defaults=True), "all", "data", "bads", "meg"}
+#: Functions that multiply a signal by their argument ``factor``.
+_SCALING = ("multiply", "scale")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the preprocessing of a recording.
+
+    Attributes
+    ----------
+    name : str
+        Name of the method of MNE or of the function.
+    kwargs : mapping
+        Arguments by name.
+    is_method : bool
+        Whether it is a method of MNE.
+    """
+
+    name: str
+    kwargs: Mapping[str, Any]
+    is_method: bool = True
+
+    @classmethod
+    def of(cls, record: Any) -> Step:
+        """Return the step of a record: a dict of braindecode, or a pair of name and arguments."""
+        try:
+            if isinstance(record, Mapping):
+                kwargs = record.get("kwargs") or {}
+                # A class such as braindecode's NotchFilter has no entry "fn".
+                name = record.get("fn") or _snake_case(record["__class_path__"])
+            else:
+                name, kwargs = record
+            module, _, name = str(name).rpartition(".")
+            return cls(name, dict(kwargs), not module)
+        except (KeyError, TypeError, ValueError):  # written by another program
+            return cls("", {}, False)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known what the step does with the signals."""
+        if not self.is_method:
+            return self.factor is not None
+        if self.name == "rescale":
+            return self.factor is not None
+        is_of_mne = hasattr(mne.io.BaseRaw, self.name) or hasattr(mne.BaseEpochs, self.name)
+        return is_of_mne and self.name not in _OPAQUE
+
+    @property
+    def factor(self) -> float | None:
+        """Factor by which the step multiplies EEG; None for an unknown one."""
+        found = None
+        if self.is_method and self.name == "rescale":
+            found = self.kwargs.get("scalings")
+            found = found.get("eeg") if isinstance(found, Mapping) else found
+        elif self.name in _SCALING:
+            found = self.kwargs.get("factor")
+        is_number = isinstance(found, (int, float)) and not isinstance(found, bool)
+        return float(found) if is_number and found > 0 else None
+
+    @property
+    def picked(self) -> list[str]:
+        """Names of the channels that the step keeps; empty if it does not choose by names."""
+        picks = self._picks
+        are_names = all(isinstance(pick, str) and not _is_kind(pick) for pick in picks)
+        return picks if are_names else []
+
+    @property
+    def chooses(self) -> bool:
+        """Whether the step leaves out EEG channels by their names or numbers."""
+        left_out = "ch_names" if self.name == "drop_channels" else "exclude"
+        dropped = [one for one in _listed(self.kwargs.get(left_out)) if not _is_kind(one)]
+        are_others = all(isinstance(one, str) and is_other_kind(one) for one in dropped)
+        return not (are_others and all(map(_is_kind, self._picks)))
+
+    @property
+    def _picks(self) -> list:
+        of = dict(pick="picks", pick_channels="ch_names")
+        return _listed(self.kwargs.get(of.get(self.name, "")))
+
+
+def _is_kind(pick: Any) -> bool:
+    return isinstance(pick, str) and pick in _KINDS
+
+
+def _listed(picks: Any) -> list:
+    """Return names, kinds or numbers of channels as a list."""
+    return [picks] if isinstance(picks, str) else list(picks) if np.iterable(picks) else []
+
+
+def _snake_case(class_path: str) -> str:
+    """Return the name of the method behind a class of braindecode: ``SetEEGReference``."""
+    name = class_path.rpartition(".")[2]
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
+    return words.lower()
+
+
+def remember_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+    """Add steps that were applied to a recording to its info.
+
+    MNE's own info has the edges of the band-pass, but neither a notch filter nor a reference.
+
+    Parameters
+    ----------
+    raw : Raw
+        Recording; its ``info`` is changed in place.
+    steps : iterable of (str, mapping)
+        Method of MNE and its arguments, as JSON takes them.
+
+    Examples
+    --------
+    >>> import mne
+    >>> import numpy as np
+    >>> from braindecode_pars.recordings.preprocessing import remember_steps, remembered_steps
+    >>> raw = mne.io.RawArray(np.zeros((1, 9)), mne.create_info(["C3"], 1.0, "eeg"), verbose=False)
+    >>> remember_steps(raw, [("notch_filter", {"freqs": [50.0]})])
+    >>> remembered_steps(raw.info)
+    [('notch_filter', {'freqs': [50.0]})]
+    """
+    new = [(name, dict(kwargs)) for name, kwargs in steps]
+    raw.info["temp"] = {**_temporary(raw.info), _ENTRY: [*remembered_steps(raw.info), *new]}
+
+
+def remembered_steps(info: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the steps that :func:`remember_steps` added, in the order of their application."""
+    return [(name, dict(kwargs)) for name, kwargs in _temporary(info).get(_ENTRY, ())]
+
+
+def _temporary(info: Mapping[str, Any]) -> dict[str, Any]:
+    found = info.get("temp")
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,426 @@
+"""Search of a folder for recordings, and the subject of each file.
+
+Files that cannot be read are listed with the reason. Names that do not tell subjects are an error.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path, PurePath
+from typing import Any
+
+import mne
+
+from braindecode_pars._common.subjects import (
+    known_subject_of_path,
+    normalized,
+    subject_of_path,
+    without_ending,
+)
+
+#: Tables of BIDS beside a recording that are read.
+_TABLES = ("events", "channels")
+
+
+def find_files(root: Path, wanted: Callable[[str], bool]) -> dict[Path, str | None]:
+    """Find files below a folder by their names, without opening them.
+
+    Hidden files and folders are ignored, such as ``.git``, where git-annex keeps a second copy of
+    every file. Links to files are followed, links to folders are not.
+
+    Parameters
+    ----------
+    root : Path
+        Folder to search.
+    wanted : callable
+        Function that receives the name of a file and returns whether it is wanted.
+
+    Returns
+    -------
+    dict of Path to (str | None)
+        Sorted paths. The value is None for a file, otherwise the reason why it cannot be read. Such
+        entries are dead links, folders with the name of a file, links to folders outside ``root``
+        that contain wanted files, and folders without permission.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars.recordings.search import find_files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "a.edf").touch()
+    ...     Path(folder, "b.edf").symlink_to("nowhere")
+    ...     for file, reason in find_files(Path(folder), lambda name: name[-4:] == ".edf").items():
+    ...         print(file.name, str(reason)[:47])
+    a.edf None
+    b.edf it is a link to a file that does not exist; dow
+    """
+    found: dict[Path, str | None] = {}
+
+    def add_unlisted(error: OSError) -> None:
+        found[Path(error.filename)] = f"its files cannot be listed ({error.strerror})."
+
+    for folder, folders, files in os.walk(root, onerror=add_unlisted):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            if not name.startswith(".") and wanted(name):
+                path = Path(folder, name)
+                found[path] = why_unreadable(path)
+        for name in folders:
+            path = Path(folder, name)
+            reason = _why_not_searched(path, root, wanted)
+            if reason is not None:
+                found[path] = reason
+    return dict(sorted(found.items()))
+
+
+def list_files(root: Path, wanted: Callable[[str], bool]) -> list[Path]:
+    """Return the files of :func:`find_files`, of which dead links are reported when they are read.
+
+    Raises
+    ------
+    ValueError
+        When files may be missing: at a link to a folder with wanted files, or a folder that cannot
+        be listed. Their subjects are unknown, so these could neither be chosen nor excluded.
+    """
+    found = find_files(root, wanted)
+    for path, reason in found.items():
+        if reason is not None and path.is_dir() and not wanted(path.name):
+            raise ValueError(f"{path} cannot be searched: {reason}")
+    return list(found)
+
+
+def find_named(path: str | Path, pattern: re.Pattern) -> list[tuple[Path, re.Match]]:
+    """Find recordings whose names tell what they are, in whichever folders they are.
+
+    Parameters
+    ----------
+    path : path
+        Folder to search, at any depth.
+    pattern : re.Pattern
+        Regular expression of a whole name, such as ``S(\\d{3})R(\\d{2})\\.edf``.
+
+    Returns
+    -------
+    list of (Path, re.Match)
+        Files and the matches of their names, in the order of the names.
+
+    Raises
+    ------
+    ValueError
+        When two files have the same name, or when files may be missing, see :func:`list_files`.
+
+    Examples
+    --------
+    >>> import re, tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars.recordings.search import find_named
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "S007R04.edf").touch()
+    ...     [(file, match)] = find_named(folder, re.compile(r"S(\\d{3})R(\\d{2})\\.edf"))
+    >>> file.name, match.groups()
+    ('S007R04.edf', ('007', '04'))
+    """
+    by_name: dict[str, Path] = {}
+    for file in list_files(Path(path).expanduser(), lambda name: bool(pattern.fullmatch(name))):
+        first = by_name.setdefault(file.name, file)
+        if first != file:
+            raise ValueError(
+                f"{path} has two recordings with the name {file.name}: {first} and {file}. Pass a "
+                "folder that has one of them."
+            )
+    matches = ((by_name[name], pattern.fullmatch(name)) for name in sorted(by_name))
+    return [(file, match) for file, match in matches if match]
+
+
+def is_recording(file: Path) -> bool:
+    """Whether a file is a recording of its own, not a part of another one.
+
+    A file that cannot be opened is one, so that reading it reports it.
+    """
+    if file.name.lower().endswith(".hea"):
+        # The header of a multi-segment record, "name/n_segments ...", is skipped: each segment
+        # has a header of its own.
+        try:
+            return "/" not in (file.read_text(errors="replace").split() or [""])[0]
+        except OSError:
+            return True
+    return not _is_later_part(file)
+
+
+def _is_later_part(file: Path) -> bool:
+    """Whether a FIF file is a later part of a split recording; MNE reads it with the first."""
+    # Names of the first part: name-1.fif follows name.fif, split-02 follows split-01.
+    firsts = {
+        re.sub(r"-[1-9]\d*(\.fif(\.gz)?)$", r"\1", file.name),
+        re.sub(r"_split-(\d+)_", lambda part: f"_split-{1:0{len(part[1])}}_", file.name),
+    }
+    found = (file.with_name(name) for name in firsts - {file.name})
+    return any(first.exists() and _has_part(first, file) for first in found)
+
+
+def _has_part(first: Path, file: Path) -> bool:
+    """Whether MNE reads a file with the first part; names may look alike by chance."""
+    try:
+        parts = mne.io.read_raw_fif(first, verbose="error").filenames
+    except Exception:  # of many types; reading the first part raises the full message
+        return True
+    return file.name in (Path(part).name for part in parts)
+
+
+def why_unreadable(file: Path) -> str | None:
+    """Return the reason why a path is not a file that can be opened; None if it is one."""
+    if file.is_symlink() and not file.exists():
+        return (
+            "it is a link to a file that does not exist; download the file first, for example "
+            "with 'datalad get' or 'git annex get'."
+        )
+    if not file.exists():
+        return "it does not exist."
+    return None if file.is_file() else "it is not a file."
+
+
+def _why_not_searched(folder: Path, root: Path, wanted: Callable[[str], bool]) -> str | None:
+    """Return the reason why files in a folder are not found; None if they are, or there are none.
+
+    A link into ``root`` hides nothing: its files are found under their own path.
+    """
+    if folder.is_symlink():
+        if folder.resolve().is_relative_to(root.resolve()) or not _contains(folder, wanted):
+            return None
+        return (
+            "it is a link to a folder with recordings, and such links are not followed; pass that "
+            "folder itself, or replace the link by the folder."
+        )
+    if wanted(folder.name) and not _contains(folder, wanted):
+        return "it is a folder, not a file."
+    return None
+
+
+def _contains(folder: Path, wanted: Callable[[str], bool]) -> bool:
+    return any(wanted(name) for name in _names(folder))
+
+
+def _names(folder: Path) -> Iterator[str]:
+    for _, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (name for name in files if not name.startswith("."))
+
+
+def files_beside(recording: Path) -> list[Path]:
+    """Return a recording and the files of its samples and labels, by their names.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars.recordings.search import files_beside
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("a.edf", "a.csv_bi", "ab.edf"):
+    ...         Path(folder, name).touch()
+    ...     [file.name for file in files_beside(Path(folder, "a.edf"))]
+    ['a.csv_bi', 'a.edf']
+    """
+    names = [f"{glob.escape(recording.stem)}.*"]
+    # In BIDS, sub-01_task-sleep_events.tsv annotates sub-01_task-sleep_eeg.set.
+    if recording.stem.endswith("_eeg"):
+        names.append(f"{glob.escape(recording.stem.removesuffix('_eeg'))}_*")
+    found = {file for name in names for file in recording.parent.glob(name)}
+    found |= {table for name in _TABLES if (table := table_beside(recording, name))}
+    return sorted(file for file in found if file.exists())  # skips dead links
+
+
+def table_beside(recording: Path, suffix: str) -> Path | None:
+    """Return the table of BIDS beside a recording, such as sub-01_task-rest_events.tsv."""
+    stem = re.sub(r"_i?eeg$", "", without_ending(recording.name))
+    table = recording.with_name(f"{stem}_{suffix}.tsv")
+    return table if table.is_file() else None
+
+
+#: Subject of a file: a function of its path, or a regular expression of one group.
+Subject = Callable[[Any], Any] | str | None
+
+#: What numbers the recordings of one person at the end of a name, and the regular expression that
+#: finds the person before it. Other names, such as SC4001E0 and SC4002E0, show no such rule.
+_COUNTS = (
+    # anna_night1, P07-run-2
+    (
+        r"(?P<person>.+)[ _-](?P<what>session|sess|ses|night|run|rec|visit|day|block)[ _-]?\d+",
+        r"(?i)([^/]+)[ _-]{what}[ _-]?\d",
+    ),
+    # S001R03, of PhysioNet
+    (r"(?P<person>[A-Za-z]+\d+)(?P<what>R)\d+", r"(?i)([A-Z]+\d+){what}\d"),
+    # Subject00_1; the person has a number of its own, and the recording one digit
+    (r"(?P<person>.*\d.*)(?P<what>[_-])\d", r"([^/]+){what}\d"),
+)
+_ENDING = r"([_-](raw|eeg|psg))?"
+
+#: At most so many first folders for at least so many recordings are no names of subjects.
+_FEW_SUBJECTS, _MANY_RECORDINGS = 2, 10
+
+_WHERE_TO_PASS = (
+    "Pass it as --subject, as --load subject= of evaluate, or in Python as subject=, which may "
+    "also be a function of the path."
+)
+
+
+def subject_finder(subject: Subject) -> Callable[[Any], Any]:
+    """Return a function that finds the subject in the path of a file.
+
+    Parameters
+    ----------
+    subject : callable | str | None
+        Such a function, which is returned as it is; a regular expression that is searched for in
+        the path, of which one group is the subject; or None for
+        :func:`~braindecode_pars._common.subjects.subject_of_path`.
+
+    Returns
+    -------
+    callable
+        Function of a path relative to the folder of all recordings.
+
+    Raises
+    ------
+    TypeError
+        When ``subject`` is something else.
+    ValueError
+        When the text is no regular expression with one group. The function raises it when it
+        finds no subject.
+
+    Examples
+    --------
+    >>> from pathlib import PurePath
+    >>> from braindecode_pars.recordings.search import subject_finder
+    >>> subject_finder(r"(S\\d+)R")(PurePath("day1/S001R03.edf"))
+    'S001'
+    """
+    if subject is None:
+        return subject_of_path
+    if callable(subject):
+        return subject
+    if not isinstance(subject, str):
+        raise TypeError(
+            f"subject must be a function of a path, a regular expression or None, got {subject!r}."
+        )
+    expression = _with_one_group(subject)
+
+    def find(file: PurePath) -> str:
+        found = expression.search(normalized(file.as_posix()))
+        if found is None or not found[1]:
+            raise ValueError(
+                f"The pattern of the subject, {subject!r}, finds no subject in {file}."
+            )
+        return found[1]
+
+    return find
+
+
+def _with_one_group(pattern: str) -> re.Pattern[str]:
+    try:
+        expression = re.compile(pattern)
+    except re.error as error:
+        raise ValueError(
+            f"The pattern {pattern!r} of the subject is not a regular expression: {error}."
+        ) from error
+    if expression.groups != 1:
+        raise ValueError(
+            f"The pattern {pattern!r} of the subject has {expression.groups} groups; put "
+            "parentheses around the subject only."
+        )
+    return expression
+
+
+def check_one_person_each(paths: Iterable[PurePath]) -> None:
+    """Check that names of files or folders do not number several recordings of one person.
+
+    Only names that would be taken for subjects as they are are checked: not those of BIDS, and not
+    those of files in a folder for each subject.
+
+    Parameters
+    ----------
+    paths : iterable of PurePath
+        Paths of recordings relative to the folder that contains all. Those whose subject is unclear
+        are left out here.
+
+    Raises
+    ------
+    ValueError
+        When two names are obviously of one person, such as Subject00_1 and Subject00_2. The message
+        has the argument that decides.
+
+    Examples
+    --------
+    >>> from pathlib import PurePath
+    >>> from braindecode_pars.recordings.search import check_one_person_each
+    >>> check_one_person_each([PurePath("SC4001E0.edf"), PurePath("SC4002E0.edf")])
+    """
+    people: dict[str, tuple[str, PurePath]] = {}
+    for path in paths:
+        name = _guessed(path)
+        found = None if name is None else _person(name)
+        if name is None or found is None:
+            continue
+        person, pattern = found
+        first, other = people.setdefault(person, (name, path))
+        if first != name:
+            apart = r"^([^/]+)/" if len(path.parts) > 1 else r"([^/]+)\."
+            raise ValueError(
+                f"{other} and {path} look like two recordings of one person, {person}. State the "
+                f"subject by a regular expression with one group: '{pattern}' makes them one "
+                f"person, '{apart}' two. {_WHERE_TO_PASS}"
+            )
+
+
+def check_first_folders(root: PurePath, paths: Iterable[PurePath]) -> None:
+    """Check that first folders such as ``edf`` or ``train`` are not taken for subjects.
+
+    Parameters
+    ----------
+    root : PurePath
+        Folder that contains all recordings, for the error message.
+    paths : iterable of PurePath
+        Paths of recordings relative to this folder.
+
+    Raises
+    ------
+    ValueError
+        When one or two first folders would be the subjects of ten or more recordings.
+
+    Examples
+    --------
+    >>> from pathlib import PurePath
+    >>> from braindecode_pars.recordings.search import check_first_folders
+    >>> check_first_folders(PurePath("data"), [PurePath("anna/night1.edf")])
+    """
+    guesses = [(path, _guessed(path)) for path in paths if len(path.parts) > 1]
+    guesses = [(path, name) for path, name in guesses if name is not None]
+    subjects = list(dict.fromkeys(name for _, name in guesses))
+    if len(subjects) > _FEW_SUBJECTS or len(guesses) < _MANY_RECORDINGS:
+        return
+    which = "one subject" if len(subjects) == 1 else "two subjects"
+    raise ValueError(
+        f"{len(guesses)} recordings in {root} would be of {which}, {' and '.join(subjects)}, the "
+        f"name of their first folder, such as {guesses[0][0].as_posix()}. State the subject by a "
+        "regular expression with one group: '([^/]+)/[^/]+$' for the folder of a file, '^([^/]+)/' "
+        f"for the first folder. {_WHERE_TO_PASS}"
+    )
+
+
+def _guessed(path: PurePath) -> str | None:
+    """Return the name that is taken for the subject, if the path has no known layout."""
+    try:
+        return subject_of_path(path) if known_subject_of_path(path) is None else None
+    except ValueError:
+        return None
+
+
+def _person(name: str) -> tuple[str, str] | None:
+    """Return the person in a name that numbers recordings, and the pattern that finds it."""
+    for rule, pattern in _COUNTS:
+        found = re.fullmatch(rule + _ENDING, name, re.IGNORECASE)
+        if found:
+            return found["person"], pattern.replace("{what}", found["what"])
+    return None

@@ -1,0 +1,248 @@
+"""The configuration of a pretraining run, from defaults, a file and keyword arguments."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from braindecode_pars._common.checks import (
+    boolean,
+    check_parameters,
+    choice,
+    instance,
+    integer,
+    number,
+    optional,
+    positive,
+    share,
+)
+from braindecode_pars.paper import ENCODER, PRETRAINING
+
+_SHARE = share()
+_RULES = dict(
+    task_params=instance("a dict of arguments", Mapping),
+    encoder=optional(instance("a folder or the id of a model", str)),
+    window_seconds=positive(1e12),
+    patch_seconds=positive(1e12),
+    embed_dim=integer(1),
+    num_layers=integer(1),
+    num_heads=integer(1),
+    mlp_dim=integer(1),
+    drop_prob=_SHARE,
+    tokenizer=choice("linear", "spectral"),  # encoder.TOKENIZERS; importing it takes seconds
+    epochs=integer(1),
+    steps_per_epoch=optional(integer(1)),
+    batch_size=integer(1),
+    micro_batch_size=optional(integer(1)),
+    lr=positive(1e12),
+    weight_decay=number("of 0 or more", lambda value: value >= 0),
+    warmup=_SHARE,
+    exclude_subjects=instance("a list of subjects", list, tuple),
+    precision=choice("float32", "bfloat16"),
+    compile=boolean(),
+    seed=integer(0),
+    device=choice("auto", "cpu", "cuda", "mps"),
+    num_workers=optional(integer(0)),
+)
+
+
+#: Settings for two CPU cores and tens of subjects: the defaults of the estimators.
+LAPTOP: dict[str, Any] = dict(
+    embed_dim=64,
+    num_layers=2,
+    num_heads=4,
+    mlp_dim=128,
+    tokenizer="spectral",
+    epochs=50,
+    batch_size=64,
+    lr=4e-3,
+)
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """The settings of a pretraining run; the defaults are the paper's settings (section 2.5).
+
+    A configuration is immutable.
+
+    Attributes
+    ----------
+    task : str
+        Pretext task, a name in ``PRETEXT_TASKS``.
+    task_params : dict
+        Further arguments of the task.
+    encoder : str | None
+        Encoder to continue with: a folder, a name in the package or a model id, as in
+        :func:`~braindecode_pars.pretrained.load_encoder`. Its sizes replace ``patch_seconds`` and
+        the arguments of the encoder below. None means a new encoder.
+    window_seconds, patch_seconds : float
+        Length of the random crops and of a patch, in seconds.
+    embed_dim, num_layers, num_heads, mlp_dim, drop_prob, tokenizer
+        Arguments of :class:`~braindecode_pars.PatchEncoder`.
+    epochs : int
+        Length of the run, and of the learning-rate schedule: linear warm-up, then a cosine to
+        zero.
+    steps_per_epoch : int | None
+        Number of steps in an epoch. The run writes a checkpoint after each epoch. None means one
+        pass over the data.
+    batch_size : int
+        Number of examples in a step, over all processes.
+    micro_batch_size : int | None
+        Number of examples that pass through the network at once. Gradients are averaged over the
+        micro-batches of a step. Smaller micro-batches need less memory. They change the result
+        only by rounding and by the random draws of the task, which are made for each micro-batch.
+        None means all examples that a process has in a step.
+    lr, weight_decay : float
+        Learning rate and weight decay of AdamW. Weight decay applies only to the weights of
+        linear layers.
+    warmup : float
+        Share of all steps in which the learning rate rises.
+    exclude_subjects : tuple of str
+        Subjects to exclude from pretraining, such as future test subjects.
+    precision : "float32" | "bfloat16"
+        Precision of the network's computations.
+    compile : bool
+        Whether the encoder is compiled.
+    seed : int
+        Seed of the initial weights, the order of the data, the crops and all draws of the task.
+    device : "auto" | "cpu" | "cuda" | "mps"
+        Device to train on. ``"auto"`` chooses CUDA if available, else MPS, else the CPU.
+    num_workers : int | None
+        Number of processes that load data ahead, for each training process. None means up to four
+        on a GPU and zero on the CPU.
+
+    Raises
+    ------
+    ValueError, TypeError
+        When a setting is out of range or of the wrong type.
+
+    Examples
+    --------
+    >>> from braindecode_pars.runs import RunConfig
+    >>> RunConfig(task="mae", epochs=100).batch_size
+    512
+    """
+
+    task: str = "pars"
+    task_params: Mapping[str, Any] = field(default_factory=dict)
+    encoder: str | None = None
+    window_seconds: float = 30.0
+    patch_seconds: float = 1.0
+    embed_dim: int = ENCODER["embed_dim"]
+    num_layers: int = ENCODER["num_layers"]
+    num_heads: int = ENCODER["num_heads"]
+    mlp_dim: int = ENCODER["mlp_dim"]
+    drop_prob: float = 0.0
+    tokenizer: str = ENCODER["tokenizer"]
+    epochs: int = PRETRAINING["max_epochs"]
+    steps_per_epoch: int | None = None
+    batch_size: int = PRETRAINING["batch_size"]
+    micro_batch_size: int | None = None
+    lr: float = PRETRAINING["lr"]
+    weight_decay: float = PRETRAINING["optimizer__weight_decay"]
+    warmup: float = 0.1
+    exclude_subjects: tuple[str, ...] = ()
+    precision: str = "float32"
+    compile: bool = False
+    seed: int = 0
+    device: str = "auto"
+    num_workers: int | None = None
+
+    def __post_init__(self) -> None:
+        # This import takes seconds. The command line needs only the defaults for its help.
+        from braindecode_pars.pretext import PRETEXT_TASKS
+
+        given = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        check_parameters(given, {**_RULES, "task": choice(*sorted(PRETEXT_TASKS))})
+
+        # Normalise the values, so that equal settings from Python, TOML and JSON compare equal.
+        plain = {"exclude_subjects": tuple(sorted(set(map(str, self.exclude_subjects))))}
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if hasattr(value, "item"):  # a NumPy number
+                plain[entry.name] = value.item()
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)  # the dataclass is frozen
+
+    @classmethod
+    def from_file(cls, file: str | Path, **given: Any) -> RunConfig:
+        """Return the configuration in a TOML or JSON file.
+
+        Parameters
+        ----------
+        file : path
+            File with the suffix ``.toml`` or ``.json``; its keys are the attributes of this class.
+        **given
+            Settings that override the file; the file overrides the defaults. Each entry of
+            ``task_params`` is overridden separately.
+
+        Returns
+        -------
+        RunConfig
+            Configuration with all settings checked.
+
+        Raises
+        ------
+        FileNotFoundError
+            When the file does not exist.
+        ValueError, TypeError
+            When the file is damaged, has an unknown key, or a setting is out of range.
+        """
+        return cls(**cls._settings(file, given))
+
+    @classmethod
+    def for_laptop(cls, file: str | Path | None = None, **given: Any) -> RunConfig:
+        """Return a configuration whose defaults are small enough for a CPU.
+
+        They are those of :class:`~braindecode_pars.PARSEmbedder`: two layers of 64 features,
+        spectral tokens, and 50 epochs with batches of 64 windows.
+
+        Parameters
+        ----------
+        file, **given
+            As in :meth:`from_file`; they override these defaults. None means no file.
+
+        Returns
+        -------
+        RunConfig
+            Configuration with all settings checked.
+
+        Raises
+        ------
+        FileNotFoundError, ValueError, TypeError
+            As in :meth:`from_file`.
+        """
+        return cls(**{**LAPTOP, **(given if file is None else cls._settings(file, given))})
+
+    @classmethod
+    def _settings(cls, file: str | Path, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the settings in a file, overridden by those that are given."""
+        from_file = _read(Path(file))
+        known = [entry.name for entry in fields(cls)]
+        unknown = [repr(key) for key in from_file if key not in known]
+        if unknown:
+            raise ValueError(
+                f"{file} has the unknown settings {', '.join(unknown)}; known are "
+                f"{', '.join(known)}."
+            )
+        values = {**from_file, **given}
+        if isinstance(from_file.get("task_params"), Mapping) and "task_params" in given:
+            values["task_params"] = {**from_file["task_params"], **given["task_params"]}
+        return values
+
+
+def _read(file: Path) -> dict[str, Any]:
+    # This import takes seconds, too.
+    from braindecode_pars._common.files import parse_json
+
+    readers = {".toml": tomllib.loads, ".json": parse_json}
+    if file.suffix not in readers:
+        raise ValueError(f"A configuration must be a .toml or .json file, got {file}.")
+    try:
+        return readers[file.suffix](file.read_text(encoding="utf-8"))
+    # tomllib raises RecursionError for values that are nested too deeply.
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{file} is damaged or not a {file.suffix[1:]} file: {error}.") from error

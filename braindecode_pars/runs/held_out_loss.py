@@ -1,0 +1,232 @@
+"""The loss of a finished run on held-out subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from braindecode_pars._common.checks import (
+    check_parameters,
+    check_same_rate,
+    choice,
+    integer,
+    listed,
+)
+from braindecode_pars._common.computing import find_device
+from braindecode_pars._common.seeding import random_stream
+from braindecode_pars._common.subjects import SubjectKeys
+from braindecode_pars.pretext.base import PretextTask
+from braindecode_pars.pretrained.cards import EncoderCard, unique_subjects
+from braindecode_pars.pretrained.saved import load_encoder
+from braindecode_pars.pretraining import PretrainingNet
+from braindecode_pars.runs.config import RunConfig
+from braindecode_pars.runs.run import build_task
+from braindecode_pars.runs.run_folder import RunFolder
+from braindecode_pars.signal_store import SignalStore
+
+_RULES = dict(
+    crops_per_recording=integer(1), seed=integer(0), device=choice("auto", "cpu", "cuda", "mps")
+)
+
+
+class HeldOutLoss(NamedTuple):
+    """Loss of a pretraining run on held-out subjects, as returned by :func:`held_out_loss`.
+
+    Attributes
+    ----------
+    loss_relative : float
+        Loss relative to chance; 1 is the chance level.
+    parts : dict of str to float
+        The same of each part of the task, such as a frequency band. Empty for a task without parts;
+        NaN for a part that no batch has.
+    subjects : list
+        The held-out subjects, of recordings that are long enough for a crop.
+    n_crops : int
+        Number of random crops.
+
+    Examples
+    --------
+    >>> from braindecode_pars.runs import HeldOutLoss
+    >>> HeldOutLoss(0.8, {}, subjects=[51, 52], n_crops=64).loss_relative
+    0.8
+    """
+
+    loss_relative: float
+    parts: dict[str, float]
+    subjects: list
+    n_crops: int
+
+
+def held_out_loss(
+    run: str | Path,
+    store: SignalStore | str | Path,
+    *,
+    crops_per_recording: int = 32,
+    seed: int = 0,
+    device: str = "auto",
+) -> HeldOutLoss:
+    """Return the loss of a finished run on held-out subjects.
+
+    The whole task is used, with the decoder that ``encoder.safetensors`` lacks: it is in the last
+    checkpoint of the run. It is in evaluation mode.
+
+    Parameters
+    ----------
+    run : path
+        Folder of a finished run of :func:`pretrain`.
+    store : SignalStore | path
+        Recordings of other subjects, prepared as those of the run.
+    crops_per_recording : int
+        Number of random crops of random channels of every recording that is long enough for one.
+    seed : int
+        Seed of the crops and of the draws of the task.
+    device : "auto" | "cpu" | "cuda" | "mps"
+        Device to compute on.
+
+    Returns
+    -------
+    HeldOutLoss
+        Loss relative to chance, in all and of each part of the task, with the subjects and the
+        number of crops.
+
+    Raises
+    ------
+    FileNotFoundError
+        When ``run`` is not the folder of a run.
+    ValueError
+        When the run is not finished, or its last checkpoint is missing or damaged. When a subject
+        of the store is one of the run, or the subjects of either are unknown. When sampling rates
+        differ, or all recordings are shorter than a crop.
+    TypeError
+        When an argument is of another type.
+
+    Notes
+    -----
+    Crops are as long as those of the run, in random order and in batches of the size of its
+    micro-batches: some tasks standardise their targets over a batch. The loss is the mean over
+    crops.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.runs import RunConfig, held_out_loss, pretrain
+    >>> from braindecode_pars.signal_store import SignalStore
+    >>> nights = datasets.simulated.sleep(n_subjects=3, hours=0.1, n_chans=2)
+    >>> sizes = dict(embed_dim=16, num_layers=1, mlp_dim=16)
+    >>> small = RunConfig(**sizes, epochs=1, steps_per_epoch=1, batch_size=8, device="cpu")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = SignalStore.create(Path(folder, "store"), nights, verbose=0)
+    ...     run = pretrain(store.select(exclude=[3]), Path(folder, "run"), small, verbose=0)
+    ...     loss = held_out_loss(run, store.select(exclude=[1, 2]), device="cpu")
+    >>> loss.subjects, loss.n_crops, 0 < loss.loss_relative < 2
+    ([3], 32, True)
+    """
+    given = dict(crops_per_recording=crops_per_recording, seed=seed, device=device)
+    check_parameters(given, _RULES, "held_out_loss")
+    folder = RunFolder(Path(run).expanduser())
+    config = folder.finished_configuration()
+    store = store if isinstance(store, SignalStore) else SignalStore.open(store)
+    _check_held_out(store, load_encoder(folder.path).card, folder.path)
+
+    task = _trained_task(folder, config, store.sfreq)
+    table = _long_enough(store.recordings, task.n_times)
+    crops = _crops(store, table, task.n_times, crops_per_recording, seed)
+    batch_size = config.micro_batch_size or config.batch_size
+    net = PretrainingNet(task, precision=config.precision, device=find_device(device), verbose=0)
+    net.initialize()
+    with random_stream(seed, net.compute_device):
+        rows = [_losses(net, batch) for batch in _batches(crops, batch_size)]
+    means = _means(pd.DataFrame(rows))
+    subjects = unique_subjects(table["subject"])
+    return HeldOutLoss(means.pop("loss_relative"), means, subjects, len(crops))
+
+
+def _check_held_out(store: SignalStore, card: EncoderCard, run: Path) -> None:
+    check_same_rate(
+        store.sfreq,
+        card.sfreq,
+        "The store is",
+        f"the run in {run}",
+        "make the store with sfreq={expected:g}",
+    )
+    if card.subjects is None or store.recordings["subject"].isna().any():
+        raise ValueError(
+            f"Some subjects of {run if card.subjects is None else store.path} are unknown, so they "
+            "may be in both the run and the store; give every recording its subject."
+        )
+    seen = SubjectKeys(card.seen_subjects)
+    both = [str(subject) for subject in store.subjects if subject in seen]
+    if both:
+        raise ValueError(
+            f"The run in {run} was trained on the subjects {listed(both)} of this "
+            "store; leave them out with store.select(exclude=...), or pass a store of others."
+        )
+
+
+def _trained_task(folder: RunFolder, config: RunConfig, sfreq: float) -> PretextTask:
+    """Return the task of a finished run with the weights of its last checkpoint."""
+    task = build_task(config, sfreq)
+    checkpoint = folder.newest(task)
+    last_step = config.epochs * (config.steps_per_epoch or 0)
+    if checkpoint is None or checkpoint.step != last_step:
+        raise ValueError(
+            f"{folder.path} lacks the checkpoint of its last step, {last_step}, which has the "
+            "layers of the task beside the encoder; copy the whole folder of the run."
+        )
+    checkpoint.restore_weights(task)
+    return task
+
+
+def _long_enough(recordings: pd.DataFrame, n_times: int) -> pd.DataFrame:
+    """Return the recordings that are at least as long as a crop."""
+    found = recordings[recordings["n_times"] >= n_times]
+    if found.empty:
+        raise ValueError(
+            f"The crops of the run have {n_times} samples, but the longest of {len(recordings)} "
+            f"recordings has only {recordings['n_times'].max()}; pass a store of longer recordings."
+        )
+    return found
+
+
+def _crops(
+    store: SignalStore, table: pd.DataFrame, n_times: int, per_recording: int, seed: int
+) -> np.ndarray:
+    """Return random crops of random channels, in random order: float32 (n_crops, n_times)."""
+    rng = np.random.default_rng(seed)
+    drawn = table.iloc[rng.permutation(np.repeat(np.arange(len(table)), per_recording))]
+    channels = rng.integers(drawn["ch_names"].map(len).to_numpy())
+    starts = rng.integers(drawn["n_times"].to_numpy() - n_times + 1)
+    return store.crops(drawn["first_signal"].to_numpy() + channels, starts, n_times)
+
+
+def _batches(crops: np.ndarray, batch_size: int) -> Iterator[Tensor]:
+    """Yield batches of equal size, up to one crop; a rest of a few would be a batch of its own."""
+    for batch in np.array_split(crops, -(-len(crops) // batch_size)):
+        yield torch.from_numpy(batch)
+
+
+def _losses(net: PretrainingNet, batch: Tensor) -> dict[str, float]:
+    """Return the size of a batch, and its losses relative to chance."""
+    step = net.validation_step((batch, None))
+    parts = net.task_.part_losses(*step["y_pred"])
+    loss = float(step["loss"]) / net.task_.chance_loss()
+    return {"n": len(batch), "loss_relative": loss, **{name: float(p) for name, p in parts.items()}}
+
+
+def _means(rows: pd.DataFrame) -> dict[str, Any]:
+    """Return the means over crops; a batch that has nothing of a part does not count for it."""
+    sizes = rows.pop("n")
+    return {
+        name: float((column * sizes).sum() / sizes[column.notna()].sum())
+        if column.notna().any()
+        else float("nan")
+        for name, column in rows.items()
+    }

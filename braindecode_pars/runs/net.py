@@ -1,0 +1,308 @@
+"""The training loop of a run, in one process or several, and the files written after each epoch.
+
+A step may be computed in micro-batches. After an epoch: metrics, TensorBoard curves, a checkpoint.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from accelerate.utils import concatenate
+from skorch import NeuralNet
+from skorch.callbacks import Callback
+from skorch.hf import AccelerateMixin
+from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
+
+from braindecode_pars._common.files import replace_file
+from braindecode_pars._common.seeding import seeded
+from braindecode_pars.pretraining import PretrainingNet
+from braindecode_pars.runs.run_folder import Checkpoint
+from braindecode_pars.runs.steps import EpochLoader, Steps
+
+
+class MeanOverProcesses(Callback):
+    """Average the losses in the history over all processes."""
+
+    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        if net.accelerator.num_processes == 1:
+            return
+        row = net.history[-1]
+        names = [name for name in row if name.startswith("train_loss")]
+        own = torch.tensor([row[name] for name in names], device=net.compute_device)
+        means = net.accelerator.reduce(own, "mean")
+        row.update(zip(names, means.tolist(), strict=True))
+
+
+class RunNet(AccelerateMixin, PretrainingNet):
+    """A PretrainingNet for one process or several.
+
+    Each process reads its own part of every batch, so accelerate does not have to split the data.
+    Each micro-batch has its own seed, which depends on its number in the whole batch. The result
+    therefore depends on the sizes of batch and micro-batch, but not on the number of processes.
+
+    Parameters
+    ----------
+    module : PretextTask
+        Task to train.
+    accelerator : accelerate.Accelerator
+        Link to the other processes.
+    micro_batch_size : int
+        Number of examples that pass through the network at once. It divides the number of
+        examples that this process has in a step.
+    steps_per_epoch : int
+        Number of steps in an epoch.
+    first_epoch : int
+        Number of epochs that earlier sessions have completed.
+    num_workers : int
+        Number of processes that load data ahead.
+    restore : callable | None
+        Function that sets the initialised net to the state of an earlier session.
+    **kwargs
+        Arguments of PretrainingNet.
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        *,
+        accelerator: Accelerator,
+        micro_batch_size: int,
+        steps_per_epoch: int,
+        first_epoch: int = 0,
+        num_workers: int = 0,
+        restore: Callable[[RunNet], None] | None = None,
+        **kwargs: Any,
+    ):
+        self.micro_batch_size = micro_batch_size
+        self.steps_per_epoch = steps_per_epoch
+        self.first_epoch = first_epoch
+        self.num_workers = num_workers
+        self.restore = restore
+        super().__init__(module, accelerator=accelerator, **kwargs)
+
+    @property
+    def task_(self) -> Any:
+        wrapped = isinstance(self.module_, DistributedDataParallel)
+        return self.module_.module if wrapped else self.module_
+
+    @property
+    def compute_device(self) -> torch.device:
+        return self.accelerator.device
+
+    def _initialize_accelerator(self) -> RunNet:
+        # accelerate would wrap the criteria like the task. Losses have no parameters to
+        # synchronise, so they are hidden from it.
+        criteria, self._criteria = self._criteria, []
+        try:
+            return super()._initialize_accelerator()
+        finally:
+            self._criteria = criteria
+
+    def initialize(self) -> RunNet:
+        super().initialize()
+        if self.restore is not None:
+            self.restore(self)
+            self.restore = None
+        return self
+
+    def fit_loop(self, X: Steps, y: Any = None, epochs: int | None = None, **kwargs: Any) -> RunNet:
+        """Train as skorch does, but count the epochs of earlier sessions in ``max_epochs``."""
+        epochs = self.max_epochs - self.first_epoch if epochs is None else epochs
+        return super().fit_loop(X, y, epochs=epochs, **kwargs)
+
+    def get_iterator(self, dataset: Steps, training: bool = False) -> EpochLoader:
+        return EpochLoader(
+            dataset,
+            self.first_epoch * self.steps_per_epoch,
+            self.max_epochs * self.steps_per_epoch,
+            self.steps_per_epoch,
+            num_workers=self.num_workers,
+            pin_memory=self.compute_device.type == "cuda",
+        )
+
+    def run_single_epoch(
+        self, iterator: EpochLoader | None, training: bool, prefix: str, step_fn: Any, **kwargs: Any
+    ) -> None:
+        """Train one epoch as skorch does, but read the losses only at its end.
+
+        Every read of a loss makes the CPU wait for the GPU.
+        """
+        if not training:
+            return
+        losses = []
+        for number, batch in enumerate(iterator, start=1):
+            self.notify("on_batch_begin", batch=batch, training=True)
+            # step_fn checks that the loss is finite, which reads it. One check in the last step is
+            # enough: once the loss is NaN, it stays NaN.
+            step = step_fn if number == len(iterator) else partial(NeuralNet.train_step, self)
+            result = step(batch, **kwargs)
+            losses.append(result["loss"])
+            self.notify("on_batch_end", batch=batch, training=True, **result)
+        self.history.record(f"{prefix}_loss", torch.stack(losses).cpu().double().mean().item())
+
+    def train_step_single(self, batch: tuple[Tensor, int], **fit_params: Any) -> dict[str, Any]:
+        self._set_training(True)
+        signals, step_seed = batch
+        parts = signals.split(self.micro_batch_size)  # each (micro_batch_size, n_times)
+        first = self.accelerator.process_index * len(parts)
+        loss, results = torch.zeros((), device=self.compute_device), []
+
+        # Gradients accumulate over the micro-batches.
+        for number, part in enumerate(parts, start=1):
+            # Processes exchange gradients once in a step: in the last backward pass.
+            no_exchange = self.accelerator.no_sync(self.module_)
+            with nullcontext() if number == len(parts) else no_exchange:
+                with seeded(_micro_batch_seed(step_seed, first + number), self.compute_device):
+                    result = self.infer(part.to(self.compute_device, non_blocking=True))
+                    part_loss = self.get_loss(result, None, training=True) / len(parts)
+                self.accelerator.backward(part_loss)
+            loss += part_loss.detach()
+            results.append(result)
+            if len(parts) > 1:
+                self._notify_of_part(len(parts))
+
+        # Callbacks get the predictions of the whole step.
+        with torch.no_grad():
+            result = results[0] if len(results) == 1 else concatenate(results)
+            return {"loss": loss, "y_pred": result}
+
+    def _notify_of_part(self, n_parts: int) -> None:
+        """Tell the callbacks that know parts of a step, such as the progress bar."""
+        for _, callback in self.callbacks_:
+            if hasattr(callback, "on_part_end"):
+                callback.on_part_end(self, n_parts=n_parts)
+
+    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> RunNet:
+        # skorch's mixin waits for all processes here. After an interruption of one process, the
+        # others may never arrive.
+        if self.interrupted_:
+            self._unwrap_accelerator()
+            return self
+        return super().on_train_end(net, **kwargs)
+
+
+def _micro_batch_seed(step_seed: int, number: int) -> int:
+    return int(np.random.SeedSequence([step_seed, number]).generate_state(1)[0])
+
+
+#: Columns of ``metrics.csv`` after epoch, step and the losses.
+_LAST_COLUMNS = ("lr", "seconds", "windows_per_second")
+
+
+class EpochRecord(Callback):
+    """Complete the history's row of an epoch, and remove the rows of its batches.
+
+    It adds ``step``, ``lr``, ``seconds`` and ``windows_per_second``. It removes the rows of the
+    batches because they would fill memory and checkpoints in a run of millions of steps.
+
+    Parameters
+    ----------
+    batch_size : int
+        Number of examples in a step, over all processes.
+    """
+
+    def __init__(self, batch_size: int):
+        self.batch_size = batch_size
+
+    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        row = net.history[-1]
+        row["batches"] = []
+        row["step"] = row["epoch"] * net.steps_per_epoch
+        row["lr"] = net.optimizer_.param_groups[0]["lr"]
+        row["seconds"] = row["dur"]
+        row["windows_per_second"] = self.batch_size * net.steps_per_epoch / row["dur"]
+
+
+def metrics(row: Mapping[str, Any]) -> dict[str, float]:
+    """Return the columns of ``metrics.csv`` for one epoch."""
+    losses = [name for name in row if name.startswith("train_loss")]
+    return {name: row[name] for name in ("epoch", "step", *losses, *_LAST_COLUMNS)}
+
+
+class MetricsFile(Callback):
+    """Write ``metrics.csv`` after each epoch, with one row for each epoch so far."""
+
+    def __init__(self, file: Path):
+        self.file = file
+
+    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        replace_file(self.file, _as_csv(metrics(row) for row in net.history).encode())
+
+
+def _as_csv(rows: Iterable[Mapping[str, float]]) -> str:
+    rows = list(rows)
+    text = io.StringIO()
+    # A run that was begun with an older version may lack columns in its first epochs.
+    columns = dict.fromkeys(name for row in rows for name in row)
+    table = csv.DictWriter(text, fieldnames=list(columns), lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    return text.getvalue()
+
+
+class TensorBoardCurves(Callback):
+    """Write losses, learning rate and speed for TensorBoard.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the event files.
+    first_step : int
+        Number of steps before this session. TensorBoard hides entries of earlier sessions for
+        later steps, because this session repeats these steps.
+    """
+
+    def __init__(self, folder: Path, first_step: int = 0):
+        self.folder = folder
+        self.first_step = first_step
+
+    @staticmethod
+    def is_available() -> bool:
+        return find_spec("tensorboard") is not None
+
+    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+        from torch.utils.tensorboard import SummaryWriter  # an optional dependency
+
+        self.writer_ = SummaryWriter(self.folder, purge_step=self.first_step + 1)
+
+    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        row = metrics(net.history[-1])
+        for name in row.keys() - {"epoch", "step"}:
+            self.writer_.add_scalar(name, row[name], global_step=row["step"])
+        self.writer_.flush()
+
+    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        self.writer_.close()
+
+
+class Checkpoints(Callback):
+    """Write a checkpoint after each epoch.
+
+    It must come after all callbacks that add to the history, because the checkpoint has the
+    history in it.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the checkpoints.
+    run_id : str | None
+        Identity of the run, which its checkpoints carry.
+    """
+
+    def __init__(self, folder: Path, run_id: str | None):
+        self.folder = folder
+        self.run_id = run_id
+
+    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        Checkpoint.of(net, net.history[-1, "step"], self.run_id).write(self.folder)

@@ -1,0 +1,493 @@
+"""What a pretraining run takes, before it is started: disk, memory, steps and hours.
+
+The size of the corpus is that of a store, of a folder of recordings, or given by its numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd.graph import saved_tensors_hooks
+
+from braindecode_pars._common.channel_names import is_eeg
+from braindecode_pars._common.checks import check_parameters, integer, optional, positive
+from braindecode_pars._common.computing import Count, count_steps, find_device, tensor_cores
+from braindecode_pars._common.seeding import seeded
+from braindecode_pars._common.subjects import SubjectKeys
+from braindecode_pars.pretext.base import PretextTask
+from braindecode_pars.pretraining import PretrainingNet, RelativeLoss
+from braindecode_pars.runs.config import RunConfig
+from braindecode_pars.runs.run import build_task, load_encoder_of, with_sizes_of
+from braindecode_pars.runs.run_folder import KEPT
+from braindecode_pars.runs.steps import Steps
+from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.signal_store.parts import is_store
+from braindecode_pars.signal_store.sources import Source, find_sources
+
+#: Bytes of a weight: itself, its gradient and two moments of AdamW, in float32.
+_TRAINED, _SAVED = 16, 12
+
+#: The number of windows in a measured step grows until it takes this many seconds.
+_SECONDS = 1.0
+
+
+class RunPlan(NamedTuple):
+    """What a run takes.
+
+    Attributes
+    ----------
+    parameters : int
+        Number of parameters of the encoder and of the layers of the task.
+    n_windows : int
+        Number of windows in a pass over the corpus.
+    steps_per_epoch, n_steps : int
+        Number of steps in an epoch and in the run.
+    n_examples : int
+        Number of windows in all steps.
+    tokens, flops : float
+        Number of tokens that the encoder receives, and number of floating-point operations of
+        matrix products, in all steps.
+    store_bytes, run_bytes : int
+        Disk of the store, and of the folder of the run with its checkpoints, in bytes.
+    memory_bytes : int
+        Memory of a device for weights, gradients, the state of AdamW and what the backward pass of
+        a micro-batch needs, in bytes. Libraries and temporary tensors come on top.
+    device : str
+        Name of the devices.
+    n_devices : int
+        Number of devices that share a step.
+    measured_windows : int
+        Number of windows in the step that was measured.
+    windows_per_second : float
+        Speed of one device in that step.
+    hours : float
+        Length of the run on all devices, if data arrive as fast as they are used.
+
+    Examples
+    --------
+    >>> from braindecode_pars.runs import RunPlan
+    >>> RunPlan._fields[:2]
+    ('parameters', 'n_windows')
+    """
+
+    parameters: int
+    n_windows: int
+    steps_per_epoch: int
+    n_steps: int
+    n_examples: int
+    tokens: float
+    flops: float
+    store_bytes: int
+    run_bytes: int
+    memory_bytes: int
+    device: str
+    n_devices: int
+    measured_windows: int
+    windows_per_second: float
+    hours: float
+
+
+def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
+    """Return what a pretraining run takes, without starting it.
+
+    A few training steps on noise are measured on the device, which takes seconds.
+
+    Parameters
+    ----------
+    corpus : CorpusSize
+        Size of the corpus.
+    config : RunConfig | None
+        Settings of the run. None means the paper's settings.
+
+    Returns
+    -------
+    RunPlan
+        Disk, memory, steps, operations, and hours on the devices at hand.
+
+    Raises
+    ------
+    TypeError
+        When an argument is of another type.
+    ValueError
+        When the configuration does not fit the sampling rate, or a single window does not fit into
+        the memory of the device.
+
+    Examples
+    --------
+    >>> from braindecode_pars.runs import CorpusSize, RunConfig, plan
+    >>> corpus = CorpusSize.of_numbers(10_000, sfreq=100, n_chans=2)
+    >>> planned = plan(corpus, RunConfig.for_laptop(device="cpu"))
+    >>> planned.steps_per_epoch, planned.n_steps, planned.store_bytes
+    (157, 7850, 120000000)
+    """
+    config = RunConfig() if config is None else config
+    for name, value, kind in (("corpus", corpus, CorpusSize), ("config", config, RunConfig)):
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} must be a {kind.__name__}, got a {type(value).__name__}.")
+    # The network.
+    pretrained = load_encoder_of(config, corpus.sfreq)
+    config = with_sizes_of(config, pretrained, corpus.sfreq)
+    task = build_task(config, corpus.sfreq, pretrained)
+    parameters = sum(parameter.numel() for parameter in task.parameters())
+    of_encoder = sum(parameter.numel() for parameter in task.encoder.parameters())
+    # The steps.
+    steps_per_epoch = config.steps_per_epoch or math.ceil(corpus.n_windows / config.batch_size)
+    n_steps = config.epochs * steps_per_epoch
+    n_examples = n_steps * config.batch_size
+    device = find_device(config.device)
+    n_devices = _n_devices(device, config.batch_size)
+    at_once = config.micro_batch_size or config.batch_size // n_devices
+    with seeded(config.seed, device):
+        count = _count(task, n_steps, n_examples)
+        kept = _kept_bytes(task, config.precision)
+        measured_windows, rate = _measured(task, config, device, at_once)
+    return RunPlan(
+        parameters=parameters,
+        n_windows=corpus.n_windows,
+        steps_per_epoch=steps_per_epoch,
+        n_steps=n_steps,
+        n_examples=n_examples,
+        tokens=count.tokens,
+        flops=count.flops,
+        store_bytes=corpus.store_bytes,
+        run_bytes=KEPT * _SAVED * parameters + 4 * of_encoder,
+        memory_bytes=_TRAINED * parameters + kept * at_once,
+        device=_name_of(device),
+        n_devices=n_devices,
+        measured_windows=measured_windows,
+        windows_per_second=rate,
+        hours=n_examples / rate / n_devices / 3600,
+    )
+
+
+def _step(task: PretextTask) -> Callable[[int], None]:
+    criterion = task.criterion()
+
+    def step(n_windows: int) -> None:
+        task.zero_grad()
+        criterion(*task(torch.randn(n_windows, task.n_times))).backward()
+
+    return step
+
+
+def _count(task: PretextTask, n_steps: int, n_examples: int) -> Count:
+    return count_steps(_step(task), task.encoder, n_steps, n_examples)
+
+
+def _kept_bytes(task: PretextTask, precision: str) -> int:
+    """Return the bytes that the backward pass keeps for each window, without the weights."""
+    in_bfloat16 = torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16")
+    weights = {parameter.untyped_storage().data_ptr() for parameter in task.parameters()}
+
+    def kept(n_windows: int) -> int:
+        sizes: dict[int, int] = {}
+        alive: list[Tensor] = []  # else the memory of one could be that of the next
+
+        def pack(tensor: Tensor) -> Tensor:
+            storage = tensor.untyped_storage()
+            if storage.data_ptr() not in weights:
+                sizes[storage.data_ptr()] = storage.nbytes()
+                alive.append(tensor)
+            return tensor
+
+        with in_bfloat16, saved_tensors_hooks(pack, lambda tensor: tensor):
+            _step(task)(n_windows)
+        return sum(sizes.values())
+
+    return (kept(4) - kept(2)) // 2
+
+
+def _n_devices(device: torch.device, batch_size: int) -> int:
+    """Return the number of GPUs that can share a batch equally; other devices are one."""
+    n_devices = torch.cuda.device_count() if device.type == "cuda" else 1
+    return n_devices if batch_size % n_devices == 0 else 1
+
+
+def _measured(
+    task: PretextTask, config: RunConfig, device: torch.device, at_once: int
+) -> tuple[int, float]:
+    """Return the size of the largest step that was measured, and its windows per second."""
+    settings = dict(lr=config.lr, precision=config.precision, compile=config.compile)
+    net = PretrainingNet(task, device=device, verbose=0, **settings).initialize()
+
+    losses = RelativeLoss()  # the losses of parts of the task take time too
+    losses.on_train_begin(net)
+    losses.on_epoch_begin(net)
+
+    def seconds(n_windows: int) -> float:
+        batch = torch.randn(n_windows, task.n_times), torch.zeros(n_windows)
+        start = time.perf_counter()
+        result = net.train_step(batch)
+        losses.on_batch_end(net, batch, True, result["y_pred"])
+        result["loss"].item()  # waits for the device
+        return time.perf_counter() - start
+
+    best = (0, 0.0)
+    n_windows = 1
+    with tensor_cores(device), suppress(torch.OutOfMemoryError):
+        while True:
+            seconds(n_windows)  # the first step of a size allocates memory
+            took = min(seconds(n_windows) for _ in range(2))
+            best = n_windows, n_windows / took
+            if n_windows == at_once or took > _SECONDS:
+                break
+            n_windows = min(2 * n_windows, at_once)
+    if best[0] == 0:
+        raise ValueError(
+            f"A step of a single window of {config.window_seconds:g} s does not fit into the "
+            f"memory of {_name_of(device)}; use shorter windows (window_seconds), a smaller "
+            "encoder (embed_dim, num_layers), or a device with more free memory."
+        )
+    return best
+
+
+def _name_of(device: torch.device) -> str:
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"CPU, {torch.get_num_threads()} threads" if device.type == "cpu" else device.type
+
+
+#: A larger folder is estimated from this many of its recordings.
+SAMPLE = 200
+
+#: Bytes of a sample in a store of the default type, int16.
+_BYTES = 2
+
+_RULES = dict(
+    n_windows=integer(1), n_chans=optional(integer(1)), sfreq=positive(), window_seconds=positive()
+)
+
+
+class CorpusSize(NamedTuple):
+    """The size of a corpus.
+
+    Attributes
+    ----------
+    n_windows : int
+        Number of whole windows in a pass over the recordings, whatever their number of channels.
+    sfreq : float
+        Sampling rate in Hz.
+    store_bytes : int
+        Size of a store of the corpus in bytes, with samples in int16 unless it exists already.
+    description : str
+        Where these numbers come from.
+
+    Examples
+    --------
+    >>> from braindecode_pars.runs import CorpusSize
+    >>> CorpusSize.of_numbers(1_500_000, sfreq=200, window_seconds=30, n_chans=6).store_bytes
+    108000000000
+    """
+
+    n_windows: int
+    sfreq: float
+    store_bytes: int
+    description: str
+
+    @classmethod
+    def of_numbers(
+        cls, n_windows: int, *, sfreq: float, window_seconds: float = 30.0, n_chans: int = 1
+    ) -> CorpusSize:
+        """Return the size of a corpus from its numbers.
+
+        Parameters
+        ----------
+        n_windows : int
+            Number of windows in a pass.
+        sfreq, window_seconds : float
+            Sampling rate in Hz, and length of a window in seconds.
+        n_chans : int
+            Number of channels.
+
+        Returns
+        -------
+        CorpusSize
+
+        Raises
+        ------
+        TypeError, ValueError
+            When a number is not positive.
+        """
+        given = dict(
+            n_windows=n_windows, sfreq=sfreq, window_seconds=window_seconds, n_chans=n_chans
+        )
+        check_parameters(given, _RULES, "CorpusSize")
+        n_samples = n_windows * round(window_seconds * sfreq) * n_chans
+        hours = n_windows * window_seconds / 3600
+        channels = f"{n_chans} channel{'s' if n_chans > 1 else ''}"
+        described = f"{n_windows:,} windows of {window_seconds:g} s, {hours:,.0f} h of {channels}"
+        return cls(n_windows, float(sfreq), n_samples * _BYTES, described)
+
+    @classmethod
+    def of_store(cls, store: SignalStore, window_seconds: float = 30.0) -> CorpusSize:
+        """Return the size of a store.
+
+        Parameters
+        ----------
+        store : SignalStore
+            Store of the corpus.
+        window_seconds : float
+            Length of a window in seconds.
+
+        Returns
+        -------
+        CorpusSize
+
+        Raises
+        ------
+        ValueError
+            When every recording is shorter than a window, or every one of a corpus with a share.
+        """
+        lengths = store.recordings["n_times"].to_numpy()
+        n_windows = _n_windows(lengths, store.sfreq, window_seconds)
+        if store.shares:  # a pass visits a part of the larger corpora
+            n_windows = Steps(store, round(window_seconds * store.sfreq), 1).n_windows
+        described = f"the store {store.path}, {len(lengths):,} recordings"
+        return cls(n_windows, store.sfreq, store.n_bytes, described)
+
+    @classmethod
+    def of_folder(
+        cls,
+        folder: str | Path,
+        window_seconds: float = 30.0,
+        sfreq: float | None = None,
+        exclude: Iterable = (),
+    ) -> CorpusSize:
+        """Return the size of a store of a folder of recordings, from their headers.
+
+        Parameters
+        ----------
+        folder : path
+            Folder of recordings, as :meth:`SignalStore.create
+            <braindecode_pars.signal_store.SignalStore.create>` takes it.
+        window_seconds : float
+            Length of a window in seconds.
+        sfreq : float | None
+            Sampling rate of the store in Hz; None takes that of the recordings.
+        exclude : iterable
+            Subjects to leave out, in any spelling.
+
+        Returns
+        -------
+        CorpusSize
+            In a folder of more than 200 recordings, 200 of them are opened, evenly spaced, and
+            the numbers are scaled up.
+
+        Raises
+        ------
+        FileNotFoundError
+            When the folder does not exist or contains no recording.
+        ValueError
+            When no recording can be opened, when every recording is shorter than a window, when
+            sampling rates differ and ``sfreq`` is None, or when an excluded subject has no
+            recording or no other subject has one.
+        """
+        exclude = list(exclude)
+        # Without subjects to leave out, it does not matter whose the recordings are.
+        sources = find_sources(folder, None if exclude else PurePath.as_posix)
+        sources = _without(folder, sources, exclude)
+        chosen = np.linspace(0, len(sources) - 1, min(SAMPLE, len(sources))).round().astype(int)
+        headers = [header for i in chosen if (header := _header(sources[i])) is not None]
+        if not headers:
+            raise ValueError(f"None of {len(chosen)} recordings in {folder} can be opened.")
+        rates = {rate for _, rate, _ in headers}
+        if sfreq is None and len(rates) > 1:
+            shown = ", ".join(f"{rate:g}" for rate in sorted(rates))
+            raise ValueError(
+                f"The recordings have different sampling rates ({shown} Hz); pass the one of the "
+                "store as sfreq."
+            )
+        sfreq = float(sfreq or rates.pop())
+        factor = len(sources) / len(chosen)
+        seconds = np.array([header[0] for header in headers])
+        lengths = (seconds * sfreq).round().astype(int)
+        n_windows = round(factor * _n_windows(lengths, sfreq, window_seconds))
+        n_bytes = factor * sum(s * sfreq * n_chans * _BYTES for s, _, n_chans in headers)
+        described = f"the folder {folder}, {len(sources):,} recordings"
+        if factor > 1:
+            described += f", estimated from {len(chosen)} of them"
+        return cls(n_windows, sfreq, round(n_bytes), described)
+
+    @classmethod
+    def of_path(
+        cls,
+        path: str | Path,
+        window_seconds: float = 30.0,
+        sfreq: float | None = None,
+        exclude: tuple[str, ...] = (),
+    ) -> CorpusSize:
+        """Return the size of a store or of a folder of recordings.
+
+        Parameters
+        ----------
+        path : path
+            Folder of a store, or of recordings.
+        window_seconds, sfreq
+            As in :meth:`of_folder`. A store has its own sampling rate.
+        exclude : tuple of str
+            Subjects to leave out.
+
+        Returns
+        -------
+        CorpusSize
+
+        Raises
+        ------
+        FileNotFoundError, ValueError
+            As in :meth:`of_store` and :meth:`of_folder`, and when a store is damaged.
+        """
+        if is_store(path):
+            store = SignalStore.open(path, verbose=0).select(exclude=exclude)
+            return cls.of_store(store.without_held_out(), window_seconds)
+        return cls.of_folder(path, window_seconds, sfreq, exclude)
+
+
+def _without(folder: str | Path, sources: list[Source], exclude: list) -> list[Source]:
+    """Return the recordings of other subjects; one that names no subject cannot be stored."""
+    subjects = [source.description.get("subject") for source in sources]
+    found = SubjectKeys(subject for subject in subjects if subject is not None)
+    absent = [str(subject) for subject in exclude if subject not in found]
+    if absent:
+        raise ValueError(
+            f"{folder} contains no recording of {', '.join(absent)}; check the spelling of the "
+            "subjects to exclude."
+        )
+    keys = SubjectKeys(exclude)
+    kept = [s for s, subject in zip(sources, subjects, strict=True) if subject not in keys]
+    if not kept:
+        raise ValueError(f"No recording of {folder} remains; exclude fewer subjects.")
+    return kept
+
+
+def _header(source: Source) -> tuple[float, float, int] | None:
+    """Return seconds, sampling rate and number of EEG channels; None if it cannot be opened."""
+    try:
+        raw, _ = source.open()
+    except (ValueError, OSError):
+        return None
+    sfreq = float(raw.info["sfreq"])
+    return raw.n_times / sfreq, sfreq, sum(map(is_eeg, raw.info["chs"]))
+
+
+def _n_windows(lengths: np.ndarray, sfreq: float, window_seconds: float) -> int:
+    """Count windows in whole samples, as a run does: 0.3 s are three windows of 0.1 s."""
+    n_times = round(window_seconds * sfreq)
+    if n_times < 1:
+        raise ValueError(
+            f"At {sfreq:g} Hz a window of {window_seconds:g} s has no sample; use longer windows."
+        )
+    n_windows = int((lengths // n_times).sum())
+    if n_windows == 0:
+        raise ValueError(
+            f"The longest recording has {lengths.max() / sfreq:g} s, less than a window of "
+            f"{window_seconds:g} s; use shorter windows."
+        )
+    return n_windows

@@ -1,0 +1,473 @@
+"""Pretrain on a SignalStore with the available devices; a resumed run is bit-identical."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from sklearn.exceptions import ConvergenceWarning
+
+from braindecode_pars._common.checks import check_same_rate
+from braindecode_pars._common.computing import find_device
+from braindecode_pars._common.seeding import globally_seeded, seeded
+from braindecode_pars._common.tables import RELATIVE
+from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.pretext.base import PretextTask, make_task
+from braindecode_pars.pretrained.cards import EncoderCard, Pretrained, unique_subjects
+from braindecode_pars.pretrained.saved import load_encoder, write_encoder
+from braindecode_pars.pretraining import pretrain_encoder
+from braindecode_pars.runs.config import RunConfig
+from braindecode_pars.runs.net import (
+    Checkpoints,
+    EpochRecord,
+    MeanOverProcesses,
+    MetricsFile,
+    RunNet,
+    TensorBoardCurves,
+)
+from braindecode_pars.runs.run_folder import Checkpoint, RunFolder
+from braindecode_pars.runs.steps import Steps
+from braindecode_pars.signal_store import SignalStore
+
+log = logging.getLogger(__name__)
+
+#: Settings that are arguments of the encoder.
+_ENCODER_ARGUMENTS = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "drop_prob", "tokenizer")
+
+_PACKAGES = ("braindecode_pars", "braindecode", "torch", "skorch", "accelerate", "numpy")
+
+
+def pretrain(
+    store: SignalStore | str | Path,
+    out: str | Path,
+    config: RunConfig | None = None,
+    *,
+    resume: bool = False,
+    verbose: int = 1,
+) -> Path:
+    """Pretrain an encoder on a store of recordings.
+
+    Under ``torchrun``, the processes share each step: their gradients are averaged, and the first
+    process writes all files. A run that was killed at any time can resume from its last
+    checkpoint. On a CPU, in one process with the same number of threads, a resumed run ends with
+    exactly the same parameters as an uninterrupted run.
+
+    Parameters
+    ----------
+    store : SignalStore | path
+        Store to pretrain on. Of a store with labels, the validation and test subjects are left out.
+    out : path
+        Folder for the run. It gets ``run.json`` (configuration, store, versions),
+        ``metrics.csv``, ``checkpoints/`` and, if tensorboard is installed, ``tensorboard/``. At the
+        end it gets ``encoder.safetensors`` and ``encoder.json``, which
+        ``PARSClassifier(encoder=out)`` loads.
+    config : RunConfig | None
+        Settings of the run. None means the paper's settings.
+    resume : bool
+        Whether to resume the run in ``out``. Configuration and store must be the same.
+    verbose : int
+        Level of output: 0 prints nothing, 1 prints an overview and a progress bar.
+
+    Returns
+    -------
+    Path
+        The folder ``out``.
+
+    Raises
+    ------
+    TypeError
+        When ``config`` is not a RunConfig.
+    ValueError
+        When the configuration does not fit the store, the processes or the device's memory, or
+        the folder has another run.
+    ChildProcessError
+        When a data worker was killed. The last checkpoint is kept.
+    ConnectionError
+        When another process of the run has ended. The last checkpoint is kept.
+    KeyboardInterrupt
+        When the user interrupts training. The last checkpoint is kept.
+
+    Warns
+    -----
+    sklearn.exceptions.ConvergenceWarning
+        As :func:`~braindecode_pars.pretraining.pretrain_encoder`.
+
+    Notes
+    -----
+    Section 2.5 of the paper describes the method. Each step trains on a batch of random crops of
+    random channels, with AdamW, a linear warm-up and a cosine decay to zero. An epoch is a fixed
+    number of steps, by default one pass over the data.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.runs import RunConfig, pretrain
+    >>> from braindecode_pars.signal_store import SignalStore
+    >>> nights = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
+    >>> small = RunConfig(
+    ...     embed_dim=16,
+    ...     num_layers=1,
+    ...     epochs=2,
+    ...     steps_per_epoch=1,
+    ...     batch_size=8,
+    ...     device="cpu",
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = SignalStore.create(Path(folder, "store"), nights, verbose=0)
+    ...     run = pretrain(store, Path(folder, "run"), small, verbose=0)
+    ...     sorted(file.name for file in run.glob("encoder.*"))
+    ['encoder.json', 'encoder.safetensors']
+    """
+    config = RunConfig() if config is None else config
+    if not isinstance(config, RunConfig):
+        raise TypeError(f"config must be a RunConfig, got a {type(config).__name__}.")
+
+    # Build everything that can raise an error before anything is written.
+    accelerator = _accelerator(config.device)
+    store = _open_store(store, accelerator, verbose)
+    store = store.select(exclude=config.exclude_subjects).without_held_out()
+    pretrained = load_encoder_of(config, store.sfreq)
+    config, steps = _sized(with_sizes_of(config, pretrained, store.sfreq), store, accelerator)
+    task = build_task(config, store.sfreq, pretrained)
+    before = None if pretrained is None else pretrained.card
+
+    # Check the folder.
+    folder = RunFolder(Path(out).expanduser())
+    described = {
+        "configuration": asdict(config),
+        "store": {"path": str(store.path), "checksum": store.checksum, "sfreq": store.sfreq},
+    }
+    folder.check(described, resume=resume)
+    if folder.is_finished:
+        accelerator.end_training()
+        if verbose and accelerator.is_main_process:
+            log.info("The run in %s is already finished.", folder.path)
+        return folder.path
+
+    # Train. All processes must have checked the folder before the first one writes to it.
+    accelerator.wait_for_everyone()
+    with folder.exclusive() if accelerator.is_main_process else nullcontext():
+        if accelerator.is_main_process:
+            folder.check(described, resume=resume)  # another run may have used it until now
+        _train(steps, task, before, config, accelerator, folder, described, resume, verbose)
+    return folder.path
+
+
+def _train(
+    steps: Steps,
+    task: PretextTask,
+    before: EncoderCard | None,
+    config: RunConfig,
+    accelerator: Accelerator,
+    folder: RunFolder,
+    described: dict[str, Any],
+    resume: bool,
+    verbose: int,
+) -> None:
+    """Train from the last checkpoint, if there is one, and save the encoder."""
+    # All processes must have read the checkpoint before the first one can remove it.
+    checkpoint = folder.newest(task) if resume else None
+    first_epoch = len(checkpoint.history) if checkpoint else 0
+    accelerator.wait_for_everyone()
+
+    # Record the session.
+    if accelerator.is_main_process:
+        folder.begin_session(described, _session(accelerator, checkpoint), resume=resume)
+    if verbose and accelerator.is_main_process:
+        log.info(_overview(task, steps, config, accelerator, first_epoch))
+
+    # Train.
+    make_net = partial(
+        RunNet,
+        accelerator=accelerator,
+        micro_batch_size=config.micro_batch_size,
+        steps_per_epoch=config.steps_per_epoch,
+        first_epoch=first_epoch,
+        num_workers=_num_workers(config, accelerator),
+        restore=_restore_once(checkpoint) if checkpoint else None,
+        # Weights that were pretrained before need not move by their size.
+        **({} if before is None else {"callbacks__enough_steps": None}),
+    )
+    del checkpoint  # it is as large as weights and optimizer together
+    failures = _explain_failures(folder.path, config.micro_batch_size)
+    seeding = globally_seeded(config.seed, accelerator.device)
+    with failures, seeding, _one_warning(accelerator):
+        net = pretrain_encoder(
+            task.encoder,
+            steps,
+            task,
+            epochs=config.epochs,
+            lr=config.lr,
+            batch_size=config.batch_size,
+            weight_decay=config.weight_decay,
+            warmup=config.warmup,
+            callbacks=_records(config, folder, first_epoch, accelerator.is_main_process),
+            device=None,  # accelerate chooses the device
+            precision=config.precision,
+            compile=config.compile,
+            first_epoch=first_epoch,
+            verbose=verbose if accelerator.is_main_process else 0,
+            net=make_net,
+        )
+        accelerator.wait_for_everyone()
+
+    # Save the encoder.
+    if accelerator.is_main_process:
+        card = _card(config, steps, net)
+        card = card if before is None else card.continues(before)
+        write_encoder(task.encoder, card, folder.path)
+    accelerator.end_training()
+    if verbose and accelerator.is_main_process:
+        log.info(_outcome(net, folder))
+
+
+def _accelerator(device: str) -> Accelerator:
+    """Return the accelerate object, which connects the processes of the run."""
+    wanted = find_device(device).type
+    accelerator = Accelerator(
+        cpu=wanted == "cpu",
+        mixed_precision="no",  # the net handles precision
+    )
+    # accelerate keeps one device for the lifetime of a Python process.
+    if accelerator.device.type != wanted:
+        raise ValueError(
+            f"device={device!r} cannot be used, because an earlier run in this Python process used "
+            f"{accelerator.device.type}; start another Python process."
+        )
+    return accelerator
+
+
+def _open_store(
+    store: SignalStore | str | Path, accelerator: Accelerator, verbose: int
+) -> SignalStore:
+    if isinstance(store, SignalStore):
+        return store
+    # Opening may compare the samples with their checksums. The first process does so for all.
+    with accelerator.main_process_first():
+        return SignalStore.open(store, verbose=verbose if accelerator.is_main_process else 0)
+
+
+def _sized(
+    config: RunConfig, store: SignalStore, accelerator: Accelerator
+) -> tuple[RunConfig, Steps]:
+    """Return the configuration without open sizes, and the data of this process."""
+    # Sizes of a batch.
+    n_processes = accelerator.num_processes
+    share, rest = divmod(config.batch_size, n_processes)
+    if rest:
+        raise ValueError(
+            f"A batch of {config.batch_size} cannot be shared equally by {n_processes} processes; "
+            "choose another batch_size."
+        )
+    micro_batch_size = config.micro_batch_size or share
+    if share % micro_batch_size:
+        raise ValueError(
+            f"Each process has {share} examples of a batch of {config.batch_size}, which cannot be "
+            f"split into micro-batches of {micro_batch_size}; choose a micro_batch_size that "
+            f"divides {share}."
+        )
+
+    # Data, and the length of an epoch.
+    steps = Steps(
+        store,
+        round(config.window_seconds * store.sfreq),
+        config.batch_size,
+        seed=config.seed,
+        process=accelerator.process_index,
+        n_processes=n_processes,
+    )
+    steps_per_epoch = config.steps_per_epoch or steps.steps_per_pass
+    sizes = dict(micro_batch_size=micro_batch_size, steps_per_epoch=steps_per_epoch)
+    return replace(config, **sizes), steps
+
+
+def load_encoder_of(config: RunConfig, sfreq: float) -> Pretrained | None:
+    """Load the encoder to continue with, if there is one, and check its sampling rate."""
+    if config.encoder is None:
+        return None
+    pretrained = load_encoder(config.encoder)
+    check_same_rate(
+        sfreq,
+        pretrained.card.sfreq,
+        "The store is",
+        f"the encoder {config.encoder} was pretrained",
+        "make the store with sfreq={expected:g}",
+    )
+    return pretrained
+
+
+def with_sizes_of(config: RunConfig, pretrained: Pretrained | None, sfreq: float) -> RunConfig:
+    """Return the configuration with the sizes of the encoder to continue with, if there is one."""
+    if pretrained is None:
+        return config
+    sizes = pretrained.encoder.config
+    taken = {name: sizes[name] for name in _ENCODER_ARGUMENTS}
+    return replace(config, patch_seconds=sizes["patch_size"] / sfreq, **taken)
+
+
+def build_task(
+    config: RunConfig, sfreq: float, pretrained: Pretrained | None = None
+) -> PretextTask:
+    with seeded(config.seed):
+        encoder = PatchEncoder(
+            round(config.patch_seconds * sfreq),
+            **{name: getattr(config, name) for name in _ENCODER_ARGUMENTS},
+        )
+        if pretrained is not None:
+            encoder.load_state_dict(pretrained.encoder.state_dict())
+        return make_task(
+            config.task,
+            n_times=round(config.window_seconds * sfreq),
+            encoder=encoder,
+            task_params=dict(config.task_params),
+        )
+
+
+def _restore_once(checkpoint: Checkpoint) -> Callable[[RunNet], None]:
+    """Return a function that restores a net and then releases the checkpoint's memory."""
+    checkpoints = [checkpoint]
+    return lambda net: checkpoints.pop().restore(net)
+
+
+def _records(config: RunConfig, folder: RunFolder, first_epoch: int, is_main: bool) -> list:
+    """Return the callbacks; later ones use entries of the history that earlier ones write."""
+    records: list = [MeanOverProcesses(), EpochRecord(config.batch_size)]
+    if is_main:
+        records.append(MetricsFile(folder.metrics))
+        if TensorBoardCurves.is_available():
+            first_step = first_epoch * config.steps_per_epoch
+            records.append(TensorBoardCurves(folder.tensorboard, first_step))
+        records.append(Checkpoints(folder.checkpoints, folder.run_id))
+    return records
+
+
+def _num_workers(config: RunConfig, accelerator: Accelerator) -> int:
+    if config.num_workers is not None:
+        return config.num_workers
+    return 0 if accelerator.device.type == "cpu" else min(4, (os.cpu_count() or 1))
+
+
+@contextmanager
+def _explain_failures(out: Path, micro_batch_size: int) -> Iterator[None]:
+    """Raise failures of memory and processes with a message that states what to do."""
+    advice = f"The last checkpoint is in {out}; resume the run from there."
+    little_memory = (
+        f"The device has too little memory for micro-batches of {micro_batch_size} windows; choose "
+        "a smaller micro_batch_size."
+    )
+    try:
+        yield
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        raise ValueError(little_memory) from error
+    except (RuntimeError, ChildProcessError) as error:
+        # On the CPU, torch raises a plain RuntimeError for too little memory.
+        if "can't allocate memory" in str(error):
+            raise ValueError(little_memory) from error
+        # So it does for a killed data worker.
+        from_worker = str(error).startswith("DataLoader worker (pid")
+        if isinstance(error, ChildProcessError) or from_worker:
+            raise ChildProcessError(f"A data worker was killed ({error}). {advice}") from error
+        if torch.distributed.is_initialized() and _is_lost_connection(error):
+            raise ConnectionError(f"Another process of this run has ended. {advice}") from error
+        raise
+
+
+@contextmanager
+def _one_warning(accelerator: Accelerator) -> Iterator[None]:
+    """Let only the first process warn of a training that may have learned nothing."""
+    if accelerator.is_main_process:
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def _is_lost_connection(error: RuntimeError) -> bool:
+    # Backends raise a DistError, or a RuntimeError that only its message identifies.
+    is_named = isinstance(error, torch.distributed.DistError)
+    return is_named or any(word in str(error) for word in ("gloo", "Connection closed", "NCCL"))
+
+
+def _session(accelerator: Accelerator, checkpoint: Checkpoint | None) -> dict[str, Any]:
+    device = accelerator.device.type
+    if device == "cuda":
+        device = torch.cuda.get_device_name(accelerator.device)
+    return {
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "first_step": checkpoint.step if checkpoint else 0,
+        "processes": accelerator.num_processes,
+        "device": device,
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in _PACKAGES},
+    }
+
+
+def _overview(
+    task: PretextTask, steps: Steps, config: RunConfig, accelerator: Accelerator, first_epoch: int
+) -> str:
+    """Describe the data, the network and the schedule, one line each."""
+    # Data.
+    store = steps.store
+    hours = steps.lengths.sum() / store.sfreq / 3600
+    n_short = int((steps.lengths < steps.n_times).sum())
+    skipped = f"; {n_short} skipped (shorter than a window)" if n_short else ""
+
+    # Network and schedule.
+    parameters = sum(parameter.numel() for parameter in task.parameters())
+    micro = config.micro_batch_size * accelerator.num_processes
+    parts = f" in micro-batches of {config.micro_batch_size}" if micro < config.batch_size else ""
+    mixture = ", ".join(f"{name} {n:,}" for name, n in steps.in_pass.items())
+    mixture = f" ({mixture})" if mixture else ""
+    done = f", {first_epoch} of them done" if first_epoch else ""
+    processes = accelerator.num_processes
+    return (
+        f"{len(steps.lengths)} recordings of {len(store.subjects)} subjects, {hours:.1f} hours, "
+        f"{len(store)} signals at {store.sfreq:g} Hz{skipped}\n"
+        f"{type(task).__name__} with {parameters:,} parameters in {config.precision} on "
+        f"{processes} {accelerator.device.type} process{'es' if processes > 1 else ''}\n"
+        f"{config.epochs} epochs{done}, of {config.steps_per_epoch} steps of {config.batch_size} "
+        f"windows{parts}; a pass over the data is {steps.n_windows} windows{mixture}"
+    )
+
+
+def _outcome(net: RunNet, folder: RunFolder) -> str:
+    last = net.history[-1]
+    return (
+        f"Training loss relative to chance: {last[RELATIVE]:.3f}; "
+        f"{last['windows_per_second']:.4g} windows/s\n"
+        f"The encoder is in {folder.path}. Fine-tune it with "
+        f'PARSClassifier(encoder="{folder.path}").'
+    )
+
+
+def _card(config: RunConfig, steps: Steps, net: RunNet) -> EncoderCard:
+    # Subjects of recordings that are long enough for a window.
+    seen = steps.store.recordings["subject"][steps.lengths >= steps.n_times]
+    return EncoderCard(
+        sfreq=steps.store.sfreq,
+        task=config.task,
+        task_params=dict(config.task_params),
+        subjects=unique_subjects(seen) if seen.notna().all() else None,
+        n_windows=steps.n_windows,
+        epochs=config.epochs,
+        n_times=steps.n_times,
+        n_steps=config.epochs * config.steps_per_epoch,
+        n_examples=config.epochs * config.steps_per_epoch * config.batch_size,
+        loss_relative=net.history[-1, RELATIVE],
+        preprocessing=replace(steps.store.preprocessing, window_seconds=config.window_seconds),
+    )

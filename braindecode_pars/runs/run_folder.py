@@ -1,0 +1,478 @@
+"""The folder of a run: its files, its lock, the check before a start, and the checkpoint.
+
+A checkpoint has the complete state of a run in one safetensors file, so that a resumed run is
+bit-identical.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import safetensors.torch
+import torch
+from safetensors import SafetensorError, safe_open
+from sklearn.utils import check_random_state
+from skorch import NeuralNet
+from torch import Tensor, nn
+
+from braindecode_pars._common.checks import listed, warn_user
+from braindecode_pars._common.files import (
+    check_may_write,
+    checksum_of,
+    differences,
+    locked,
+    parse_json,
+    read_json,
+    remove_leftovers,
+    replace_file,
+    to_json,
+)
+from braindecode_pars._common.model_files import ENCODER, MODEL_FILES, load_tensors
+from braindecode_pars.runs.config import RunConfig
+
+#: Settings that may differ when a run is resumed.
+_MAY_DIFFER = ("device", "num_workers")
+
+#: Settings that version 0.1.0 did not have, with the values that its runs had.
+_SINCE_0_1_0 = {"tokenizer": "linear", "encoder": None}
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The folder of a run.
+
+    It has ``run.json``, ``metrics.csv``, ``checkpoints/``, ``tensorboard/`` and, at the end, the
+    encoder.
+    """
+
+    path: Path
+
+    @property
+    def description(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / "metrics.csv"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def tensorboard(self) -> Path:
+        return self.path / "tensorboard"
+
+    @property
+    def is_finished(self) -> bool:
+        return all((self.path / name).exists() for name in MODEL_FILES[ENCODER])
+
+    @property
+    def run_id(self) -> str | None:
+        """Identity of the run in the folder; None if version 0.1.0 started it."""
+        return self._described().get("run_id")
+
+    def finished_configuration(self) -> RunConfig:
+        """Return the configuration of the finished run in the folder.
+
+        Raises
+        ------
+        FileNotFoundError
+            When the folder has no run.
+        ValueError
+            When the run is not finished, or ``run.json`` is damaged.
+        """
+        if not self.description.is_file():
+            raise FileNotFoundError(
+                f"{self.path} is not the folder of a run: it has no {self.description.name}."
+            )
+        if not self.is_finished:
+            raise ValueError(f"The run in {self.path} is not finished; resume it first.")
+        try:
+            return RunConfig(**{**_SINCE_0_1_0, **self._described()["configuration"]})
+        except (TypeError, ValueError) as error:  # a setting of a newer version, or not accepted
+            raise ValueError(f"{self.description} does not describe a run: {error}") from error
+
+    def check(self, described: Mapping[str, Any], *, resume: bool) -> None:
+        """Check that a run can start or resume in the folder.
+
+        Parameters
+        ----------
+        described : dict
+            ``configuration`` and ``store`` of the new run.
+        resume : bool
+            Whether the run continues the one in the folder.
+
+        Raises
+        ------
+        ValueError
+            When the folder has other files. Without ``resume``, when it has a run. With
+            ``resume``, when it has no run, or a run with another configuration; the message names
+            every difference.
+        """
+        # Only an empty folder or the folder of a run is accepted.
+        is_run = self.description.is_file()
+        if resume and not is_run:
+            raise ValueError(f"{self.path} has no run to resume; start a run without resume.")
+        check_may_write(self.path, "a run", is_ours=is_run)
+        before = self._described() if is_run else {}  # another program may have written run.json
+
+        # A run without checkpoints has no results, so a new run may replace it.
+        has_results = self.is_finished or any(self.checkpoints.glob("step-*"))
+        if not resume and has_results:
+            raise ValueError(f"{self.path} already has a run: resume it, or name another folder.")
+
+        # A resumed run must have the same configuration and the same data.
+        if resume:
+            found = _differences(before, described)
+            if found:
+                processes = before["sessions"][0]["processes"]
+                raise ValueError(
+                    f"{self.path} has a run with another configuration: {'; '.join(found)}. Use "
+                    "the same configuration to resume it, or name another folder. (The run was "
+                    f"started on {processes} process{'es' if processes > 1 else ''}. The default "
+                    "of micro_batch_size depends on the number of processes.)"
+                )
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Lock the folder against other runs.
+
+        Raises
+        ------
+        BlockingIOError
+            When another process writes to the folder.
+        """
+        message = f"Another run is writing to {self.path}; wait until it has ended."
+        with locked(self.path, message):
+            for folder in (self.path, self.checkpoints):
+                remove_leftovers(folder)
+            yield
+
+    def begin_session(
+        self, described: Mapping[str, Any], session: Mapping[str, Any], *, resume: bool
+    ) -> None:
+        """Write ``run.json``: identity, configuration and store of the run, and all its sessions.
+
+        The identity is random. The checkpoints of the run carry it, so that one of another run is
+        noticed. A session is one call of ``pretrain``, with its device, processes and versions.
+        """
+        before = self._described() if resume else {"run_id": uuid4().hex, "sessions": []}
+        run = {"run_id": before.get("run_id"), **described}
+        run["sessions"] = [*before["sessions"], session]
+        replace_file(self.description, to_json(run))
+
+    def _described(self) -> dict[str, Any]:
+        """Return the content of ``run.json``.
+
+        Raises
+        ------
+        ValueError
+            When it is damaged.
+        """
+        run = read_json(self.description)
+        try:
+            dict(run["configuration"])
+            _ = run["store"]["checksum"], run["sessions"][0]["processes"]
+        except (KeyError, TypeError, IndexError, ValueError) as error:
+            raise ValueError(
+                f"{self.description} does not describe a run ({error!r}); restore the file, or "
+                "name another folder."
+            ) from error
+        return run
+
+    def newest(self, task: nn.Module) -> Checkpoint | None:
+        """Return the newest checkpoint of this run, as ``newest_checkpoint`` does."""
+        return newest_checkpoint(self.checkpoints, task, self.run_id)
+
+
+def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Describe the differences between two runs, one clause each."""
+    configuration = {**_SINCE_0_1_0, **before["configuration"]}
+    found = differences(configuration, now["configuration"], ignore=_MAY_DIFFER)
+    old, new = before["store"]["checksum"], now["store"]["checksum"]
+    if old != new:
+        found.append(f"the store has other recordings: its checksum is {new}, was {old}")
+    return found
+
+
+#: Number of checkpoints that a run keeps. If the newest cannot be used, the one before it is.
+KEPT = 2
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The state of a run after some epochs.
+
+    Attributes
+    ----------
+    step : int
+        Number of completed steps.
+    history : list of dict
+        One row for each epoch, without the rows of its batches.
+    tensors : dict of str to Tensor
+        Tensors named ``module.*``, ``optimizer.*`` and ``random.*``.
+    random : dict
+        States of the global random generators of Python and NumPy, in JSON types.
+    run_id : str | None
+        Identity of the run; None for a run that version 0.1.0 started.
+    source : Path | None
+        File that the checkpoint was read from.
+    has_checksum : bool
+        Whether the file had a checksum, which matched. Version 0.1.0 wrote none.
+    """
+
+    step: int
+    history: list[dict[str, Any]]
+    tensors: dict[str, Tensor]
+    random: dict[str, Any]
+    run_id: str | None = None
+    source: Path | None = None
+    has_checksum: bool = True
+
+    @classmethod
+    def of(cls, net: NeuralNet, step: int, run_id: str | None = None) -> Checkpoint:
+        """Return the current state of a net and of all random generators."""
+        # Weights; a tensor with several names is stored once.
+        weights = net.task_.state_dict()
+        tensors = {f"module.{name}": weights[name] for name in _first_names(net.task_).values()}
+
+        # Moments of the optimizer, by the name of the parameter.
+        names = {parameter: name for name, parameter in net.task_.named_parameters()}
+        for parameter, state in net.optimizer_.state.items():
+            tensors |= {f"optimizer.{key}.{names[parameter]}": t for key, t in state.items()}
+
+        # Random generators.
+        tensors["random.cpu"] = torch.get_rng_state()
+        if net.compute_device.type == "cuda":
+            tensors["random.cuda"] = torch.cuda.get_rng_state(net.compute_device)
+        states = {"python": random.getstate(), "numpy": _numpy_state()}
+        return cls(step, [dict(row) for row in net.history], tensors, states, run_id)
+
+    def write(self, folder: Path) -> None:
+        """Write ``step-XXXXXXXX.safetensors``; of it and older ones, keep :data:`KEPT`.
+
+        Files of later steps, which this run could not use, are replaced when it reaches them.
+
+        Raises
+        ------
+        ValueError
+            When a tensor is not finite, so that a run could not resume from this checkpoint.
+        """
+        tensors = {name: t.detach().cpu().contiguous() for name, t in self.tensors.items()}
+        for name, tensor in tensors.items():
+            if not tensor.isfinite().all():
+                raise ValueError(
+                    f"After step {self.step}, {name} holds numbers that are not finite; start a "
+                    "new run with a lower learning rate."
+                )
+        metadata = {name: getattr(self, name) for name in ("step", "history", "random", "run_id")}
+        run = json.dumps(metadata)
+        header = {"run": run, "checksum": _checksum(run, tensors)}
+        name = _file_name(self.step)
+        replace_file(folder / name, safetensors.torch.save(tensors, metadata=header))
+        for old in [file for file in _newest_first(folder) if file.name <= name][KEPT:]:
+            old.unlink()
+
+    @classmethod
+    def read(cls, file: Path) -> Checkpoint:
+        """Return the checkpoint in a file that :meth:`write` has written.
+
+        Raises
+        ------
+        ValueError
+            When the file is damaged, was edited, or has the name of another step.
+        """
+        try:
+            with safe_open(file, framework="pt") as content:
+                header = content.metadata()
+                # safetensors maps the file into memory. Windows cannot remove a mapped file, so
+                # the tensors are copied.
+                tensors = {name: content.get_tensor(name).clone() for name in content.keys()}  # noqa: SIM118
+            metadata = parse_json(header["run"])
+            # Version 0.1.0 wrote neither the identity of the run nor a checksum.
+            has_checksum = "run_id" in metadata
+            if has_checksum and header.get("checksum") != _checksum(header["run"], tensors):
+                raise ValueError("its content does not match its checksum")
+            if file.name != _file_name(metadata["step"]):
+                raise ValueError(f"it was written as {_file_name(metadata['step'])}")
+            known = {"run_id": None, **metadata, "tensors": tensors}
+            return cls(**known, source=file, has_checksum=has_checksum)
+        except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
+            raise ValueError(f"{file} is damaged or not a checkpoint: {error}.") from error
+
+    def check_belongs(self, task: nn.Module, run_id: str | None) -> None:
+        """Check that the checkpoint is of this run, and that its weights fit the task.
+
+        Raises
+        ------
+        ValueError
+            When the checkpoint belongs to another run, or to another task or size. The message
+            names the tensors that differ.
+        """
+        if self.run_id != run_id:
+            raise ValueError(f"{self.source} belongs to another run.")
+        weights = task.state_dict()
+        expected = {name: weights[name] for name in _first_names(task).values()}
+        stored = self._of("module")
+        different = [
+            name
+            for name in sorted(expected.keys() | stored.keys())
+            if _kind(expected.get(name)) != _kind(stored.get(name))
+        ]
+        # Moments of parameters that the task does not have.
+        parameters = dict(task.named_parameters())
+        moments = {key.partition(".")[2] for key in self._of("optimizer")}
+        different += sorted(moments - parameters.keys() - set(different))
+        if different:
+            raise ValueError(
+                f"{self.source} belongs to another task or size. These tensors differ: "
+                f"{listed(different)}."
+            )
+
+    def restore(self, net: NeuralNet) -> None:
+        """Set an initialised net, which it belongs to, and all random generators to this state."""
+        self.restore_weights(net.task_)
+        self._restore_optimizer(net)
+        net.history_.extend(dict(row) for row in self.history)
+
+        # Random generators.
+        torch.set_rng_state(self.tensors["random.cpu"])
+        if net.compute_device.type == "cuda" and "random.cuda" in self.tensors:
+            torch.cuda.set_rng_state(self.tensors["random.cuda"], net.compute_device)
+        version, words, gauss = self.random["python"]
+        random.setstate((version, tuple(words), gauss))
+        _set_numpy_state(self.random["numpy"])
+
+    def restore_weights(self, task: nn.Module) -> None:
+        """Set the weights of a task, which the checkpoint belongs to."""
+        # A tensor with several names was stored under the first one.
+        weights = self._of("module")
+        for name, first in _first_names(task).items():
+            weights[name] = weights[first]
+        load_tensors(task, weights, self.source)
+
+    def _restore_optimizer(self, net: NeuralNet) -> None:
+        """Restore the moments of each parameter.
+
+        The parameter groups are not in the checkpoint: learning rate and weight decay follow from
+        the configuration.
+        """
+        # The optimizer's state_dict numbers the parameters in the order of its groups.
+        names = {parameter: name for name, parameter in net.task_.named_parameters()}
+        groups = net.optimizer_.param_groups
+        order = [names[parameter] for group in groups for parameter in group["params"]]
+        state: dict[int, dict[str, Tensor]] = {}
+        for key, tensor in self._of("optimizer").items():
+            kind, name = key.split(".", 1)
+            state.setdefault(order.index(name), {})[kind] = tensor
+        groups = net.optimizer_.state_dict()["param_groups"]
+        net.optimizer_.load_state_dict({"state": state, "param_groups": groups})
+
+    def _of(self, part: str) -> dict[str, Tensor]:
+        prefix = f"{part}."
+        return {
+            name.removeprefix(prefix): tensor
+            for name, tensor in self.tensors.items()
+            if name.startswith(prefix)
+        }
+
+
+def newest_checkpoint(folder: Path, task: nn.Module, run_id: str | None) -> Checkpoint | None:
+    """Return the newest checkpoint in a folder that a run can resume from.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the checkpoints.
+    task : nn.Module
+        Task of the run.
+    run_id : str | None
+        Identity of the run; None for a run that version 0.1.0 started.
+
+    Returns
+    -------
+    Checkpoint | None
+        None if the folder has no checkpoints.
+
+    Raises
+    ------
+    ValueError
+        When there are checkpoints, but none can be used.
+
+    Warns
+    -----
+    UserWarning
+        When a newer checkpoint is damaged, or belongs to another run, task or size. The message
+        names the file and the reason. Also when the checkpoint has no checksum.
+    """
+    files = _newest_first(folder)
+    problems = []
+    for file in files:
+        try:
+            checkpoint = Checkpoint.read(file)
+            checkpoint.check_belongs(task, run_id)
+        except ValueError as error:
+            problems.append(str(error))
+            continue
+        if problems:
+            warn_user(f"{' '.join(problems)} Resuming from {file.name} instead.")
+        if not checkpoint.has_checksum:
+            warn_user(
+                f"{file} has no checksum, because version 0.1.0 of this package wrote it; it "
+                "cannot be checked for damage."
+            )
+        return checkpoint
+    if files:
+        raise ValueError(f"No checkpoint can be used: {' '.join(problems)} Start a new run.")
+    return None
+
+
+def _checksum(run: str, tensors: Mapping[str, Tensor]) -> str:
+    """Return a checksum of the metadata, and of name, type, shape and content of each tensor."""
+    described = [
+        [name, *_kind(tensor), checksum_of(tensor.reshape(-1).view(torch.uint8).numpy())]
+        for name, tensor in sorted(tensors.items())
+    ]
+    return checksum_of(json.dumps([run, described]).encode())
+
+
+def _kind(tensor: Tensor | None) -> tuple[str, list[int]] | None:
+    """Return type and shape, as JSON takes them."""
+    return None if tensor is None else (str(tensor.dtype), list(tensor.shape))
+
+
+def _first_names(module: nn.Module) -> dict[str, str]:
+    """Map all names of each tensor to its first name.
+
+    The tensors of a shared encoder have several names, as in ``Joint``.
+    """
+    first: dict[int, str] = {}
+    tensors = module.state_dict(keep_vars=True)
+    return {name: first.setdefault(id(tensor), name) for name, tensor in tensors.items()}
+
+
+def _file_name(step: int) -> str:
+    return f"step-{step:08d}.safetensors"
+
+
+def _newest_first(folder: Path) -> list[Path]:
+    return sorted(folder.glob("step-*.safetensors"), reverse=True)
+
+
+def _numpy_state() -> dict[str, Any]:
+    name, words, *rest = check_random_state(None).get_state()
+    return {"name": name, "words": words.tolist(), "rest": rest}
+
+
+def _set_numpy_state(state: dict[str, Any]) -> None:
+    words = np.array(state["words"], dtype=np.uint32)
+    check_random_state(None).set_state((state["name"], words, *state["rest"]))

@@ -1,0 +1,239 @@
+"""The data of each step of a run; they depend only on the seed and the step number."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.signal_store.parts import windows_of_a_pass
+
+#: Purposes of the random generators. The purpose is part of a generator's seed, so that
+#: generators for different purposes are independent.
+ORDER, CROPS, MODEL = range(3)
+
+
+class Steps(Dataset):
+    """The training data of one process; item ``step`` is the data of that step.
+
+    A pass over the data visits each recording as many times as it has whole windows, in random
+    order. Each visit takes a random crop of a random channel (section 2.5). If the store has shares
+    of corpora, a pass visits a random part of the larger corpora, another one each time, so that
+    the numbers of examples are in the ratio of the shares.
+
+    A step may contain the end of one pass and the beginning of the next. The data of a step depend
+    only on the seed and the step number: not on earlier reads, and not on the number of processes
+    or data workers.
+
+    Parameters
+    ----------
+    store : SignalStore
+        Recordings to read.
+    n_times : int
+        Number of samples in a crop. Shorter recordings are skipped.
+    batch_size : int
+        Number of examples in a step, over all processes; a multiple of ``n_processes``.
+    seed : int
+        Seed of order, channels, crops and the seeds of the steps.
+    process, n_processes : int
+        Index of this process, and number of processes. Each process reads an equal number of
+        consecutive examples of every step.
+
+    Raises
+    ------
+    ValueError
+        When every recording is shorter than a crop, or every recording of a corpus with a share.
+    """
+
+    #: Items are signals of one channel, not windows.
+    is_single_channel = True
+
+    def __init__(
+        self,
+        store: SignalStore,
+        n_times: int,
+        batch_size: int,
+        *,
+        seed: int = 0,
+        process: int = 0,
+        n_processes: int = 1,
+    ):
+        if n_times < 1:
+            raise ValueError(
+                f"At {store.sfreq:g} Hz the crops have {n_times} samples; use longer windows."
+            )
+
+        # Columns of the store's table as arrays.
+        recordings = store.recordings
+        self.lengths = recordings["n_times"].to_numpy()
+        self.n_chans = recordings["ch_names"].map(len).to_numpy()
+        self.first_signals = recordings["first_signal"].to_numpy()
+        self.window_ends = (self.lengths // n_times).cumsum()
+        if self.window_ends[-1] == 0:
+            raise ValueError(
+                f"The crops have {n_times} samples ({n_times / store.sfreq:g} s), but the longest "
+                f"of {len(recordings)} recordings has only {self.lengths.max()} "
+                f"({self.lengths.max() / store.sfreq:g} s); use shorter windows."
+            )
+
+        # Windows of each corpus, and how many of them are in a pass; empty without shares.
+        self.windows_of = self._windows_by_corpus(recordings["corpus"], store.shares)
+        self.in_pass = windows_of_a_pass(
+            {name: len(windows) for name, windows in self.windows_of.items()}, store.shares
+        )
+
+        # Share of this process.
+        share = batch_size // n_processes
+        self.store = store
+        self.n_times = n_times
+        self.batch_size = batch_size
+        self.seed = seed
+        self.own_examples = slice(process * share, (process + 1) * share)
+        self._order: tuple[int, np.ndarray] = (-1, np.empty(0, dtype=int))
+
+    def _windows_by_corpus(
+        self, corpora: pd.Series, shares: dict[str, float]
+    ) -> dict[str, np.ndarray]:
+        """Return the numbers of the windows of each corpus that has a share."""
+        counts = np.diff(self.window_ends, prepend=0)
+        windows_of = {
+            name: np.flatnonzero(np.repeat(corpora.to_numpy() == name, counts)) for name in shares
+        }
+        empty = [name for name, windows in windows_of.items() if not len(windows)]
+        if empty:
+            raise ValueError(
+                f"No recording of {empty[0]} that is not excluded is as long as a crop, so that "
+                "its share of the examples cannot be drawn; use shorter windows, or a store "
+                "without this corpus."
+            )
+        return windows_of
+
+    @property
+    def n_windows(self) -> int:
+        """Number of windows in a pass over the data."""
+        return sum(self.in_pass.values()) if self.in_pass else int(self.window_ends[-1])
+
+    @property
+    def steps_per_pass(self) -> int:
+        """Number of steps in a pass; the last one may contain the beginning of the next pass."""
+        return -(-self.n_windows // self.batch_size)
+
+    def __getitem__(self, step: int) -> tuple[Tensor, int]:
+        """Return the crops of this process, float32 (share, n_times), and the step's seed."""
+        recordings = self.recordings_of(step)
+
+        # All processes draw the channels and starts of the whole batch, and read their own part.
+        rng = np.random.default_rng([self.seed, CROPS, step])
+        signals = self.first_signals[recordings] + rng.integers(self.n_chans[recordings])
+        starts = rng.integers(self.lengths[recordings] - self.n_times + 1)
+        own = self.own_examples
+        crops = self.store.crops(signals[own], starts[own], self.n_times)
+
+        # Seed of the task's random draws in this step.
+        (seed,) = np.random.SeedSequence([self.seed, MODEL, step]).generate_state(1)
+        return torch.from_numpy(crops), int(seed)
+
+    def recordings_of(self, step: int) -> np.ndarray:
+        """Return the recordings of a step's examples, over all processes, shape (batch_size,)."""
+        # Number of the pass, and place in this pass, of each example.
+        examples = step * self.batch_size + np.arange(self.batch_size)
+        passes, places = np.divmod(examples, self.n_windows)
+
+        # Look up the window at each place in the random order of its pass.
+        windows = np.empty(self.batch_size, dtype=int)
+        for number in np.unique(passes).tolist():
+            in_pass = passes == number
+            windows[in_pass] = self._windows_of_pass(number)[places[in_pass]]
+        return np.searchsorted(self.window_ends, windows, side="right")
+
+    def _windows_of_pass(self, number: int) -> np.ndarray:
+        """Return the order of a pass. The latest order is cached, because many steps use it."""
+        if self._order[0] != number:
+            rng = np.random.default_rng([self.seed, ORDER, number])
+            chosen = [
+                rng.choice(windows, self.in_pass[name], replace=False, shuffle=False)
+                for name, windows in self.windows_of.items()
+            ]
+            everything = np.concatenate(chosen) if chosen else self.n_windows
+            self._order = number, rng.permutation(everything)
+        return self._order[1]
+
+
+class EpochLoader:
+    """Loader of a range of steps; each iteration over it yields one epoch.
+
+    Data workers load ahead across the end of an epoch.
+
+    Parameters
+    ----------
+    steps : Steps
+        Data of the run.
+    first, last : int
+        Range of steps to load, from ``first`` up to but not including ``last``.
+    steps_per_epoch : int
+        Number of steps in an epoch.
+    num_workers : int
+        Number of processes that load ahead. 0 loads in the training process.
+    pin_memory : bool
+        Whether batches are in pinned memory, so that copies to a GPU do not block.
+    """
+
+    def __init__(
+        self,
+        steps: Steps,
+        first: int,
+        last: int,
+        steps_per_epoch: int,
+        *,
+        num_workers: int = 0,
+        pin_memory: bool = False,
+    ):
+        self.loader = DataLoader(
+            steps,
+            batch_size=None,
+            sampler=range(first, last),
+            num_workers=num_workers,
+            pin_memory=pin_memory,
+            # Without it, DataLoader draws a seed from torch's global generator.
+            generator=torch.Generator(),
+        )
+        self.steps_per_epoch = steps_per_epoch
+        self._batches: Iterator[tuple[Tensor, int]] | None = None
+
+    def __len__(self) -> int:
+        return self.steps_per_epoch
+
+    def __iter__(self) -> Iterator[tuple[Tensor, int]]:
+        """Return an iterator over the steps of the next epoch.
+
+        Raises
+        ------
+        ChildProcessError
+            When a data worker was killed while it was sending a batch. If it was killed at any
+            other time, torch raises a RuntimeError.
+        """
+        if self._batches is None:
+            self._batches = _read(self.loader)
+        return islice(self._batches, self.steps_per_epoch)
+
+
+def _read(loader: DataLoader) -> Iterator[tuple[Tensor, int]]:
+    try:
+        yield from loader
+    except Exception as error:
+        # Errors in the data, and torch's own report of a killed worker, need no explanation.
+        is_explained = str(error).startswith(("Caught ", "DataLoader worker"))
+        if loader.num_workers == 0 or is_explained:
+            raise
+        # A worker killed while sending breaks the connection, which is the error here. A moment
+        # later torch's signal handler raises its report. Wait for it, so that it does not
+        # interrupt later code.
+        time.sleep(1)
+        raise ChildProcessError(f"{type(error).__name__}: {error}") from error

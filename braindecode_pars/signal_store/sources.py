@@ -1,0 +1,497 @@
+"""Recordings to be stored: from a dataset, or files of a folder; and their preparation."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from glob import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mne
+import numpy as np
+from braindecode.datasets import EEGWindowsDataset, RawDataset, WindowsDataset
+from torch.utils.data import ConcatDataset
+
+from braindecode_pars._common.channel_names import is_eeg, match_channels
+from braindecode_pars._common.checks import check_parameters, choice
+from braindecode_pars._common.files import checksum_of, plain
+from braindecode_pars._common.subjects import normalized, subject_of_path
+from braindecode_pars.recordings.continuous import ContinuousCorpus
+from braindecode_pars.recordings.labelled import LabelledCorpus
+from braindecode_pars.recordings.loading import Recording
+from braindecode_pars.recordings.preparation import check_filters, filter_and_resample
+from braindecode_pars.recordings.preprocessing import Preprocessing, recorded
+from braindecode_pars.recordings.readers import ENDINGS, read_recording
+from braindecode_pars.recordings.search import (
+    Subject,
+    check_first_folders,
+    check_one_person_each,
+    files_beside,
+    find_files,
+    is_recording,
+    subject_finder,
+    why_unreadable,
+)
+from braindecode_pars.signal_store.index import Labels, labels_of
+
+ACCEPTED = (
+    "a BaseConcatDataset of continuous recordings or of their windows, a folder of .edf, .bdf, "
+    ".fif or WFDB (.hea) recordings, or one or several ContinuousCorpus or LabelledCorpus"
+)
+
+#: Files with the samples of a recording, by the ending of the file that is read.
+_PARTS = {".mat": (".mat", ".hea"), ".set": (".set", ".fdt")}
+
+#: Name of a recording of a dataset, or of a piece of it: only a number.
+_NUMBERED = re.compile(r"recording-(\d+)(#\d+)?")
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """Preparation of every recording before it is stored.
+
+    Attributes
+    ----------
+    sfreq : float | None
+        New sampling rate in Hz; None keeps the rate of the recording.
+    low, high : float | None
+        Edges of the band-pass in Hz; None for no edge.
+    mains : float | None
+        Frequency of the notch filter in Hz; None for no notch filter.
+    channels : list of str | None
+        EEG channels to keep, as far as a recording has them; None keeps all. They are matched by
+        their electrodes, as in the estimators: ``C3`` is also ``EEG C3-REF``.
+    reference : "average" | None
+        New reference: the average of the channels that are stored. None keeps the reference.
+    """
+
+    sfreq: float | None = None
+    low: float | None = None
+    high: float | None = None
+    mains: float | None = None
+    channels: list[str] | None = None
+    reference: str | None = None
+
+    def __post_init__(self) -> None:
+        check_filters(sfreq=self.sfreq, low=self.low, high=self.high, mains=self.mains)
+        rules = dict(reference=choice("average", None))
+        check_parameters(dict(reference=self.reference), rules)
+
+    def missing(self, ch_names: Sequence[str]) -> tuple[str, ...]:
+        """Return the channels to keep that a prepared recording lacks."""
+        wanted = self.channels or []
+        found = match_channels(wanted, ch_names)
+        return tuple(name for name, i in zip(wanted, found, strict=True) if i is None)
+
+    def recorded(
+        self, raw: mne.io.BaseRaw, steps: Sequence[Any], ch_names: Sequence[str], sfreq: float
+    ) -> Preprocessing:
+        """Return the preprocessing of a recording after :meth:`apply`.
+
+        Parameters
+        ----------
+        raw : Raw
+            Continuous recording, before this preparation.
+        steps : sequence
+            Steps that braindecode has recorded for it.
+        ch_names : sequence of str
+            Names of the stored channels.
+        sfreq : float
+            Sampling rate in Hz after the preparation.
+        """
+        own: list[tuple[str, dict[str, Any]]] = []
+        if self.sfreq is not None:
+            own.append(("resample", dict(sfreq=sfreq)))
+        edges = dict(l_freq=self.low, h_freq=self.high)
+        given = {name: edge for name, edge in edges.items() if edge is not None}
+        if given:  # an edge that is not given is as the recording has it
+            own.append(("filter", given))
+        if self.mains is not None:
+            own.append(("notch_filter", dict(freqs=self.mains)))
+        if self.reference is not None:
+            ref_channels: Any = self.reference
+            if self.channels is not None:  # by name: a recording to predict may have further ones
+                missing = self.missing(ch_names)
+                ref_channels = [name for name in self.channels if name not in missing]
+            own.append(("set_eeg_reference", dict(ref_channels=ref_channels)))
+        return recorded(raw.info, [*steps, *own], sfreq=sfreq)
+
+    def apply(self, raw: mne.io.BaseRaw) -> tuple[np.ndarray, list[str], float]:
+        """Return the prepared EEG signals of a recording. The recording itself is not changed.
+
+        EEG channels are recognised by type and name, as in the estimators. Those that are marked as
+        bad are left out, as in MNE.
+
+        Parameters
+        ----------
+        raw : Raw
+            Continuous recording.
+
+        Returns
+        -------
+        signals : ndarray, shape (n_chans, n_times)
+            Signals in volts.
+        ch_names : list of str
+            Names of the channels.
+        sfreq : float
+            Sampling rate in Hz.
+
+        Raises
+        ------
+        ValueError
+            When the recording has none of the channels, or no samples, or only one channel and the
+            average of its channels as reference.
+        """
+        # Pick EEG channels.
+        eeg = [ch["ch_name"] for ch in raw.info["chs"] if is_eeg(ch)]
+        names = [name for name in eeg if name not in raw.info["bads"]]
+        if self.channels is not None:
+            found = match_channels(self.channels, names)
+            names = [name for i, name in enumerate(names) if i in found]
+        if not names:
+            wanted = "" if self.channels is None else f" among {', '.join(self.channels)}"
+            shown = ", ".join(raw.ch_names[:10]) + (", ..." if len(raw.ch_names) > 10 else "")
+            raise ValueError(f"it has no EEG channel{wanted}, only {shown}.")
+        if self.reference == "average" and len(names) == 1:
+            raise ValueError(
+                f"it has one EEG channel to store, {names[0]}, which would be zero against the "
+                "average of the channels."
+            )
+        signals = raw.get_data(names, verbose="error")
+        sfreq = float(raw.info["sfreq"])
+        # Filter and resample a copy. Signals that are not finite are rejected later by encode.
+        filtered = (self.low, self.high, self.mains) != (None, None, None)
+        if (filtered or self.sfreq not in (None, sfreq)) and np.isfinite(signals).all():
+            picked = mne.pick_info(raw.info, mne.pick_channels(raw.ch_names, names, ordered=True))
+            raw = mne.io.RawArray(signals, picked, verbose="error")
+            sfreq = self.sfreq or sfreq
+            filter_and_resample(raw, sfreq=sfreq, low=self.low, high=self.high, mains=self.mains)
+            signals = raw.get_data()
+        if self.reference == "average" and np.isfinite(signals).all():
+            signals = signals - signals.mean(axis=0)
+        if signals.shape[1] == 0:
+            raise ValueError("it has no samples.")
+        return signals, names, sfreq
+
+
+class NoWindowError(ValueError):
+    """A recording of a labelled corpus contains no labelled window."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A recording to be stored.
+
+    Attributes
+    ----------
+    name : str
+        Name of the recording in the store.
+    description : dict
+        Numbers and strings that describe the recording.
+    state : dict
+        Size and modification time, or length, channels, rate and a checksum of the labels, to
+        detect a later change.
+    origin : Path | mne.io.BaseRaw
+        File or recording in memory.
+    problem : str | None
+        Reason why the recording cannot be opened, as far as it is known without opening it.
+    read : callable | None
+        Function that reads and prepares the file, and may return it cut into labelled windows; None
+        reads it as it is.
+    labels : Labels | None
+        Labelled windows of a recording in memory.
+    steps : tuple
+        Steps of preprocessing that braindecode has recorded for a recording in memory.
+    """
+
+    name: str
+    description: Mapping[str, Any]
+    state: Mapping[str, Any]
+    origin: Path | mne.io.BaseRaw
+    problem: str | None = None
+    read: Callable[[], mne.io.BaseRaw | EEGWindowsDataset | None] | None = None
+    labels: Labels | None = None
+    steps: tuple = ()
+
+    def names_of_pieces(self, n_pieces: int) -> list[str]:
+        """Names of the pieces between gaps: that of the recording, with #1, #2 if several."""
+        return [self.name] if n_pieces == 1 else [f"{self.name}#{i + 1}" for i in range(n_pieces)]
+
+    @property
+    def label(self) -> str:
+        """Name for messages."""
+        if isinstance(self.origin, Path):
+            return str(self.origin)
+        subject = self.description.get("subject")
+        return self.name if subject is None else f"{self.name} (subject {subject})"
+
+    def open(self) -> tuple[mne.io.BaseRaw, Labels | None]:
+        """Return the recording and its labelled windows; read it if it is a file.
+
+        Raises
+        ------
+        ValueError
+            When the file is damaged, has no labelled window although the recipe cuts labelled
+            windows, or cannot be opened for the reason in ``problem``.
+        """
+        if self.problem is not None:
+            raise ValueError(self.problem)
+        if self.read is None:
+            is_file = isinstance(self.origin, Path)
+            return read_recording(self.origin) if is_file else self.origin, self.labels
+        read = self.read()
+        if read is None:
+            raise NoWindowError("it has no labelled window.")
+        return (read.raw, labels_of(read)) if isinstance(read, EEGWindowsDataset) else (read, None)
+
+
+def name_without_piece(name: str) -> str:
+    """Return the name of the recording of a stored piece; see :meth:`Source.names_of_pieces`.
+
+    Names of recordings end with the ending of a file, or with "recording-" and a number.
+    """
+    return re.sub(r"#\d+$", "", name)
+
+
+def next_number(names: Iterable[str]) -> int:
+    """Return the number after those in the names of recordings of datasets; 0 if there are none."""
+    found = (_NUMBERED.fullmatch(name) for name in names)
+    return 1 + max((int(number[1]) for number in found if number), default=-1)
+
+
+def is_numbered(name: str) -> bool:
+    """Whether a name is that of a recording of a dataset, which is only its number."""
+    return _NUMBERED.fullmatch(name) is not None
+
+
+def numbered_on(name: str, n_before: int) -> str:
+    """Return the name of a recording of a dataset that follows others; other names stay.
+
+    Examples
+    --------
+    >>> from braindecode_pars.signal_store.sources import numbered_on
+    >>> numbered_on("recording-0#2", 5), numbered_on("P1/night.edf", 5)
+    ('recording-5#2', 'P1/night.edf')
+    """
+    found = _NUMBERED.fullmatch(name)
+    return f"recording-{int(found[1]) + n_before}{found[2] or ''}" if found else name
+
+
+def find_sources(recordings: Any, subject: Subject, n_before: int = 0) -> list[Source]:
+    """List recordings without reading them.
+
+    Parameters
+    ----------
+    recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
+        Dataset, one or several corpora, or folder of files.
+    subject : callable | str | None
+        As in :func:`~braindecode_pars.recordings.search.subject_finder`.
+    n_before : int
+        First number in the names of a dataset's recordings, which are named by numbers only.
+
+    Returns
+    -------
+    list of Source
+        Recordings in the order of the dataset or of their paths, including those that are known
+        to be unreadable.
+
+    Raises
+    ------
+    TypeError
+        When ``recordings`` has another type, or contains windows without their recording.
+    FileNotFoundError
+        When the folder does not exist or contains no recording.
+    ValueError
+        When one or two first folders would be the subjects of many recordings, names of files
+        obviously number the recordings of one person, a label is neither a number nor text, or a
+        recording of a dataset has a ``transform``.
+    """
+    # A folder of files, corpora, otherwise a dataset.
+    if isinstance(recordings, (str, Path)):
+        return _files_of(Path(recordings).expanduser(), subject_finder(subject))
+    if subject is not None:
+        raise TypeError(
+            "subject= is only for a folder of files; a dataset has 'subject' in its descriptions."
+        )
+    corpora = corpora_of(recordings)
+    if corpora:
+        return [source for corpus in corpora for source in _of_corpus(corpus)]
+    leaves = {f"recording-{i}": leaf for i, leaf in enumerate(_leaves(recordings), n_before)}
+    labels = _labels_of_all(leaves)
+    return [_of_dataset(leaf.dataset, name, labels[name]) for name, leaf in leaves.items()]
+
+
+def corpora_of(recordings: Any) -> list[ContinuousCorpus]:
+    """Return the corpora of recipes; an empty list for other recordings.
+
+    Raises
+    ------
+    ValueError
+        When two corpora have the same name, or only some have labels, or other classes.
+    """
+    given = recordings if isinstance(recordings, list | tuple) else [recordings]
+    corpora = [corpus for corpus in given if isinstance(corpus, ContinuousCorpus)]
+    if len(corpora) < len(given):
+        return []
+    _check_labels_of(corpora)
+    names = [corpus.name for corpus in corpora]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(
+            f"The corpus {twice[0]} is given twice; pass a folder above both folders as one corpus."
+        )
+    return corpora
+
+
+def _check_labels_of(corpora: list[ContinuousCorpus]) -> None:
+    """Check that all corpora have the same classes, or none has labels."""
+    first = corpora[0]
+    for corpus in corpora[1:]:
+        if isinstance(corpus, LabelledCorpus) != isinstance(first, LabelledCorpus):
+            raise ValueError(
+                f"Only one of {first.name} and {corpus.name} has labels; make a store for "
+                "pretraining and another one with labels, which has validation and test subjects."
+            )
+        if isinstance(corpus, LabelledCorpus) and corpus.classes != first.classes:
+            raise ValueError(
+                f"{first.name} and {corpus.name} have other classes ({', '.join(first.classes)}; "
+                f"{', '.join(corpus.classes)}); make a store of each."
+            )
+
+
+def _of_corpus(corpus: ContinuousCorpus) -> list[Source]:
+    """Return the recordings of a recipe."""
+    # New labels are another recording, too.
+    beside = files_beside if isinstance(corpus, LabelledCorpus) else _parts_of
+    return [
+        Source(
+            name_in_store(corpus, recording),
+            {"corpus": corpus.name, **_plain(recording.description)},
+            _state_of(beside(recording.file)),
+            recording.file,
+            why_unreadable(recording.file),
+            partial(corpus.read, recording),
+        )
+        for recording in corpus.recordings
+    ]
+
+
+def name_in_store(corpus: ContinuousCorpus, recording: Recording) -> str:
+    """Return the name of a recording of a recipe: the recipe, and the path in its folder."""
+    return f"{corpus.name}/{recording.file.relative_to(corpus.folder).as_posix()}"
+
+
+def _plain(description: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(key): normalized(plain(value)) for key, value in description.items()}
+
+
+class _Leaf(NamedTuple):
+    """A recording of a dataset, and the functions for its labels, the innermost first."""
+
+    dataset: RawDataset | EEGWindowsDataset
+    transforms: tuple[Callable[[Any], Any], ...]
+
+
+def _leaves(dataset: Any, transforms: tuple[Callable[[Any], Any], ...] = ()) -> list[_Leaf]:
+    if isinstance(dataset, ConcatDataset):
+        own = getattr(dataset, "target_transform", None)
+        transforms = transforms if own is None else (own, *transforms)
+        return [leaf for part in dataset.datasets for leaf in _leaves(part, transforms)]
+    if isinstance(dataset, WindowsDataset):
+        raise TypeError(
+            "A store contains whole recordings, but windows of an mne.Epochs do not keep their "
+            "recording; pass the continuous recordings, or cut windows with use_mne_epochs=False."
+        )
+    if isinstance(dataset, (RawDataset, EEGWindowsDataset)):
+        return [_Leaf(dataset, transforms)]
+    raise TypeError(f"recordings contains a {type(dataset).__name__}; it must be {ACCEPTED}.")
+
+
+def _labels_of_all(leaves: Mapping[str, _Leaf]) -> dict[str, Labels | None]:
+    """Return the windows of each recording; none at all when no window has a label."""
+    labels = {name: _labels_of_leaf(leaf, name) for name, leaf in leaves.items()}
+    labelled = any(found is not None and found.any_labelled for found in labels.values())
+    return labels if labelled else dict.fromkeys(labels)
+
+
+def _labels_of_leaf(leaf: _Leaf, name: str) -> Labels | None:
+    try:
+        if leaf.dataset.transform is not None:
+            raise ValueError(
+                "it has a transform, but a store contains the signals of the Raw; remove the "
+                "transform, and apply it after reading."
+            )
+        return labels_of(leaf.dataset, leaf.transforms)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be used: {error}") from error
+
+
+def _of_dataset(dataset: Any, name: str, labels: Labels | None) -> Source:
+    raw = dataset.raw
+    entries = {} if dataset.description is None else dataset.description.to_dict()
+    state = dict(
+        n_times=int(raw.n_times), n_chans=len(raw.ch_names), sfreq=float(raw.info["sfreq"])
+    )
+    if labels is not None:
+        state["labels"] = _checksum_of_labels(labels)
+    steps = tuple(getattr(dataset, "raw_preproc_kwargs", None) or ())
+    return Source(name, _plain(entries), state, raw, labels=labels, steps=steps)
+
+
+def _checksum_of_labels(labels: Labels) -> str:
+    windows = (values.tolist() for values in (labels.start, labels.stop, labels.number))
+    return checksum_of(json.dumps([*windows, labels.label]).encode())
+
+
+def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
+    if not root.is_dir():
+        raise FileNotFoundError(f"{root} is not a folder; recordings must be {ACCEPTED}.")
+    sources = []
+    for file, problem in find_files(root, _has_ending).items():
+        path = file.relative_to(root)
+        if problem is not None:
+            sources.append(Source(path.as_posix(), {}, {}, file, problem))
+        elif is_recording(file):
+            sources.append(_of_file(file, path, subject))
+    if not sources:
+        raise FileNotFoundError(f"{root} contains no .edf, .bdf, .fif or WFDB (.hea) recording.")
+    if subject is subject_of_path:
+        paths = [Path(source.name) for source in sources if "subject" in source.description]
+        check_first_folders(root, paths)
+        check_one_person_each(paths)
+    return sources
+
+
+def _has_ending(name: str) -> bool:
+    return name.lower().endswith(ENDINGS)
+
+
+def _of_file(file: Path, path: Path, subject: Callable[[Path], Any]) -> Source:
+    try:
+        description = {"subject": normalized(plain(subject(path)))}
+    except ValueError as error:
+        if subject is not subject_of_path:  # a mistake in the user's own function
+            raise
+        return Source(path.as_posix(), {}, {}, file, str(error))
+    return Source(path.as_posix(), description, _state_of(_parts_of(file)), file)
+
+
+def _parts_of(file: Path) -> list[Path]:
+    """Return a file with the other files of its signals."""
+    # The samples of a WFDB record are in other files with the same stem.
+    if file.suffix == ".hea":
+        return list(file.parent.glob(f"{escape(file.stem)}.*"))
+    return [file.with_suffix(ending) for ending in _PARTS.get(file.suffix, (file.suffix,))]
+
+
+def _state_of(files: list[Path]) -> dict[str, int]:
+    """Return size and modification time of some files."""
+    states = [each.stat() for each in files if each.exists()]  # skips dead links
+    return dict(
+        bytes=sum(state.st_size for state in states),
+        mtime_ns=max((state.st_mtime_ns for state in states), default=0),
+    )

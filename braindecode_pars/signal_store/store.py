@@ -1,0 +1,882 @@
+"""An open store: its recordings, and crops of their signals."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from braindecode.datasets import BaseConcatDataset
+from tqdm.auto import tqdm
+
+from braindecode_pars._common.files import checksum_of
+from braindecode_pars._common.subjects import SubjectKeys
+from braindecode_pars.recordings.continuous import HELD_OUT
+from braindecode_pars.recordings.cutting import name_classes
+from braindecode_pars.recordings.preprocessing import Preprocessing, agreed
+from braindecode_pars.recordings.search import Subject
+from braindecode_pars.signal_store.index import INDEX, SAMPLES, Index, StoredRecording, check_labels
+from braindecode_pars.signal_store.parts import (
+    PARTS,
+    JoinedSamples,
+    Parts,
+    Samples,
+    check_may_join,
+    check_not_joined,
+    check_part,
+    checksum_when_joined,
+    in_order,
+    joined_index,
+    joined_labels,
+)
+from braindecode_pars.signal_store.samples import DTYPES, SampleFile
+from braindecode_pars.signal_store.sources import Preparation
+from braindecode_pars.signal_store.stored_windows import StoredWindowsDataset, StoreWindows
+from braindecode_pars.signal_store.writing import (
+    append,
+    check_finished,
+    check_not_truncated,
+    create,
+)
+
+log = logging.getLogger(__name__)
+
+_BIG = 1 << 30  # a store of more bytes is checked with a progress bar
+
+
+class SignalStore:
+    """Continuous recordings of any montages and lengths in one folder, with one sampling rate.
+
+    A signal is one channel of one recording. ``samples.bin`` contains all signals, one after
+    another. It is mapped into memory, so reading a crop does not read other samples, and all
+    processes share one copy in the page cache. ``store.json`` describes the signals. A store that
+    was made of labelled windows has a table of them, ``windows.csv``; :meth:`labelled_windows`
+    returns them. Create a store with :meth:`create` and open it with :meth:`open`. :meth:`join`
+    makes one store of several ones, such as those that several machines created.
+
+    ``len(store)`` is the number of signals.
+
+    Parameters
+    ----------
+    path, index, samples, recordings
+        Internal arguments of :meth:`create` and :meth:`open`. Do not call the constructor
+        directly.
+
+    Attributes
+    ----------
+    path : Path
+        Folder of the store.
+    sfreq : float
+        Sampling rate in Hz.
+    dtype : "int16" | "float16" | "float32"
+        Type of the stored samples. Samples are read as float32, in volts.
+    shares : dict of str to float
+        Share of each corpus in the examples of a pretraining run, by name; empty if there are none.
+    skipped : dict of str to str
+        Reason why a recording was skipped when the store was created, by name of the recording.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.signal_store import SignalStore
+    >>> nights = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=3)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = SignalStore.create(folder, nights, verbose=0)
+    ...     rng = np.random.default_rng(0)
+    ...     crops = store.batch([0, 5, 5, 1], n_times=3000, rng=rng)
+    >>> len(store), store.subjects, store.sfreq, crops.shape
+    (6, [1, 2], 100.0, (4, 3000))
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        index: Index,
+        samples: Samples,
+        recordings: tuple[StoredRecording, ...],
+    ):
+        self.path = path
+        self.sfreq = index.sfreq
+        self.dtype = index.settings["dtype"]
+        self.shares = dict(index.shares)
+        self.skipped = dict(index.skipped)
+        self._index = index
+        self._samples = samples
+        self._recordings = recordings
+        # Arrays over recordings.
+        n_chans = np.array([len(recording.ch_names) for recording in recordings])
+        n_times = np.array([recording.n_times for recording in recordings])
+        first = np.array([recording.first_sample for recording in recordings])
+        self._first_signal = np.cumsum(n_chans) - n_chans
+        # Arrays over signals: recording, length, position in the file, scale and offset.
+        self._recording = np.repeat(np.arange(len(recordings)), n_chans)
+        self._length = n_times[self._recording]
+        channel = np.arange(len(self._recording)) - self._first_signal[self._recording]
+        self._first = first[self._recording] + channel * self._length
+        self._scale = np.concatenate([r.scale for r in recordings]).astype(np.float32)
+        self._offset = np.concatenate([r.offset for r in recordings]).astype(np.float32)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        recordings: Any,
+        *,
+        dtype: str = "int16",
+        sfreq: float | None = None,
+        low: float | None = None,
+        high: float | None = None,
+        mains: float | None = None,
+        channels: Iterable[str] | None = None,
+        reference: str | None = None,
+        subject: Subject = None,
+        shares: Mapping[str, float] | None = None,
+        part: tuple[int, int] | None = None,
+        n_jobs: int = 1,
+        on_error: str = "raise",
+        verbose: int = 1,
+    ) -> SignalStore:
+        """Create a store from the EEG channels of recordings.
+
+        If a call was interrupted or killed, call again with the same arguments. The new call
+        resumes after the last stored recording.
+
+        Parameters
+        ----------
+        path : path
+            Folder of the store: new, empty, or left by an interrupted call.
+        recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
+            Recordings to store: continuous recordings, windows, one or a list of
+            :class:`~braindecode_pars.recordings.continuous.ContinuousCorpus` or
+            :class:`~braindecode_pars.recordings.labelled.LabelledCorpus`, or a folder. The whole
+            recordings of windows are stored, and, if any window has a label other than -1, a table
+            of the windows, for :meth:`labelled_windows`. Recordings of corpora are read and
+            prepared one by one by their recipe, so that the arguments ``sfreq`` to ``subject`` are
+            omitted. People whom one of several ContinuousCorpus excludes or holds out for
+            validation and test are not stored from the others; how many is logged.
+            A folder is searched for EDF, BDF, FIF and WFDB recordings. Hidden files and folders are
+            ignored. Dead links, links to folders outside this folder, and folders with the name of
+            a recording count as recordings that cannot be read. A recording with gaps, such as
+            EDF+D, is stored in pieces between the gaps, named with #1, #2 and so on, so that no
+            crop or window contains a gap.
+        dtype : "int16" | "float16" | "float32"
+            Type of the stored samples. With int16, the error of a sample is at most half of
+            1/65,534 of the range of its channel in that recording. Where rare artefacts are so
+            large that this is too coarse for the signal, they are clipped, with a warning. With
+            float32, samples have single precision, and the file is twice as large.
+        sfreq : float | None
+            New sampling rate of the recordings in Hz. None keeps the rate of the recordings, which
+            must be the same for all.
+        low, high, mains : float | None
+            Edges of the band-pass and frequency of the notch filter in Hz; None for none.
+        channels : iterable of str | None
+            Names of EEG channels to keep, matched by their electrodes as in the estimators: ``C3``
+            also keeps ``EEG C3-REF``. A recording need not have all of them; those that it lacks
+            are logged, and a name that no recording has gives a warning. None keeps all EEG
+            channels that are not marked as bad. Only EEG is stored, also with a list. EEG channels
+            are recognised by their MNE type and by their name: EDF, BDF and WFDB files do not store
+            channel types, so ``EOG1`` or ``SpO2`` may have the type "eeg". A channel whose name
+            does not show another kind is kept. Channels that are left out are logged.
+        reference : "average" | None
+            New reference of a recording: the average of those of its channels that are stored. None
+            keeps the recording's own reference.
+        subject : callable | str | None
+            Function that returns the subject of a file from its path relative to the folder; or a
+            regular expression that is searched for in this path, whose only group is the subject.
+            None recognises BIDS (``sub-``), the corpora of Temple University and the records of
+            PhysioNet's challenges, and otherwise takes the name of the first folder, or of a file
+            without folder. For a dataset, subjects are the entries ``subject`` of its descriptions.
+        shares : mapping of str to float | None
+            Share of each ContinuousCorpus in the examples of a pretraining run, by name. Only their
+            ratios count: ``{"tueg": 1, "ysyw": 1}`` is the paper's mixture. They are in the index
+            of the store, and :func:`runs.pretrain <braindecode_pars.runs.pretrain>` draws the
+            examples by them; the samples do not depend on them, so that a call that resumes may
+            change them. None draws every window once in a pass.
+        part : (int, int) | None
+            Number of a part, from 1, and number of parts, to store only this part of the
+            recordings: ``(3, 8)`` is the third eighth of their list. Several machines store one
+            part each, in folders of their own and with otherwise the same arguments, and
+            :meth:`join` makes one store of them. A part that is finished is only opened, so that
+            all jobs can be started again after some were killed. None stores all recordings.
+        n_jobs : int
+            Number of processes, as in joblib.
+        on_error : "raise" | "warn"
+            Whether a recording that cannot be read raises an error, or is skipped with a warning.
+            A recording with NaN or infinite samples is always skipped with a warning.
+        verbose : int
+            Whether to show a progress bar (1) or nothing (0).
+
+        Returns
+        -------
+        SignalStore
+            The open store.
+
+        Raises
+        ------
+        TypeError
+            When ``recordings`` has another type, ``channels`` is a string, or ``part`` is not two
+            integers.
+        ValueError
+            When the folder is not empty and not an unfinished store, when a recording cannot be
+            stored, or when sampling rates differ. The message names the recording. Also when one or
+            two first folders would be the subjects of many recordings, when names obviously number
+            the recordings of one person, such as ``Subject00_1`` and ``Subject00_2``, when there
+            are fewer recordings than parts, when a recording of a dataset has a ``transform``, or
+            when an argument is not one of the accepted values.
+        OSError
+            When the folder cannot be written, for example on a full disk, or a process that reads
+            was killed. Stored recordings are kept, and the same call resumes after them.
+
+        Warns
+        -----
+        UserWarning
+            When recordings were skipped, when samples were clipped (``recordings["n_clipped"]`` is
+            their number), when int16 is too coarse for a signal, and when the amplitude of a
+            recording is not that of EEG in volts.
+        """
+        # Check all arguments before anything is created.
+        if not isinstance(dtype, str) or dtype not in DTYPES:
+            raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
+        if isinstance(channels, str):
+            raise TypeError(f"channels is the string {channels!r}; give a list of names.")
+        channels = None if channels is None else list(channels)
+        path, part = Path(path).expanduser(), check_part(part)
+        preparation = Preparation(sfreq, low, high, mains, channels, reference)
+        reading = _reading_options(n_jobs, on_error, verbose)
+        create(path, recordings, subject, preparation, dtype, shares or {}, part, **reading)
+        return cls.open(path)
+
+    @classmethod
+    def join(
+        cls,
+        path: str | Path,
+        stores: Iterable[SignalStore | str | Path],
+        *,
+        shares: Mapping[str, float] | None = None,
+        verbose: int = 1,
+    ) -> SignalStore:
+        """Join stores, such as the parts that several machines stored; no sample is copied.
+
+        The new folder has one small file, ``parts.json``, with the paths of the stores relative to
+        it and their checksums. Opened, it is like one store of all recordings: a run on it is the
+        same to the bit. Recordings cannot be added to it.
+
+        Parameters
+        ----------
+        path : path
+            New or empty folder.
+        stores : iterable of SignalStore | path
+            Finished stores of the same preparation, type and sampling rate. Their recordings are
+            joined in this order, and the parts of one division (``part`` of :meth:`create`) in the
+            order of the parts. The stores may have different corpora, and be joined ones.
+        shares : mapping of str to float | None
+            Share of each corpus in the examples of a pretraining run, as in :meth:`create`. None
+            takes those of the stores, which must be the same.
+        verbose : int
+            Whether to show a progress bar while a large store is checked (1) or nothing (0).
+
+        Returns
+        -------
+        SignalStore
+            The joined store.
+
+        Raises
+        ------
+        FileNotFoundError
+            When a folder is not a store.
+        TypeError
+            When ``stores`` is one path.
+        ValueError
+            When the folder is not empty, when a store is unfinished or altered, or is a view by
+            :meth:`select`. Also when stores differ in preparation, type or sampling rate, when a
+            part is missing, when a recording is in two stores, or when a store has a person whom a
+            corpus of another one excludes or holds out.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from braindecode_pars import datasets
+        >>> from braindecode_pars.signal_store import SignalStore
+        >>> nights = datasets.simulated.sleep(n_subjects=3, hours=0.1, n_chans=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     parts = [  # one machine stores one part
+        ...         SignalStore.create(Path(folder, f"part-{i}"), nights, part=(i, 2), verbose=0)
+        ...         for i in (1, 2)
+        ...     ]
+        ...     store = SignalStore.join(Path(folder, "all"), parts)
+        >>> store.subjects, len(store)
+        ([1, 2, 3], 6)
+        """
+        path = Path(path).expanduser()
+        if isinstance(stores, (str, Path, SignalStore)):
+            raise TypeError(f"stores is {stores!r}; pass a list of stores, or of their folders.")
+        check_may_join(path)
+        opened = _by_path(
+            store if isinstance(store, SignalStore) else cls.open(store, verbose=verbose)
+            for store in stores
+        )
+        indexes = in_order({folder: store._index for folder, store in opened.items()})
+        shares = joined_index(indexes, shares).shares
+        Parts({folder: opened[folder]._joined_checksum for folder in indexes}, shares).write(path)
+        return cls.open(path, verbose=verbose)
+
+    @classmethod
+    def open(cls, path: str | Path, *, verbose: int = 1) -> SignalStore:
+        """Open a finished store.
+
+        If the modification time of ``samples.bin`` has changed, for example because the store was
+        copied, all samples are compared with their checksums once.
+
+        Parameters
+        ----------
+        path : path
+            Folder of the store.
+        verbose : int
+            Whether to show a progress bar while a large store is checked (1) or nothing (0).
+
+        Returns
+        -------
+        SignalStore
+            The open store.
+
+        Raises
+        ------
+        FileNotFoundError
+            When the folder is not a store, or joins a store that is missing.
+        ValueError
+            When the store, or one that it joins, is unfinished, truncated or altered.
+        """
+        # Check that index and samples are complete.
+        path = Path(path).expanduser()
+        if (path / PARTS).exists():
+            return cls._open_joined(path, verbose)
+        index = Index.read(path)
+        check_finished(path, index)
+        samples = path / SAMPLES
+        if not samples.is_file():
+            raise FileNotFoundError(f"{samples} is missing; {INDEX} alone contains no samples.")
+        check_not_truncated(path, index)
+        check_labels(path, index.labels)
+        dtype = index.settings["dtype"]
+        file = SampleFile(samples.absolute(), dtype, index.n_bytes // DTYPES[dtype].itemsize)
+        store = cls(path, index, file, tuple(index.recordings))
+        # Check the content if the file was touched, and restore its time to check only once.
+        found = samples.stat()
+        if found.st_mtime_ns != index.mtime_ns:
+            store.verify(verbose=verbose)
+            with suppress(OSError):  # in a read-only folder, the samples are checked every time
+                os.utime(samples, ns=(found.st_atime_ns, index.mtime_ns))
+        return store
+
+    @classmethod
+    def _open_joined(cls, path: Path, verbose: int) -> SignalStore:
+        parts = Parts.read(path)
+        stores = {folder: cls.open(folder, verbose=verbose) for folder in parts.checksums}
+        parts.check(path, [(folder, store._joined_checksum) for folder, store in stores.items()])
+        indexes = {folder: store._index for folder, store in stores.items()}
+        index = joined_index(indexes, parts.shares)
+        samples = JoinedSamples([store._samples for store in stores.values()])
+        return cls(path, index, samples, tuple(index.recordings))
+
+    def append(
+        self,
+        recordings: Any,
+        *,
+        sfreq: float | None = None,
+        subject: Subject = None,
+        shares: Mapping[str, float] | None = None,
+        n_jobs: int = 1,
+        on_error: str = "raise",
+        verbose: int = 1,
+    ) -> SignalStore:
+        """Add recordings to the store, with the preparation and dtype of the store.
+
+        Either all recordings are added, or none if the call ends early. Stored samples are not
+        changed. Files that are already in the store are not read again.
+
+        Parameters
+        ----------
+        recordings, subject, n_jobs, on_error, verbose
+            As in :meth:`create`.
+        sfreq : float | None
+            Sampling rate of the store in Hz, to resample the new recordings to it. None resamples
+            them only if the store was created with ``sfreq``; otherwise they must have this rate.
+        shares : mapping of str to float | None
+            New shares of all corpora, as in :meth:`create`. None keeps those of the store, which
+            is possible while no corpus is added to a store with shares.
+
+        Returns
+        -------
+        SignalStore
+            The extended store. This object does not change.
+
+        Raises
+        ------
+        ValueError
+            When a sampling rate differs from the store's, when a recording cannot be stored, when
+            a stored file has changed, or when a stored subject is one whom a new ContinuousCorpus
+            excludes or holds out. Also when the store joins others.
+        OSError
+            When the folder cannot be written; the store is unchanged.
+        """
+        check_not_joined(self.path)
+        SignalStore.open(self.path, verbose=verbose)  # raises an error if the store was altered
+        options = _reading_options(n_jobs, on_error, verbose)
+        append(self.path, recordings, subject, sfreq, shares, **options)
+        return SignalStore.open(self.path)
+
+    def __len__(self) -> int:
+        return len(self._first)
+
+    def __repr__(self) -> str:
+        hours = sum(recording.n_times for recording in self._recordings) / self.sfreq / 3600
+        return (
+            f"SignalStore({str(self.path)!r}: {len(self._recordings)} recordings, {len(self)} "
+            f"signals, {hours:.1f} h at {self.sfreq:g} Hz, {self.dtype})"
+        )
+
+    @cached_property
+    def recordings(self) -> pd.DataFrame:
+        """Table with one row for each recording.
+
+        The columns are ``name subject ch_names n_times first_signal n_clipped corpus split``.
+        Channel ``c`` of a recording is signal ``first_signal + c``. ``n_clipped`` is the number of
+        samples, over all channels, that were outside the range of the type. ``corpus`` is the name
+        of the recipe, and ``split`` one such as "train"; None for recordings without.
+        """
+        return pd.DataFrame(
+            dict(
+                name=[recording.name for recording in self._recordings],
+                subject=pd.Series([r.subject for r in self._recordings], dtype=object),
+                ch_names=[recording.ch_names for recording in self._recordings],
+                n_times=[recording.n_times for recording in self._recordings],
+                first_signal=self._first_signal,
+                n_clipped=[sum(recording.clipped.values()) for recording in self._recordings],
+                corpus=pd.Series([r.corpus for r in self._recordings], dtype=object),
+                split=pd.Series([r.split for r in self._recordings], dtype=object),
+            )
+        )
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        """Preprocessing of the stored signals, as far as it is known and the same in all."""
+        return agreed([recording.prepared for recording in self._recordings])
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the stored samples in bytes."""
+        return sum(r.n_samples for r in self._recordings) * DTYPES[self.dtype].itemsize
+
+    @property
+    def subjects(self) -> list:
+        """Known subjects, in the order of the recordings."""
+        return [name for name in dict.fromkeys(self.recordings["subject"]) if name is not None]
+
+    @cached_property
+    def checksum(self) -> str:
+        """Checksum of all recordings and shares, 16 hexadecimal digits."""
+        # Checksums of the samples, together with everything that determines the values in volts.
+        lines = [f"{self.sfreq} {self.dtype}"]
+        lines += [
+            f"{r.name} {r.subject!r} {r.ch_names} {r.n_times} {r.checksum}"
+            for r in self._recordings
+        ]
+        lines += [f"share of {name}: {share}" for name, share in sorted(self.shares.items())]
+        content = "\n".join(lines).encode() + self._scale.tobytes() + self._offset.tobytes()
+        return checksum_of(content)
+
+    @property
+    def _joined_checksum(self) -> str:
+        return checksum_when_joined(self.checksum, self._index)
+
+    def recording_of(self, signals: np.ndarray) -> np.ndarray:
+        """Return the recording of each signal.
+
+        Parameters
+        ----------
+        signals : array-like of int, shape (n_signals,)
+            Numbers of signals.
+
+        Returns
+        -------
+        ndarray of int, shape (n_signals,)
+            Row of each recording in :attr:`recordings`.
+        """
+        return self._recording[self._check_signals(signals)]
+
+    def batch(self, signals: np.ndarray, n_times: int, rng: np.random.Generator) -> np.ndarray:
+        """Return a random crop of each signal; all starts have the same probability.
+
+        Parameters
+        ----------
+        signals : array-like of int, shape (batch,)
+            Numbers of signals; a signal may occur several times.
+        n_times : int
+            Length of a crop in samples.
+        rng : numpy.random.Generator
+            Generator that draws the starts.
+
+        Returns
+        -------
+        ndarray of float32, shape (batch, n_times)
+            Crops in volts.
+
+        Raises
+        ------
+        IndexError
+            When a signal does not exist.
+        ValueError
+            When a signal is shorter than the crop. The message names the recording.
+        """
+        signals = self._check_signals(signals)
+        self._check_long_enough(signals, n_times)
+        starts = rng.integers(0, self._length[signals] - n_times, endpoint=True)
+        return self._crops(signals, starts, n_times)
+
+    def crops(self, signals: np.ndarray, starts: np.ndarray, n_times: int) -> np.ndarray:
+        """Return a crop of each signal that begins at a given sample.
+
+        Parameters
+        ----------
+        signals, starts : array-like of int, shape (batch,)
+            Numbers of signals, and the first sample of each crop.
+        n_times : int
+            Length of a crop in samples.
+
+        Returns
+        -------
+        ndarray of float32, shape (batch, n_times)
+            Crops in volts.
+
+        Raises
+        ------
+        IndexError
+            When a signal does not exist.
+        ValueError
+            When a crop exceeds its signal. The message names the recording.
+        """
+        signals, starts = self._check_signals(signals), np.asarray(starts)
+        self._check_long_enough(signals, n_times)
+        # Name the first crop that is not within its signal.
+        outside = (starts < 0) | (starts > self._length[signals] - n_times)
+        if outside.any():
+            i = int(outside.argmax())
+            raise ValueError(
+                f"A crop of {n_times} samples that starts at sample {starts[i]} exceeds "
+                f"{self._label(signals[i])}, which has {self._length[signals[i]]} samples."
+            )
+        return self._crops(signals, starts, n_times)
+
+    def _crops(self, signals: np.ndarray, starts: np.ndarray, n_times: int) -> np.ndarray:
+        return self._samples.crops(
+            self._first[signals] + starts, n_times, self._scale[signals], self._offset[signals]
+        )
+
+    def _check_signals(self, signals: np.ndarray) -> np.ndarray:
+        """Return numbers of signals as an array, and check that these signals exist."""
+        signals = np.asarray(signals)
+        if signals.ndim != 1 or signals.dtype.kind not in "iu":
+            raise TypeError(
+                "signals must be integers of shape (n_signals,), got "
+                f"{signals.dtype} of shape {signals.shape}."
+            )
+        if len(signals) and (signals.min() < 0 or signals.max() >= len(self)):
+            raise IndexError(
+                f"Signals {signals.min()} to {signals.max()} were requested; the store has signals "
+                f"0 to {len(self) - 1}."
+            )
+        return signals
+
+    def _check_long_enough(self, signals: np.ndarray, n_times: int) -> None:
+        _check_n_times(n_times)
+        short = self._length[signals] < n_times
+        if short.any():
+            signal = signals[short.argmax()]
+            raise ValueError(
+                f"{self._label(signal)} has {self._length[signal]} samples, but a crop has "
+                f"{n_times}; request shorter crops, or exclude the recording."
+            )
+
+    def _label(self, signal: int) -> str:
+        return f"recording {self._recordings[self._recording[signal]].name} in {self.path}"
+
+    def select(
+        self, subjects: Iterable | None = None, *, exclude: Iterable | None = None
+    ) -> SignalStore:
+        """Return a view of the store with the recordings of some subjects; nothing is copied.
+
+        Parameters
+        ----------
+        subjects : iterable | None
+            Subjects to keep, as in :attr:`subjects` or spelled otherwise, such as "7" or "007" for
+            7; None keeps all.
+        exclude : iterable | None
+            Subjects to exclude from these, in any spelling; None excludes none.
+
+        Returns
+        -------
+        SignalStore
+            View of the selected recordings. This object does not change.
+
+        Raises
+        ------
+        ValueError
+            When a subject is not in the store or is the name of several, when no recording remains,
+            or when subjects are excluded and the subject of a remaining recording is unknown.
+        """
+        recordings = self._recordings
+        if subjects is not None:
+            subjects = self._as_list(subjects)
+            kept = [name for subject in subjects for name in self._named(subject)]
+            recordings = tuple(r for r in recordings if r.subject in kept)
+        # All spellings are excluded, since a subject that is kept by mistake is trained on.
+        excluded = self._as_list(() if exclude is None else exclude)
+        if excluded:
+            keys = SubjectKeys(excluded)
+            recordings = tuple(r for r in recordings if r.subject not in keys)
+            # A recording without a subject may be of an excluded subject.
+            unknown = sum(recording.subject is None for recording in recordings)
+            if unknown:
+                raise ValueError(
+                    f"{unknown} recordings in {self.path} have no subject, so they may be of an "
+                    "excluded subject; create the store again with the subjects of all recordings."
+                )
+        if not recordings:
+            raise ValueError(f"No recording of {self.path} remains; exclude fewer subjects.")
+        return SignalStore(self.path, self._index, self._samples, recordings)
+
+    def without_held_out(self) -> SignalStore:
+        """Return a view to pretrain on, without held-out people.
+
+        A store with labels has the validation and test subjects of its corpus. People with a
+        recording of the split "valid" or "test" are left out with all their recordings; the log
+        counts them. Runs, and estimators that get a store to pretrain on, do this themselves.
+
+        Returns
+        -------
+        SignalStore
+            View of the remaining recordings; the store itself if nobody is held out.
+
+        Raises
+        ------
+        ValueError
+            When no recording remains.
+        """
+        others = [r for r in self._recordings if r.split not in HELD_OUT]
+        people = SubjectKeys(
+            r.subject for r in self._recordings if r.split in HELD_OUT and r.subject is not None
+        )
+        kept = tuple(r for r in others if r.subject not in people)
+        if len(kept) == len(self._recordings):
+            return self
+        if not kept:
+            raise ValueError(
+                f"All recordings of {self.path} are of validation and test subjects; none is left "
+                "to pretrain on."
+            )
+        log.warning(
+            "%s: left out %d of %d recordings, of its validation and test subjects.",
+            self.path,
+            len(self._recordings) - len(kept),
+            len(self._recordings),
+        )
+        return SignalStore(self.path, self._index, self._samples, kept)
+
+    def _as_list(self, subjects: Iterable) -> list:
+        """Return subjects as a list, and check that the store has recordings of them."""
+        if isinstance(subjects, str):
+            raise TypeError(f"subjects is the string {subjects!r}; give a list of subjects.")
+        subjects = list(subjects)
+        stored = SubjectKeys(self.subjects)
+        absent = sorted({str(s) for s in subjects if s not in stored})
+        if absent:
+            known = list(map(str, self.subjects))
+            shown = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
+            raise ValueError(
+                f"{self.path} contains no recording of subject{'s' if len(absent) > 1 else ''} "
+                f"{', '.join(absent)}; it has {shown or 'no subjects'}."
+            )
+        return subjects
+
+    def _named(self, subject: Any) -> list:
+        """Return the name of a subject in the store: the same name, else another spelling."""
+        if subject in self.subjects:
+            return [subject]
+        keys = SubjectKeys([subject])
+        names = [name for name in self.subjects if name in keys]
+        if len(names) > 1:
+            raise ValueError(
+                f"Subject {subject!r} may be {' or '.join(map(repr, names))} of {self.path}; pass "
+                "one of these names."
+            )
+        return names
+
+    def windows(self, n_times: int) -> StoreWindows:
+        """Return consecutive windows of all recordings as a torch Dataset.
+
+        A recording that is shorter than a window gives no window.
+
+        Parameters
+        ----------
+        n_times : int
+            Length of a window in samples.
+
+        Returns
+        -------
+        braindecode_pars.signal_store.stored_windows.StoreWindows
+            Windows, which the estimators accept. No sample is read yet.
+
+        Raises
+        ------
+        ValueError
+            When all recordings are shorter than a window. The message contains both lengths.
+        """
+        _check_n_times(n_times)
+        # At least one recording must be as long as a window.
+        longest = max(self._recordings, key=lambda recording: recording.n_times)
+        if longest.n_times < n_times:
+            raise ValueError(
+                f"A window of {n_times} samples is longer than every recording in {self.path}; the "
+                f"longest, {longest.name}, has {longest.n_times} samples."
+            )
+        seconds = n_times / self.sfreq
+        prepared = [replace(r.prepared, window_seconds=seconds) for r in self._recordings]
+        return StoreWindows(self.recordings, self.crops, self.sfreq, n_times, prepared)
+
+    @property
+    def n_labelled_windows(self) -> int:
+        """Number of labelled windows in the store, including those that a view leaves out."""
+        return self._index.labels.get("n_windows", 0)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the labels 0, 1, ... of a store that a recipe has labelled; empty if unknown."""
+        corpora = self._index.settings.get("corpora", {}).values()
+        return tuple(next((corpus.get("classes", ()) for corpus in corpora), ()))
+
+    def labelled_windows(self) -> BaseConcatDataset:
+        """Return the labelled windows that were stored, as a braindecode dataset.
+
+        The dataset has the windows, labels, descriptions and channel positions of the dataset or
+        recipe from which the store was made, in the same order, and is used like it: for ``fit``,
+        the protocols of :mod:`braindecode_pars.evaluation`, ``split("split")``, ``as_sklearn``. Of
+        the channels it has those that are stored: EEG channels that are not marked as bad.
+
+        Returns
+        -------
+        BaseConcatDataset of EEGWindowsDataset
+            Labelled windows, in volts. They are read from the memory map when they are used, by the
+            estimators a batch at a time; subsets and copies in other processes share it.
+
+        Raises
+        ------
+        ValueError
+            When the store, or this view of it, has no labelled windows.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from braindecode_pars import datasets
+        >>> from braindecode_pars.signal_store import SignalStore
+        >>> nights = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=3)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     store = SignalStore.create(folder, nights, verbose=0)
+        ...     windows = store.labelled_windows()
+        ...     samples, stage, _ = windows[0]
+        >>> len(windows) == len(nights), samples.shape, stage == nights[0][1]
+        (True, (3, 3000), True)
+        """
+        labels = joined_labels(self.path, self._index.labels, self.sfreq)
+        first = self._first_signal.tolist()
+        found = [
+            name_classes(
+                StoredWindowsDataset(recording, labels[recording.name], self.crops, i, self.sfreq),
+                self.classes,
+            )
+            for recording, i in zip(self._recordings, first, strict=True)
+            if recording.name in labels
+        ]
+        if not found:
+            raise ValueError(
+                f"{self.path} has no labels of these recordings; make a store of labelled windows, "
+                "such as SignalStore.create(path, datasets.tuab.load(...)), or with the command "
+                "braindecode-pars store --labels."
+            )
+        return BaseConcatDataset(found)
+
+    def verify(self, *, verbose: int = 1) -> None:
+        """Read all samples and compare them with their checksums.
+
+        Parameters
+        ----------
+        verbose : int
+            Whether to show a progress bar for a large store (1) or nothing (0).
+
+        Raises
+        ------
+        ValueError
+            When samples were altered. The message names the recordings.
+        """
+        bar = tqdm(
+            self._recordings,
+            desc=f"checking {self.path.name}",
+            unit=" recordings",
+            disable=not verbose or self.n_bytes < _BIG,
+        )
+        altered = [r for r in bar if checksum_of(self._stored(r)) != r.checksum]
+        if altered:
+            names = ", ".join(recording.name for recording in altered[:5])
+            more = f" and {len(altered) - 5} more" if len(altered) > 5 else ""
+            raise ValueError(
+                f"{self._samples.file_at(altered[0].first_sample)} was altered: the samples of "
+                f"{names}{more} "
+                "do not match their checksums. Copy it again, or create the store again."
+            )
+
+    def _stored(self, recording: StoredRecording) -> np.ndarray:
+        return self._samples.stored(recording.first_sample, recording.n_samples)
+
+
+def _by_path(stores: Iterable[SignalStore]) -> dict[Path, SignalStore]:
+    """Return whole stores by their absolute paths."""
+    by_path: dict[Path, SignalStore] = {}
+    for store in stores:
+        path = store.path.resolve()
+        if path in by_path:
+            raise ValueError(f"The store {store.path} is given twice.")
+        if len(store._recordings) < len(store._index.recordings):
+            raise ValueError(
+                f"{store.path} is given as a view of some subjects, but whole stores are joined; "
+                "select subjects from the joined store."
+            )
+        by_path[path] = store
+    if not by_path:
+        raise ValueError("stores is empty; pass at least one store.")
+    return by_path
+
+
+def _check_n_times(n_times: int) -> None:
+    if not isinstance(n_times, Integral) or n_times < 1:
+        raise ValueError(f"n_times must be a positive number of samples, got {n_times!r}.")
+
+
+def _reading_options(n_jobs: int, on_error: str, verbose: int) -> dict[str, Any]:
+    """Check the arguments that create and append share, and return them."""
+    if on_error not in ("raise", "warn"):
+        raise ValueError(f"on_error must be 'raise' or 'warn', got {on_error!r}.")
+    if not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise ValueError(
+            f"n_jobs must be a number of processes, or -1 for one per core, got {n_jobs!r}."
+        )
+    return dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)

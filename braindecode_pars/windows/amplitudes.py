@@ -1,0 +1,173 @@
+"""Amplitudes of windows: those that EEG cannot have, and the range that a model was trained on.
+
+A few windows at equal distances stand for the whole data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from braindecode_pars._common.checks import warn_user
+from braindecode_pars.windows.table import WindowSet
+
+#: Accepted standard deviations. EEG has about 1e-6 to 1e-3 in volts and 1 to 1000 in microvolts.
+#: Below, the instance norm loses the signal; standardised signals (1) are within the range, too.
+LOWEST, HIGHEST = 1e-9, 1e6
+#: Largest accepted offset, in standard deviations.
+LARGEST_OFFSET = 1e3
+#: Share of windows that is accepted: electrodes fall off now and then.
+SHARE = 0.05
+
+#: Largest number of windows that are looked at.
+N_WINDOWS = 32
+_USUAL = 2e-5  # volts
+
+
+def amplitude_problem(windows: Iterable[Any]) -> str | None:
+    """Return a sentence about amplitudes that EEG cannot have; None if all is well.
+
+    Parameters
+    ----------
+    windows : iterable of ndarray, shape (n_chans, n_times)
+        Windows to look at. Channels without any change are ignored.
+
+    Returns
+    -------
+    str | None
+        What was found, what EEG has, and what to do.
+    """
+    spreads, offsets = [], []  # one entry for each window: the median over its channels
+    for window in windows:
+        window = np.asarray(window, dtype=float)
+        if window.size == 0:
+            continue
+        changes = np.ptp(window, axis=1) > 0
+        if changes.any():
+            spread, mean = window[changes].std(axis=1), window[changes].mean(axis=1)
+            spreads.append(float(np.median(spread)))
+            offsets.append(float(np.median(np.abs(mean) / spread)))
+        elif window.any():  # the signal is smaller than single precision on this offset
+            offsets.append(math.inf)
+    odd = [spread for spread in spreads if not LOWEST <= spread <= HIGHEST]
+    if odd and len(odd) >= SHARE * len(spreads):
+        return _scale_sentence(float(np.median(odd)), len(odd), len(spreads))
+    large = [offset for offset in offsets if offset > LARGEST_OFFSET]
+    if large and len(large) >= SHARE * len(offsets):
+        times = float(np.median(large))
+        found = f"{times:.2g} times" if times < 1e7 else "more than 1e7 times"
+        return (
+            f"The mean of the signal is {found} its standard deviation, so that single precision "
+            "may not resolve the signal, and models may see the offset alone; high-pass filter "
+            "the recordings, for example at 0.5 Hz."
+        )
+    return None
+
+
+def _scale_sentence(spread: float, n_odd: int, n_windows: int) -> str:
+    some = "" if n_odd == n_windows else f" in {n_odd} of {n_windows} windows looked at"
+    power = 3 * round(math.log10(_USUAL / spread) / 3)
+    advice = f"multiply it by 1e{power}" if abs(power) <= 12 else "check its unit"
+    return (
+        f"The standard deviation of the signal is {spread:.1g}{some}; EEG has about 1e-6 to 1e-3 "
+        f"in volts and 1 to 1000 in microvolts. Was the signal scaled twice? Then {advice}."
+    )
+
+
+def warn_of_amplitudes(windows: Any) -> None:
+    """Look at some windows of a WindowSet; a store was looked at when it was written.
+
+    Warns
+    -----
+    UserWarning
+        When their amplitudes are not those of EEG in any usual unit.
+    """
+    if windows.shapes is not None:  # windows of a store
+        return
+    problem = amplitude_problem(windows[int(i)][0] for i in spread_out(len(windows), N_WINDOWS))
+    if problem:
+        warn_user(problem)
+
+
+#: Largest number of windows that are looked at.
+N_WINDOWS_IN_RANGE = 256
+_PERCENTILES = (5, 95)
+
+
+@dataclass(frozen=True)
+class AmplitudeRange:
+    """Usual amplitudes of channels, in the unit of the windows.
+
+    The amplitude of a channel is its standard deviation within a window.
+
+    Attributes
+    ----------
+    low, high : float
+        5th and 95th percentile over the windows and channels.
+
+    Examples
+    --------
+    >>> from braindecode_pars.windows.amplitudes import AmplitudeRange
+    >>> AmplitudeRange(low=5e-6, high=5e-5).times_outside(5e-3)
+    100.0
+    """
+
+    low: float
+    high: float
+
+    def times_outside(self, amplitude: float) -> float:
+        """Return the factor by which an amplitude is outside of the range; 1 within it."""
+        if amplitude <= 0:
+            return float("inf")
+        return max(1.0, amplitude / self.high, self.low / amplitude)
+
+
+def amplitude_range(windows: WindowSet) -> AmplitudeRange | None:
+    """Return the range of amplitudes of windows; at most 256 at equal distances are read.
+
+    Parameters
+    ----------
+    windows : WindowSet
+        Training windows.
+
+    Returns
+    -------
+    AmplitudeRange | None
+        None when all channels are flat.
+    """
+    return range_of(windows[int(i)][0] for i in spread_out(len(windows), N_WINDOWS_IN_RANGE))
+
+
+def range_of(windows: Iterable[np.ndarray]) -> AmplitudeRange | None:
+    """Return the range of amplitudes of arrays of shape (n_chans, n_times); flat ones are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from braindecode_pars.windows.amplitudes import range_of
+    >>> wave = np.sqrt(2) * np.sin(np.arange(100) * 2 * np.pi / 20)
+    >>> found = range_of([np.stack([n * wave, 0 * wave]) for n in range(1, 102)])
+    >>> round(found.low, 6), round(found.high, 6)
+    (6.0, 96.0)
+    """
+    amplitudes = np.concatenate([window.astype(float).std(axis=1) for window in windows])
+    amplitudes = amplitudes[amplitudes > 0]
+    if not len(amplitudes):
+        return None
+    return AmplitudeRange(*np.percentile(amplitudes, _PERCENTILES).tolist())
+
+
+def spread_out(n: int, most: int) -> np.ndarray:
+    """Return at most ``most`` of the numbers 0 to ``n - 1``, at equal distances.
+
+    Examples
+    --------
+    >>> from braindecode_pars.windows.amplitudes import spread_out
+    >>> spread_out(3, 256).tolist(), spread_out(1000, 4).tolist()
+    ([0, 1, 2], [0, 333, 666, 999])
+    """
+    return np.linspace(0, n - 1, min(n, most)).round().astype(int)

@@ -1,0 +1,256 @@
+"""Which windows are held out for internal validation, and kept out of pretraining.
+
+Subjects are drawn, or fixed by the entry ``split`` of the recordings' descriptions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
+
+from braindecode_pars._common.checks import warn_user
+from braindecode_pars._common.subjects import SubjectKeys, warn_of_similar_names
+from braindecode_pars.windows.table import WindowSet
+
+#: Random draws of the validation subjects before giving up: one may take a class out of training.
+_DRAWS = 20
+
+
+def hold_out(
+    windows: WindowSet, share: float | str, seed: int
+) -> tuple[WindowSet, WindowSet | None]:
+    """Hold out internal validation windows: by subject where known, else stratified by label.
+
+    Parameters
+    ----------
+    windows : WindowSet
+        Windows with labels.
+    share : float | "split"
+        Share of the subjects, or of the windows, in [0, 1); at least one is held out. With
+        "split", the windows with the split "valid" are held out.
+    seed : int
+        Seed of the split.
+
+    Returns
+    -------
+    train : WindowSet
+        The remaining windows; with every class, if the split is random.
+    valid : WindowSet | None
+        None for a share of 0, and where there are too few windows.
+
+    Raises
+    ------
+    ValueError
+        When the share is out of range. With "split", when a window has neither the split "train"
+        nor "valid", and when a subject has windows of both.
+
+    Warns
+    -----
+    UserWarning
+        When subjects are unknown, of all windows or of some, when there is only one, when two names
+        may be one subject, and when nothing can be held out.
+    """
+    if share == SPLIT:
+        is_valid = are_validation(windows.splits, windows.subjects, len(windows))
+        return windows.take(np.flatnonzero(~is_valid)), windows.take(np.flatnonzero(is_valid))
+    if not 0 <= share < 1:
+        raise ValueError(f"validation must be in [0, 1), got {share}.")
+    if share == 0:
+        return windows, None
+    n_classes = len(np.unique(windows.y))
+    for train, valid in _splits(windows, share, seed):
+        # A split is useful only if every class remains in training.
+        if len(set(windows.y[train])) == n_classes:
+            return windows.take(train), windows.take(valid)
+    warn_user(
+        f"Validation windows cannot be held out of {len(windows)} windows without taking one of "
+        f"the {n_classes} classes out of training; training continues without validation."
+    )
+    return windows, None
+
+
+def _splits(windows: WindowSet, share: float, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Splits into training and validation windows, in random order."""
+    groups = _subject_numbers(windows)
+    n_subjects = 0 if groups is None else groups.max() + 1
+    if n_subjects > 1:
+        n_valid = min(max(1, round(share * n_subjects)), n_subjects - 1)
+        splitter = GroupShuffleSplit(n_splits=_DRAWS, test_size=n_valid, random_state=seed)
+        return splitter.split(windows.indices, windows.y, groups)
+    # Stratified: both parts need at least one window of every class.
+    n_valid = math.ceil(share * len(windows))
+    classes, counts = np.unique(windows.y, return_counts=True)
+    if min(n_valid, len(windows) - n_valid) < len(classes) or counts.min() < 2:
+        return iter(())
+    splitter = StratifiedShuffleSplit(n_splits=1, test_size=n_valid, random_state=seed)
+    return splitter.split(windows.indices, windows.y)
+
+
+def _subject_numbers(windows: WindowSet) -> np.ndarray | None:
+    """Subjects as numbers, since subjects of mixed types cannot be ordered; None if unknown."""
+    if windows.groups is None:
+        n_known = int(windows.known.sum())
+        if n_known:
+            warn_user(
+                f"{n_known} windows have a subject, but {len(windows) - n_known} have none. They "
+                "may be of any subject, so validation windows are not held out by subject, and may "
+                "be of training subjects; add 'subject' to the description of every recording."
+            )
+        is_list = isinstance(windows.source, list)
+        if is_list and isinstance(windows.source[0], tuple):
+            warn_user(
+                "A list of tuples carries neither subjects nor sampling rate, so validation "
+                "windows may be of training subjects; fit on as_sklearn's X, or pass groups=."
+            )
+        return None
+    number_of = {subject: i for i, subject in enumerate(dict.fromkeys(windows.groups.tolist()))}
+    warn_of_similar_names(number_of)
+    if len(number_of) == 1:
+        warn_user(
+            f"All windows are of one subject ({windows.groups[0]}), so the internal validation "
+            "windows are of that subject too; validation=0 uses no validation windows."
+        )
+    return np.array([number_of[subject] for subject in windows.groups.tolist()])
+
+
+def without_held_out_splits(windows: WindowSet | None, share: float | str) -> WindowSet | None:
+    """Drop windows of the splits "valid" and "test", if ``share`` is "split".
+
+    Labels are not needed to be in one of them: an unlabelled window of a test subject must not be
+    pretrained on either.
+    """
+    if share != SPLIT or windows is None or windows.splits is None:
+        return windows
+    keep = ~np.isin(windows.splits.astype(str), ("valid", "test"))
+    return windows.take(np.flatnonzero(keep)) if keep.any() else None
+
+
+def drop_held_out(
+    windows: WindowSet | None, train: WindowSet, valid: WindowSet | None
+) -> WindowSet | None:
+    """Drop windows that are held out, and all windows of held-out subjects.
+
+    Parameters
+    ----------
+    windows : WindowSet | None
+        Further windows to pretrain on.
+    train, valid : WindowSet, WindowSet | None
+        Result of :func:`hold_out`.
+
+    Returns
+    -------
+    WindowSet | None
+        None when nothing remains.
+
+    Warns
+    -----
+    UserWarning
+        When the subjects of ``windows`` are unknown and some subjects are held out.
+    """
+    if windows is None or valid is None:
+        return windows
+    keep = np.ones(len(windows), dtype=bool)
+    if _same_source(windows.source, valid.source):
+        keep &= ~np.isin(windows.indices, valid.indices)
+    held_out = [] if valid.groups is None else _held_out_people(train, valid)
+    if held_out and not windows.known.all():
+        which = f"{(~windows.known).sum()} of {len(windows)}" if windows.known.any() else "the"
+        warn_user(
+            f"The subjects of {which} unlabelled windows are unknown, so pretraining may use "
+            "subjects that are held out for internal validation; pass a dataset with 'subject' in "
+            "its descriptions."
+        )
+    if held_out and windows.known.any():
+        known = np.flatnonzero(windows.known)
+        keys = SubjectKeys(held_out)
+        keep[known] &= [person not in keys for person in windows.take(known).people.tolist()]
+    return windows.take(np.flatnonzero(keep)) if keep.any() else None
+
+
+def _held_out_people(train: WindowSet, valid: WindowSet) -> list:
+    """Return the people of the held-out windows who have no training windows."""
+    known = train.take(np.flatnonzero(train.known))
+    trained_on = set(() if known.people is None else known.people.tolist())
+    return [person for person in dict.fromkeys(valid.people.tolist()) if person not in trained_on]
+
+
+def _same_source(one: Any, other: Any) -> bool:
+    """Whether two sources are the same object, or views of the same memory."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one.shape == other.shape and one.ctypes.data == other.ctypes.data
+    return one is other
+
+
+#: Value of ``validation`` that uses the fixed validation subjects.
+SPLIT = "split"
+
+_ELSE = "or hold out a random share of the subjects, such as validation=0.2"
+
+
+def are_validation(
+    splits: np.ndarray | None, subjects: np.ndarray | None, n_windows: int
+) -> np.ndarray:
+    """Return which windows have the split "valid"; the others have the split "train".
+
+    Parameters
+    ----------
+    splits, subjects : ndarray, shape (n_windows,) | None
+        Split and subject of each window, as in a WindowSet; None or NaN where unknown.
+    n_windows : int
+        Number of windows.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_windows,)
+        Whether a window is a validation window.
+
+    Raises
+    ------
+    ValueError
+        When a window has no split or another one, when there is no training or no validation
+        window, and when a subject has windows of both.
+    """
+    names = np.full(n_windows, None, object) if splits is None else splits.astype(object)
+    n_unknown = int(pd.isna(names).sum())
+    if n_unknown:
+        raise ValueError(
+            f"validation='split' needs the split of every window, but {n_unknown} of {n_windows} "
+            "have none; add 'split' ('train' or 'valid') to the description of every recording, "
+            f"{_ELSE}."
+        )
+    counts = Counter(names.tolist())
+    others = [name for name in counts if name not in ("train", "valid")]
+    if others:
+        found = ", ".join(f"{name!r} ({counts[name]} windows)" for name in others)
+        raise ValueError(
+            f"validation='split' trains on windows of split 'train' and validates on 'valid', but "
+            f"there are also windows of {found}; leave them out of the training windows."
+        )
+    for name in ("train", "valid"):
+        if not counts[name]:
+            raise ValueError(
+                f"validation='split' needs windows of split {name!r}, but there are none among "
+                f"{n_windows} labelled training windows; add them, {_ELSE}."
+            )
+    is_valid = names == "valid"
+    if subjects is not None:
+        _check_apart(subjects[is_valid].tolist(), subjects[~is_valid].tolist())
+    return is_valid
+
+
+def _check_apart(valid: Iterable, train: Iterable) -> None:
+    """Check that no subject is on both sides, in any spelling of the name."""
+    trained = SubjectKeys(subject for subject in dict.fromkeys(train) if not pd.isna(subject))
+    both = [s for s in dict.fromkeys(valid) if not pd.isna(s) and s in trained]
+    if both:
+        raise ValueError(
+            f"Subject{'s' if len(both) > 1 else ''} {', '.join(map(str, both[:10]))} "
+            f"{'have' if len(both) > 1 else 'has'} windows of split 'train' and of split 'valid'; "
+            "put all recordings of a subject in one split."
+        )

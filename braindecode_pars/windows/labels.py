@@ -1,0 +1,314 @@
+"""Labels of windows, and the weights of classes and of windows in the loss and in scores."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from numbers import Complex, Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from torch import Tensor
+
+from braindecode_pars._common.checks import warn_user
+from braindecode_pars.windows.table import WindowSet
+
+#: Default of ``unlabeled_label``: -1 marks unlabelled windows, and a warning counts them.
+AUTO = "auto"
+
+
+def labels_of(windows: WindowSet) -> np.ndarray:
+    """Return the label of every window, shape (n_windows,).
+
+    Raises
+    ------
+    ValueError
+        When there are no labels, when a label is None or NaN, when a window has several labels,
+        when a label is not hashable, or when labels of different types look the same.
+    """
+    if windows.y is None:
+        raise ValueError(
+            "There are no labels: pass y, or cut the recordings into windows with a target. "
+            "PARSEmbedder needs no labels."
+        )
+    if windows.y.ndim != 1:
+        raise ValueError(
+            f"Labels have shape {windows.y.shape}; a classifier needs one label for each window."
+        )
+    missing = np.flatnonzero(pd.isna(windows.y.astype(object)))
+    if len(missing):
+        raise ValueError(
+            f"{len(missing)} of {len(windows)} windows have no label (window {missing[0]}, for "
+            "example); label them, or mark them with unlabeled_label."
+        )
+    if windows.y.dtype.hasobject:
+        _check_distinct(windows.y)
+    return windows.y
+
+
+def _check_distinct(y: np.ndarray) -> None:
+    """Check that labels are hashable, and that no two of them look the same, as 1 and "1"."""
+    try:
+        labels = set(y.tolist())
+    except TypeError as error:
+        raise ValueError(f"Labels must be hashable ({error}); use strings or numbers.") from error
+    seen: dict[str, Any] = {}
+    for label in labels:
+        other = seen.setdefault(str(label), label)
+        if other is not label:
+            raise ValueError(
+                f"Labels contain {other!r} ({type(other).__name__}) and {label!r} "
+                f"({type(label).__name__}), which look the same; use one type for all labels."
+            )
+
+
+def check_class_labels(y: np.ndarray) -> None:
+    """Check that labels are classes, not values of a continuous quantity such as an age in years.
+
+    Raises
+    ------
+    ValueError
+        When labels are complex, or numbers of which some are not integers, also in an array of
+        objects.
+    """
+    if any(isinstance(label, Complex) and not isinstance(label, Real) for label in y.tolist()):
+        raise ValueError("Labels are complex numbers; pass integers or names of classes.")
+    if y.dtype.hasobject and all(isinstance(label, Real) for label in y.tolist()):
+        y = y.astype(float)
+    if np.issubdtype(y.dtype, np.floating):
+        check_classification_targets(y)
+
+
+def find_unlabeled(y: np.ndarray, unlabeled_label: Any = "auto") -> tuple[np.ndarray, Any]:
+    """Return which windows are unlabelled, and the label that marks them.
+
+    Parameters
+    ----------
+    y : ndarray, shape (n_windows,)
+        Labels.
+    unlabeled_label : Any
+        Label that marks a window as unlabelled. ``"auto"`` means -1, as in scikit-learn, with a
+        warning when there are such windows. None means that every window is labelled.
+
+    Returns
+    -------
+    unlabeled : ndarray of bool, shape (n_windows,)
+        True for unlabelled windows.
+    label : Any
+        ``unlabeled_label``, or -1 for ``"auto"``.
+
+    Raises
+    ------
+    TypeError
+        When ``unlabeled_label`` is not hashable, as a list of labels.
+    ValueError
+        When a label only looks like ``unlabeled_label``, such as "-1" and -1. With ``"auto"``,
+        also when labels are exactly -1 and +1, so that -1 may be a class.
+
+    Warns
+    -----
+    UserWarning
+        With ``"auto"``, when windows have the label -1.
+    """
+    # ``label == "auto"`` would be an array, if the label were one.
+    is_auto = isinstance(unlabeled_label, str) and unlabeled_label == AUTO
+    label = -1 if is_auto else unlabeled_label
+    if label is None:
+        return np.zeros(len(y), dtype=bool), None
+    if not isinstance(label, Hashable):
+        raise TypeError(f"unlabeled_label must be one label or None, got {label!r}.")
+    _check_not_alike(y, label)
+    # Compared one by one, because labels may have several types.
+    unlabeled = np.asarray([bool(one == label) for one in y], dtype=bool)
+    if is_auto and unlabeled.any():
+        if set(y.tolist()) == {-1, 1}:
+            raise ValueError(
+                "Labels are exactly -1 and +1, but -1 means 'unlabelled'; set unlabeled_label to "
+                "None if -1 is a class, or to the value that marks unlabelled windows."
+            )
+        if not unlabeled.all():
+            warn_user(
+                f"{unlabeled.sum()} of {len(y)} windows are taken as unlabelled because their "
+                "label is -1. If -1 is a class, pass unlabeled_label=None; if it marks unlabelled "
+                "windows, pass unlabeled_label=-1."
+            )
+    return unlabeled, label
+
+
+def _check_not_alike(y: np.ndarray, unlabeled_label: Any) -> None:
+    """Check that no label merely looks like the label of unlabelled windows."""
+    if y.dtype.kind not in "OUS" and not isinstance(unlabeled_label, str):
+        return  # numbers among numbers
+    for label in set(y.tolist()):
+        if str(label) == str(unlabeled_label) and not label == unlabeled_label:
+            raise ValueError(
+                f"Labels contain {label!r} ({type(label).__name__}), but {unlabeled_label!r} "
+                f"({type(unlabeled_label).__name__}) marks unlabelled windows; pass "
+                f"unlabeled_label={label!r} if these windows are unlabelled, or "
+                "unlabeled_label=None if every window is labelled."
+            )
+
+
+def split_unlabeled(
+    windows: WindowSet, unlabeled_label: Any = "auto"
+) -> tuple[WindowSet, WindowSet | None]:
+    """Separate labelled from unlabelled windows.
+
+    Parameters
+    ----------
+    windows : WindowSet
+        Windows with labels.
+    unlabeled_label : Any
+        As in :func:`find_unlabeled`.
+
+    Returns
+    -------
+    labeled : WindowSet
+        Windows with any other label.
+    unlabeled : WindowSet | None
+        Windows with the label of unlabelled windows; None when every window is labelled.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`find_unlabeled`, and when no window is labelled.
+    """
+    unlabeled, label = find_unlabeled(labels_of(windows), unlabeled_label)
+    if not unlabeled.any():
+        return windows, None
+    if unlabeled.all():
+        raise ValueError(
+            f"All windows are unlabelled (y == {label!r}); PARSEmbedder pretrains without labels."
+        )
+    return windows.take(np.flatnonzero(~unlabeled)), windows.take(np.flatnonzero(unlabeled))
+
+
+def cross_entropy_weights(
+    codes: np.ndarray,
+    classes: np.ndarray,
+    class_weight: str | dict | None,
+    sample_weight: np.ndarray | None = None,
+) -> Tensor | None:
+    """Return the weight of each class in the loss.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n_windows,)
+        Training labels, as indices into ``classes``.
+    classes : ndarray, shape (n_classes,)
+        All labels.
+    class_weight : "balanced" | dict | None
+        Rule for the weights. ``"balanced"`` gives class c the weight n / (K n_c), with n training
+        windows, n_c of them of class c, and K classes among them (section 2.5). A dict maps labels
+        to weights; labels that it does not contain have weight 1. None means no weights.
+    sample_weight : ndarray, shape (n_windows,) | None
+        Weights of windows, with which ``"balanced"`` counts them.
+
+    Returns
+    -------
+    Tensor, shape (n_classes,) | None
+        Weights; 1 for a class without training windows.
+
+    Raises
+    ------
+    ValueError
+        When ``class_weight`` is none of the above, contains a label that is not in ``classes``, or
+        a weight that is not a positive number.
+    """
+    if class_weight is None:
+        return None
+    if sample_weight is not None:
+        codes, sample_weight = codes[sample_weight > 0], sample_weight[sample_weight > 0]
+    present = np.unique(codes)
+    if isinstance(class_weight, dict):
+        code_of = {label: code for code, label in enumerate(classes.tolist())}
+        unknown = [label for label in class_weight if label not in code_of]
+        if unknown:
+            raise ValueError(
+                f"class_weight contains {unknown[0]!r}, which is not a label; the labels are "
+                f"{', '.join(map(repr, code_of))}."
+            )
+        for label, weight in class_weight.items():
+            if not isinstance(weight, Real) or not 0 < weight < float("inf"):
+                raise ValueError(
+                    f"class_weight of {label!r} must be a positive number, got {weight!r}; to "
+                    "ignore a class, remove its windows from the data."
+                )
+        # scikit-learn accepts only weights of classes that are in codes.
+        class_weight = {
+            code: class_weight.get(label, 1.0) for label, code in code_of.items() if code in present
+        }
+    elif class_weight != "balanced":
+        raise ValueError(f"class_weight must be 'balanced', a dict or None, got {class_weight!r}.")
+    # Weights of the classes in codes; scikit-learn's "balanced" is the formula of the paper.
+    weights = torch.ones(len(classes))
+    weights[present] = torch.as_tensor(
+        compute_class_weight(class_weight, classes=present, y=codes, sample_weight=sample_weight),
+        dtype=torch.float32,
+    )
+    return weights
+
+
+def check_weights(sample_weight: Any, n_windows: int) -> np.ndarray:
+    """Return ``sample_weight`` as an array of floats, shape (n_windows,).
+
+    Raises
+    ------
+    ValueError
+        When it is not one finite number of at least 0 for each window, or when all are 0.
+    """
+    try:
+        weights = np.asarray(sample_weight, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be numbers: {error}.") from error
+    wanted = f"it must have one finite number for each of the {n_windows} windows, at least 0"
+    if weights.shape != (n_windows,):
+        raise ValueError(f"sample_weight has shape {weights.shape}; {wanted}.")
+    refused = weights[~(np.isfinite(weights) & (weights >= 0))]
+    if len(refused):
+        raise ValueError(f"sample_weight has {refused[0]:g} among its numbers; {wanted}.")
+    if not weights.any():
+        raise ValueError("All numbers in sample_weight are zero; give some window a weight.")
+    return weights
+
+
+def that_weigh(windows: WindowSet, part: str) -> WindowSet:
+    """Return windows without those of weight 0.
+
+    Raises
+    ------
+    ValueError
+        When all windows have weight 0.
+    """
+    if windows.weights is None:
+        return windows
+    kept = np.flatnonzero(windows.weights > 0)
+    if len(kept) == 0:
+        raise ValueError(
+            f"All {part} windows have a sample_weight of 0; give some of them a weight, or choose "
+            "another validation."
+        )
+    return windows.take(kept)
+
+
+def labels_with_weights(windows: WindowSet, part: str) -> WindowSet:
+    """Return windows whose label is the pair of label and weight, without those of weight 0.
+
+    Without weights, the windows are returned as they are.
+    :class:`~braindecode_pars.estimators.fine_tuning.CrossEntropy` accepts both forms of labels.
+
+    Raises
+    ------
+    ValueError
+        When all windows have weight 0.
+    """
+    if getattr(windows, "weights", None) is None:  # other datasets have none
+        return windows
+    windows = that_weigh(windows, part)
+    # In single precision, since some GPUs have no other.
+    pairs = np.column_stack([windows.y, windows.weights]).astype(np.float32)
+    return replace(windows, y=pairs)

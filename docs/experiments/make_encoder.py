@@ -1,0 +1,245 @@
+"""Make the folder of an encoder in the package from a pretraining run.
+
+``python docs/experiments/make_encoder.py RUN STORE NAME`` takes the encoder of the finished run
+in the folder RUN, computes the loss of the run on the held-out people in STORE, and writes the
+folder NAME into the package.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from braindecode_pars._common.files import read_json, replace_file
+from braindecode_pars._common.model_files import FOLDER, packaged_folder
+from braindecode_pars.pretrained import EncoderCard, Pretrained, load_encoder, save_encoder
+from braindecode_pars.runs import HeldOutLoss, RunConfig, held_out_loss
+from braindecode_pars.signal_store import SignalStore
+
+__all__ = ["LARGEST", "command_of", "make"]
+
+#: Largest size of an encoder in the package, in bytes.
+LARGEST = 3_000_000
+
+#: What is known of the corpus and its preparation, in the entries of ``EncoderCard.about``.
+EEGMMIDB: dict[str, Any] = {
+    "licence": "ODC-BY 1.0",
+    "attribution": [
+        "Schalk G., McFarland D. J., Hinterberger T., Birbaumer N., Wolpaw J. R. (2004): BCI2000: "
+        "a general-purpose brain-computer interface (BCI) system. IEEE Transactions on Biomedical "
+        "Engineering 51(6):1034-1043. https://doi.org/10.1109/TBME.2004.827072",
+        "Goldberger A. L. et al. (2000): PhysioBank, PhysioToolkit, and PhysioNet. Circulation "
+        "101(23):e215-e220. https://doi.org/10.1161/01.CIR.101.23.e215",
+    ],
+    "corpora": ["EEG Motor Movement/Imagery Dataset 1.0.0 (PhysioNet)"],
+    "band": [0.5, 45],
+    "reference": "average",
+}
+
+#: Seed of the crops of the held-out loss.
+SEED = 0
+
+#: Settings of a run that have options of another form, or do not change its result.
+_OTHER_OPTIONS = ("task_params", "exclude_subjects", "device", "num_workers")
+
+_README = """\
+# {name}
+
+{description} It contains
+information from the *EEG Motor Movement/Imagery Dataset* 1.0.0
+(<https://physionet.org/content/eegmmidb/1.0.0/>), which is made available under the
+[Open Data Commons Attribution License 1.0](https://opendatacommons.org/licenses/by/1-0/)
+(ODC-BY 1.0). The encoder has the same licence. Cite:
+
+{cite}
+
+What was changed: runs 4, 8 and 12 (imagery of the left or right fist) were resampled to
+{sfreq:g} Hz, filtered to {low:g}-{high:g} Hz without a notch filter, and referenced to the average
+of {n_chans} channels, the motor rows and the 10-20 system, which were kept. Subjects from 17 on
+were read from copies at 128 Hz. An encoder was trained on random crops of single channels, without
+labels. Its weights are here, and no recordings.
+
+- Trained on: {people}
+- Loss relative to chance on {held_out_people}, who are held out:
+  {loss:.3f} ({n_crops} random crops)
+- Date: {date}
+- Machine: {machine}
+
+`encoder.safetensors` has weights and card, `encoder.json` is a readable copy of the card. To train
+it again on a store of the same recordings, and to make this folder:
+
+```sh
+{command}
+python docs/experiments/make_encoder.py RUN HELD_OUT_STORE {name}
+```
+"""
+
+
+def make(
+    run: str | Path, store: SignalStore | str | Path, name: str, out: Path | None = None
+) -> Path:
+    """Write the folder of an encoder: weights, complete card and ``README.md``.
+
+    Parameters
+    ----------
+    run : path
+        Folder of a finished pretraining run on subjects of eegmmidb.
+    store : SignalStore | path
+        Recordings of held-out subjects of the same corpus, prepared in the same way.
+    name : str
+        Name of the encoder: its task and corpus, such as ``"spectral-eegmmidb"``.
+    out : Path | None
+        Folder of the encoder. None means the one in the package.
+
+    Returns
+    -------
+    Path
+        Folder of the encoder.
+
+    Raises
+    ------
+    ValueError
+        When the package has an encoder of this name, the encoder is larger than :data:`LARGEST`,
+        its training subjects are unknown, ``name`` has other characters than lower-case letters,
+        digits and hyphens, or as in :func:`~braindecode_pars.runs.held_out_loss`.
+
+    Examples
+    --------
+    >>> from make_encoder import make
+    >>> make("run1", "stores/51-70", "spectral-eegmmidb")  # doctest: +SKIP
+    """
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
+        raise ValueError(f"The name {name!r} is not of lower-case letters, digits and hyphens.")
+    if packaged_folder(name) is not None:
+        raise ValueError(f"The package has an encoder {name!r}; remove its folder first.")
+    run = Path(run)
+    store = store if isinstance(store, SignalStore) else SignalStore.open(store)
+    pretrained = load_encoder(run)
+    _check_size(pretrained)
+    loss = held_out_loss(run, store, seed=SEED)
+    about = _about(name, run, pretrained.card, store, loss)
+    card = replace(pretrained.card, about=about)
+    folder = save_encoder(pretrained.encoder, card, out or FOLDER / name)
+    replace_file(folder / "README.md", _readme(card))
+    return folder
+
+
+def command_of(config: RunConfig) -> str:
+    """Return the command that starts a run with this configuration, whatever the defaults are.
+
+    Examples
+    --------
+    >>> from make_encoder import command_of
+    >>> from braindecode_pars.runs import RunConfig
+    >>> command_of(RunConfig(task="spectral", task_params={"mask_ratio": 0.5}))
+    'braindecode-pars pretrain STORE --out RUN --task spectral --window-seconds 30.0 ...'
+    """
+    words = ["braindecode-pars", "pretrain", "STORE", "--out", "RUN"]
+    for entry in fields(config):
+        value = getattr(config, entry.name)
+        # A run of one process takes whole batches.
+        is_whole = entry.name == "micro_batch_size" and value == config.batch_size
+        if value is None or value is False or is_whole or entry.name in _OTHER_OPTIONS:
+            continue
+        option = f"--{entry.name.replace('_', '-')}"
+        words += [option] if value is True else [option, str(value)]
+    for key, value in config.task_params.items():
+        words += ["--set", f"{key}={value}"]
+    for subject in config.exclude_subjects:
+        words += ["--exclude-subject", subject]
+    return shlex.join(words)
+
+
+def _check_size(pretrained: Pretrained) -> None:
+    n_bytes = sum(tensor.nbytes for tensor in pretrained.encoder.state_dict().values())
+    if n_bytes > LARGEST:
+        raise ValueError(
+            f"The encoder has {n_bytes / 1e6:.1f} MB, more than the {LARGEST / 1e6:g} MB of an "
+            "encoder in the package; train a smaller one."
+        )
+
+
+def _about(
+    name: str, run: Path, card: EncoderCard, store: SignalStore, loss: HeldOutLoss
+) -> dict[str, Any]:
+    """Return the facts that training does not know."""
+    described = read_json(run / "run.json")
+    if card.subjects is None:
+        raise ValueError(f"The subjects of the run in {run} are unknown; the card must have them.")
+    return {
+        "name": name,
+        "description": f"An encoder that was pretrained on waking EEG with the task {card.task}.",
+        **EEGMMIDB,
+        "people": [_people(card.subjects)],
+        "channels": _channels(store),
+        "held_out": {
+            "people": _people(loss.subjects),
+            "loss_relative": loss.loss_relative,
+            "parts": loss.parts,
+            "n_crops": loss.n_crops,
+            "seed": SEED,
+        },
+        "date": described["sessions"][-1]["started"][:10],
+        "command": command_of(RunConfig(**described["configuration"])),
+        "machine": _machine(described["sessions"][-1], run / "metrics.csv"),
+    }
+
+
+def _people(subjects: list) -> str:
+    """Return the number of subjects, and the first and the last one."""
+    names = [str(subject).rpartition(":")[2] for subject in subjects]
+    ordered = sorted(names, key=lambda name: int(re.sub(r"\D", "", name) or 0))
+    return f"{len(ordered)} volunteers (subjects {ordered[0]} to {ordered[-1]})"
+
+
+def _channels(store: SignalStore) -> list[str]:
+    montages = {tuple(names) for names in store.recordings["ch_names"]}
+    if len(montages) > 1:
+        raise ValueError(f"The recordings in {store.path} have different channels.")
+    return list(montages.pop())
+
+
+def _machine(session: Mapping[str, Any], metrics: Path) -> str:
+    minutes = pd.read_csv(metrics)["seconds"].sum() / 60
+    processes = session["processes"]
+    return (
+        f"{processes} process{'es' if processes > 1 else ''} on {session['device']}, "
+        f"{minutes:.0f} minutes, Python {session['python']}, torch {session['versions']['torch']}"
+    )
+
+
+def _readme(card: EncoderCard) -> str:
+    about, held_out = card.about, card.about["held_out"]
+    low, high = about["band"]
+    return _README.format(
+        name=about["name"],
+        description=about["description"],
+        cite="\n".join(f"- {reference}" for reference in about["attribution"]),
+        sfreq=card.sfreq,
+        low=low,
+        high=high,
+        n_chans=len(about["channels"]),
+        people=about["people"][0],
+        held_out_people=held_out["people"],
+        loss=held_out["loss_relative"],
+        n_crops=held_out["n_crops"],
+        date=about["date"],
+        machine=about["machine"],
+        command=about["command"],
+    )
+
+
+if __name__ == "__main__":
+    parser = ArgumentParser(description="Make the folder of an encoder in the package.")
+    parser.add_argument("run", metavar="RUN", help="folder of a finished pretraining run")
+    parser.add_argument("store", metavar="STORE", help="store of held-out subjects")
+    parser.add_argument("name", metavar="NAME", help="task and corpus, such as spectral-eegmmidb")
+    given = parser.parse_args()
+    make(given.run, given.store, given.name)

@@ -1,0 +1,47 @@
+"""The script that makes the sample, on the recordings of the corpus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mne
+import numpy as np
+import pytest
+from make_sample import CHANNELS, make, samples_of
+
+from braindecode_pars.datasets.sample import FILE
+
+
+def plain_samples(folder: Path, subject: str) -> np.ndarray:
+    """Minutes of rest and arithmetic with MNE alone, in steps of half a microvolt."""
+    parts = []
+    for number, part in ((1, np.s_[:, -7680:]), (2, np.s_[:, :7680])):
+        (file,) = folder.rglob(f"{subject}_{number}.edf")
+        raw = mne.io.read_raw_edf(file, preload=True, verbose="error")
+        raw.drop_channels([name for name in ("EEG A2-A1", "ECG ECG") if name in raw.ch_names])
+        raw.resample(128).filter(0.5, 45, verbose="error")
+        signals = raw.get_data() - raw.get_data().mean(axis=0)
+        kept = [raw.ch_names.index(f"EEG {name}") for name in CHANNELS]
+        parts.append(np.rint(signals[kept][part] / 0.5e-6))
+    return np.stack(parts)
+
+
+@pytest.mark.parametrize("subject", ["Subject00", "Subject08"])
+def test_the_samples_are_those_of_the_recordings(eeg_folder, subject):
+    with np.load(FILE, allow_pickle=False) as archive:
+        stored = archive["samples"][archive["subjects"].tolist().index(subject)].astype(int)
+    (made,) = samples_of(eeg_folder, [subject])
+    for other in (made, plain_samples(eeg_folder, subject)):
+        # On another processor, a value between two steps may be rounded to the other one.
+        assert np.abs(stored - other).max() <= 1
+        assert (stored != other).mean() < 1e-4
+
+
+@pytest.mark.slow
+def test_the_script_makes_the_file_again(eeg_folder, tmp_path):
+    make(eeg_folder, tmp_path / "again.npz")
+    with np.load(FILE) as stored, np.load(tmp_path / "again.npz") as again:
+        assert stored.files == again.files
+        assert (stored["samples"] != again["samples"]).mean() < 1e-4
+        for name in ("subjects", "ch_names", "sfreq"):
+            np.testing.assert_array_equal(stored[name], again[name])
