@@ -75,7 +75,7 @@ from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import AmplitudeRange, amplitude_range, warn_of_amplitudes
 from braindecode_pars.windows.held_out import drop_held_out, hold_out, without_held_out_splits
 from braindecode_pars.windows.labels import cross_entropy_weights, that_weigh
-from braindecode_pars.windows.table import WindowSet
+from braindecode_pars.windows.table import Windows
 
 
 class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
@@ -569,8 +569,8 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
 
     def _build_net(
         self,
-        train: WindowSet,
-        valid: WindowSet | None,
+        train: Windows,
+        valid: Windows | None,
         pretrained: Pretrained | None,
         patch_size: int,
         seeds: Seeds,

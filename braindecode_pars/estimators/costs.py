@@ -40,7 +40,7 @@ from braindecode_pars.pretext.base import PRETEXT_TASKS, make_task
 from braindecode_pars.pretrained.saved import load_encoder
 from braindecode_pars.pretraining import EPOCHS, STEPS
 from braindecode_pars.windows import as_sklearn
-from braindecode_pars.windows.table import WindowSet
+from braindecode_pars.windows.table import Windows
 
 
 class TrainingCost(NamedTuple):
@@ -137,14 +137,14 @@ def network_cost(estimator: BaseEstimator, X: Any, y: Any, groups: Any) -> Train
     return TrainingCost(_n_parameters(net.module_), 0, sizes[0], math.nan, flops)
 
 
-def _read(estimator: BaseEstimator, X: Any, groups: Any) -> WindowSet:
+def _read(estimator: BaseEstimator, X: Any, groups: Any) -> Windows:
     check_parameters(estimator)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return read_windows(estimator, X, None, groups, any_montage=True)
 
 
-def _encoder(estimator: BaseEstimator, windows: WindowSet) -> PatchEncoder:
+def _encoder(estimator: BaseEstimator, windows: Windows) -> PatchEncoder:
     """Return an encoder of the size that ``fit`` would use; its weights do not matter."""
     if estimator.encoder is not None:
         pretrained = load_encoder(estimator.encoder)
@@ -163,7 +163,7 @@ def _labeled(estimator: BaseEstimator, X: Any, y: Any, groups: Any) -> LabeledWi
         return read_labeled(estimator, X, y, groups, any_montage=True)
 
 
-def _n_unlabeled(windows: LabeledWindows, train: WindowSet) -> int:
+def _n_unlabeled(windows: LabeledWindows, train: Windows) -> int:
     """Return the number of unlabelled windows to pretrain on: not those of held-out subjects."""
     if windows.unlabeled is None:
         return 0
@@ -172,7 +172,7 @@ def _n_unlabeled(windows: LabeledWindows, train: WindowSet) -> int:
     return sum(subject not in held_out for subject in others)
 
 
-def _subjects(windows: WindowSet) -> list[str]:
+def _subjects(windows: Windows) -> list[str]:
     if windows.groups is None:
         return [""] * len(windows)
     return list(map(subject_key, windows.groups.tolist()))
@@ -288,14 +288,14 @@ class FirstStep(NamedTuple):
     ----------
     net : FineTuningNet
         Initialised net.
-    windows : WindowSet
+    windows : Windows
         Training windows.
     n_steps : int
         Number of steps in an epoch.
     """
 
     net: FineTuningNet
-    windows: WindowSet
+    windows: Windows
     n_steps: int
 
 

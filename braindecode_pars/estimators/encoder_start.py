@@ -34,7 +34,7 @@ from braindecode_pars.recordings.preprocessing import (
     differences,
     disagreements,
 )
-from braindecode_pars.windows.table import WindowSet
+from braindecode_pars.windows.table import Windows
 
 log = logging.getLogger(__name__)
 
@@ -177,7 +177,7 @@ def check_continued(estimator: BaseEstimator) -> None:
         )
 
 
-def warn_if_unlabeled_unused(estimator: BaseEstimator, unlabeled: WindowSet | None) -> None:
+def warn_if_unlabeled_unused(estimator: BaseEstimator, unlabeled: Windows | None) -> None:
     """Warn when the further windows are not used because ``fit`` does not pretrain."""
     if unlabeled is None or _pretrains(estimator):
         return
@@ -200,7 +200,7 @@ def _pretrains(estimator: BaseEstimator) -> bool:
 def pretrain(
     estimator: BaseEstimator,
     encoder: PatchEncoder,
-    parts: list[WindowSet | None],
+    parts: list[Windows | None],
     seed: int,
     store: Callable[[PretextTask, list[dict[str, Any]], EncoderCard], None],
     pretrained: Pretrained | None = None,
@@ -215,7 +215,7 @@ def pretrain(
         Estimator with the parameters.
     encoder : PatchEncoder
         Encoder that is trained in place.
-    parts : list of WindowSet | None
+    parts : list of Windows | None
         Windows to pretrain on. The windows of ``fit`` are the first entry.
     seed : int
         Seed of all random draws.
@@ -287,7 +287,7 @@ def rate_given(estimator: Any) -> float | None:
     return given if estimator.sfreq is None else estimator.sfreq
 
 
-def preprocessing_of(estimator: Any, windows: WindowSet) -> Preprocessing:
+def preprocessing_of(estimator: Any, windows: Windows) -> Preprocessing:
     """Return the preprocessing of the windows of ``fit``: what is given, else what they tell.
 
     Parameters
@@ -295,7 +295,7 @@ def preprocessing_of(estimator: Any, windows: WindowSet) -> Preprocessing:
     estimator : estimator
         Estimator with the parameter ``preprocessing`` and the attributes ``sfreq_``, ``n_times_``
         and ``chs_info_``.
-    windows : WindowSet
+    windows : Windows
         Windows of ``fit``.
 
     Warns
@@ -329,7 +329,7 @@ def preprocessing_of(estimator: Any, windows: WindowSet) -> Preprocessing:
     )
 
 
-def pretraining_of(trained: Preprocessing, further: list[WindowSet]) -> Preprocessing:
+def pretraining_of(trained: Preprocessing, further: list[Windows]) -> Preprocessing:
     """Return the preprocessing of all windows of pretraining: those of ``fit`` and further ones.
 
     Warns
@@ -355,20 +355,17 @@ def warn_of_encoder(trained: Preprocessing, found: Preprocessing) -> None:
         )
 
 
-def warn_of_differences(trained: Preprocessing, windows: WindowSet) -> None:
+def warn_of_differences(trained: Preprocessing, windows: Windows) -> None:
     """Warn once when windows to predict were prepared otherwise than those of ``fit``."""
     _warn(trained, windows, "These windows were prepared otherwise than those of fit", FIELDS)
 
 
-def _counted(windows: WindowSet) -> Counter[Preprocessing | None]:
+def _counted(windows: Windows) -> Counter[Preprocessing | None]:
     """Return the number of windows of each preprocessing."""
-    column = windows.preprocessings
-    return Counter({None: len(windows)}) if column is None else counted(column)
+    return counted(windows.column("preprocessing"))
 
 
-def _warn(
-    trained: Preprocessing, windows: WindowSet, beginning: str, names: Collection[str]
-) -> None:
+def _warn(trained: Preprocessing, windows: Windows, beginning: str, names: Collection[str]) -> None:
     """Warn when windows differ in some of these entries."""
     counts: Counter[Difference] = Counter()
     for found, n in _counted(windows).items():

@@ -47,11 +47,11 @@ from braindecode_pars._common.training import (
     warn_of_validation,
 )
 from braindecode_pars.estimators.augmentation import make_augmentation
-from braindecode_pars.estimators.recentring import recentred_iterators
+from braindecode_pars.estimators.recentring import WithSubjects, recentred_iterators
 from braindecode_pars.windows.amplitudes import spread_out
-from braindecode_pars.windows.door import WindowLoader
-from braindecode_pars.windows.labels import labels_with_weights, that_weigh
-from braindecode_pars.windows.table import WindowSet
+from braindecode_pars.windows.examples import Examples, WindowLoader
+from braindecode_pars.windows.labels import that_weigh
+from braindecode_pars.windows.table import Windows
 
 #: Fewest epochs and fewest steps of a fine-tuning whose number of epochs is None. On few windows,
 #: more steps lower the score from scratch, see docs/results/development.rst.
@@ -151,7 +151,7 @@ def _default_epochs(n_windows: int | None, batch_size: int) -> int:
 
 
 def fine_tune(
-    net: FineTuningNet, train: WindowSet, valid: WindowSet | None, *, recenter: str | None = None
+    net: FineTuningNet, train: Windows, valid: Windows | None, *, recenter: str | None = None
 ) -> None:
     """Train a net on labelled windows, in place.
 
@@ -159,7 +159,7 @@ def fine_tune(
     ----------
     net : FineTuningNet
         Initialised net.
-    train, valid : WindowSet, WindowSet | None
+    train, valid : Windows, Windows | None
         Labelled windows, with or without weights; ``valid`` is None without validation.
     recenter : "subject" | None
         Whether the module recentres by subject. Each batch then has several windows of each of a
@@ -171,13 +171,16 @@ def fine_tune(
         When the module recentres and subjects are unknown, or have too few windows. Also when all
         windows have weight 0.
     """
-    train = labels_with_weights(train, "training")
-    valid = None if valid is None else labels_with_weights(valid, "validation")
+    examples: Examples | WithSubjects = Examples(that_weigh(train, "training"))
+    held_out: Examples | WithSubjects | None = None
+    if valid is not None:
+        held_out = Examples(that_weigh(valid, "validation"))
     iterators: dict[str, Any] = {}
     if recenter is not None:
-        train, valid, iterators = recentred_iterators(train, valid, net.batch_size)
-    with _changed(net, train_split=None if valid is None else predefined_split(valid), **iterators):
-        net.partial_fit(train, None)  # fit would initialise the net again
+        examples, held_out, iterators = recentred_iterators(examples, held_out, net.batch_size)
+    split = None if held_out is None else predefined_split(held_out)
+    with _changed(net, train_split=split, **iterators):
+        net.partial_fit(examples, None)  # fit would initialise the net again
 
 
 def _codes(labels: Any) -> np.ndarray:
@@ -298,14 +301,14 @@ def _dropouts(net: NeuralNet) -> Iterator[nn.Dropout]:
 _N_PREDICTED = 512
 
 
-def warn_of_fine_tuning(estimator: Any, train: WindowSet, valid: WindowSet | None) -> None:
+def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -> None:
     """Warn when a classifier may have learned nothing, or never predicts one of its classes.
 
     Parameters
     ----------
     estimator : PARSClassifier | NetworkClassifier
         Classifier at the end of its ``fit``.
-    train, valid : WindowSet, WindowSet | None
+    train, valid : Windows, Windows | None
         Training and validation windows, with labels as indices into ``classes_``.
     """
     if valid is not None:
@@ -316,9 +319,7 @@ def warn_of_fine_tuning(estimator: Any, train: WindowSet, valid: WindowSet | Non
     _warn_of_absent_classes(estimator, train)
 
 
-def _chance_loss(
-    train: WindowSet, valid: WindowSet, n_classes: int, weight: Tensor | None
-) -> float:
+def _chance_loss(train: Windows, valid: Windows, n_classes: int, weight: Tensor | None) -> float:
     """Return the validation loss of the weighted frequencies of the training labels."""
     of_class = np.ones(n_classes) if weight is None else weight.cpu().double().numpy()
     frequencies = of_class * np.bincount(train.y, _weights(train), minlength=n_classes)
@@ -327,11 +328,11 @@ def _chance_loss(
     return float(np.average(losses[valid.y], weights=of_class[valid.y] * _weights(valid)))
 
 
-def _weights(windows: WindowSet) -> np.ndarray:
+def _weights(windows: Windows) -> np.ndarray:
     return np.ones(len(windows)) if windows.weights is None else windows.weights
 
 
-def _warn_of_absent_classes(estimator: Any, train: WindowSet) -> None:
+def _warn_of_absent_classes(estimator: Any, train: Windows) -> None:
     """Warn of classes of training windows that the model predicts for none of them."""
     trained = {*train.y[_weights(train) > 0].tolist()}
     # Recentring by subject needs all windows of each subject.

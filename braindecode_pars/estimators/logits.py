@@ -18,8 +18,8 @@ from torch import Tensor
 
 from braindecode_pars._common.checks import warn_user
 from braindecode_pars.estimators.predict_raw import predict_raw
-from braindecode_pars.windows.labels import check_weights, split_unlabeled
-from braindecode_pars.windows.table import as_window_set
+from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.labels import check_weights, where_labelled
 
 
 class LogitClassifier(ClassifierMixin):
@@ -82,7 +82,7 @@ class LogitClassifier(ClassifierMixin):
         ndarray of float32, shape (n_windows, n_classes)
             Probabilities; the columns are in the order of ``classes_``.
         """
-        return self._logits(X, groups).softmax(dim=1).numpy()
+        return self._predictions(X, groups)[1]
 
     def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
         """Return the most probable label of each window.
@@ -97,8 +97,12 @@ class LogitClassifier(ClassifierMixin):
         ndarray, shape (n_windows,)
             Predicted labels, in the form passed to ``fit``.
         """
-        codes = self._logits(X, groups).argmax(dim=1).numpy()
-        return self.classes_[codes]
+        return self._predictions(X, groups)[0]
+
+    def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the most probable labels and the probabilities; the windows are read once."""
+        logits = self._logits(X, groups)
+        return self.classes_[logits.argmax(dim=1).numpy()], logits.softmax(dim=1).numpy()
 
     def predict_raw(
         self, raw: Any, *, overlap: float = 0.0, preprocess: bool = True
@@ -211,8 +215,9 @@ class LogitClassifier(ClassifierMixin):
             ``scoring`` is unknown or not defined for these labels.
         """
         check_is_fitted(self)
-        given = as_window_set(X, y, groups)
-        windows, _ = split_unlabeled(given, self.unlabeled_label)
+        given = as_windows(X, y, groups)
+        labelled = np.flatnonzero(where_labelled(given, self.unlabeled_label))
+        windows = given.take(labelled)
         unseen = sorted(set(windows.y.tolist()) - set(self.classes_.tolist()), key=str)
         if unseen:
             several = len(unseen) > 1
@@ -221,13 +226,13 @@ class LogitClassifier(ClassifierMixin):
                 f"fit; windows with {'these labels' if several else 'this label'} count as wrong."
             )
         if sample_weight is not None:
-            sample_weight = check_weights(sample_weight, len(given))[windows.indices]
+            sample_weight = check_weights(sample_weight, len(given))[labelled]
             check_weights(sample_weight, len(windows))  # those of labelled windows may all be 0
         # All windows are predicted: recentring by subject uses the unlabelled ones too.
         if scoring is not None:
-            labels = (windows.indices, windows.y, sample_weight)
+            labels = (labelled, windows.y, sample_weight)
             return score_of_labelled(self, given, *labels, scoring)
-        predicted = self.predict(given)[windows.indices]
+        predicted = self.predict(given)[labelled]
         return float(np.average(predicted == windows.y, weights=sample_weight))
 
 
@@ -277,7 +282,7 @@ def score_of_labelled(
     ----------
     classifier : LogitClassifier
         Fitted classifier.
-    windows : WindowSet
+    windows : Windows
         All windows.
     positions : ndarray of int, shape (n_labelled,)
         Labelled windows among them.

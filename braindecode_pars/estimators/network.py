@@ -35,7 +35,7 @@ from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import amplitude_range, warn_of_amplitudes
 from braindecode_pars.windows.held_out import hold_out
 from braindecode_pars.windows.labels import cross_entropy_weights, that_weigh
-from braindecode_pars.windows.table import WindowSet
+from braindecode_pars.windows.table import Windows
 
 
 class NetworkClassifier(LogitClassifier, WindowsEstimator):
@@ -313,7 +313,7 @@ def _rebuild(
     return network.train(training)
 
 
-def root_mean_square(windows: WindowSet) -> float:
+def root_mean_square(windows: Windows) -> float:
     """Return the root mean square of all samples of all windows; 1 when all samples are zero."""
     squares = np.mean(
         [np.mean(window.astype(float) ** 2) for batch in windows.batches(64) for window in batch]

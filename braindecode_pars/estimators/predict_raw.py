@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import mne
 import numpy as np
 import pandas as pd
+from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import entr
 from sklearn.utils.validation import check_is_fitted
 
@@ -54,8 +55,8 @@ from braindecode_pars.recordings.preprocessing import (
 )
 from braindecode_pars.recordings.readers import open_recording
 from braindecode_pars.windows.amplitudes import N_WINDOWS_IN_RANGE, spread_out
-from braindecode_pars.windows.door import Channels
-from braindecode_pars.windows.table import WindowSet
+from braindecode_pars.windows.door import windows_of
+from braindecode_pars.windows.table import ItemReader, Montage, Windows
 
 RULES = dict(overlap=share(), preprocess=boolean())
 
@@ -308,31 +309,17 @@ class RecordingToPredict:
             may |= (starts >= first) & (starts + length <= stop)
         return may
 
-    def windows(self, starts: np.ndarray, length: int) -> WindowSet:
+    def windows(self, starts: np.ndarray, length: int) -> Windows:
         """Return the windows that begin at some samples; each is copied when it is read."""
-        n = len(starts)
-        return WindowSet(
-            Cuts(self.signals, starts, length),
-            np.arange(n),
-            subjects=np.full(n, self.name, object),  # one recording is of one subject
+        views = sliding_window_view(self.signals, length, axis=1).swapaxes(0, 1)
+        recording = dict(
+            reader=ItemReader(views),
+            subject=self.name,  # one recording is of one subject
             sfreq=self.sfreq,
-            channels=Channels.of_recording(n, self.chs_info),
+            channels=Montage.of(self.chs_info),
         )
-
-
-class Cuts(Sequence):
-    """Windows of continuous signals, shape (n_chans, n_times), as views."""
-
-    def __init__(self, signals: np.ndarray, starts: np.ndarray, length: int):
-        self.signals = signals
-        self.starts = starts
-        self.length = length
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def __getitem__(self, i: int) -> np.ndarray:
-        return self.signals[:, self.starts[i] : self.starts[i] + self.length]
+        numbers = np.zeros(len(starts), dtype=int)
+        return windows_of([recording], recording=numbers, item=starts)
 
 
 def prepare_recording(

@@ -14,7 +14,8 @@ from torch.utils.data import Dataset, Sampler, default_collate
 
 from braindecode_pars.estimators.windows_estimator import batches, positions_for
 from braindecode_pars.models import PARSNet
-from braindecode_pars.windows.table import WindowSet
+from braindecode_pars.windows.examples import Examples
+from braindecode_pars.windows.table import Windows
 
 #: Number of windows of a subject in a training batch.
 _PER_BATCH = 8
@@ -24,21 +25,21 @@ _VALIDATION_BATCH = 64
 
 
 class WithSubjects(Dataset):
-    """Windows as ``({"x": window, "subjects": number}, label)``."""
+    """Examples as ``({"x": window, "subjects": number}, label)``."""
 
-    def __init__(self, windows: WindowSet, subjects: np.ndarray):
-        self.windows = windows
-        self.subjects = subjects
+    def __init__(self, examples: Examples):
+        self.examples = examples
+        self.subjects = _subjects(examples.windows)
 
     def __len__(self) -> int:
-        return len(self.windows)
+        return len(self.examples)
 
     def __getitem__(self, i: int) -> tuple[dict[str, Any], Any]:
         return self.__getitems__([i])[0]
 
     def __getitems__(self, positions: Sequence[int]) -> list[tuple[dict[str, Any], Any]]:
-        windows = zip(positions, self.windows.__getitems__(positions), strict=True)
-        return [({"x": x, "subjects": self.subjects[i]}, y) for i, (x, y) in windows]
+        examples = zip(positions, self.examples.__getitems__(positions), strict=True)
+        return [({"x": x, "subjects": self.subjects[i]}, y) for i, (x, y) in examples]
 
 
 class SubjectLoader(AugmentedDataLoader):
@@ -100,7 +101,7 @@ class SubjectBatches(Sampler[list[int]]):
 
 
 def recentred_iterators(
-    train: WindowSet, valid: WindowSet | None, batch_size: int
+    train: Examples, valid: Examples | None, batch_size: int
 ) -> tuple[WithSubjects, WithSubjects | None, dict[str, Any]]:
     """Return the training and validation data of a recentring model, and arguments of its net.
 
@@ -112,22 +113,18 @@ def recentred_iterators(
     ValueError
         When the subject of a window is unknown, or a subject has too few windows.
     """
-    train = _with_subjects(train)
+    with_subjects = WithSubjects(train)
     n_subjects = max(1, batch_size // _PER_BATCH)
-    of_some = SubjectBatches(train.subjects, _PER_BATCH, n_subjects, shuffle=True)
+    of_some = SubjectBatches(with_subjects.subjects, _PER_BATCH, n_subjects, shuffle=True)
     arguments = _sampled("train", of_some)
-    if valid is not None:
-        valid = _with_subjects(valid)
-        of_one = SubjectBatches(valid.subjects, _VALIDATION_BATCH, 1, shuffle=False)
-        arguments |= _sampled("valid", of_one)
-    return train, valid, arguments
+    if valid is None:
+        return with_subjects, None, arguments
+    held_out = WithSubjects(valid)
+    of_one = SubjectBatches(held_out.subjects, _VALIDATION_BATCH, 1, shuffle=False)
+    return with_subjects, held_out, arguments | _sampled("valid", of_one)
 
 
-def _with_subjects(windows: WindowSet) -> WithSubjects:
-    return WithSubjects(windows, _subjects(windows))
-
-
-def _subjects(windows: WindowSet) -> np.ndarray:
+def _subjects(windows: Windows) -> np.ndarray:
     return subject_numbers(windows, MIN_WINDOWS, "recenter='subject'", "leave this one out")
 
 
@@ -141,14 +138,14 @@ def _sampled(part: str, sampler: SubjectBatches) -> dict[str, Any]:
     }
 
 
-def recentred_logits(module: PARSNet, windows: WindowSet) -> Tensor:
+def recentred_logits(module: PARSNet, windows: Windows) -> Tensor:
     """Return the logits of windows, with the means over all windows of each subject.
 
     Parameters
     ----------
     module : PARSNet
         Model with ``recenter="subject"``, in evaluation mode.
-    windows : WindowSet
+    windows : Windows
         Windows of one montage, with all windows of each subject.
 
     Returns
@@ -183,13 +180,13 @@ MIN_WINDOWS = 10
 
 
 def subject_numbers(
-    windows: WindowSet, min_windows: int, owner: str, remedy: str = "lower min_windows"
+    windows: Windows, min_windows: int, owner: str, remedy: str = "lower min_windows"
 ) -> np.ndarray:
     """Return the number of each window's subject, counted from 0.
 
     Parameters
     ----------
-    windows : WindowSet
+    windows : Windows
         All windows of each subject.
     min_windows : int
         Smallest number of windows of a subject.

@@ -7,7 +7,6 @@ Riemannian geometry. Both are computed batch by batch.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
 from numbers import Real
 from types import NoneType
 from typing import Any, ClassVar
@@ -24,9 +23,9 @@ from braindecode_pars._common.checks import Rule, choice, instance, optional, po
 from braindecode_pars.estimators.parameters import check_parameters
 from braindecode_pars.estimators.recentring import MIN_WINDOWS, subject_numbers
 from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit
-from braindecode_pars.windows.door import Channels
+from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.picking import pick_as_fitted, pick_for_fit
-from braindecode_pars.windows.table import WindowSet, as_window_set
+from braindecode_pars.windows.table import Windows
 
 
 class SubjectCentering(TransformerMixin, WindowsEstimator):
@@ -190,7 +189,7 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
         return self.transformer_.get_feature_names_out(input_features)
 
     def _subjects(self, X: Any, groups: Any) -> np.ndarray:
-        windows = as_window_set(X, groups=groups)
+        windows = as_windows(X, groups=groups)
         return subject_numbers(windows, self.min_windows, type(self).__name__)
 
 
@@ -283,10 +282,10 @@ class EuclideanAlignment(TransformerMixin, WindowsEstimator):
             channel in ``channels`` is missing.
         """
         check_parameters(self)
-        self.chs_info_ = pick_for_fit(as_window_set(X), self.channels).chs_info
+        self.chs_info_ = pick_for_fit(as_windows(X), self.channels).chs_info
         return self
 
-    def transform(self, X: Any, *, groups: Any = None) -> WindowSet:
+    def transform(self, X: Any, *, groups: Any = None) -> Windows:
         """Return the aligned windows, for any estimator of this package.
 
         Parameters
@@ -298,7 +297,7 @@ class EuclideanAlignment(TransformerMixin, WindowsEstimator):
 
         Returns
         -------
-        WindowSet
+        Windows
             View of the windows with their labels and subjects. A window is aligned when it is read.
 
         Raises
@@ -310,18 +309,11 @@ class EuclideanAlignment(TransformerMixin, WindowsEstimator):
             ``min_windows``, or a channel of :meth:`fit` is missing.
         """
         check_is_fitted(self)
-        windows = pick_as_fitted(as_window_set(X, groups=groups), self.chs_info_)
+        windows = pick_as_fitted(as_windows(X, groups=groups), self.chs_info_)
         subjects = subject_numbers(windows, self.min_windows, type(self).__name__)
-        n = len(windows)
-        info = windows.chs_info
-        return replace(
-            windows,
-            source=_Aligned(windows, subjects),
-            indices=np.arange(n),
-            channels=None if info is None else Channels.of_recording(n, info),
-        )
+        return windows.read_by(_Aligned(windows, subjects))
 
-    def fit_transform(self, X: Any, y: Any = None, *, groups: Any = None) -> WindowSet:
+    def fit_transform(self, X: Any, y: Any = None, *, groups: Any = None) -> Windows:
         """Remember the channels and return the aligned windows.
 
         Parameters
@@ -331,7 +323,7 @@ class EuclideanAlignment(TransformerMixin, WindowsEstimator):
 
         Returns
         -------
-        WindowSet
+        Windows
             As in :meth:`transform`.
         """
         return self.fit(X, y).transform(X, groups=groups)
@@ -342,22 +334,22 @@ class _Aligned:
 
     Parameters
     ----------
-    windows : WindowSet
+    windows : Windows
         Windows of any subjects.
     subjects : ndarray of int, shape (n_windows,)
         Number of each window's subject.
     """
 
-    def __init__(self, windows: WindowSet, subjects: np.ndarray):
+    def __init__(self, windows: Windows, subjects: np.ndarray):
         self.windows = windows
         self.subjects = subjects
         self.filters = [_whitening(windows.take(subjects == s)) for s in range(max(subjects) + 1)]
 
     def __getitem__(self, i: int) -> np.ndarray:
-        return self.filters[self.subjects[i]] @ self.windows[i][0]
+        return self.filters[self.subjects[i]] @ self.windows[i]
 
 
-def _whitening(windows: WindowSet) -> np.ndarray:
+def _whitening(windows: Windows) -> np.ndarray:
     """Return the inverse square root of the mean covariance, shape (n_chans, n_chans)."""
     covariance = np.mean(
         [x @ x.T / x.shape[1] for batch in windows.batches(64) for x in batch.astype(float)], axis=0
@@ -417,10 +409,10 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
             channel in ``channels`` is missing.
         """
         checks.check_parameters(vars(self), self._rules, type(self).__name__)
-        self._remember(as_window_set(X, sfreq=self.sfreq))
+        self._remember(as_windows(X, sfreq=self.sfreq))
         return self
 
-    def _remember(self, windows: WindowSet) -> None:
+    def _remember(self, windows: Windows) -> None:
         """Keep what ``transform`` needs to know of the windows of ``fit``."""
         self.chs_info_ = pick_for_fit(windows, self.channels).chs_info
 
@@ -450,7 +442,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
             of :meth:`fit` is missing.
         """
         checks.check_parameters(vars(self), self._rules, type(self).__name__)
-        windows = as_window_set(X, sfreq=self.sfreq)
+        windows = as_windows(X, sfreq=self.sfreq)
         windows.check_not_empty()
         if windows.chs_info is not None or self.channels is not None:
             check_is_fitted(self)  # otherwise each call would pick its own channels
@@ -539,7 +531,7 @@ class LogBandPower(WindowFeatures):
         self.power = power
         self.channels = channels
 
-    def _remember(self, windows: WindowSet) -> None:
+    def _remember(self, windows: Windows) -> None:
         super()._remember(windows)
         self.bands_ = None if windows.sfreq is None else _bands_below(windows.sfreq / 2)
         left_out = [name for name in BANDS if self.bands_ and name not in self.bands_]

@@ -9,7 +9,6 @@ import copy
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,10 +25,10 @@ from braindecode_pars.models.electrodes import electrode_positions
 from braindecode_pars.pretrained.cards import EncoderCard
 from braindecode_pars.pretrained.saved import load_encoder
 from braindecode_pars.windows.amplitudes import warn_of_amplitudes
-from braindecode_pars.windows.door import Channels, Montage, class_names
+from braindecode_pars.windows.door import as_windows, class_names
 from braindecode_pars.windows.labels import check_class_labels, check_weights, split_unlabeled
 from braindecode_pars.windows.picking import pick_as_fitted, pick_eeg, pick_for_fit
-from braindecode_pars.windows.table import WindowSet, as_window_set
+from braindecode_pars.windows.table import Montage, Windows
 
 
 class WindowsEstimator(BaseEstimator):
@@ -110,11 +109,11 @@ class LabeledWindows(NamedTuple):
 
     Attributes
     ----------
-    all : WindowSet
+    all : Windows
         All windows.
-    labeled : WindowSet
+    labeled : Windows
         Labelled windows. Each label is encoded as its index in ``classes``.
-    unlabeled : WindowSet | None
+    unlabeled : Windows | None
         Unlabelled windows; None when there are none.
     classes : ndarray, shape (n_classes,)
         Sorted labels.
@@ -122,18 +121,18 @@ class LabeledWindows(NamedTuple):
         Name of each class, where the data have names.
     """
 
-    all: WindowSet
-    labeled: WindowSet
-    unlabeled: WindowSet | None
+    all: Windows
+    labeled: Windows
+    unlabeled: Windows | None
     classes: np.ndarray
     class_names: dict[Any, str] | None
 
 
 def read_windows(
     estimator: Any, X: Any, y: Any, groups: Any, *, any_montage: bool = False
-) -> WindowSet:
-    """Return the windows of ``fit`` as a WindowSet, after checks and with the picked channels."""
-    windows = as_window_set(X, y, groups, rate_given(estimator))
+) -> Windows:
+    """Return the windows of ``fit`` as Windows, after checks and with the picked channels."""
+    windows = as_windows(X, y, groups, rate_given(estimator))
     windows.check_not_empty()
     return pick_for_fit(windows, estimator.channels, any_montage=any_montage)
 
@@ -150,17 +149,16 @@ def read_labeled(
     """Return the windows of ``fit`` of a classifier, after checks and with the picked channels."""
     windows = read_windows(estimator, X, y, groups, any_montage=any_montage)
     if sample_weight is not None:
-        windows = replace(windows, weights=check_weights(sample_weight, len(windows)))
+        windows = windows.with_weights(check_weights(sample_weight, len(windows)))
     labeled, unlabeled = split_unlabeled(windows, estimator.unlabeled_label)
     classes, codes = _encode_labels(labeled.y)
-    # replace copies: the caller's WindowSet keeps its own labels.
-    names = class_names(classes, labeled.labels_by_name)
-    return LabeledWindows(windows, replace(labeled, y=codes), unlabeled, classes, names)
+    names = class_names(classes, labeled.label_names)
+    return LabeledWindows(windows, labeled.with_labels(codes), unlabeled, classes, names)
 
 
 def read_unlabeled(
     unlabeled: Any, n_times: int, sfreq: float | None, chs_info: list[dict] | None = None
-) -> WindowSet | None:
+) -> Windows | None:
     """Return the further windows for pretraining, after checks; None when there are none.
 
     ``chs_info`` are the channels that the user listed, None for all EEG channels. Windows that have
@@ -168,7 +166,7 @@ def read_unlabeled(
     """
     if unlabeled is None:
         return None
-    windows = as_window_set(unlabeled, n_times=n_times)
+    windows = as_windows(unlabeled, n_times=n_times)
     if len(windows) == 0:
         raise ValueError("unlabeled contains no windows; pass None instead.")
     check_same_rate(windows.sfreq, sfreq, "The unlabelled windows are", "the others")
@@ -182,9 +180,9 @@ def read_unlabeled(
 
 def read_to_predict(
     estimator: Any, X: Any, *, any_montage: bool = False, groups: Any = None
-) -> WindowSet:
-    """Return windows for a fitted model as a WindowSet, after checks and with its channels."""
-    windows = as_window_set(X, groups=groups)
+) -> Windows:
+    """Return windows for a fitted model as Windows, after checks and with its channels."""
+    windows = as_windows(X, groups=groups)
     windows.check_not_empty()
     check_same_rate(windows.sfreq, estimator.sfreq_, "These windows are", "the model")
     windows = pick_as_fitted(windows, estimator.chs_info_, any_montage=any_montage)
@@ -194,7 +192,7 @@ def read_to_predict(
 
 
 def batches(
-    windows: WindowSet, patch_size: int, device: torch.device, batch_size: int = 64
+    windows: Windows, patch_size: int, device: torch.device, batch_size: int = 64
 ) -> Iterator[Tensor]:
     """Yield the windows in order, as tensors (<= batch_size, n_chans, n_times) on a device.
 
@@ -286,18 +284,17 @@ def has_electrode_code(estimator: BaseEstimator, chs_info: list[dict] | None) ->
     return n_known > 0
 
 
-def warn_of_unknown_electrodes(windows: WindowSet, n_chans: int) -> None:
+def warn_of_unknown_electrodes(windows: Windows, n_chans: int) -> None:
     """Warn of windows to predict in which no electrode position is known.
 
     ``n_chans`` is the number of channels of the fit. Windows without channel names are assumed to
     have the channels of the fit, if they have as many.
     """
-    channels = windows.channels or Channels.of_recording(len(windows))
     reasons: dict[str, int] = {}  # reason -> number of windows
-    for number, montage in enumerate(channels.montages):
-        first = int(np.argmax(channels.of_window == number))
-        if reason := _why_unknown(windows, first, montage, n_chans):
-            reasons[reason] = reasons.get(reason, 0) + int(channels.counts[number])
+    for number, montage in enumerate(windows.montages):
+        of_montage = np.flatnonzero(windows.montage_numbers == number)
+        if reason := _why_unknown(windows, int(of_montage[0]), montage, n_chans):
+            reasons[reason] = reasons.get(reason, 0) + len(of_montage)
     for reason, n in reasons.items():
         warn_user(f"No electrode position is known in {n} of {len(windows)} windows: {reason}")
 
@@ -314,10 +311,10 @@ def positions_for(module: PARSNet, chs_info: list[dict] | None, n_chans: int) ->
     return {"chs_info": chs_info}
 
 
-def _why_unknown(windows: WindowSet, i: int, montage: Montage, n_chans: int) -> str | None:
+def _why_unknown(windows: Windows, i: int, montage: Montage, n_chans: int) -> str | None:
     """Return why no electrode position of window ``i`` is known; None when one is."""
     if montage.names is None:
-        found = len(windows[i][0])
+        found = len(windows[i])
         if found == n_chans:
             return None
         return f"they have {found} channels without names, and the model was fitted on {n_chans}."

@@ -22,14 +22,11 @@ from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-import mne
 import numpy as np
 import pandas as pd
 import torch
 from sklearn.base import BaseEstimator, clone
-from skorch.helper import SliceDataset
 from torch import nn
-from torch.utils.data import ConcatDataset, Subset
 
 from braindecode_pars._common.files import (
     as_read,
@@ -46,8 +43,6 @@ from braindecode_pars._common.files import (
 )
 from braindecode_pars._common.model_files import model_folder
 from braindecode_pars.evaluation.corpus import Corpus
-from braindecode_pars.windows.door import describe, plain_array
-from braindecode_pars.windows.table import as_window_set
 
 _SETTINGS = "settings.json"
 _FORMAT = "braindecode_pars scores"
@@ -279,8 +274,8 @@ def describe_corpus(corpus: Corpus) -> dict[str, Any]:
         Sizes and names as they are, and digests of what is long; of the samples, one for each
         subject. As JSON takes them.
     """
-    windows = as_window_set(corpus.X)
-    recordings = list(_recordings_in(corpus.X))
+    windows = corpus.X
+    recordings = windows.recordings
     return {
         "n_windows": len(windows),
         "labels": digest(corpus.y.tolist()),
@@ -288,8 +283,10 @@ def describe_corpus(corpus: Corpus) -> dict[str, Any]:
         "subjects": digest(corpus.groups.tolist()),
         "sfreq": windows.sfreq,
         "channels": [ch["ch_name"] for ch in windows.chs_info or ()],
-        "sensors": digest([_sensors_of(recording) for recording in recordings]),
-        "descriptions": digest([_description_of(recording) for recording in recordings]),
+        "sensors": digest([_sensors_of(recording) for _, recording in recordings.iterrows()]),
+        "descriptions": digest(
+            recordings[["corpus", "session", "split"]].astype(str).to_numpy().tolist()
+        ),
         "samples": _samples_of(corpus),
     }
 
@@ -298,44 +295,17 @@ def _samples_of(corpus: Corpus) -> dict[str, str]:
     """Return a digest of all windows of each subject, in the order of the dataset."""
     digests: dict[str, Any] = {}
     for i, subject in enumerate(corpus.groups.tolist()):
-        # The samples as estimators get them, not through a WindowSet, which refuses NaN.
-        window = np.ascontiguousarray(plain_array(corpus.X[i]))
+        window = corpus.X[i]
         of_subject = digests.setdefault(str(subject), hashlib.blake2b(digest_size=8))
         of_subject.update(f"{window.dtype.str}{window.shape}".encode())
         of_subject.update(window)
     return {subject: found.hexdigest() for subject, found in digests.items()}
 
 
-def _recordings_in(source: Any) -> Iterator[Any]:
-    """Yield the recordings that a dataset consists of."""
-    if isinstance(source, (SliceDataset, Subset)):
-        yield from _recordings_in(source.dataset)
-    elif isinstance(source, ConcatDataset):
-        for part in source.datasets:
-            yield from _recordings_in(part)
-    elif isinstance(source, list) and source and isinstance(source[0], mne.BaseEpochs):
-        yield from source
-    else:
-        yield source
-
-
-def _description_of(recording: Any) -> Any:
-    description = getattr(recording, "description", None)
-    return None if description is None else _describe(dict(description), _Walk())
-
-
-def _sensors_of(recording: Any) -> Any:
+def _sensors_of(recording: pd.Series) -> Any:
     """Return names, types and positions of the channels of a recording, and the bad channels."""
-    # braindecode's datasets contain a Raw or an Epochs; an Epochs has an info itself.
-    signals = getattr(recording, "raw", getattr(recording, "windows", recording))
-    info = getattr(signals, "info", None)
-    if isinstance(info, mne.Info):
-        return _plain_channels(info["chs"]), list(info["bads"])
-    # Not from here in every case: recordings that differ only in positions share a montage.
-    channels = describe(recording).channels
-    if channels is None:
-        return None
-    return [(_plain_channels(m.chs_info or ()), sorted(m.bads)) for m in channels.montages]
+    montage = recording["channels"]
+    return _plain_channels(montage.chs_info or ()), sorted(montage.bads)
 
 
 def _plain_channels(chs_info: Iterable[Mapping[str, Any]]) -> list[tuple]:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from skorch.helper import SliceDataset
 from torch.utils.data import Dataset
 
 from braindecode_pars._common.subjects import normalized, warn_of_similar_names
@@ -17,19 +16,19 @@ from braindecode_pars._common.tables import POOLED
 from braindecode_pars.evaluation.metrics import METRICS
 from braindecode_pars.windows import as_sklearn
 from braindecode_pars.windows.labels import check_class_labels, find_unlabeled
-from braindecode_pars.windows.table import as_window_set
+from braindecode_pars.windows.table import Windows
 
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """A windows dataset as scikit-learn's ``X``, ``y`` and ``groups``.
+    """The windows of a dataset with their labels and subjects.
 
     Attributes
     ----------
     name : str
         Value of the column ``dataset``.
-    X : SliceDataset, shape (n_windows,)
-        Lazy view of the windows.
+    X : Windows, shape (n_windows,)
+        The windows; none is read yet.
     y, groups : ndarray, shape (n_windows,)
         Labels and subjects.
     labeled : ndarray of bool, shape (n_windows,)
@@ -52,7 +51,7 @@ class Corpus:
     """
 
     name: str
-    X: SliceDataset
+    X: Windows
     y: np.ndarray
     groups: np.ndarray
     labeled: np.ndarray
@@ -99,9 +98,8 @@ class Corpus:
         warn_of_similar_names(groups.tolist())
         check_class_labels(y)
         unlabeled, label = find_unlabeled(y, unlabeled_label)
-        windows = as_window_set(X)
-        people = dict(zip(groups.tolist(), windows.people.tolist(), strict=True))
-        return cls(name, X, y, groups, ~unlabeled, label, windows.splits, people)
+        people = dict(zip(groups.tolist(), X.people.tolist(), strict=True))
+        return cls(name, X, y, groups, ~unlabeled, label, X.splits, people)
 
     @property
     def subjects(self) -> list:

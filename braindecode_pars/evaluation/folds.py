@@ -45,7 +45,8 @@ from braindecode_pars.evaluation.cache import (
 )
 from braindecode_pars.evaluation.corpus import Corpus
 from braindecode_pars.evaluation.metrics import (
-    predicted_probabilities,
+    predictions,
+    saved_probabilities,
     score_rows,
     scored,
     undefined_sentence,
@@ -479,20 +480,21 @@ def _fit_and_score(fold: Fold, corpus: Corpus, metrics: Sequence[str]) -> dict[s
         train = train[corpus.labeled[train]]
     fitted = estimator.fit(corpus.X[train], corpus.y[train])
     # Predict
-    predicted = np.asarray(fitted.predict(corpus.X[fold.test])).tolist()
+    labels, probabilities = predictions(fitted, corpus.X[fold.test])
+    predicted = labels.tolist()
     if corpus.unlabeled_label is not None and corpus.unlabeled_label in predicted:
         raise ValueError(
             f"it predicts {corpus.unlabeled_label!r}, the label of unlabelled windows; pass "
             "another unlabeled_label."
         )
-    classes, probabilities = predicted_probabilities(fitted, corpus.X[fold.test])
+    classes, columns = saved_probabilities(fitted, probabilities, len(fold.test))
     # Score
     true, predicted, classes = _plain_labels(corpus.y[fold.test].tolist(), predicted, classes)
     result = {
         "key": _plain_key(fold),
         "true": true,
         "predicted": predicted,
-        "probabilities": {"classes": classes, **probabilities},
+        "probabilities": {"classes": classes, **columns},
         "subjects": [str(subject) for subject in corpus.groups[fold.test].tolist()],
     }
     seen = seen_before(fitted, corpus.people_of(fold.test_subjects))

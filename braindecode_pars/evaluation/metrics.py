@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 from torch import Tensor
 from torchmetrics.functional.classification import (
     binary_auroc,
@@ -21,6 +22,8 @@ from torchmetrics.functional.classification import (
 
 from braindecode_pars._common.checks import listed
 from braindecode_pars._common.tables import POOLED
+from braindecode_pars.estimators.logits import LogitClassifier
+from braindecode_pars.windows.table import Windows
 
 
 def _balanced_accuracy(predicted: Tensor, true: Tensor, num_classes: int) -> Tensor:
@@ -399,15 +402,41 @@ def undefined_sentence(undefined: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def predicted_probabilities(fitted: BaseEstimator, windows: Any) -> tuple[list, dict[str, Any]]:
-    """Predict the probability of each class, if the estimator can.
+def predictions(fitted: Any, windows: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return labels, and probabilities if the estimator predicts them; windows are read once.
+
+    A pipeline transforms the windows once, and its last step predicts twice.
+    """
+    if type(fitted) is Pipeline and len(fitted.steps) > 1:
+        return predictions(fitted[-1], fitted[:-1].transform(windows))
+    if isinstance(fitted, LogitClassifier) and _predicts_as_here(type(fitted)):
+        return fitted._predictions(windows)
+    if not hasattr(fitted, "predict_proba"):
+        return np.asarray(fitted.predict(windows)), None
+    if isinstance(windows, Windows):
+        windows = windows.in_memory()
+    return np.asarray(fitted.predict(windows)), np.asarray(fitted.predict_proba(windows))
+
+
+def _predicts_as_here(kind: type) -> bool:
+    """Whether a subclass of our classifiers has not changed what it predicts."""
+    methods = (getattr(kind, name) for name in ("predict", "predict_proba"))
+    return all(method.__module__.startswith("braindecode_pars.") for method in methods)
+
+
+def saved_probabilities(
+    fitted: BaseEstimator, probabilities: np.ndarray | None, n_windows: int
+) -> tuple[list, dict[str, Any]]:
+    """Return predicted probabilities as numbers that can be saved as JSON.
 
     Parameters
     ----------
     fitted : estimator
         Fitted classifier.
-    windows : windows
-        Test windows.
+    probabilities : ndarray, shape (n_windows, n_classes) | None
+        What it predicts, as from :func:`predictions`.
+    n_windows : int
+        Number of test windows.
 
     Returns
     -------
@@ -423,15 +452,14 @@ def predicted_probabilities(fitted: BaseEstimator, windows: Any) -> tuple[list, 
         When the number of probabilities is not that of windows.
     """
     name = type(fitted).__name__
-    if not hasattr(fitted, "predict_proba"):
+    if probabilities is None:
         return [], {"missing": f"{name} has no predict_proba, and so no probabilities"}
     if not hasattr(fitted, "classes_"):
         return [], {"missing": f"{name} has no classes_ that name the columns of predict_proba"}
     classes = np.asarray(fitted.classes_).tolist()
-    probabilities = np.asarray(fitted.predict_proba(windows))
-    if probabilities.shape != (len(windows), len(classes)):
-        shape = f"{probabilities.shape} for {len(windows)} windows and {len(classes)} classes"
-        if len(probabilities) != len(windows):
+    if probabilities.shape != (n_windows, len(classes)):
+        shape = f"{probabilities.shape} for {n_windows} windows and {len(classes)} classes"
+        if len(probabilities) != n_windows:
             raise ValueError(f"predict_proba returns shape {shape}")
         # As a net with a unit for a class that no training subject has.
         return [], {"missing": f"predict_proba of {name} returns shape {shape}"}

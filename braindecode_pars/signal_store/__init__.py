@@ -7,6 +7,5 @@ corpus and joins stores. ``stored_windows`` cuts a store into windows.
 
 import braindecode_pars._common.hosts  # noqa: F401
 from braindecode_pars.signal_store.store import SignalStore
-from braindecode_pars.signal_store.stored_windows import StoreWindows
 
-__all__ = ["SignalStore", "StoreWindows"]
+__all__ = ["SignalStore"]

@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
@@ -39,13 +38,14 @@ from braindecode_pars.signal_store.parts import (
 )
 from braindecode_pars.signal_store.samples import DTYPES, SampleFile
 from braindecode_pars.signal_store.sources import Preparation
-from braindecode_pars.signal_store.stored_windows import StoredWindowsDataset, StoreWindows
+from braindecode_pars.signal_store.stored_windows import StoredWindowsDataset, store_windows
 from braindecode_pars.signal_store.writing import (
     append,
     check_finished,
     check_not_truncated,
     create,
 )
+from braindecode_pars.windows.table import Windows
 
 log = logging.getLogger(__name__)
 
@@ -722,10 +722,8 @@ class SignalStore:
             )
         return names
 
-    def windows(self, n_times: int) -> StoreWindows:
-        """Return consecutive windows of all recordings as a torch Dataset.
-
-        A recording that is shorter than a window gives no window.
+    def windows(self, n_times: int) -> Windows:
+        """Return consecutive windows of all recordings; an incomplete last one is dropped.
 
         Parameters
         ----------
@@ -734,8 +732,8 @@ class SignalStore:
 
         Returns
         -------
-        braindecode_pars.signal_store.stored_windows.StoreWindows
-            Windows, which the estimators accept. No sample is read yet.
+        Windows
+            Windows, which the estimators accept, float32 in volts. No sample is read yet.
 
         Raises
         ------
@@ -750,9 +748,8 @@ class SignalStore:
                 f"A window of {n_times} samples is longer than every recording in {self.path}; the "
                 f"longest, {longest.name}, has {longest.n_times} samples."
             )
-        seconds = n_times / self.sfreq
-        prepared = [replace(r.prepared, window_seconds=seconds) for r in self._recordings]
-        return StoreWindows(self.recordings, self.crops, self.sfreq, n_times, prepared)
+        prepared = [recording.prepared for recording in self._recordings]
+        return store_windows(self.recordings, self.crops, self.sfreq, n_times, prepared)
 
     @property
     def n_labelled_windows(self) -> int:

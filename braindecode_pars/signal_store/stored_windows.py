@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import mne
 import numpy as np
 import pandas as pd
 from braindecode.datasets import EEGWindowsDataset
-from torch.utils.data import Dataset
 
 from braindecode_pars._common.channel_names import is_other_kind
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.signal_store.index import Labels, StoredRecording
-from braindecode_pars.windows.door import (
-    Channels,
-    Description,
-    ReadCrops,
-    StoredSignals,
-    StoredWindow,
-    describe,
-    describe_recording,
-)
+from braindecode_pars.windows.door import windows_of
+from braindecode_pars.windows.table import Montage, ReadCrops, SignalReader, Windows
 
 
-class StoreWindows(Dataset):
-    """Consecutive windows of all recordings of a store; an incomplete last window is dropped.
-
-    Created by :meth:`SignalStore.windows <braindecode_pars.signal_store.SignalStore.windows>`.
-    Items are float32 arrays of shape (n_chans, n_times), in volts.
+def store_windows(
+    recordings: pd.DataFrame,
+    crops: ReadCrops,
+    sfreq: float,
+    n_times: int,
+    preprocessings: Sequence[Preprocessing],
+) -> Windows:
+    """Return consecutive windows of all recordings; an incomplete last window is dropped.
 
     Parameters
     ----------
@@ -44,98 +38,33 @@ class StoreWindows(Dataset):
         Sampling rate in Hz.
     n_times : int
         Length of a window in samples.
-    preprocessings : sequence of Preprocessing | None
-        Preprocessing of each recording; None if unknown.
-
-    Attributes
-    ----------
-    shapes : ndarray of int, shape (n_windows, 2)
-        Number of channels and samples of each window, known without reading.
-    subjects : ndarray of object, shape (n_windows,)
-        Subject of each window; None when unknown.
-    splits : ndarray of object, shape (n_windows,)
-        Split of each window, such as "train"; None where the recording has none.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from braindecode_pars import datasets
-    >>> from braindecode_pars.signal_store import SignalStore
-    >>> nights = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=3)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = SignalStore.create(folder, nights, verbose=0)
-    ...     windows = store.windows(n_times=1000)
-    ...     window = windows[0]
-    >>> len(windows), window.shape, windows.subjects[[0, -1]].tolist()
-    (72, (3, 1000), [1, 2])
+    preprocessings : sequence of Preprocessing
+        Preprocessing of each recording.
     """
-
-    def __init__(
-        self,
-        recordings: pd.DataFrame,
-        crops: ReadCrops,
-        sfreq: float,
-        n_times: int,
-        preprocessings: Sequence[Preprocessing] | None = None,
-    ):
-        counts = recordings["n_times"].to_numpy() // n_times
-        self.recordings = recordings
-        self.sfreq = sfreq
-        self._counts = counts
-        # Subject, split, shape and position of each window, from the table and without reading.
-        self.subjects = np.repeat(recordings["subject"].to_numpy(dtype=object), counts)
-        self.splits = np.repeat(recordings["split"].to_numpy(dtype=object), counts)
-        n_chans = np.repeat(recordings["ch_names"].map(len).to_numpy(), counts)
-        self.shapes = np.column_stack([n_chans, np.full(len(n_chans), n_times)])
-        before = np.repeat(np.cumsum(counts) - counts, counts)  # windows of earlier recordings
-        first_signal = np.repeat(recordings["first_signal"].to_numpy(), counts)
-        starts = (np.arange(len(before)) - before) * n_times
-        self.stored = StoredSignals(crops, first_signal, starts)
-        prepared = np.full(len(counts), None, object)
-        if preprocessings is not None:
-            prepared[:] = preprocessings
-        self.preprocessings = np.repeat(prepared, counts)
-
-    def __len__(self) -> int:
-        return len(self.shapes)
-
-    def __getitem__(self, i: int) -> np.ndarray:
-        return self.lazy_window(i)[:]
-
-    def lazy_window(self, i: int) -> StoredWindow:
-        """Return a view of a window. Indexing the view reads only the indexed samples.
-
-        Parameters
-        ----------
-        i : int
-            Number of the window.
-
-        Returns
-        -------
-        StoredWindow
-            View of the window: ``view[channels, start:stop]`` reads samples, float32 in volts.
-
-        Raises
-        ------
-        IndexError
-            When there is no window ``i``.
-        """
-        if not -len(self) <= i < len(self):
-            raise IndexError(f"Window {i} was requested; there are {len(self)} windows.")
-        i %= len(self)
-        return self.stored.view(i, tuple(self.shapes[i].tolist()))
-
-    @property
-    def channels(self) -> Channels:
-        """Channels of each window; a store contains signals of the brain only."""
-        infos: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-        parts = []
-        for names, n_windows in zip(self.recordings["ch_names"], self._counts, strict=True):
-            names = tuple(names)
-            if names not in infos:
-                infos[names] = info_of(names, self.sfreq)["chs"]
-            parts.append(Channels.of_recording(n_windows, infos[names]))
-        return Channels.join(parts)
+    reader = SignalReader(crops)
+    montages = {
+        names: Montage.of(info_of(names, sfreq)["chs"])
+        for names in map(tuple, recordings["ch_names"])
+    }
+    seconds = n_times / sfreq
+    rows = [
+        dict(
+            corpus=row.corpus,
+            subject=row.subject,
+            split=row.split,
+            sfreq=sfreq,
+            channels=montages[tuple(row.ch_names)],
+            preprocessing=replace(prepared, window_seconds=seconds),
+            reader=reader,
+            base=row.first_signal,
+        )
+        for row, prepared in zip(recordings.itertuples(), preprocessings, strict=True)
+    ]
+    counts = recordings["n_times"].to_numpy() // n_times
+    numbers = np.repeat(np.arange(len(counts)), counts)
+    before = np.repeat(np.cumsum(counts) - counts, counts)  # windows of earlier recordings
+    starts = (np.arange(len(before)) - before) * n_times
+    return windows_of(rows, recording=numbers, item=starts, start=starts, stop=starts + n_times)
 
 
 def info_of(ch_names: Sequence[str], sfreq: float) -> mne.Info:
@@ -148,19 +77,25 @@ def info_of(ch_names: Sequence[str], sfreq: float) -> mne.Info:
     return mne.create_info(list(ch_names), sfreq, kinds)
 
 
-@describe.register(StoreWindows)
-def _(X: StoreWindows) -> Description:
-    return Description(
-        X,
-        len(X),
-        groups=X.subjects,
-        sfreqs=Counter({X.sfreq: len(X)}),
-        channels=X.channels,
-        preprocessings=X.preprocessings,
-        shapes=X.shapes,
-        splits=X.splits if any(split is not None for split in X.splits) else None,
-        stored=X.stored,
-    )
+class StoredSignals(NamedTuple):
+    """Where the windows of a recording lie in a store; changed ones are not read from there.
+
+    Attributes
+    ----------
+    reader : SignalReader | None
+        Reader of the store; None where windows go through braindecode.
+    base : int
+        Number of the signal that is the first channel.
+    info : mne.Info
+        Channels and sampling rate.
+    preprocessing : Preprocessing
+        What was done to the recording.
+    """
+
+    reader: SignalReader | None
+    base: int
+    info: mne.Info
+    preprocessing: Preprocessing
 
 
 class StoredRaw(mne.io.BaseRaw):
@@ -291,6 +226,13 @@ class StoredWindowsDataset(EEGWindowsDataset):
         stored = self.crops, self.first_signal, self.info, self.recording.n_times
         return not (isinstance(raw, StoredRaw) and raw.shows(*stored))
 
+    def stored_signals(self) -> StoredSignals:
+        """Return where the windows lie in the store, for ``as_windows``."""
+        if self.is_changed:
+            return StoredSignals(None, 0, self.raw.info, Preprocessing())
+        reader = SignalReader(self.crops)
+        return StoredSignals(reader, self.first_signal, self.info, self.recording.prepared)
+
     def __getitem__(self, index: int) -> tuple:
         if self.is_changed:
             return super().__getitem__(index)
@@ -324,15 +266,3 @@ def _located(
     for ch in info["chs"]:
         ch["loc"][:3] = dict(positions).get(ch["ch_name"], (np.nan,) * 3)
     return info
-
-
-@describe.register(StoredWindowsDataset)
-def _(X: StoredWindowsDataset) -> Description:
-    if X.is_changed:
-        return describe_recording(X, X.raw.info, Preprocessing())
-    start, stop = X.crop_inds[:, 1], X.crop_inds[:, 2]
-    return replace(
-        describe_recording(X, X.info, X.recording.prepared),
-        shapes=np.column_stack([np.full(len(X), len(X.recording.ch_names)), stop - start]),
-        stored=StoredSignals(X.crops, np.full(len(X), X.first_signal), start),
-    )

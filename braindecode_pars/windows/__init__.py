@@ -1,12 +1,12 @@
 """Windows of any source, with their labels and subjects, for scikit-learn and for pretraining.
 
-``door`` collects what is known of a source without reading its signals. ``table`` is the lazy
-dataset from which the estimators read, ``picking`` has the rules for its channels. ``examples`` are
-views of windows. ``labels`` separates unlabelled windows, and ``held_out`` splits off validation
-windows. A new type of source is registered with ``describe``, as SignalStore's windows are.
+``table`` is the value that stands for windows, and ``door`` makes it of any source. ``picking`` has
+the rules for channels. ``labels`` separates unlabelled windows, ``held_out`` splits off validation
+windows, and ``examples`` gives windows to torch.
 """
 
 import braindecode_pars._common.hosts  # noqa: F401
 from braindecode_pars.windows.examples import SingleChannelWindows, as_sklearn
+from braindecode_pars.windows.table import Windows
 
-__all__ = ["SingleChannelWindows", "as_sklearn"]
+__all__ = ["SingleChannelWindows", "Windows", "as_sklearn"]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from braindecode_pars._common.checks import warn_user
-from braindecode_pars.windows.table import WindowSet
+from braindecode_pars.windows.table import Windows
 
 #: Accepted standard deviations. EEG has about 1e-6 to 1e-3 in volts and 1 to 1000 in microvolts.
 #: Below, the instance norm loses the signal; standardised signals (1) are within the range, too.
@@ -78,8 +78,8 @@ def _scale_sentence(spread: float, n_odd: int, n_windows: int) -> str:
     )
 
 
-def warn_of_amplitudes(windows: Any) -> None:
-    """Look at some windows of a WindowSet; a store was looked at when it was written.
+def warn_of_amplitudes(windows: Windows) -> None:
+    """Look at some windows of Windows; a store was looked at when it was written.
 
     Warns
     -----
@@ -88,7 +88,7 @@ def warn_of_amplitudes(windows: Any) -> None:
     """
     if windows.shapes is not None:  # windows of a store
         return
-    problem = amplitude_problem(windows[int(i)][0] for i in spread_out(len(windows), N_WINDOWS))
+    problem = amplitude_problem(windows[int(i)] for i in spread_out(len(windows), N_WINDOWS))
     if problem:
         warn_user(problem)
 
@@ -126,12 +126,12 @@ class AmplitudeRange:
         return max(1.0, amplitude / self.high, self.low / amplitude)
 
 
-def amplitude_range(windows: WindowSet) -> AmplitudeRange | None:
+def amplitude_range(windows: Windows) -> AmplitudeRange | None:
     """Return the range of amplitudes of windows; at most 256 at equal distances are read.
 
     Parameters
     ----------
-    windows : WindowSet
+    windows : Windows
         Training windows.
 
     Returns
@@ -139,7 +139,7 @@ def amplitude_range(windows: WindowSet) -> AmplitudeRange | None:
     AmplitudeRange | None
         None when all channels are flat.
     """
-    return range_of(windows[int(i)][0] for i in spread_out(len(windows), N_WINDOWS_IN_RANGE))
+    return range_of(windows[int(i)] for i in spread_out(len(windows), N_WINDOWS_IN_RANGE))
 
 
 def range_of(windows: Iterable[np.ndarray]) -> AmplitudeRange | None:

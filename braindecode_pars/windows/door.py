@@ -1,28 +1,45 @@
-"""What is known of windows without reading signals: one short function for each type of source.
+"""The door: every kind of windows becomes one table, without reading the windows.
 
-Windows of signals on disk know where they lie, so that a batch of them is read in one call.
-Channels and names of labels are those in the records of braindecode and MNE.
+Channels, preprocessing and names of labels are those in the records of braindecode and MNE.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import singledispatch
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import mne
 import numpy as np
 import pandas as pd
 import torch
-from braindecode.datasets import EEGWindowsDataset, RawDataset, WindowsDataset
+from braindecode.datasets import (
+    BaseConcatDataset,
+    EEGWindowsDataset,
+    RawDataset,
+    WindowsDataset,
+)
+from sklearn.utils import column_or_1d
 from skorch.helper import SliceDataset
-from torch import Tensor
-from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, default_collate
+from torch.utils.data import ConcatDataset, Dataset, Subset
 
-from braindecode_pars._common.checks import warn_user
-from braindecode_pars.recordings.preprocessing import Preprocessing, recorded
+from braindecode_pars._common.checks import check_same_rate, is_same_rate, warn_user
+from braindecode_pars._common.subjects import in_corpus, normalized
+from braindecode_pars.recordings.preprocessing import recorded
+from braindecode_pars.windows.table import (
+    ItemReader,
+    Montage,
+    Reader,
+    Windows,
+    as_column,
+    divided,
+    is_name,
+    label_column,
+    object_array,
+    objects,
+    plain_array,
+)
 
 ACCEPTED = (
     "a braindecode windows dataset, as_sklearn's X, a list of windows, an mne.Epochs, an array of "
@@ -30,79 +47,120 @@ ACCEPTED = (
 )
 
 
-@dataclass(frozen=True)
-class Description:
-    """Metadata of windows; None where unknown.
-
-    Attributes
-    ----------
-    source : Any
-        The windows: ``source[i]`` is window ``i``, or a tuple that begins with it.
-    n_windows : int
-        Number of windows.
-    y, groups, corpora, splits : ndarray, shape (n_windows,) | None
-        Labels, subjects, corpora, and the split of each window, such as "train".
-    sfreqs : Counter of float
-        Sampling rates in Hz, with the number of recordings of each.
-    channels : Channels | None
-        Channels of each window.
-    preprocessings : ndarray of Preprocessing, shape (n_windows,) | None
-        Preprocessing of each window's recording, None where unknown.
-    shapes : ndarray of int, shape (n_windows, 2) | None
-        Number of channels and samples of each window. It is given only when all samples are known
-        to be finite.
-    stored : StoredSignals | None
-        Position of each window in the signals of a store, if all are of one store. ``shapes`` and
-        ``channels`` are then given too.
-    labels_by_name : mapping of str to label | None
-        Label of each name of a class.
-    """
-
-    source: Any
-    n_windows: int
-    y: np.ndarray | None = None
-    groups: np.ndarray | None = None
-    corpora: np.ndarray | None = None
-    sfreqs: Counter = field(default_factory=Counter)
-    channels: Channels | None = None
-    preprocessings: np.ndarray | None = None
-    shapes: np.ndarray | None = None
-    splits: np.ndarray | None = None
-    stored: StoredSignals | None = None
-    labels_by_name: Mapping[str, Any] | None = None
-
-
-@singledispatch
-def describe(X: Any) -> Description:
-    """Return the metadata of windows. Other sources are added with ``describe.register``.
+def as_windows(
+    X: Any,
+    y: Any = None,
+    groups: Any = None,
+    sfreq: float | None = None,
+    n_times: int | None = None,
+) -> Windows:
+    """Return any supported source of windows as Windows, without reading the windows.
 
     Parameters
     ----------
     X : Any
-        Source of windows.
+        Source of windows: a braindecode windows dataset, a torch Subset or ConcatDataset of these,
+        a skorch SliceDataset, a list of tuples or of one-window Epochs, an mne.Epochs, an array, or
+        a SignalStore or its windows.
+    y, groups : array-like or DataFrame of one column, shape (n_windows,) | None
+        Labels and subjects. They replace those of ``X``. The labels of an mne.Epochs are its event
+        codes; its subjects are the column ``subject`` of its metadata, if there is one.
+    sfreq : float | None
+        Sampling rate in Hz, for windows without a known rate.
+    n_times : int | None
+        Length in samples of the windows into which a SignalStore is cut, to pretrain on; people of
+        its validation and test splits are left out.
 
     Returns
     -------
-    Description
-        Metadata of all windows of the source.
+    Windows
+        The windows with what is known of them.
 
     Raises
     ------
     TypeError
-        When the type of ``X`` is not supported.
+        When ``X`` is none of the above.
     ValueError
-        When the type is supported, but the content of ``X`` is not.
+        When lengths differ, when recordings have different sampling rates, when ``sfreq`` is not
+        the sampling rate of the data, or when a SignalStore is given without ``n_times``.
     """
-    raise TypeError(f"X is a {type(X).__name__}; it must be {ACCEPTED}.")
+    if is_continuous(X):
+        if n_times is None:
+            raise ValueError(
+                f"A {type(X).__name__} contains continuous recordings; pass windows of it: "
+                "store.windows(n_times)."
+            )
+        X = cut_to_train(X, n_times)
+    windows = X if isinstance(X, Windows) else _table(_joined(_parts(X)))
+    if sfreq is not None:
+        whose = "The recordings are", "the argument sfreq is"
+        remedy = "leave sfreq out, or resample the recordings"
+        check_same_rate(windows.sfreq, sfreq, *whose, remedy=remedy)
+        windows = replace(windows, recordings=windows.recordings.assign(sfreq=float(sfreq)))
+    if y is not None:
+        labels, names = _column(y, len(windows), "y"), windows.label_names
+        if names and not names_still_hold(names, windows.y, labels):
+            names = None
+        windows = windows.with_labels(labels, names)
+    if groups is not None:
+        windows = windows.with_subjects(_one_spelling(_column(groups, len(windows), "groups")))
+    return windows
 
 
-# A str is a Sequence too, but never a list of windows.
-describe.register(str, describe.dispatch(object))
+def windows_of(recordings: list[dict[str, Any]], **columns: np.ndarray) -> Windows:
+    """Return windows from a dict for each recording and columns, as in the tables of Windows."""
+    return _table(_Part(recordings, columns))
 
 
-@describe.register(np.ndarray)
-@describe.register(torch.Tensor)
-def _(X: np.ndarray | torch.Tensor) -> Description:
+def is_continuous(X: Any) -> bool:
+    """Whether a source, such as a SignalStore, has to be cut into windows first."""
+    return callable(getattr(X, "windows", None))
+
+
+def cut_to_train(X: Any, n_times: int) -> Windows:
+    """Return windows of a continuous source, without people of its validation and test splits."""
+    return X.without_held_out().windows(n_times)
+
+
+# What each kind of source tells -----------------------------------------------------------------
+
+
+class _Part(NamedTuple):
+    """Some recordings with their windows: a row of the table each, and the columns of the other."""
+
+    recordings: list[dict[str, Any]]
+    columns: dict[str, np.ndarray]
+    names: Mapping[str, Any] | None = None
+
+
+def _part(
+    reader: Reader,
+    items: np.ndarray,
+    recording: Mapping[str, Any] | None = None,
+    columns: Mapping[str, np.ndarray] | None = None,
+    names: Mapping[str, Any] | None = None,
+) -> _Part:
+    """Return the windows of one recording."""
+    fixed = dict(recording=np.zeros(len(items), dtype=int), item=items)
+    return _Part([{"reader": reader, **(recording or {})}], {**fixed, **(columns or {})}, names)
+
+
+def _parts(X: Any) -> list[_Part]:
+    """Return what is known of the windows of a source."""
+    for kinds, read in _KINDS:
+        if isinstance(X, kinds):
+            return read(X)
+    return _unknown(X)
+
+
+def _again(X: Windows) -> list[_Part]:
+    columns = {str(name): X.windows[name].to_numpy() for name in X.windows}
+    if X.y is not None:
+        columns["label"] = X.y
+    return [_Part(X.recordings.to_dict("records"), columns, X.label_names)]
+
+
+def _of_array(X: np.ndarray | torch.Tensor) -> list[_Part]:
     if X.ndim != 3:
         raise ValueError(
             f"X has shape {tuple(X.shape)}; windows have shape (n_windows, n_chans, n_times)."
@@ -110,512 +168,356 @@ def _(X: np.ndarray | torch.Tensor) -> Description:
     X = plain_array(X)
     if X.dtype.kind not in "iuf":
         raise ValueError(f"X has dtype {X.dtype}; EEG samples must be real numbers.")
-    return Description(X, len(X))
+    return [_part(ItemReader(X), np.arange(len(X)))]
 
 
-@describe.register(mne.BaseEpochs)
-def _(X: mne.BaseEpochs) -> Description:
+def _of_epochs(X: mne.BaseEpochs) -> list[_Part]:
     if not X.preload:
         X = X.copy().load_data()  # a copy, so that the Epochs of the user are not changed
-    metadata = {} if X.metadata is None else X.metadata
-    return Description(
-        X.get_data(copy=False),
-        len(X),
-        y=X.events[:, 2],
-        groups=metadata["subject"].to_numpy() if "subject" in metadata else None,
-        splits=metadata["split"].to_numpy() if "split" in metadata else None,
-        sfreqs=Counter([float(X.info["sfreq"])]),
-        channels=Channels.of_recording(len(X), X.info["chs"], X.info["bads"]),
-        preprocessings=_repeated(_recorded_of_epochs(X), len(X)),
-        labels_by_name=X.event_id,
-    )
-
-
-def _recorded_of_epochs(X: mne.BaseEpochs) -> Preprocessing:
     seconds = len(X.times) / float(X.info["sfreq"])
-    return replace(recorded(X.info), window_seconds=seconds)
-
-
-@describe.register(Sequence)
-def _(X: Sequence) -> Description:
-    if len(X) == 0:
-        return Description(X, 0)
-    # The first item shows which kind of list it is.
-    first = X[0]
-    if isinstance(first, mne.BaseEpochs):
-        return _describe_single_epochs(X)
-    if isinstance(first, Dataset):
-        raise ValueError(
-            f"X is a list of {type(first).__name__}; join them with braindecode's "
-            "BaseConcatDataset([...])."
-        )
-    # Tuples (window, label, ...), as braindecode's datasets return them.
-    if isinstance(first, (tuple, list)) and len(first) > 1 and np.ndim(first[0]) == 2:
-        for i, item in enumerate(X):
-            if not isinstance(item, (tuple, list)) or len(item) != len(first):
-                raise ValueError(
-                    f"Item {i} of X is a {type(item).__name__}, item 0 is a tuple of {len(first)}; "
-                    "all items must have the same type and length."
-                )
-        return Description(X, len(X), y=as_column([item[1] for item in X]))
-    if np.ndim(first) != 2 and not (isinstance(first, tuple) and np.ndim(first[0]) == 2):
-        raise ValueError(
-            f"X is a list whose first item has shape {np.shape(first)}; its items must be windows "
-            "of shape (n_chans, n_times), or tuples that begin with a window."
-        )
-    return Description(X, len(X))
-
-
-def _describe_single_epochs(items: Sequence) -> Description:
-    """Describe a list of one-window mne.Epochs, as scikit-learn makes by indexing an Epochs."""
-    for i, item in enumerate(items):
-        if not isinstance(item, mne.BaseEpochs) or len(item) != 1:
-            found = f"an Epochs of {len(item)} windows" if hasattr(item, "events") else repr(item)
-            raise ValueError(
-                f"Item {i} is {found}; each Epochs in a list must have one window. Join longer "
-                "ones with mne.concatenate_epochs."
-            )
-    return _join(items, [describe(item) for item in items])
-
-
-@describe.register(Dataset)
-def _(X: Dataset) -> Description:
-    try:
-        return Description(X, len(X))
-    except TypeError:
-        raise TypeError(
-            f"X is a {type(X).__name__} without a length; it must be {ACCEPTED}."
-        ) from None
-
-
-@describe.register(SliceDataset)
-def _(X: SliceDataset) -> Description:
-    return _select(X, describe(X.dataset), X.indices_)
-
-
-@describe.register(Subset)
-def _(X: Subset) -> Description:
-    return _select(X, describe(X.dataset), X.indices)
-
-
-@describe.register(ConcatDataset)
-def _(X: ConcatDataset) -> Description:
-    joined = _join(X, [describe(part) for part in X.datasets])
-    # braindecode applies a target_transform when it reads a window; here it is applied to labels.
-    target_transform = getattr(X, "target_transform", None)
-    if target_transform is None or joined.y is None:
-        return joined
-    y = as_column([target_transform(label) for label in joined.y])
-    return replace(joined, y=y, labels_by_name=None)
-
-
-@describe.register(EEGWindowsDataset)
-@describe.register(WindowsDataset)
-def _(X: EEGWindowsDataset | WindowsDataset) -> Description:
-    return describe_recording(X, (X.raw if isinstance(X, EEGWindowsDataset) else X.windows).info)
-
-
-def describe_recording(
-    X: EEGWindowsDataset | WindowsDataset,
-    info: mne.Info,
-    preprocessing: Preprocessing | None = None,
-) -> Description:
-    """Describe the windows of a recording with these channels and this preprocessing.
-
-    Without ``preprocessing``, it is read from the records of MNE and braindecode.
-    """
-    n_times = _length_of(X)
-    if preprocessing is None:
-        preprocessing = _recorded_of(X, info)
-    if n_times is not None:
-        seconds = n_times / float(info["sfreq"])
-        preprocessing = replace(preprocessing, window_seconds=seconds)
-    chs_info = info["chs"]
-    has_target_channels = X.targets_from != "metadata"
-    if has_target_channels:
-        # braindecode takes targets from channels of type "misc"; they are not signals.
-        misc = mne.io.constants.FIFF.FIFFV_MISC_CH
-        chs_info = [ch for ch in chs_info if ch["kind"] != misc]
-    description = {} if X.description is None else X.description
-    subject, corpus, split = map(description.get, ("subject", "corpus", "split"))
-    return Description(
-        X,
-        len(X),
-        y=None if has_target_channels else as_column(X.y),
-        groups=None if subject is None else np.full(len(X), subject),
-        corpora=None if pd.isna(corpus) else np.full(len(X), str(corpus), object),
-        splits=None if split is None else np.full(len(X), split, object),
-        sfreqs=Counter([float(info["sfreq"])]),
-        channels=Channels.of_recording(len(X), chs_info, info["bads"]),
-        preprocessings=_repeated(preprocessing, len(X)),
-        labels_by_name=None if has_target_channels else labels_by_name(X),
+    recording = dict(
+        reader=ItemReader(X.get_data(copy=False)),
+        sfreq=float(X.info["sfreq"]),
+        channels=Montage.of(X.info["chs"], X.info["bads"]),
+        preprocessing=replace(recorded(X.info), window_seconds=seconds),
     )
+    # Subjects and splits in the metadata: a row for each of them.
+    table = pd.DataFrame(index=range(len(X))) if X.metadata is None else X.metadata
+    told = {name: table[name].to_numpy() for name in ("subject", "split") if name in table}
+    numbers, first = divided(
+        np.zeros(len(X)), *(np.where(pd.isna(v), None, v) for v in told.values())
+    )
+    rows = [{**recording, **{name: values[i] for name, values in told.items()}} for i in first] or [
+        recording
+    ]
+    columns = dict(recording=numbers, item=np.arange(len(X)), label=X.events[:, 2])
+    return [_Part(rows, {**_other_metadata(table), **columns}, X.event_id)]
 
 
-def _recorded_of(X: EEGWindowsDataset | WindowsDataset, info: mne.Info) -> Preprocessing:
-    """Read the preprocessing of the windows of a recording from their records."""
-    steps = [
+def _of_recording(X: EEGWindowsDataset | WindowsDataset) -> list[_Part]:
+    """Return the windows of a recording of braindecode, in memory, in a file or in a store."""
+    reader: Reader = ItemReader(X)
+    base, items = 0, np.arange(len(X))
+    stored = X.stored_signals() if hasattr(X, "stored_signals") else None
+    if stored is None:
+        info = (X.raw if isinstance(X, EEGWindowsDataset) else X.windows).info
+        preprocessing = recorded(info, _steps_of(X))
+    else:
+        info, preprocessing = stored.info, stored.preprocessing
+        if stored.reader is not None:
+            reader, base, items = stored.reader, stored.base, X.crop_inds[:, 1]
+    sfreq, n_times = float(info["sfreq"]), _length_of(X)
+    if n_times is not None:
+        preprocessing = replace(preprocessing, window_seconds=n_times / sfreq)
+    told = X.description
+    description = {} if told is None else told
+    corpus = description.get("corpus")
+    recording = {name: description.get(name) for name in ("subject", "session", "split")} | dict(
+        base=base,
+        corpus=None if pd.isna(corpus) else str(corpus),
+        sfreq=sfreq,
+        preprocessing=preprocessing,
+    )
+    columns = {**_other_metadata(X.metadata), "start": X.crop_inds[:, 1], "stop": X.crop_inds[:, 2]}
+    if X.targets_from == "metadata":
+        columns["label"] = as_column(X.y)
+        recording["channels"] = Montage.of(info["chs"], info["bads"])
+        return [_part(reader, items, recording, columns, labels_by_name(X))]
+    # braindecode takes targets from channels of type "misc"; they are not signals.
+    misc = mne.io.constants.FIFF.FIFFV_MISC_CH
+    signals = [ch for ch in info["chs"] if ch["kind"] != misc]
+    recording["channels"] = Montage.of(signals, info["bads"])
+    return [_part(reader, items, recording, columns)]
+
+
+def _steps_of(X: EEGWindowsDataset | WindowsDataset) -> list:
+    """Return what braindecode has recorded of the preprocessing of a recording."""
+    return [
         *(getattr(X, "raw_preproc_kwargs", None) or ()),
         *(getattr(X, "window_preproc_kwargs", None) or ()),
         # A function that changes windows when they are read: its effect is unknown.
         *([{"fn": "the dataset.transform"}] if X.transform is not None else ()),
     ]
-    return recorded(info, steps)
 
 
 def _length_of(X: EEGWindowsDataset | WindowsDataset) -> int | None:
     """Return the length of the windows in samples; None if it differs."""
     if isinstance(X, WindowsDataset):
         return len(X.windows.times)
-    lengths = np.unique(np.diff(np.asarray(X.crop_inds)[:, 1:], axis=1))
+    lengths = np.unique(X.crop_inds[:, 2] - X.crop_inds[:, 1])
     return int(lengths[0]) if len(lengths) == 1 else None
 
 
-def _repeated(preprocessing: Preprocessing, n_windows: int) -> np.ndarray:
-    return np.full(n_windows, preprocessing, object)
+#: Columns of the two tables, and braindecode's columns that become some of them.
+_OWN = {"recording", "item", "start", "stop", "label", "weight", "subject", "split"} | {
+    *("i_start_in_trial", "i_stop_in_trial", "target")
+}
 
 
-@describe.register(RawDataset)
-def _(X: RawDataset) -> Description:
+def _other_metadata(table: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Return the columns of metadata that have no place of their own."""
+    return {str(name): table[name].to_numpy() for name in table if str(name) not in _OWN}
+
+
+def _of_concat(X: ConcatDataset) -> list[_Part]:
+    parts = [part for dataset in X.datasets for part in _parts(dataset)]
+    # braindecode applies a target_transform when it reads a window; here it is applied to labels.
+    change = getattr(X, "target_transform", None)
+    if change is not None:
+        parts = [
+            part
+            if "label" not in part.columns
+            else part._replace(
+                columns=part.columns | {"label": as_column([*map(change, part.columns["label"])])},
+                names=None,
+            )
+            for part in parts
+        ]
+    if type(X).__getitem__ in (ConcatDataset.__getitem__, BaseConcatDataset.__getitem__):
+        return parts
+    return [_read_by(X, _joined(parts))]
+
+
+def _read_by(X: Dataset, part: _Part) -> _Part:
+    """Return the windows as a dataset that changes its items reads them."""
+    recordings = [{**recording, "reader": ItemReader(X)} for recording in part.recordings]
+    columns = part.columns | {"item": np.arange(len(part.columns["item"]))}
+    return part._replace(recordings=recordings, columns=columns)
+
+
+def _of_list(X: Sequence) -> list[_Part]:
+    """Return the windows of a list; its first item shows which kind of list it is."""
+    if len(X) == 0:
+        return [_part(ItemReader(X), np.arange(0))]
+    first = X[0]
+    if isinstance(first, mne.BaseEpochs):  # scikit-learn makes them by indexing an Epochs
+        for i, item in enumerate(X):
+            if not isinstance(item, mne.BaseEpochs) or len(item) != 1:
+                found = f"an Epochs of {len(item)} windows" if hasattr(item, "events") else item
+                raise ValueError(
+                    f"Item {i} is {found!s}; each Epochs in a list must have one window. Join "
+                    "longer ones with mne.concatenate_epochs."
+                )
+        return [part for item in X for part in _of_epochs(item)]
+    if isinstance(first, Dataset):
+        raise ValueError(
+            f"X is a list of {type(first).__name__}; join them with braindecode's "
+            "BaseConcatDataset([...])."
+        )
+    # Tuples (window, label, ...), as braindecode's datasets return them.
+    if isinstance(first, tuple | list) and len(first) > 1 and np.ndim(first[0]) == 2:
+        for i, item in enumerate(X):
+            if not isinstance(item, tuple | list) or len(item) != len(first):
+                raise ValueError(
+                    f"Item {i} of X is a {type(item).__name__}, item 0 is a tuple of {len(first)}; "
+                    "all items must have the same type and length."
+                )
+        label = as_column([item[1] for item in X])
+        return [_part(ItemReader(X), np.arange(len(X)), columns={"label": label})]
+    if np.ndim(first) != 2 and not (isinstance(first, tuple) and np.ndim(first[0]) == 2):
+        raise ValueError(
+            f"X is a list whose first item has shape {np.shape(first)}; its items must be windows "
+            "of shape (n_chans, n_times), or tuples that begin with a window."
+        )
+    return [_part(ItemReader(X), np.arange(len(X)))]
+
+
+def _of_subset(X: SliceDataset | Subset) -> list[_Part]:
+    part = _joined(_parts(X.dataset))
+    if isinstance(X, SliceDataset):
+        return [_selected(part, X.indices_)]
+    part = _selected(part, X.indices)
+    return [part if type(X).__getitem__ is Subset.__getitem__ else _read_by(X, part)]
+
+
+def _of_dataset(X: Dataset) -> list[_Part]:
+    try:
+        n_windows = len(X)  # type: ignore[arg-type]  # torch does not ask for a length
+    except TypeError:
+        raise TypeError(
+            f"X is a {type(X).__name__} without a length; it must be {ACCEPTED}."
+        ) from None
+    return [_part(ItemReader(X), np.arange(n_windows))]
+
+
+def _continuous(X: RawDataset) -> list[_Part]:
     raise TypeError(
         "The dataset contains continuous recordings; cut them into windows first, for example "
         "with braindecode.preprocessing.create_fixed_length_windows."
     )
 
 
-def _select(source: Any, whole: Description, indices: Any) -> Description:
-    """Describe a subset of a source."""
+def _unknown(X: Any) -> list[_Part]:
+    raise TypeError(f"X is a {type(X).__name__}; it must be {ACCEPTED}.")
+
+
+#: The first kind that fits counts: a text is a sequence too, and a concatenation a dataset.
+_KINDS: list[tuple[Any, Callable[[Any], list[_Part]]]] = [
+    (Windows, _again),
+    ((np.ndarray, torch.Tensor), _of_array),
+    (mne.BaseEpochs, _of_epochs),
+    ((EEGWindowsDataset, WindowsDataset), _of_recording),
+    (RawDataset, _continuous),
+    ((SliceDataset, Subset), _of_subset),
+    (ConcatDataset, _of_concat),
+    (str, _unknown),
+    (Sequence, _of_list),
+    (Dataset, _of_dataset),
+]
+
+
+# From parts to the two tables -------------------------------------------------------------------
+
+
+def _selected(part: _Part, indices: Any) -> _Part:
+    """Return the windows at some positions."""
     indices = np.asarray(indices)
     if len(indices) and not np.issubdtype(indices.dtype, np.integer):
         raise ValueError(
             f"The subset has {indices.dtype} indices; they must be integers. For a boolean mask, "
             "use np.flatnonzero(mask)."
         )
-    indices = indices.astype(int)
-    return replace(
-        whole,
-        source=source,
-        n_windows=len(indices),
-        y=None if whole.y is None else whole.y[indices],
-        groups=None if whole.groups is None else whole.groups[indices],
-        corpora=None if whole.corpora is None else whole.corpora[indices],
-        splits=None if whole.splits is None else whole.splits[indices],
-        channels=None if whole.channels is None else whole.channels.take(indices),
-        preprocessings=None if whole.preprocessings is None else whole.preprocessings[indices],
-        shapes=None if whole.shapes is None else whole.shapes[indices],
-        stored=None if whole.stored is None else whole.stored.take(indices),
+    chosen = {name: values[indices.astype(int)] for name, values in part.columns.items()}
+    return part._replace(columns=chosen)
+
+
+def _joined(parts: list[_Part]) -> _Part:
+    """Join parts; windows of a part without a column get None there."""
+    if len(parts) == 1:
+        return parts[0]
+    lengths = [len(part.columns["item"]) for part in parts]
+    before = np.cumsum([0, *(len(part.recordings) for part in parts)])
+    names = dict.fromkeys(name for part in parts for name in part.columns)
+    columns = {}
+    for name in names:
+        found = [part.columns.get(name) for part in parts]
+        known = [
+            np.full(n, None, object) if v is None else v
+            for v, n in zip(found, lengths, strict=True)
+        ]
+        if name == "recording":
+            known = [values + first for values, first in zip(known, before[:-1], strict=True)]
+        elif len({values.dtype.kind for values in known}) > 1:
+            # NumPy would convert numbers to strings, so subject 1 would become subject "1".
+            known = [values.astype(object) for values in known]
+        columns[name] = np.concatenate(known) if known else np.zeros(0, dtype=int)
+    recordings = [recording for part in parts for recording in part.recordings]
+    return _Part(
+        recordings,
+        columns or dict(recording=np.zeros(0, int), item=np.zeros(0, int)),
+        joined_labels_by_name(part.names for part in parts),
     )
 
 
-def _join(source: Any, parts: list[Description]) -> Description:
-    """Describe a concatenation of sources."""
-    shapes = [part.shapes for part in parts]
-    return Description(
-        source,
-        sum(part.n_windows for part in parts),
-        y=_join_columns(parts, "y"),
-        groups=_join_columns(parts, "groups"),
-        corpora=_join_columns(parts, "corpora"),
-        splits=_join_columns(parts, "splits"),
-        sfreqs=sum((part.sfreqs for part in parts), Counter()),
-        channels=_join_channels(parts),
-        preprocessings=_join_columns(parts, "preprocessings"),
-        shapes=None if any(known is None for known in shapes) else np.concatenate(shapes),
-        stored=StoredSignals.join([part.stored for part in parts]),
-        labels_by_name=joined_labels_by_name(part.labels_by_name for part in parts),
-    )
+def _table(part: _Part) -> Windows:
+    """Return the two tables of some windows."""
+    rows, columns = part.recordings, dict(part.columns)
+    used = pd.unique(columns["recording"]).tolist()
+    _check_one_rate(rows[i].get("sfreq") for i in used)
+    recordings = pd.DataFrame(index=range(len(rows)))
+    for name in ("corpus", "subject", "session", "split", "preprocessing"):
+        recordings[name] = objects([_plain(row.get(name)) for row in rows])
+    recordings["subject"] = objects(_subjects(recordings, used).tolist())
+    recordings["sfreq"] = [row.get("sfreq") or np.nan for row in rows]
+    # Equal readers and montages are one object: a batch of several recordings is then one call.
+    readers: dict[Any, Reader] = {}
+    montages: dict[Any, Montage] = {}
+    channels = [row.get("channels") or Montage() for row in rows]
+    recordings["reader"] = objects([readers.setdefault(r["reader"].key, r["reader"]) for r in rows])
+    recordings["channels"] = objects([montages.setdefault(m.key, m) for m in channels])
+    recordings["base"] = np.array([row.get("base", 0) for row in rows], dtype=np.int64)
+
+    unknown = np.full(len(columns["item"]), -1)
+    columns = {"start": unknown, "stop": unknown} | columns
+    label_dtype = None
+    if "label" in columns:
+        columns["label"], label_dtype = label_column(columns["label"])
+    order = dict.fromkeys(["recording", "item", "start", "stop", *columns])
+    table = pd.DataFrame({name: columns[name] for name in order})
+    return Windows(recordings, table, label_dtype, part.names)
 
 
-def _join_columns(parts: list[Description], name: str) -> np.ndarray | None:
-    """Join labels, subjects and the like; windows of a part without them get None."""
-    columns = [getattr(part, name) for part in parts]
-    if all(column is None for column in columns):
-        return None
-    known = [
-        np.full(part.n_windows, None, object) if column is None else column
-        for part, column in zip(parts, columns, strict=True)
-    ]
-    if len({column.dtype.kind for column in known}) > 1:
-        # NumPy would convert numbers to strings, so subject 1 would become subject "1".
-        known = [column.astype(object) for column in known]
-    return np.concatenate(known)
+def _plain(value: Any) -> Any:
+    """Return a number of NumPy as one of Python, which JSON takes, with its shorter ``repr``."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
-def _join_channels(parts: list[Description]) -> Channels | None:
-    """Join channels; those of a part without names are unknown."""
-    if all(part.channels is None for part in parts):
-        return None
-    return Channels.join([part.channels or Channels.of_recording(part.n_windows) for part in parts])
+def _subjects(recordings: pd.DataFrame, used: list[int]) -> np.ndarray:
+    """Return names in one spelling, with the corpus in front if there are several corpora."""
+    names = _one_spelling(recordings["subject"].to_numpy())
+    corpora = recordings["corpus"].tolist()
+    if len({corpora[i] for i in used}) < 2:
+        return names
+    known = is_name(names).tolist()
+    rows = zip(corpora, names.tolist(), known, strict=True)
+    return object_array([in_corpus(corpus, n) if has_name else n for corpus, n, has_name in rows])
 
 
-def plain_array(values: Any) -> np.ndarray:
-    """Convert a tensor, masked array or list to an array; masked samples become NaN."""
-    if isinstance(values, torch.Tensor):
-        values = values.detach().cpu()
-        if values.layout is not torch.strided:
-            values = values.to_dense()
-        # NumPy has no bfloat16.
-        values = values.float() if values.is_floating_point() else values
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        values = values.astype(np.float32).filled(np.nan)
-    return np.asarray(values)
-
-
-def as_column(values: Any) -> np.ndarray:
-    """Convert labels or subjects to an array; entries of mixed types keep their types."""
-    if hasattr(values, "dtype"):  # array, tensor, Series
-        return np.asarray(values)
-    # NumPy would convert mixed entries to strings, and tuples to a second dimension.
-    values = list(values)
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    kinds = {type(value) for value in values}
-    if len(kinds) == 1 and tuple not in kinds:
-        try:
-            return np.asarray(values)
-        except ValueError:  # lists of different lengths
-            return array
-    simple = all(np.isscalar(value) and not isinstance(value, str) for value in values)
-    return np.asarray(values) if simple else array
-
-
-#: Reads crops: (numbers of signals, first samples, length) -> float32 (n_signals, length), in volts
-ReadCrops = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
-
-
-@dataclass(frozen=True, eq=False)
-class StoredSignals:
-    """Position of each window in the signals of a store.
-
-    Attributes
-    ----------
-    crops : callable
-        Function that reads crops of signals, such as ``SignalStore.crops``.
-    first_signal : ndarray of int, shape (n_windows,)
-        Number of the signal that is the first channel of each window; the others follow.
-    start : ndarray of int, shape (n_windows,)
-        First sample of each window in its signals.
-    """
-
-    crops: ReadCrops
-    first_signal: np.ndarray
-    start: np.ndarray
-
-    @classmethod
-    def join(cls, parts: Sequence[StoredSignals | None]) -> StoredSignals | None:
-        """Return the positions of a concatenation of windows; None if not all are of one store."""
-        first = parts[0] if parts else None
-        if first is None or any(part is None or part.crops != first.crops for part in parts):
-            return None
-        return cls(
-            first.crops,
-            np.concatenate([part.first_signal for part in parts]),
-            np.concatenate([part.start for part in parts]),
+def _check_one_rate(rates: Iterable[float | None]) -> None:
+    counts = Counter(rate for rate in rates if rate is not None and not pd.isna(rate))
+    first = next(iter(counts), None)
+    if not all(is_same_rate(rate, first) for rate in counts):
+        found = ", ".join(f"{rate:g} Hz ({n})" for rate, n in counts.most_common())
+        raise ValueError(
+            f"The recordings have different sampling rates: {found}. Resample them to one rate "
+            "before you cut windows, for example with braindecode's Preprocessor('resample', "
+            "sfreq=...)."
         )
 
-    def take(self, positions: Any) -> StoredSignals:
-        """Return the positions of some windows."""
-        return replace(self, first_signal=self.first_signal[positions], start=self.start[positions])
 
-    def read(self, positions: np.ndarray, rows: np.ndarray, n_times: int) -> np.ndarray:
-        """Read some windows of one length.
-
-        Parameters
-        ----------
-        positions : ndarray of int, shape (batch,)
-            Numbers of windows.
-        rows : ndarray of int, shape (n_chans,)
-            Channels to read, in this order.
-        n_times : int
-            Length of the windows in samples.
-
-        Returns
-        -------
-        ndarray of float32, shape (batch, n_chans, n_times)
-            Windows in volts.
-        """
-        signals = self.first_signal[positions, None] + rows
-        starts = np.repeat(self.start[positions], len(rows))
-        return self.crops(signals.ravel(), starts, n_times).reshape(*signals.shape, n_times)
-
-    def view(self, i: int, shape: tuple[int, int]) -> StoredWindow:
-        """Return a view of window ``i``, of shape (n_chans, n_times)."""
-        return StoredWindow(self.crops, int(self.first_signal[i]), int(self.start[i]), shape)
+# Labels and subjects as columns -----------------------------------------------------------------
 
 
-class StoredBatch(list):
-    """A list of windows with their labels that were read as one array.
-
-    Parameters
-    ----------
-    windows : ndarray of float32, shape (batch, n_chans, n_times)
-        The windows.
-    y : ndarray, shape (batch,)
-        Their labels.
-    """
-
-    def __init__(self, windows: np.ndarray, y: np.ndarray):
-        super().__init__(zip(windows, y, strict=True))
-        self.windows = windows
-        self.y = y
+def _one_spelling(subjects: np.ndarray) -> np.ndarray:
+    """Give names the same Unicode form everywhere; numbers are not changed."""
+    if subjects.dtype.kind not in "OU":
+        return subjects
+    names = [normalized(subject) for subject in subjects.tolist()]
+    return np.asarray(names) if subjects.dtype.kind == "U" else object_array(names)
 
 
-class WindowLoader(DataLoader):
-    """A DataLoader of windows that does not copy batches of a store; for others it is torch's."""
-
-    def __init__(self, dataset: Dataset, **arguments: Any):
-        super().__init__(dataset, **{"collate_fn": _collate, **arguments})
-
-
-def _collate(items: list[tuple[np.ndarray, Any]]) -> list[Tensor]:
-    """Return windows and labels as two tensors, as torch's ``default_collate`` does.
-
-    A batch that was read as one array is not copied.
-    """
-    if isinstance(items, StoredBatch) and items.y.dtype.kind in "iuf":
-        return [torch.from_numpy(items.windows), torch.from_numpy(items.y)]
-    return default_collate(items)
-
-
-class StoredWindow:
-    """View of a window on disk: ``window[channels, start:stop]`` reads only these samples.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Shape of the window, (n_chans, n_times).
-    """
-
-    def __init__(self, crops: ReadCrops, first_signal: int, start: int, shape: tuple[int, int]):
-        self.crops = crops
-        self.first_signal = first_signal
-        self.start = start
-        self.shape = shape
-
-    def __getitem__(self, key: Any) -> np.ndarray:
-        # Read the interval without its step, then apply the step.
-        channels, times = key if isinstance(key, tuple) else (key, slice(None))
-        start, stop, step = times.indices(self.shape[1])
-        signals = self.first_signal + np.arange(self.shape[0])[channels]
-        starts = np.full(np.shape(signals), self.start + start)
-        crops = self.crops(np.atleast_1d(signals), np.atleast_1d(starts), stop - start)
-        return crops[..., ::step].reshape(*np.shape(signals), -1)
+def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
+    """Convert labels or subjects to one array, and check that each window has an entry."""
+    if _is_single(values):
+        raise ValueError(
+            f"{name} is {values!r}; it must have one entry for each of {n_windows} windows."
+        )
+    if hasattr(values, "columns"):  # a DataFrame; iterating over it would give names of columns
+        values = _only_column(values, name)
+    values = as_column(values)
+    if values.shape == (n_windows, 1):
+        values = column_or_1d(values, warn=True)
+    if pd.isna(values.astype(object)).any():
+        raise ValueError(
+            f"{name} contains None or NaN; every window needs an entry."
+            + (" Mark unlabelled windows with unlabeled_label." if name == "y" else "")
+        )
+    if values.shape != (n_windows,):
+        raise ValueError(
+            f"{name} has shape {values.shape}; it must have one entry for each window, shape "
+            f"({n_windows},)."
+        )
+    return values
 
 
-@dataclass(frozen=True, eq=False)
-class Montage:
-    """Channels of the windows of one or more recordings.
-
-    Attributes
-    ----------
-    chs_info : list of dict | None
-        Channels that are read, as in ``mne.Info["chs"]``; None when unknown.
-    bads : frozenset of str
-        Channels that are marked as bad.
-    rows : ndarray of int, shape (n_chans,) | None
-        Rows of a window in the source that are read, in this order. None reads all rows.
-    n_rows : int | None
-        Number of rows of a window in the source; None when unknown.
-    """
-
-    chs_info: list[dict] | None = None
-    bads: frozenset[str] = frozenset()
-    rows: np.ndarray | None = None
-    n_rows: int | None = None
-
-    @property
-    def names(self) -> list[str] | None:
-        """Names of the channels; None when unknown."""
-        return None if self.chs_info is None else [ch["ch_name"] for ch in self.chs_info]
-
-    @property
-    def key(self) -> Any:
-        """Value that is equal for recordings with the same channels."""
-        kinds = tuple(ch.get("kind") for ch in self.chs_info or ())
-        rows = None if self.rows is None else tuple(self.rows)
-        return self.chs_info is None or (tuple(self.names), kinds), self.bads, rows, self.n_rows
-
-    def pick(self, positions: Sequence[int], chs_info: list[dict] | None = None) -> Montage:
-        """Return the montage with the channels at these positions, in this order.
-
-        ``chs_info`` describes the picked channels; None keeps their own descriptions.
-        """
-        positions = np.asarray(positions, dtype=int)
-        if chs_info is None:
-            chs_info = [self.chs_info[i] for i in positions]
-        if self.rows is None and np.array_equal(positions, np.arange(len(self.chs_info))):
-            return replace(self, chs_info=chs_info)
-        rows = positions if self.rows is None else self.rows[positions]
-        return replace(self, chs_info=chs_info, rows=rows)
+def _is_single(values: Any) -> bool:
+    """Whether the values are one label, not one for each window."""
+    try:
+        return np.ndim(values) == 0
+    except ValueError:  # lists of different lengths
+        return False
 
 
-@dataclass(frozen=True, eq=False)
-class Channels:
-    """Channels of every window of a source.
-
-    Attributes
-    ----------
-    montages : tuple of Montage
-        Different montages, in the order of their first windows.
-    of_window : ndarray of int, shape (n_windows,)
-        Number of each window's montage.
-    """
-
-    montages: tuple[Montage, ...]
-    of_window: np.ndarray
-
-    @classmethod
-    def of_recording(
-        cls, n_windows: int, chs_info: list[dict] | None = None, bads: Iterable[str] = ()
-    ) -> Channels:
-        """Return the channels of windows of one recording; without ``chs_info`` unknown ones."""
-        n_rows = None if chs_info is None else len(chs_info)
-        montage = Montage(chs_info, frozenset(bads), n_rows=n_rows)
-        return cls((montage,), np.zeros(n_windows, dtype=int))
-
-    @classmethod
-    def join(cls, parts: Sequence[Channels]) -> Channels:
-        """Return the channels of a concatenation of sources."""
-        number_of: dict[Any, int] = {}
-        montages: list[Montage] = []
-        of_window = [np.zeros(0, dtype=int)]
-        for part in parts:
-            numbers = []
-            for montage in part.montages:
-                number = number_of.setdefault(montage.key, len(montages))
-                if number == len(montages):
-                    montages.append(montage)
-                numbers.append(number)
-            if len(part.of_window):
-                of_window.append(np.asarray(numbers)[part.of_window])
-        return cls(tuple(montages), np.concatenate(of_window)).take(slice(None))
-
-    def take(self, positions: Any) -> Channels:
-        """Return the channels of some windows; montages without a window are left out."""
-        of_window = self.of_window[positions]
-        _, first, numbers = np.unique(of_window, return_index=True, return_inverse=True)
-        order = np.argsort(first)  # montages in the order of their first windows
-        rank = np.empty_like(order)
-        rank[order] = np.arange(len(order))
-        kept = tuple(self.montages[of_window[i]] for i in first[order])
-        return Channels(kept, rank[numbers].reshape(-1))
-
-    def replaced(self, montages: Iterable[Montage]) -> Channels:
-        """Return the channels with other montages, in the same number and order."""
-        return replace(self, montages=tuple(montages))
-
-    @property
-    def chs_info(self) -> list[dict] | None:
-        """Channels of all windows: None when unknown, empty when they or their order differ."""
-        names = {None if m.names is None else tuple(m.names) for m in self.montages}
-        if len(names) > 1:
-            return []
-        return self.montages[0].chs_info if self.montages else None
-
-    @property
-    def counts(self) -> np.ndarray:
-        """Number of windows of each montage."""
-        return np.bincount(self.of_window, minlength=len(self.montages))
+def _only_column(frame: Any, name: str) -> Any:
+    """Return the column of a DataFrame with one column."""
+    columns = list(frame.columns)
+    if len(columns) != 1:
+        shown = ", ".join(map(str, columns[:5])) + (", ..." if len(columns) > 5 else "")
+        raise ValueError(
+            f"{name} is a DataFrame with {len(columns)} columns ({shown}); pass one column, such "
+            f"as {name}[{columns[0] if columns else 'label'!r}]."
+        )
+    return frame[columns[0]]
 
 
 def labels_by_name(dataset: Any) -> dict[str, Any] | None:

@@ -1,22 +1,86 @@
-"""Windows as examples: random crops of single channels, or X, y and groups for scikit-learn."""
+"""Windows as examples for torch: with their labels, or as random crops of single channels.
+
+Also the windows of a dataset as the X, y and groups of scikit-learn.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from skorch.helper import SliceDataset
 from torch import Tensor
-from torch.utils.data import Dataset
+from torch.utils.data import DataLoader, Dataset, default_collate
 
 from braindecode_pars._common.checks import is_same_rate
+from braindecode_pars.windows.door import as_windows, cut_to_train, is_continuous
 from braindecode_pars.windows.labels import labels_of
 from braindecode_pars.windows.picking import pick_eeg
-from braindecode_pars.windows.table import WindowSet, as_window_set, cut_to_train, is_continuous
+from braindecode_pars.windows.table import Windows
+
+
+class Examples(Dataset):
+    """Windows with their labels, ``(window, label)``; the label is 0 where there are none.
+
+    Parameters
+    ----------
+    windows : Windows
+        The windows. With weights, a label is the pair of label and weight, float32.
+    """
+
+    def __init__(self, windows: Windows):
+        y = np.zeros(len(windows), dtype=int) if windows.y is None else windows.y
+        if windows.weights is not None:  # in single precision, since some GPUs have no other
+            y = np.column_stack([y, windows.weights]).astype(np.float32)
+        self.windows = windows
+        self.y = y
+
+    def __len__(self) -> int:
+        return len(self.windows)
+
+    def __getitem__(self, i: int) -> tuple[np.ndarray, Any]:
+        return self.windows[i], self.y[i]
+
+    def __getitems__(self, positions: Sequence[int]) -> list[tuple[np.ndarray, Any]]:
+        """Return several examples; torch's DataLoader reads a batch with it."""
+        return Batch(self.windows.read(positions), self.y[np.asarray(positions)])
+
+
+class Batch(list):
+    """A list of examples; windows that were read as one array are kept as one."""
+
+    def __init__(self, windows: np.ndarray | list[np.ndarray], y: np.ndarray):
+        super().__init__(zip(windows, y, strict=True))
+        self.windows = windows
+        self.y = y
+
+
+class WindowLoader(DataLoader):
+    """A DataLoader that does not copy batches that were read as one array."""
+
+    def __init__(self, dataset: Dataset, **arguments: Any):
+        super().__init__(dataset, **{"collate_fn": _collate, **arguments})
+
+
+def _collate(items: list[tuple[np.ndarray, Any]]) -> list[Tensor]:
+    """Return windows and labels as two tensors, as torch's ``default_collate`` does."""
+    one_array = isinstance(items, Batch) and isinstance(items.windows, np.ndarray)
+    if one_array and items.y.dtype.kind in "iuf":
+        return [torch.from_numpy(items.windows), torch.from_numpy(items.y)]
+    return default_collate(items)
+
+
+class _Crop(NamedTuple):
+    """Where a random crop is: its corpus, window, channel and start; the signal if it was read."""
+
+    corpus: int
+    window: int
+    channel: int
+    start: int
+    signal: np.ndarray | None
 
 
 class SingleChannelWindows(Dataset):
@@ -79,11 +143,14 @@ class SingleChannelWindows(Dataset):
         balance: bool = False,
     ):
         # Corpora of windows; recordings of a store are cut into windows.
-        is_several = isinstance(dataset, (list, tuple)) and not _is_list_of_windows(dataset)
-        corpora = list(dataset) if is_several else [dataset]
+        is_several = isinstance(dataset, list | tuple) and not _is_list_of_windows(dataset)
+        given = list(dataset) if is_several else [dataset]
         if n_times is not None and (not isinstance(n_times, Integral) or n_times < 1):
             raise ValueError(f"n_times must be a positive number of samples, got {n_times!r}.")
-        corpora = [_eeg_only(corpus) for corpus in _cut(corpora, n_times)]
+        corpora = [
+            corpus if all(montage.is_picked for montage in corpus.montages) else pick_eeg(corpus)
+            for corpus in _cut(given, n_times)
+        ]
         lengths = [len(corpus) for corpus in corpora]
         if not all(lengths):
             which = f"dataset {lengths.index(0)}" if len(lengths) > 1 else "the dataset"
@@ -99,10 +166,6 @@ class SingleChannelWindows(Dataset):
             _check_one_rate(corpora)
         self.n_times = n_times or min(_first_length(corpus) for corpus in corpora)
 
-    def _window(self, index: int) -> Any:
-        corpus = bisect_right(self._starts, index) - 1
-        return _window_of(self.corpora[corpus], index - self._starts[corpus])
-
     def __len__(self) -> int:
         n_corpora = len(self._lengths)
         return n_corpora * max(self._lengths) if self.balance else sum(self._lengths)
@@ -115,87 +178,81 @@ class SingleChannelWindows(Dataset):
         turn, corpus = divmod(index, len(self._lengths))
         return self._starts[corpus] + turn % self._lengths[corpus]
 
-    def __getitem__(self, index: int) -> tuple[Tensor, int]:
-        """Draw one signal, float32 of shape (n_times,), and return it with the target 0."""
+    def _draw(self, index: int) -> _Crop:
+        """Draw the channel and the start of a crop; a window of unknown shape is read for it."""
         if not -len(self) <= index < len(self):
             raise IndexError(f"Item {index} was requested; there are {len(self)} items.")
-        index = self._window_number(index % len(self))
-        window = self._window(index)
-        slack = window.shape[-1] - self.n_times
-        if slack < 0:
+        number = self._window_number(index % len(self))
+        corpus = bisect_right(self._starts, number) - 1
+        windows, i = self.corpora[corpus], number - self._starts[corpus]
+        samples = windows[i] if windows.shapes is None else None
+        n_chans, length = windows.shapes[i] if samples is None else samples.shape
+        if length < self.n_times:
             raise ValueError(
-                f"Window {index} has {window.shape[-1]} samples, but a crop has {self.n_times}; "
-                "pass the length of the shortest window as n_times."
+                f"Window {number} has {length} samples, but a crop has {self.n_times}; pass the "
+                "length of the shortest window as n_times."
             )
-        # The channel and the start of the crop are random.
-        channel = torch.randint(window.shape[0], ()).item()
-        start = torch.randint(slack + 1, ()).item()
-        crop = window[channel, start : start + self.n_times]
-        if isinstance(crop, np.ndarray):
-            crop = crop.copy()  # torch accepts neither negative strides nor read-only memory
-        signal = torch.as_tensor(crop, dtype=torch.float32)
-        if not signal.isfinite().all():
-            raise ValueError(
-                f"Window {index} contains NaN or infinite samples in channel {channel}; remove or "
-                "repair it first."
-            )
-        return signal, 0
+        channel = torch.randint(int(n_chans), ()).item()
+        start = torch.randint(int(length) - self.n_times + 1, ()).item()
+        signal = None if samples is None else samples[channel, start : start + self.n_times]
+        return _Crop(corpus, i, channel, start, signal)
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        """Draw one signal, float32 of shape (n_times,), and return it with the target 0."""
+        return self.__getitems__([index])[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[tuple[Tensor, int]]:
+        """Draw one signal for each index; crops of a store are read in one call."""
+        drawn = [self._draw(index) for index in indices]
+        signals = [crop.signal for crop in drawn]
+        for number, windows in enumerate(self.corpora):
+            places = [i for i, crop in enumerate(drawn) if crop.corpus == number]
+            if windows.shapes is None or not places:
+                continue
+            window, channel, start = np.array([drawn[i][1:4] for i in places]).T
+            read = windows.read_crops(window, channel, start, self.n_times)
+            for i, signal in zip(places, read, strict=True):
+                signals[i] = signal
+        return [(torch.from_numpy(signal.copy()), 0) for signal in signals]
 
 
-def _window_of(corpus: Dataset, index: int) -> Any:
-    """Return a window, or a lazy view of it when the corpus has such views."""
-    if hasattr(corpus, "lazy_window"):
-        return corpus.lazy_window(index)
-    item = corpus[index]
-    return item[0] if isinstance(item, (tuple, list)) else item
-
-
-def _first_length(corpus: Dataset) -> int:
-    return _window_of(corpus, 0).shape[-1]
+def _first_length(corpus: Windows) -> int:
+    return int(corpus.shapes[0, 1]) if corpus.shapes is not None else corpus[0].shape[1]
 
 
 def _is_list_of_windows(items: Sequence[Any]) -> bool:
     """Whether a list has windows, alone or as (window, label, ...), and not datasets of windows."""
     first = items[0] if items else None
-    if isinstance(first, (tuple, list)) and first:
+    if isinstance(first, tuple | list) and first:
         first = first[0]
-    return isinstance(first, (np.ndarray, Tensor)) and first.ndim == 2
+    return isinstance(first, np.ndarray | Tensor) and first.ndim == 2
 
 
-def _cut(corpora: list[Any], n_times: int | None) -> list[Dataset]:
+def _cut(corpora: list[Any], n_times: int | None) -> list[Windows]:
     """Cut continuous recordings into windows of the length of a crop, without held-out people."""
-    if n_times is None and any(map(is_continuous, corpora)):
-        others = [corpus for corpus in corpora if not is_continuous(corpus)]
+    windows = [None if is_continuous(corpus) else as_windows(corpus) for corpus in corpora]
+    if n_times is None and None in windows:
+        others = [w for w in windows if w is not None]
         if not others:
             raise ValueError(
                 f"A {type(corpora[0]).__name__} contains continuous recordings; pass n_times, the "
                 "number of samples of a window."
             )
-        n_times = min(_first_length(corpus) for corpus in others)
-    return [cut_to_train(c, n_times) if is_continuous(c) else c for c in corpora]
+        n_times = min(map(_first_length, others))
+    return [
+        cut_to_train(c, n_times) if w is None else w for c, w in zip(corpora, windows, strict=True)
+    ]
 
 
-def _eeg_only(corpus: Dataset) -> Dataset:
-    """Return a view without channels that are bad or not EEG, if there are any."""
-    if isinstance(corpus, WindowSet):  # its channels are picked already
-        return corpus
-    windows = as_window_set(corpus)
-    picked = pick_eeg(windows)
-    has_other_channels = picked.channels is not None and any(
-        montage.rows is not None for montage in picked.channels.montages
-    )
-    return picked if has_other_channels or picked.is_stored else corpus
-
-
-def _check_one_rate(corpora: list[Dataset]) -> None:
-    rates = [as_window_set(corpus).sfreq for corpus in corpora]
+def _check_one_rate(corpora: list[Windows]) -> None:
+    rates = [corpus.sfreq for corpus in corpora]
     known = [rate for rate in rates if rate is not None]
     if not all(is_same_rate(rate, known[0]) for rate in known):
         found = ", ".join("unknown" if rate is None else f"{rate:g} Hz" for rate in rates)
         raise ValueError(f"The corpora have different sampling rates: {found}; resample them.")
 
 
-def as_sklearn(windows_ds: Dataset) -> tuple[SliceDataset, np.ndarray, np.ndarray]:
+def as_sklearn(windows_ds: Dataset) -> tuple[Windows, np.ndarray, np.ndarray]:
     """Return a braindecode windows dataset as the ``X, y, groups`` of scikit-learn.
 
     Parameters
@@ -205,9 +262,10 @@ def as_sklearn(windows_ds: Dataset) -> tuple[SliceDataset, np.ndarray, np.ndarra
 
     Returns
     -------
-    X : skorch.helper.SliceDataset, shape (n_windows,)
-        View of the windows; no signal is read yet. Indexing it with an array gives a smaller view.
-        The view keeps the sampling rate, channel names and subjects of its recordings.
+    X : Windows, shape (n_windows,)
+        The windows; no signal is read yet. A slice, a mask or an array of numbers gives fewer
+        windows, and one number the samples of a window. Sampling rate, channel names and subjects
+        of the recordings are kept.
     y : ndarray, shape (n_windows,)
         Targets.
     groups : ndarray, shape (n_windows,)
@@ -229,7 +287,7 @@ def as_sklearn(windows_ds: Dataset) -> tuple[SliceDataset, np.ndarray, np.ndarra
     >>> X.shape, y.shape, sorted(set(groups.tolist()))
     ((24,), (24,), [1, 2])
     """
-    windows = as_window_set(windows_ds)
+    windows = as_windows(windows_ds)
     y = labels_of(windows)
     if windows.groups is None:
         n_known = int(windows.known.sum())
@@ -241,4 +299,4 @@ def as_sklearn(windows_ds: Dataset) -> tuple[SliceDataset, np.ndarray, np.ndarra
             f"{found} have no entry 'subject', which is needed to hold out subjects; add it with "
             "windows_ds.set_description({'subject': [...]})."
         )
-    return SliceDataset(windows_ds), y, windows.groups
+    return windows, y.copy(), windows.groups.copy()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,20 +15,18 @@ from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
 from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.subjects import SubjectKeys, warn_of_similar_names
-from braindecode_pars.windows.table import WindowSet
+from braindecode_pars.windows.table import Windows, object_array
 
 #: Random draws of the validation subjects before giving up: one may take a class out of training.
 _DRAWS = 20
 
 
-def hold_out(
-    windows: WindowSet, share: float | str, seed: int
-) -> tuple[WindowSet, WindowSet | None]:
+def hold_out(windows: Windows, share: float | str, seed: int) -> tuple[Windows, Windows | None]:
     """Hold out internal validation windows: by subject where known, else stratified by label.
 
     Parameters
     ----------
-    windows : WindowSet
+    windows : Windows
         Windows with labels.
     share : float | "split"
         Share of the subjects, or of the windows, in [0, 1); at least one is held out. With
@@ -39,9 +36,9 @@ def hold_out(
 
     Returns
     -------
-    train : WindowSet
+    train : Windows
         The remaining windows; with every class, if the split is random.
-    valid : WindowSet | None
+    valid : Windows | None
         None for a share of 0, and where there are too few windows.
 
     Raises
@@ -75,24 +72,24 @@ def hold_out(
     return windows, None
 
 
-def _splits(windows: WindowSet, share: float, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _splits(windows: Windows, share: float, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Splits into training and validation windows, in random order."""
     groups = _subject_numbers(windows)
     n_subjects = 0 if groups is None else groups.max() + 1
     if n_subjects > 1:
         n_valid = min(max(1, round(share * n_subjects)), n_subjects - 1)
         splitter = GroupShuffleSplit(n_splits=_DRAWS, test_size=n_valid, random_state=seed)
-        return splitter.split(windows.indices, windows.y, groups)
+        return splitter.split(windows.y, windows.y, groups)
     # Stratified: both parts need at least one window of every class.
     n_valid = math.ceil(share * len(windows))
     classes, counts = np.unique(windows.y, return_counts=True)
     if min(n_valid, len(windows) - n_valid) < len(classes) or counts.min() < 2:
         return iter(())
     splitter = StratifiedShuffleSplit(n_splits=1, test_size=n_valid, random_state=seed)
-    return splitter.split(windows.indices, windows.y)
+    return splitter.split(windows.y, windows.y)
 
 
-def _subject_numbers(windows: WindowSet) -> np.ndarray | None:
+def _subject_numbers(windows: Windows) -> np.ndarray | None:
     """Subjects as numbers, since subjects of mixed types cannot be ordered; None if unknown."""
     if windows.groups is None:
         n_known = int(windows.known.sum())
@@ -102,8 +99,8 @@ def _subject_numbers(windows: WindowSet) -> np.ndarray | None:
                 "may be of any subject, so validation windows are not held out by subject, and may "
                 "be of training subjects; add 'subject' to the description of every recording."
             )
-        is_list = isinstance(windows.source, list)
-        if is_list and isinstance(windows.source[0], tuple):
+        source = getattr(windows.recordings["reader"].iloc[0], "source", None)
+        if isinstance(source, list) and isinstance(source[0], tuple):
             warn_user(
                 "A list of tuples carries neither subjects nor sampling rate, so validation "
                 "windows may be of training subjects; fit on as_sklearn's X, or pass groups=."
@@ -119,7 +116,7 @@ def _subject_numbers(windows: WindowSet) -> np.ndarray | None:
     return np.array([number_of[subject] for subject in windows.groups.tolist()])
 
 
-def without_held_out_splits(windows: WindowSet | None, share: float | str) -> WindowSet | None:
+def without_held_out_splits(windows: Windows | None, share: float | str) -> Windows | None:
     """Drop windows of the splits "valid" and "test", if ``share`` is "split".
 
     Labels are not needed to be in one of them: an unlabelled window of a test subject must not be
@@ -131,21 +128,19 @@ def without_held_out_splits(windows: WindowSet | None, share: float | str) -> Wi
     return windows.take(np.flatnonzero(keep)) if keep.any() else None
 
 
-def drop_held_out(
-    windows: WindowSet | None, train: WindowSet, valid: WindowSet | None
-) -> WindowSet | None:
+def drop_held_out(windows: Windows | None, train: Windows, valid: Windows | None) -> Windows | None:
     """Drop windows that are held out, and all windows of held-out subjects.
 
     Parameters
     ----------
-    windows : WindowSet | None
+    windows : Windows | None
         Further windows to pretrain on.
-    train, valid : WindowSet, WindowSet | None
+    train, valid : Windows, Windows | None
         Result of :func:`hold_out`.
 
     Returns
     -------
-    WindowSet | None
+    Windows | None
         None when nothing remains.
 
     Warns
@@ -155,9 +150,8 @@ def drop_held_out(
     """
     if windows is None or valid is None:
         return windows
-    keep = np.ones(len(windows), dtype=bool)
-    if _same_source(windows.source, valid.source):
-        keep &= ~np.isin(windows.indices, valid.indices)
+    held = set(_places(valid))
+    keep = np.array([place not in held for place in _places(windows)], dtype=bool)
     held_out = [] if valid.groups is None else _held_out_people(train, valid)
     if held_out and not windows.known.all():
         which = f"{(~windows.known).sum()} of {len(windows)}" if windows.known.any() else "the"
@@ -173,18 +167,19 @@ def drop_held_out(
     return windows.take(np.flatnonzero(keep)) if keep.any() else None
 
 
-def _held_out_people(train: WindowSet, valid: WindowSet) -> list:
+def _held_out_people(train: Windows, valid: Windows) -> list:
     """Return the people of the held-out windows who have no training windows."""
     known = train.take(np.flatnonzero(train.known))
     trained_on = set(() if known.people is None else known.people.tolist())
     return [person for person in dict.fromkeys(valid.people.tolist()) if person not in trained_on]
 
 
-def _same_source(one: Any, other: Any) -> bool:
-    """Whether two sources are the same object, or views of the same memory."""
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return one.shape == other.shape and one.ctypes.data == other.ctypes.data
-    return one is other
+def _places(windows: Windows) -> Iterator[tuple]:
+    """Yield where each window is read: windows with the same place have the same samples."""
+    keys = object_array([reader.key for reader in windows.recordings["reader"]])
+    table = windows.windows
+    of_window = keys[table["recording"].to_numpy()].tolist()
+    return zip(of_window, windows.column("base").tolist(), table["item"].tolist(), strict=True)
 
 
 #: Value of ``validation`` that uses the fixed validation subjects.
@@ -201,7 +196,7 @@ def are_validation(
     Parameters
     ----------
     splits, subjects : ndarray, shape (n_windows,) | None
-        Split and subject of each window, as in a WindowSet; None or NaN where unknown.
+        Split and subject of each window, as in Windows; None or NaN where unknown.
     n_windows : int
         Number of windows.
 

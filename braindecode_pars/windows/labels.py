@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 from numbers import Complex, Real
 from typing import Any
 
@@ -15,13 +14,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
 from braindecode_pars._common.checks import warn_user
-from braindecode_pars.windows.table import WindowSet
+from braindecode_pars.windows.table import Windows
 
 #: Default of ``unlabeled_label``: -1 marks unlabelled windows, and a warning counts them.
 AUTO = "auto"
 
 
-def labels_of(windows: WindowSet) -> np.ndarray:
+def labels_of(windows: Windows) -> np.ndarray:
     """Return the label of every window, shape (n_windows,).
 
     Raises
@@ -35,9 +34,10 @@ def labels_of(windows: WindowSet) -> np.ndarray:
             "There are no labels: pass y, or cut the recordings into windows with a target. "
             "PARSEmbedder needs no labels."
         )
-    if windows.y.ndim != 1:
+    first = windows.y[0] if len(windows) else None
+    if isinstance(first, np.ndarray):
         raise ValueError(
-            f"Labels have shape {windows.y.shape}; a classifier needs one label for each window."
+            f"A window has {len(first)} labels; a classifier needs one label for each window."
         )
     missing = np.flatnonzero(pd.isna(windows.y.astype(object)))
     if len(missing):
@@ -153,23 +153,33 @@ def _check_not_alike(y: np.ndarray, unlabeled_label: Any) -> None:
             )
 
 
+def where_labelled(windows: Windows, unlabeled_label: Any = "auto") -> np.ndarray:
+    """Return whether each window is labelled, with the errors of :func:`split_unlabeled`."""
+    unlabeled, label = find_unlabeled(labels_of(windows), unlabeled_label)
+    if len(unlabeled) and unlabeled.all():
+        raise ValueError(
+            f"All windows are unlabelled (y == {label!r}); PARSEmbedder pretrains without labels."
+        )
+    return ~unlabeled
+
+
 def split_unlabeled(
-    windows: WindowSet, unlabeled_label: Any = "auto"
-) -> tuple[WindowSet, WindowSet | None]:
+    windows: Windows, unlabeled_label: Any = "auto"
+) -> tuple[Windows, Windows | None]:
     """Separate labelled from unlabelled windows.
 
     Parameters
     ----------
-    windows : WindowSet
+    windows : Windows
         Windows with labels.
     unlabeled_label : Any
         As in :func:`find_unlabeled`.
 
     Returns
     -------
-    labeled : WindowSet
+    labeled : Windows
         Windows with any other label.
-    unlabeled : WindowSet | None
+    unlabeled : Windows | None
         Windows with the label of unlabelled windows; None when every window is labelled.
 
     Raises
@@ -177,14 +187,8 @@ def split_unlabeled(
     ValueError
         As in :func:`find_unlabeled`, and when no window is labelled.
     """
-    unlabeled, label = find_unlabeled(labels_of(windows), unlabeled_label)
-    if not unlabeled.any():
-        return windows, None
-    if unlabeled.all():
-        raise ValueError(
-            f"All windows are unlabelled (y == {label!r}); PARSEmbedder pretrains without labels."
-        )
-    return windows.take(np.flatnonzero(~unlabeled)), windows.take(np.flatnonzero(unlabeled))
+    labeled = where_labelled(windows, unlabeled_label)
+    return windows[labeled], None if labeled.all() else windows[~labeled]
 
 
 def cross_entropy_weights(
@@ -276,7 +280,7 @@ def check_weights(sample_weight: Any, n_windows: int) -> np.ndarray:
     return weights
 
 
-def that_weigh(windows: WindowSet, part: str) -> WindowSet:
+def that_weigh(windows: Windows, part: str) -> Windows:
     """Return windows without those of weight 0.
 
     Raises
@@ -293,22 +297,3 @@ def that_weigh(windows: WindowSet, part: str) -> WindowSet:
             "another validation."
         )
     return windows.take(kept)
-
-
-def labels_with_weights(windows: WindowSet, part: str) -> WindowSet:
-    """Return windows whose label is the pair of label and weight, without those of weight 0.
-
-    Without weights, the windows are returned as they are.
-    :class:`~braindecode_pars.estimators.fine_tuning.CrossEntropy` accepts both forms of labels.
-
-    Raises
-    ------
-    ValueError
-        When all windows have weight 0.
-    """
-    if getattr(windows, "weights", None) is None:  # other datasets have none
-        return windows
-    windows = that_weigh(windows, part)
-    # In single precision, since some GPUs have no other.
-    pairs = np.column_stack([windows.y, windows.weights]).astype(np.float32)
-    return replace(windows, y=pairs)

@@ -16,25 +16,26 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from braindecode_pars._common.channel_names import differing_references, is_eeg, match_channels
 from braindecode_pars._common.checks import warn_user
-from braindecode_pars.windows.door import Montage
-from braindecode_pars.windows.table import WindowSet
+from braindecode_pars.windows.table import Montage, Windows
 
 log = logging.getLogger(__name__)
 
 
-def pick_eeg(windows: WindowSet) -> WindowSet:
+def pick_eeg(windows: Windows) -> Windows:
     """Return the windows with their EEG channels that are not marked as bad.
 
     Parameters
     ----------
-    windows : WindowSet
+    windows : Windows
         Windows of any montages.
 
     Returns
     -------
-    WindowSet
+    Windows
         The same windows. Channels without names are kept.
 
     Raises
@@ -47,10 +48,10 @@ def pick_eeg(windows: WindowSet) -> WindowSet:
     UserWarning
         When channels are left out.
     """
-    if windows.channels is None:
-        return windows
-    montages = windows.channels.montages
+    montages = windows.montages
     named = [montage for montage in montages if montage.chs_info is not None]
+    if not named:
+        return windows
     others = _union([ch["ch_name"] for ch in m.chs_info if not is_eeg(ch)] for m in named)
     bads = _union(
         [ch["ch_name"] for ch in m.chs_info if is_eeg(ch) and ch["ch_name"] in m.bads]
@@ -74,13 +75,13 @@ def pick_eeg(windows: WindowSet) -> WindowSet:
 
 
 def pick_for_fit(
-    windows: WindowSet, channels: Sequence[str] | None = None, *, any_montage: bool = False
-) -> WindowSet:
+    windows: Windows, channels: Sequence[str] | None = None, *, any_montage: bool = False
+) -> Windows:
     """Return the windows on which a model is fitted, with the same channels in the same order.
 
     Parameters
     ----------
-    windows : WindowSet
+    windows : Windows
         Windows of any montages.
     channels : sequence of str | None
         Names of the channels to use, in this order and of any kind. None uses the EEG channels.
@@ -90,7 +91,7 @@ def pick_for_fit(
 
     Returns
     -------
-    WindowSet
+    Windows
         The same windows.
 
     Raises
@@ -113,7 +114,7 @@ def pick_for_fit(
     windows = pick_eeg(windows)
     if windows.chs_info is None or not len(windows):
         return windows
-    montages = windows.channels.montages
+    montages = windows.montages
     sizes = {None if m.names is None else len(m.names) for m in montages}
     if None in sizes:
         if any_montage:
@@ -134,18 +135,18 @@ def pick_for_fit(
     found = [[places[i] for i in common] for places in found]
     _warn_of_references([first.names[i] for i in common], montages, found)
     return windows.with_montages(
-        montage.pick(places, chs_info) for montage, places in zip(montages, found, strict=True)
+        [montage.pick(places, chs_info) for montage, places in zip(montages, found, strict=True)]
     )
 
 
 def pick_as_fitted(
-    windows: WindowSet, chs_info: list[dict] | None, *, any_montage: bool = False
-) -> WindowSet:
+    windows: Windows, chs_info: list[dict] | None, *, any_montage: bool = False
+) -> Windows:
     """Return windows with the channels on which a model was fitted, in that order.
 
     Parameters
     ----------
-    windows : WindowSet
+    windows : Windows
         Windows of any montages.
     chs_info : list of dict | None
         Channels of the fit. None when they are unknown, empty when they differed.
@@ -155,7 +156,7 @@ def pick_as_fitted(
 
     Returns
     -------
-    WindowSet
+    Windows
         The same windows.
 
     Raises
@@ -174,7 +175,7 @@ def pick_as_fitted(
     if not chs_info:
         return _pick_unmatched(windows, any_montage)
     fitted = [ch["ch_name"] for ch in chs_info]
-    montages = windows.channels.montages
+    montages = windows.montages
     found = [_match_good(fitted, montage) for montage in montages]
     missing = _missing(fitted, found)
     if missing:
@@ -194,12 +195,14 @@ def pick_as_fitted(
         log.info("%s not used, because not among the channels of the fit.", _channels(extra))
     _warn_of_references(fitted, montages, found)
     return windows.with_montages(
-        _fitted_or_eeg(montage, places, chs_info)
-        for montage, places in zip(montages, found, strict=True)
+        [
+            _fitted_or_eeg(montage, places, chs_info)
+            for montage, places in zip(montages, found, strict=True)
+        ]
     )
 
 
-def _pick_unmatched(windows: WindowSet, any_montage: bool) -> WindowSet:
+def _pick_unmatched(windows: Windows, any_montage: bool) -> Windows:
     """Pick EEG channels for a model whose own channels have no names."""
     windows = pick_eeg(windows)
     if not any_montage and not windows.chs_info:
@@ -219,13 +222,13 @@ def _check_names(channels: Sequence[str]) -> None:
         raise ValueError(f"channels {reason}; list each channel to use once.")
 
 
-def _pick_named(windows: WindowSet, channels: list[str]) -> WindowSet:
+def _pick_named(windows: Windows, channels: list[str]) -> Windows:
     if windows.chs_info is None:
         raise ValueError(
             f"channels={channels} needs channel names, but the windows have none; pick the rows of "
             "the array instead."
         )
-    montages = windows.channels.montages
+    montages = windows.montages
     found = [_match_good(channels, montage) for montage in montages]
     missing = _missing(channels, found)
     if missing:
@@ -240,8 +243,10 @@ def _pick_named(windows: WindowSet, channels: list[str]) -> WindowSet:
     _warn_of_references(channels, montages, found)
     first = montages[0].pick(found[0])
     return windows.with_montages(
-        montage.pick(places, first.chs_info)
-        for montage, places in zip(montages, found, strict=True)
+        [
+            montage.pick(places, first.chs_info)
+            for montage, places in zip(montages, found, strict=True)
+        ]
     )
 
 
@@ -332,8 +337,8 @@ def _warn_of_differences(names: list[list[str]], first: Montage, common: list[in
     )
 
 
-def _n_windows(windows: WindowSet, concerned: Sequence[bool]) -> str:
-    counts = windows.channels.counts
+def _n_windows(windows: Windows, concerned: Sequence[bool]) -> str:
+    counts = np.bincount(windows.montage_numbers, minlength=len(windows.montages))
     n = sum(int(count) for count, one in zip(counts, concerned, strict=True) if one)
     return f"{n} of {len(windows)}"
 

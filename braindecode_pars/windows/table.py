@@ -1,109 +1,352 @@
-"""Windows of any source as one lazy dataset with labels, subjects and channels."""
+"""Windows of any source as one value: a table of recordings, a table of windows, and readers.
+
+A subset is a selection of rows, and labels, subjects or splits are columns. Only the tables are in
+memory: a reader gives the samples of a window when they are asked for.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar, Protocol, overload
 
 import mne
 import numpy as np
 import pandas as pd
-from sklearn.utils import column_or_1d
-from torch.utils.data import Dataset
+import torch
 
-from braindecode_pars._common.checks import check_same_rate, is_same_rate
-from braindecode_pars._common.subjects import in_corpus, normalized
-from braindecode_pars.windows.door import (
-    Channels,
-    Montage,
-    StoredBatch,
-    StoredSignals,
-    as_column,
-    describe,
-    names_still_hold,
-    plain_array,
-)
+from braindecode_pars._common.subjects import in_corpus
+
+#: Reads crops: (numbers of signals, first samples, length) -> float32 (n_signals, length), in volts
+ReadCrops = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 
 
-@dataclass(frozen=True, eq=False)
-class WindowSet(Dataset):
-    """Windows with their metadata. Reading item ``i`` reads only that window.
+class Reader(Protocol):
+    """What reads the samples of windows; a recording names its reader and its own number there."""
+
+    @property
+    def key(self) -> Hashable:
+        """Value that is equal for readers of the same samples."""
+
+    @property
+    def checked(self) -> bool:
+        """Whether all windows are known to be finite, with ``stop - start`` samples."""
+
+    def read(
+        self, bases: np.ndarray, items: np.ndarray, n_times: int, rows: np.ndarray | None
+    ) -> Sequence[np.ndarray]:
+        """Return windows of shape (n_chans, n_times), with these rows or with all of them."""
+
+
+@dataclass(frozen=True)
+class ItemReader:
+    """Windows that are the items of an array, a list or a dataset; they are checked when read.
 
     Attributes
     ----------
     source : Any
-        Source of the windows: ``source[j]`` is a window or a tuple that begins with a window.
-    indices : ndarray of int, shape (n_windows,)
-        Items of the source that belong to this set.
-    y : ndarray, shape (n_windows,) | None
-        Labels.
-    subjects : ndarray, shape (n_windows,) | None
-        Subjects; None or NaN for a window whose subject is unknown. In windows of several corpora,
-        names begin with the corpus: subject 1 of two corpora is two people.
-    corpora : ndarray, shape (n_windows,) | None
-        Corpus of each window, None where unknown.
-    sfreq : float | None
-        Sampling rate in Hz.
-    channels : Channels | None
-        Channels of each window, and which of them are read; None when unknown.
-    shapes : ndarray of int, shape (n_windows, 2) | None
-        Number of channels and samples of each window, when all samples are known to be finite.
-        None when the windows have to be read to find out.
-    splits : ndarray, shape (n_windows,) | None
-        Entry ``split`` of the description of each window's recording, such as "train"; None or NaN
-        where there is none.
-    stored : StoredSignals | None
-        Position of each window in the signals of a store, from which whole batches are read; None
-        for other sources.
-    preprocessings : ndarray of Preprocessing, shape (n_windows,) | None
-        Preprocessing of each window's recording, None where unknown.
-    labels_by_name : mapping of str to label | None
-        Label of each name of a class, where the data have names.
-    weights : ndarray of float, shape (n_windows,) | None
-        Weight of each window in the loss; None when all have the same.
+        ``source[item]`` is a window, a tuple that begins with one, or an Epochs of one window.
     """
 
     source: Any
-    indices: np.ndarray
-    y: np.ndarray | None = None
-    subjects: np.ndarray | None = None
-    corpora: np.ndarray | None = field(default=None, repr=False)
-    sfreq: float | None = None
-    channels: Channels | None = field(default=None, repr=False)
-    shapes: np.ndarray | None = field(default=None, repr=False)
-    splits: np.ndarray | None = field(default=None, repr=False)
-    stored: StoredSignals | None = field(default=None, repr=False)
-    preprocessings: np.ndarray | None = field(default=None, repr=False)
-    labels_by_name: Mapping[str, Any] | None = field(default=None, repr=False)
-    weights: np.ndarray | None = field(default=None, repr=False)
+    checked: ClassVar[bool] = False
 
     @property
-    def is_stored(self) -> bool:
-        """Whether all windows are of one store."""
-        return self.stored is not None
+    def key(self) -> Hashable:
+        if isinstance(self.source, np.ndarray):  # views of the same memory are equal
+            return self.source.ctypes.data, self.source.shape, self.source.strides
+        return id(self.source)
+
+    def read(
+        self, bases: np.ndarray, items: np.ndarray, n_times: int, rows: np.ndarray | None
+    ) -> list[np.ndarray]:
+        windows = [_samples_of(self.source[item]) for item in items.tolist()]
+        return windows if rows is None else [window[rows] for window in windows]
+
+
+@dataclass(frozen=True)
+class SignalReader:
+    """Windows of continuous signals on disk, which are known to be finite.
+
+    The base of a recording is the number of the signal that is its first channel; the others
+    follow. The item of a window is its first sample.
+
+    Attributes
+    ----------
+    crops : callable
+        Function that reads crops of signals, such as ``SignalStore.crops``.
+    """
+
+    crops: ReadCrops
+    checked: ClassVar[bool] = True
 
     @property
+    def key(self) -> Hashable:
+        return self.crops
+
+    def read(
+        self, bases: np.ndarray, items: np.ndarray, n_times: int, rows: np.ndarray | None
+    ) -> np.ndarray:
+        signals = bases[:, None] + rows
+        starts = np.repeat(items, signals.shape[1])
+        return self.crops(signals.ravel(), starts, n_times).reshape(*signals.shape, n_times)
+
+
+@dataclass(frozen=True, eq=False)
+class Montage:
+    """Channels of the windows of one or more recordings.
+
+    Attributes
+    ----------
+    chs_info : list of dict | None
+        Channels that are read, as in ``mne.Info["chs"]``; None when unknown.
+    bads : frozenset of str
+        Channels that are marked as bad.
+    rows : ndarray of int, shape (n_chans,) | None
+        Rows of a window in the source that are read, in this order. None reads all rows.
+    n_rows : int | None
+        Number of rows of a window in the source; None when unknown.
+    is_picked : bool
+        Whether somebody has chosen the channels to read.
+    """
+
+    chs_info: list[dict] | None = None
+    bads: frozenset[str] = frozenset()
+    rows: np.ndarray | None = None
+    n_rows: int | None = None
+    is_picked: bool = False
+
+    @classmethod
+    def of(cls, chs_info: list[dict] | None, bads: Sequence[str] = ()) -> Montage:
+        """Return the montage that reads all of these channels."""
+        return cls(chs_info, frozenset(bads), n_rows=None if chs_info is None else len(chs_info))
+
+    @cached_property
+    def names(self) -> list[str] | None:
+        """Names of the channels; None when unknown."""
+        return None if self.chs_info is None else [ch["ch_name"] for ch in self.chs_info]
+
+    @property
+    def n_chans(self) -> int | None:
+        """Number of channels that are read; None when unknown."""
+        return self.n_rows if self.rows is None else len(self.rows)
+
+    @property
+    def key(self) -> Hashable:
+        """Value that is equal for recordings with the same channels."""
+        kinds = tuple(ch.get("kind") for ch in self.chs_info or ())
+        rows = None if self.rows is None else tuple(self.rows)
+        return self.names and tuple(self.names), kinds, self.bads, rows, self.n_rows
+
+    def pick(self, positions: Sequence[int], chs_info: list[dict] | None = None) -> Montage:
+        """Return the montage with the channels at these positions, in this order.
+
+        ``chs_info`` describes the picked channels; None keeps their own descriptions.
+        """
+        own = self.chs_info or []
+        chosen = np.asarray(positions, dtype=int)
+        if chs_info is None:
+            chs_info = [own[i] for i in chosen]
+        if self.rows is None and np.array_equal(chosen, np.arange(len(own))):
+            return replace(self, chs_info=chs_info, is_picked=True)
+        rows = chosen if self.rows is None else self.rows[chosen]
+        return replace(self, chs_info=chs_info, rows=rows, is_picked=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Windows(Sequence):
+    """Windows with what is known of them. Reading window ``i`` reads only that window.
+
+    It is the ``X`` of scikit-learn: an integer gives the samples of a window, float32 of shape
+    (n_chans, n_times); a slice, a mask or an array of numbers gives these windows, unread.
+
+    Attributes
+    ----------
+    recordings : pandas.DataFrame
+        One row a recording: ``corpus``, ``subject``, ``session``, ``split`` (None or NaN where
+        unknown; subjects of several corpora begin with the corpus), ``sfreq`` in Hz (NaN where
+        unknown), ``channels`` (a :class:`Montage`), ``preprocessing`` (None where unknown),
+        ``reader``, and ``base``, the number of the recording in its reader.
+    windows : pandas.DataFrame
+        One row a window: ``recording`` (row of ``recordings``), ``item`` (its number in the
+        reader), ``start`` and ``stop`` in samples of the recording (-1 where unknown), ``label``
+        and ``weight`` where there are any, and other metadata as they came.
+    label_dtype : numpy.dtype | None
+        Data type of labels that are text in the dataset; a table has objects for them.
+    label_names : mapping of str to label | None
+        Label of each name of a class, where the data have names.
+
+    Examples
+    --------
+    >>> from braindecode_pars import as_sklearn, datasets
+    >>> X, y, groups = as_sklearn(datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2))
+    >>> X.shape, X[0].shape, X[groups == 2].shape
+    ((24,), (2, 3000), (12,))
+    >>> X.recordings["subject"].tolist(), X.windows.loc[1, ["start", "stop"]].tolist()
+    ([1, 2], [3000, 6000])
+    """
+
+    recordings: pd.DataFrame
+    windows: pd.DataFrame
+    label_dtype: np.dtype | None = None
+    label_names: Mapping[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"Windows({len(self)} of {len(self._used)} recordings)"
+
+    def __len__(self) -> int:
+        return len(self.windows)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Number of windows; scikit-learn divides along it."""
+        return (len(self),)
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions: 1."""
+        return 1
+
+    @overload
+    def __getitem__(self, key: int) -> np.ndarray: ...
+    @overload
+    def __getitem__(self, key: slice | np.ndarray | Sequence | tuple) -> Windows: ...
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, tuple):  # scikit-learn's X[indices, ...]
+            key = key[0]
+        if isinstance(key, int | np.integer):
+            if not -len(self) <= key < len(self):
+                raise IndexError(f"Window {key} was requested; there are {len(self)} windows.")
+            return self.read([key % len(self)])[0]
+        return self.take(np.arange(len(self))[key])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return all windows in memory, shape (n_windows, n_chans, n_times)."""
+        return np.array([*self], dtype=dtype)
+
+    def take(self, positions: Any) -> Windows:
+        """Return the windows at the given positions, in the given order."""
+        return replace(self, windows=self.windows.iloc[np.asarray(positions)])
+
+    # Columns -----------------------------------------------------------------------------------
+
+    @cached_property
+    def _recording(self) -> np.ndarray:
+        return self.windows["recording"].to_numpy()
+
+    @cached_property
+    def _used(self) -> np.ndarray:
+        """Recordings that have a window, in the order of their first windows."""
+        return pd.unique(self._recording)
+
+    def column(self, name: str) -> np.ndarray:
+        """Return an entry of each window's recording, shape (n_windows,)."""
+        return self.recordings[name].to_numpy()[self._recording]
+
+    def _column_if_any(self, name: str) -> np.ndarray | None:
+        known = not pd.isna(self.recordings[name].to_numpy()[self._used]).all()
+        return self.column(name) if known else None
+
+    @cached_property
+    def y(self) -> np.ndarray | None:
+        """Labels, shape (n_windows,); None without any."""
+        if "label" not in self.windows:
+            return None
+        labels = self.windows["label"].to_numpy(copy=True)  # columns are read-only, unlike labels
+        return labels if self.label_dtype is None else labels.astype(self.label_dtype)
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """Weight of each window in the loss; None when all have the same."""
+        return self.windows["weight"].to_numpy() if "weight" in self.windows else None
+
+    @cached_property
+    def subjects(self) -> np.ndarray | None:
+        """Subject of each window, None or NaN where unknown; None when all are."""
+        if self._column_if_any("subject") is None:
+            return None
+        names = self.recordings["subject"].to_numpy()[self._used]
+        place = np.zeros(len(self.recordings), dtype=int)
+        place[self._used] = np.arange(len(self._used))
+        return as_column(names.tolist())[place[self._recording]]
+
+    @property
+    def corpora(self) -> np.ndarray | None:
+        """Corpus of each window, None where unknown; None when all are."""
+        return self._column_if_any("corpus")
+
+    @property
+    def splits(self) -> np.ndarray | None:
+        """Split of each window's recording, such as "train"; None when there are none."""
+        return self._column_if_any("split")
+
+    @cached_property
     def known(self) -> np.ndarray:
         """Whether the subject of each window is known, shape (n_windows,)."""
-        if self.subjects is None:
-            return np.zeros(len(self), dtype=bool)
-        return ~(_missing(self.subjects) | _blank(self.subjects))
+        return is_name(self.recordings["subject"].to_numpy())[self._recording]
 
     @property
     def groups(self) -> np.ndarray | None:
         """Subjects, if every window has one: a window without may be of any subject."""
-        return self.subjects if self.subjects is not None and self.known.all() else None
+        return self.subjects if self.known.all() else None
 
     @property
     def people(self) -> np.ndarray | None:
         """Subjects with their corpus in front where it is known, if every window has a subject."""
-        return _with_corpora(self.groups, self.corpora)
+        if self.groups is None or self.corpora is None:
+            return self.groups
+        pairs = zip(self.corpora.tolist(), self.groups.tolist(), strict=True)
+        return object_array([in_corpus(corpus, name) for corpus, name in pairs])
 
-    def __len__(self) -> int:
-        return len(self.indices)
+    @property
+    def sfreq(self) -> float | None:
+        """Sampling rate in Hz; None when unknown."""
+        known = self.recordings["sfreq"].dropna()
+        return None if known.empty else float(known.iloc[0])
+
+    def with_labels(self, y: np.ndarray, names: Mapping[str, Any] | None = None) -> Windows:
+        """Return the windows with other labels, and with the label of each name."""
+        column, dtype = label_column(y)
+        table = self.windows.assign(label=column)
+        return replace(self, windows=table, label_dtype=dtype, label_names=names)
+
+    def with_weights(self, weights: np.ndarray) -> Windows:
+        """Return the windows with weights in the loss."""
+        return replace(self, windows=self.windows.assign(weight=weights))
+
+    def with_subjects(self, subjects: np.ndarray) -> Windows:
+        """Return the windows with other subjects; a recording of several has a row for each."""
+        numbers, first = divided(self._recording, subjects)
+        recordings = self.recordings.iloc[self._recording[first]].reset_index(drop=True)
+        return replace(
+            self,
+            recordings=recordings.assign(subject=objects(subjects[first].tolist())),
+            windows=self.windows.assign(recording=numbers),
+        )
+
+    # Channels ----------------------------------------------------------------------------------
+
+    @cached_property
+    def _montages(self) -> tuple[list[Montage], np.ndarray]:
+        of_recording = self.recordings["channels"].to_numpy()
+        number: dict[int, int] = {}
+        found = {int(r): number.setdefault(id(of_recording[r]), len(number)) for r in self._used}
+        numbers = np.zeros(len(of_recording), dtype=int)
+        numbers[list(found)] = list(found.values())
+        montages = {numbers[r]: of_recording[r] for r in self._used}
+        return list(montages.values()), numbers[self._recording]
+
+    @property
+    def montages(self) -> list[Montage]:
+        """Different montages, in the order of their first windows."""
+        return self._montages[0]
+
+    @property
+    def montage_numbers(self) -> np.ndarray:
+        """Number of each window's montage, shape (n_windows,)."""
+        return self._montages[1]
 
     @property
     def chs_info(self) -> list[dict] | None:
@@ -112,120 +355,89 @@ class WindowSet(Dataset):
         None when unknown; empty when recordings differ in their channels or in the order of the
         channels.
         """
-        return None if self.channels is None else self.channels.chs_info
+        names = {None if m.names is None else tuple(m.names) for m in self.montages}
+        if len(names) > 1:
+            return []
+        return self.montages[0].chs_info if self.montages else None
 
     def montage_of(self, i: int) -> Montage:
         """Return the channels of window ``i``."""
-        if self.channels is None:
-            return Montage()
-        return self.channels.montages[self.channels.of_window[i]]
+        return self.recordings["channels"].iloc[self._recording[i]]
 
-    def __getitem__(self, i: int) -> tuple[np.ndarray, Any]:
-        """Return window ``i``, float32 of shape (n_chans, n_times), and its label, or 0 if unknown.
+    def with_montages(self, montages: Sequence[Montage]) -> Windows:
+        """Return the windows with other channels: one montage for each of ``montages``."""
+        new = {id(old): montage for old, montage in zip(self.montages, montages, strict=True)}
+        column = [new.get(id(montage), montage) for montage in self.recordings["channels"]]
+        return replace(self, recordings=self.recordings.assign(channels=objects(column)))
+
+    # Samples -----------------------------------------------------------------------------------
+
+    @cached_property
+    def shapes(self) -> np.ndarray | None:
+        """Number of channels and samples of each window, int of shape (n_windows, 2).
+
+        None when windows have to be read to know that, and whether they are finite.
+        """
+        if not all(reader.checked for reader in self.recordings["reader"].to_numpy()[self._used]):
+            return None
+        n_chans = np.array([montage.n_chans for montage in self.montages], dtype=int)
+        lengths = self.windows["stop"].to_numpy() - self.windows["start"].to_numpy()
+        return np.column_stack([n_chans[self.montage_numbers], lengths])
+
+    def read(self, positions: Sequence[int] | np.ndarray) -> np.ndarray | list[np.ndarray]:
+        """Return the samples of some windows, float32.
+
+        Windows of one store with the same channels and length are read in one call, as an array of
+        shape (n, n_chans, n_times). Others are a list of arrays.
 
         Raises
         ------
         ValueError
-            When the window is not two-dimensional, or contains NaN or infinite samples.
+            When a window is not two-dimensional, or contains NaN or infinite samples.
         """
-        window = self._stored_windows(np.array([i]))[0] if self.is_stored else self._window(i)
-        return window, 0 if self.y is None else self.y[i]
-
-    def __getitems__(self, positions: Sequence[int]) -> list[tuple[np.ndarray, Any]]:
-        """Return several windows with their labels; torch's DataLoader reads a batch with it."""
         positions = np.asarray(positions)
-        if not self.is_stored or not self._are_alike(positions):
-            return [self[int(i)] for i in positions]
-        y = np.zeros(len(positions), int) if self.y is None else self.y[positions]
-        return StoredBatch(self._stored_windows(positions), y)
-
-    def _are_alike(self, positions: np.ndarray) -> bool:
-        """Whether some windows of a store have the same channels and length."""
-        montages, lengths = self.channels.of_window[positions], self.shapes[positions, 1]
-        return bool((montages == montages[:1]).all() and (lengths == lengths[:1]).all())
-
-    def _stored_windows(self, positions: np.ndarray) -> np.ndarray:
-        """Read windows of one montage and length from the store, which are known to be finite."""
-        montage, n_times = self.montage_of(positions[0]), int(self.shapes[positions[0], 1])
-        rows = np.arange(montage.n_rows) if montage.rows is None else montage.rows
-        return self.stored.read(positions, rows, n_times)
-
-    def _window(self, i: int) -> np.ndarray:
-        """Read window ``i`` from a source of any kind, and check it."""
-        # The samples alone: without the label, out of a one-window Epochs.
-        window = self.source[int(self.indices[i])]
-        if isinstance(window, tuple) or (isinstance(window, list) and np.ndim(window[0]) == 2):
-            window = window[0]
-        if isinstance(window, mne.BaseEpochs):
-            window = window.get_data(copy=False)[0]
-        window = plain_array(window)
-        if window.dtype.kind not in "iuf":
-            raise ValueError(
-                f"Window {i} has dtype {window.dtype}; EEG samples must be real numbers."
-            )
-        if window.ndim != 2:
-            raise ValueError(
-                f"Window {i} has shape {window.shape}; a window has shape (n_chans, n_times)."
-            )
-        montage = self.montage_of(i)
-        if montage.rows is not None:
-            _check_n_rows(i, window.shape[0], montage)
-            window = window[montage.rows]
-        # A copy, because torch accepts neither negative strides nor read-only memory.
-        with np.errstate(over="ignore"):  # values too large for float32 become inf, checked below
-            window = np.array(window, dtype=np.float32, order="C")
-        self._check_finite(i, window)
-        return window
-
-    def lazy_window(self, i: int) -> Any:
-        """Return a view of window ``i`` that reads only indexed samples, if it is of a store."""
-        if not self.is_stored:
-            return self[i][0]
-        montage = self.montage_of(i)
-        view = self.stored.view(i, (montage.n_rows, int(self.shapes[i, 1])))
-        return view if montage.rows is None else PickedView(view, montage.rows)
-
-    def _check_finite(self, i: int, window: np.ndarray) -> None:
-        finite = np.isfinite(window).all(axis=1)  # (n_chans,)
-        if finite.all():
-            return
-        # Channels are named where possible, and numbered otherwise.
-        bad = np.flatnonzero(~finite)
-        known = self.montage_of(i).names or ()
-        names = [known[c] for c in bad] if len(known) == len(window) else bad.tolist()
-        raise ValueError(
-            f"Window {i} contains NaN or infinite samples in channel"
-            f"{'s' if len(bad) > 1 else ''} {', '.join(map(str, names[:5]))}"
-            f"{' and more' if len(bad) > 5 else ''}; remove or repair it first."
+        bases, readers = (
+            self.recordings[name].to_numpy()[self._recording[positions]]
+            for name in ("base", "reader")
         )
+        if self.shapes is not None and self._are_alike(positions, readers):
+            montage = self.montage_of(positions[0])
+            rows = np.arange(montage.n_rows or 0) if montage.rows is None else montage.rows
+            items = self.windows["item"].to_numpy()[positions]
+            return readers[0].read(bases, items, int(self.shapes[positions[0], 1]), rows)
+        return [self._read_one(i) for i in positions.tolist()]
 
-    def take(self, positions: np.ndarray) -> WindowSet:
-        """Return the windows at the given positions, in the given order."""
-        positions = np.asarray(positions)
-        return replace(
-            self,
-            indices=self.indices[positions],
-            y=None if self.y is None else self.y[positions],
-            subjects=None if self.subjects is None else self.subjects[positions],
-            corpora=None if self.corpora is None else self.corpora[positions],
-            channels=None if self.channels is None else self.channels.take(positions),
-            shapes=None if self.shapes is None else self.shapes[positions],
-            splits=None if self.splits is None else self.splits[positions],
-            stored=None if self.stored is None else self.stored.take(positions),
-            preprocessings=None if self.preprocessings is None else self.preprocessings[positions],
-            weights=None if self.weights is None else self.weights[positions],
-        )
+    def _are_alike(self, positions: np.ndarray, readers: np.ndarray) -> bool:
+        """Whether some windows have one reader, the same channels and the same length."""
+        montages, lengths = self.montage_numbers[positions], self.shapes[positions, 1]
+        alike = (montages == montages[:1]).all() and (lengths == lengths[:1]).all()
+        return bool(alike and all(reader is readers[0] for reader in readers))
 
-    def with_montages(self, montages: Iterable[Montage]) -> WindowSet:
-        """Return the windows with other channels: one montage for each of ``channels.montages``."""
-        channels = self.channels.replaced(montages)
-        shapes = self.shapes
-        if shapes is not None:
-            # Sources that know the shapes know the number of rows of a window too.
-            n_chans = [m.n_rows if m.rows is None else len(m.rows) for m in channels.montages]
-            known = np.array([-1 if n is None else n for n in n_chans])[channels.of_window]
-            shapes = np.column_stack([np.where(known < 0, shapes[:, 0], known), shapes[:, 1]])
-        return replace(self, channels=channels, shapes=shapes)
+    def _read_one(self, i: int) -> np.ndarray:
+        recording = self.recordings.iloc[self._recording[i]]
+        montage, reader = recording["channels"], recording["reader"]
+        if reader.checked:
+            return self.take([i]).read([0])[0]
+        item = self.windows["item"].to_numpy()[[i]]
+        (window,) = reader.read(np.array([recording["base"]]), item, -1, None)
+        return _checked(i, window, montage)
+
+    def read_crops(
+        self, positions: np.ndarray, channels: np.ndarray, starts: np.ndarray, n_times: int
+    ) -> np.ndarray:
+        """Return a crop of one channel of each of some windows of stores, shape (n, n_times)."""
+        rows = [
+            channel if (chosen := self.montage_of(i).rows) is None else chosen[channel]
+            for i, channel in zip(positions.tolist(), channels.tolist(), strict=True)
+        ]
+        table = self.recordings.iloc[self._recording[positions]]
+        bases, readers = table["base"].to_numpy(), table["reader"].to_numpy()
+        firsts = self.windows["item"].to_numpy()[positions] + starts
+        crops = np.empty((len(positions), n_times), dtype=np.float32)
+        for reader in dict.fromkeys(readers.tolist()):
+            own = readers == reader
+            crops[own] = reader.crops(bases[own] + np.asarray(rows)[own], firsts[own], n_times)
+        return crops
 
     def batches(self, batch_size: int, *, any_montage: bool = False) -> Iterator[np.ndarray]:
         """Read the windows in order, as float32 arrays of shape (<= batch_size, n_chans, n_times).
@@ -238,32 +450,28 @@ class WindowSet(Dataset):
         ValueError
             When two windows have different shapes.
         """
+        numbers = self.montage_numbers if any_montage else np.zeros(len(self), dtype=int)
         shapes: dict[int, tuple[int, ...]] = {}
-        for start, stop, montage in self._spans(batch_size, any_montage):
-            items = self.__getitems__(range(start, stop))
-            batch = [window for window, _ in items]
-            shape = shapes.setdefault(montage, batch[0].shape)
+        edges = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(self)]
+        spans = [
+            range(start, min(start + batch_size, last))
+            for first, last in pairwise(edges)
+            for start in range(first, last, batch_size)
+        ]
+        for span in spans:
+            batch = self.read(span)
+            shape = shapes.setdefault(int(numbers[span[0]]), batch[0].shape)
             if 0 in shape:
                 raise ValueError(f"The windows have shape {shape}, so they have no samples.")
-            for i, window in enumerate(batch, start):
+            for i, window in zip(span, batch, strict=True):
                 _check_shape(i, window.shape, shape)
-            yield items.windows if isinstance(items, StoredBatch) else np.stack(batch)
-
-    def _spans(self, batch_size: int, any_montage: bool) -> Iterator[tuple[int, int, int]]:
-        """Yield first window, last window + 1 and montage of each batch."""
-        numbers = np.zeros(len(self), dtype=int)
-        if any_montage and self.channels is not None:
-            numbers = self.channels.of_window
-        edges = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(self)]
-        for first, last in pairwise(edges):
-            for start in range(first, last, batch_size):
-                yield start, min(start + batch_size, last), int(numbers[start])
+            yield batch if isinstance(batch, np.ndarray) else np.stack(batch)
 
     def shortest(self) -> int:
         """Return the length of the shortest window; read all windows if ``shapes`` is None."""
         if self.shapes is not None:
             return int(self.shapes[:, 1].min())
-        shapes = [self[i][0].shape for i in range(len(self))]
+        shapes = [window.shape for window in self]
         for i, shape in enumerate(shapes):
             if 0 in shape:
                 raise ValueError(f"Window {i} has shape {shape}, so it has no samples.")
@@ -282,13 +490,13 @@ class WindowSet(Dataset):
         Raises
         ------
         ValueError
-            When a window has another shape, or contains NaN or infinite samples. The message names
-            the first such window.
+            When there is no window, a window has another shape, or contains NaN or infinite
+            samples. The message names the first such window.
         """
         self.check_not_empty()
         if self.shapes is not None:
             # The first window that differs; window 0 if none does.
-            i = (self.shapes != self.shapes[0]).any(axis=1).argmax()
+            i = int((self.shapes != self.shapes[0]).any(axis=1).argmax())
             first, other = (tuple(self.shapes[j].tolist()) for j in (0, i))
             _check_shape(i, other, first)
             return first
@@ -296,46 +504,77 @@ class WindowSet(Dataset):
             shape = batch.shape[1:]
         return shape
 
-    def check_not_empty(self) -> None:
-        """Check that there is at least one window.
+    def in_memory(self) -> Windows:
+        """Return the windows with their samples in memory; those of a store stay on disk."""
+        if self.shapes is not None or any(montage.rows is not None for montage in self.montages):
+            return self
+        reader = ItemReader([*self])
+        column = objects([reader] * len(self.recordings))
+        return replace(
+            self,
+            recordings=self.recordings.assign(reader=column),
+            windows=self.windows.assign(item=np.arange(len(self))),
+        )
 
-        Raises
-        ------
-        ValueError
-            When there is no window.
-        """
+    def read_by(self, source: Any) -> Windows:
+        """Return the windows with other samples: ``source[i]`` is window ``i``."""
+        unknown = np.full(len(self), -1)
+        channels = [Montage.of(montage.chs_info) for montage in self.recordings["channels"]]
+        reader = ItemReader(source)
+        return replace(
+            self,
+            recordings=self.recordings.assign(
+                reader=objects([reader] * len(channels)), channels=objects(channels)
+            ),
+            windows=self.windows.assign(item=np.arange(len(self)), start=unknown, stop=unknown),
+        )
+
+    def check_not_empty(self) -> None:
+        """Raise a ValueError when there is no window."""
         if len(self) == 0:
             raise ValueError("There are no windows: the dataset has length 0.")
 
 
-class PickedView:
-    """View of some rows of a lazy window: ``view[channels, start:stop]`` reads only these.
-
-    Parameters
-    ----------
-    view : Any
-        Lazy window.
-    rows : ndarray of int, shape (n_chans,)
-        Rows of the window.
-    """
-
-    def __init__(self, view: Any, rows: np.ndarray):
-        self.view = view
-        self.rows = rows
-        self.shape = (len(rows), *view.shape[1:])
-
-    def __getitem__(self, key: Any) -> np.ndarray:
-        channels, times = key if isinstance(key, tuple) else (key, slice(None))
-        return self.view[self.rows[channels], times]
+def _samples_of(item: Any) -> np.ndarray:
+    """Return the samples alone: without the label, out of a one-window Epochs."""
+    if isinstance(item, tuple) or (isinstance(item, list) and np.ndim(item[0]) == 2):
+        item = item[0]
+    if isinstance(item, mne.BaseEpochs):
+        item = item.get_data(copy=False)[0]
+    return plain_array(item)
 
 
-def _check_n_rows(i: int, n_rows: int, montage: Montage) -> None:
-    """Check that the rows of a window are the channels of its recording."""
-    if n_rows != montage.n_rows:
+def _checked(i: int, window: np.ndarray, montage: Montage) -> np.ndarray:
+    """Return the channels of a montage as a float32 copy, after checks of window ``i``."""
+    if window.dtype.kind not in "iuf":
+        raise ValueError(f"Window {i} has dtype {window.dtype}; EEG samples must be real numbers.")
+    if window.ndim != 2:
         raise ValueError(
-            f"Window {i} has {n_rows} rows, but its recording has {montage.n_rows} channels, so "
-            "channels cannot be picked by name; pick them in the recording instead."
+            f"Window {i} has shape {window.shape}; a window has shape (n_chans, n_times)."
         )
+    if montage.rows is not None:
+        if len(window) != montage.n_rows:
+            raise ValueError(
+                f"Window {i} has {len(window)} rows, but its recording has {montage.n_rows} "
+                "channels, so channels cannot be picked by name; pick them in the recording "
+                "instead."
+            )
+        window = window[montage.rows]
+    # A copy, because torch accepts neither negative strides nor read-only memory.
+    with np.errstate(over="ignore"):  # values too large for float32 become inf, checked below
+        window = np.array(window, dtype=np.float32, order="C")
+    finite = np.isfinite(window).all(axis=1)  # (n_chans,)
+    if not finite.all():
+        # Channels are named where possible, and numbered otherwise.
+        bad = np.flatnonzero(~finite)
+        known = montage.names or ()
+        names = [known[c] for c in bad] if len(known) == len(window) else bad.tolist()
+        raise ValueError(
+            f"Window {i} contains NaN or infinite samples in channel"
+            f"{'s' if len(bad) > 1 else ''} {', '.join(map(str, names[:5]))}"
+            f"{' and more' if len(bad) > 5 else ''}; remove or repair it first."
+        )
+    return window
 
 
 def _check_shape(i: int, shape: tuple[int, ...], first: tuple[int, ...]) -> None:
@@ -346,205 +585,74 @@ def _check_shape(i: int, shape: tuple[int, ...], first: tuple[int, ...]) -> None
         )
 
 
-def is_continuous(X: Any) -> bool:
-    """Whether a source, such as a SignalStore, has to be cut into windows first."""
-    return callable(getattr(X, "windows", None))
+def divided(*columns: np.ndarray) -> tuple[np.ndarray, list[int]]:
+    """Number the different rows of some columns, in order; return also where each is first."""
+    number: dict[tuple, int] = {}
+    first: list[int] = []
+    numbers = []
+    for i, row in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        numbers.append(number.setdefault(row, len(number)))
+        if numbers[-1] == len(first):
+            first.append(i)
+    return np.asarray(numbers, dtype=int), first
 
 
-def cut_to_train(X: Any, n_times: int) -> Dataset:
-    """Return windows of a continuous source, without people of its validation and test splits."""
-    return X.without_held_out().windows(n_times)
+def label_column(y: np.ndarray) -> tuple[Any, np.dtype | None]:
+    """Return labels as a column of a table, and the data type of text, which a table does not keep.
 
-
-def as_window_set(
-    X: Any,
-    y: Any = None,
-    groups: Any = None,
-    sfreq: float | None = None,
-    n_times: int | None = None,
-) -> WindowSet:
-    """Return any supported source of windows as a WindowSet, without reading the windows.
-
-    Parameters
-    ----------
-    X : Any
-        Source of windows: a braindecode windows dataset, a torch Subset or ConcatDataset of these,
-        a skorch SliceDataset, a list of tuples or of one-window Epochs, an mne.Epochs, an array, or
-        a SignalStore or its windows.
-    y, groups : array-like or DataFrame of one column, shape (n_windows,) | None
-        Labels and subjects. They replace those of ``X``. The labels of an mne.Epochs are its event
-        codes; its subjects are the column ``subject`` of its metadata, if there is one.
-    sfreq : float | None
-        Sampling rate in Hz, for windows without a known rate.
-    n_times : int | None
-        Length in samples of the windows into which a SignalStore is cut, to pretrain on; people of
-        its validation and test splits are left out.
-
-    Returns
-    -------
-    WindowSet
-        The windows with their metadata.
-
-    Raises
-    ------
-    TypeError
-        When ``X`` is none of the above.
-    ValueError
-        When lengths differ, when recordings have different sampling rates, when ``sfreq`` is not
-        the sampling rate of the data, or when a SignalStore is given without ``n_times``.
+    Several labels of one window stay together, as an object.
     """
-    if is_continuous(X):
-        if n_times is None:
-            raise ValueError(
-                f"A {type(X).__name__} contains continuous recordings; pass windows of it: "
-                "store.windows(n_times)."
-            )
-        X = cut_to_train(X, n_times)
-    windows = X if isinstance(X, WindowSet) else _describe(X)
-    if sfreq is not None:
-        check_same_rate(
-            windows.sfreq,
-            sfreq,
-            "The recordings are",
-            "the argument sfreq is",
-            remedy="leave sfreq out, or resample the recordings",
-        )
-        windows = replace(windows, sfreq=float(sfreq))
-    if y is not None:
-        windows = _labelled(windows, _column(y, len(windows), "y"))
-    if groups is not None:
-        subjects = _one_spelling(_column(groups, len(windows), "groups"))
-        windows = replace(windows, subjects=subjects)
-    return windows
+    if y.ndim == 1 and y.dtype.kind in "biuf":
+        return y, None
+    return objects(list(y)), y.dtype if y.ndim == 1 and y.dtype.kind in "US" else None
 
 
-def _labelled(windows: WindowSet, y: np.ndarray) -> WindowSet:
-    """Return the windows with other labels, and with their names if these still hold."""
-    names = windows.labels_by_name
-    if names and not names_still_hold(names, windows.y, y):
-        names = None
-    return replace(windows, y=y, labels_by_name=names)
+def objects(values: Sequence[Any]) -> Any:
+    """Return values as a column of Python objects: pandas changes text, None and whole numbers."""
+    return pd.Index(object_array(values), dtype=object, tupleize_cols=False)
 
 
-def _describe(X: Any) -> WindowSet:
-    found = describe(X)
-    return WindowSet(
-        found.source,
-        np.arange(found.n_windows),
-        found.y,
-        _subjects(found.groups, found.corpora),
-        found.corpora,
-        _one_rate(found.sfreqs),
-        found.channels,
-        found.shapes,
-        found.splits,
-        found.stored,
-        found.preprocessings,
-        labels_by_name=found.labels_by_name,
-    )
+def object_array(values: Sequence[Any]) -> np.ndarray:
+    """Return values as an array of objects, shape (len(values),)."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
 
 
-def _subjects(names: np.ndarray | None, corpora: np.ndarray | None) -> np.ndarray | None:
-    """Return names in one spelling, with the corpus in front if there are several corpora."""
-    if names is None:
-        return None
-    names = _one_spelling(names)
-    if corpora is None or len(set(corpora.tolist())) == 1:
-        return names
-    unknown = _missing(names) | _blank(names)
-    return np.where(unknown, names, _with_corpora(names, corpora))
-
-
-def _with_corpora(names: np.ndarray | None, corpora: np.ndarray | None) -> np.ndarray | None:
-    if names is None or corpora is None:
-        return names
-    pairs = zip(corpora.tolist(), names.tolist(), strict=True)
-    return _object_array([in_corpus(corpus, name) for corpus, name in pairs])
-
-
-def _one_spelling(subjects: np.ndarray) -> np.ndarray:
-    """Give names the same Unicode form everywhere; numbers are not changed."""
-    if subjects.dtype.kind not in "OU":
-        return subjects
-    names = [normalized(subject) for subject in subjects.tolist()]
-    return np.asarray(names) if subjects.dtype.kind == "U" else _object_array(names)
-
-
-def _one_rate(sfreqs: Counter) -> float | None:
-    """Return the common sampling rate, None if unknown."""
-    first = next(iter(sfreqs), None)
-    if not all(is_same_rate(rate, first) for rate in sfreqs):
-        found = ", ".join(f"{rate:g} Hz ({n})" for rate, n in sfreqs.most_common())
-        raise ValueError(
-            f"The recordings have different sampling rates: {found}. Resample them to one rate "
-            "before you cut windows, for example with braindecode's Preprocessor('resample', "
-            "sfreq=...)."
-        )
-    return first
-
-
-def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
-    """Convert labels or subjects to one array, and check that each window has an entry."""
-    if _is_single(values):
-        raise ValueError(
-            f"{name} is {values!r}; it must have one entry for each of {n_windows} windows."
-        )
-    if hasattr(values, "columns"):  # a DataFrame; iterating over it would give names of columns
-        values = _only_column(values, name)
-    values = as_column(values)
-    if values.shape == (n_windows, 1):
-        values = column_or_1d(values, warn=True)
-    if _missing(values).any():
-        raise ValueError(
-            f"{name} contains None or NaN; every window needs an entry."
-            + (" Mark unlabelled windows with unlabeled_label." if name == "y" else "")
-        )
-    if values.shape != (n_windows,):
-        raise ValueError(
-            f"{name} has shape {values.shape}; it must have one entry for each window, shape "
-            f"({n_windows},)."
-        )
-    return values
-
-
-def _is_single(values: Any) -> bool:
-    """Whether the values are one label, not one for each window."""
-    try:
-        return np.ndim(values) == 0
-    except ValueError:  # lists of different lengths
-        return False
-
-
-def _only_column(frame: Any, name: str) -> Any:
-    """Return the column of a DataFrame with one column."""
-    columns = list(frame.columns)
-    if len(columns) != 1:
-        shown = ", ".join(map(str, columns[:5])) + (", ..." if len(columns) > 5 else "")
-        raise ValueError(
-            f"{name} is a DataFrame with {len(columns)} columns ({shown}); pass one column, such "
-            f"as {name}[{columns[0] if columns else 'label'!r}]."
-        )
-    return frame[columns[0]]
+def as_column(values: Any) -> np.ndarray:
+    """Convert labels or subjects to an array; entries of mixed types keep their types."""
+    if hasattr(values, "dtype"):  # array, tensor, Series
+        return np.asarray(values)
+    # NumPy would convert mixed entries to strings, and tuples to a second dimension.
+    values = list(values)
+    kinds = {type(value) for value in values}
+    if len(kinds) == 1 and tuple not in kinds:
+        try:
+            return np.asarray(values)
+        except ValueError:  # lists of different lengths
+            return object_array(values)
+    simple = all(np.isscalar(value) and not isinstance(value, str) for value in values)
+    return np.asarray(values) if simple else object_array(values)
 
 
 #: "nan" and "none" are what a missing value becomes when a column is converted to strings.
 _NO_NAME = {"", "n/a", "nan", "none"}
 
 
-def _missing(values: np.ndarray) -> np.ndarray:
-    """Whether each entry is None, NaN or pandas' NA."""
-    return pd.isna(values.astype(object))
+def is_name(values: np.ndarray) -> np.ndarray:
+    """Whether each entry names something: it is not missing, and no "n/a" as in BIDS."""
+    blank = [isinstance(v, str) and v.strip().casefold() in _NO_NAME for v in values.tolist()]
+    return ~(pd.isna(values.astype(object)) | np.array(blank, dtype=bool))
 
 
-def _blank(values: np.ndarray) -> np.ndarray:
-    """Whether each entry is an empty text or stands for a missing value, as "n/a" does in BIDS."""
-    return np.array(
-        [isinstance(v, str) and v.strip().casefold() in _NO_NAME for v in values.tolist()],
-        dtype=bool,
-    )
-
-
-def _object_array(values: list) -> np.ndarray:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
+def plain_array(values: Any) -> np.ndarray:
+    """Convert a tensor, masked array or list to an array; masked samples become NaN."""
+    if isinstance(values, torch.Tensor):
+        values = values.detach().cpu()
+        if values.layout is not torch.strided:
+            values = values.to_dense()
+        # NumPy has no bfloat16.
+        values = values.float() if values.is_floating_point() else values
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        values = values.astype(np.float32).filled(np.nan)
+    return np.asarray(values)

@@ -12,7 +12,7 @@ from support.labelled_stores import check_same_windows
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import eegmat
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
-from braindecode_pars.windows.door import describe
+from braindecode_pars.windows.door import as_windows
 
 
 def test_published_recordings(eeg_folder):
@@ -78,7 +78,7 @@ def test_files_in_several_folders_and_at_several_rates_are_one_dataset(tmp_path)
         plain = raw.filter(0.5, 45, verbose="error").get_data()[:, :1280]
         np.testing.assert_allclose(x, plain - plain.mean(axis=0), atol=1e-10)
     # The average of these channels by their names: other recordings have further ones.
-    (prepared,) = set(describe(windows).preprocessings)
+    (prepared,) = set(as_windows(windows).column("preprocessing"))
     assert prepared.reference == ", ".join(COMMON_CHANNELS)
 
 

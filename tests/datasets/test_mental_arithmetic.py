@@ -17,7 +17,7 @@ from braindecode_pars.datasets.sample import FILE
 from braindecode_pars.models import electrode_positions
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 from braindecode_pars.recordings.preprocessing import recorded
-from braindecode_pars.windows.table import as_window_set
+from braindecode_pars.windows.door import as_windows
 
 #: The file as it was made; it must never change without a reason in the changelog.
 SHA256 = "8d17cf9f518db8a5d54bdb2eb5873517284146b533af421f77a2d1264d02a4fa"
@@ -54,7 +54,10 @@ def test_signals_are_volts_between_half_a_hertz_and_45(windows):
 
 
 def test_the_preparation_is_known_to_a_model_and_to_a_recording(windows):
-    for known in (recorded(windows.datasets[0].raw.info), as_window_set(windows).preprocessings[0]):
+    for known in (
+        recorded(windows.datasets[0].raw.info),
+        as_windows(windows).column("preprocessing")[0],
+    ):
         assert known.band == (0.5, 45.0)
         assert known.notch == ()
         assert known.reference.split(", ") == list(COMMON_CHANNELS)

@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
-from braindecode_pars.windows.table import WindowSet
+from braindecode_pars.windows.table import Windows
 
 
 class FlatData:
@@ -24,7 +24,7 @@ class FlatData:
         return self
 
     def one_channel(self, X):
-        if hasattr(self, "n_features_in_") and not isinstance(X, WindowSet):
+        if hasattr(self, "n_features_in_") and not isinstance(X, Windows):
             X = validate_data(self, X, reset=False).astype(np.float32)[:, None]
         return X
 

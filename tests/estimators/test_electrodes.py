@@ -21,7 +21,7 @@ from braindecode_pars.estimators.windows_estimator import (
     warn_of_unknown_electrodes,
 )
 from braindecode_pars.models import electrode_positions
-from braindecode_pars.windows.table import as_window_set
+from braindecode_pars.windows.door import as_windows
 
 
 def chs_info(*names: str) -> list[dict]:
@@ -134,7 +134,7 @@ def test_unknown_electrodes_warn_at_predict_too():
 
 
 def test_arrays_have_the_channels_of_the_fit_if_they_have_as_many():
-    windows = as_window_set(np.zeros((3, 4, 50), dtype=np.float32))
+    windows = as_windows(np.zeros((3, 4, 50), dtype=np.float32))
     warn_of_unknown_electrodes(windows, 4)
     with pytest.warns(UserWarning, match="3 of 3 windows: they have 4 channels without names, and"):
         warn_of_unknown_electrodes(windows, 5)

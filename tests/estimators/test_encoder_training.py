@@ -9,7 +9,6 @@ import torch
 from skorch.callbacks import Callback
 from support.interrupts import InterruptAt
 from support.small_estimators import classifier
-from torch.utils.data import TensorDataset
 
 from braindecode_pars import PARSClassifier, PARSNet, PatchEncoder
 from braindecode_pars.estimators import NetworkClassifier
@@ -19,12 +18,13 @@ from braindecode_pars.estimators.fine_tuning import (
     fine_tune,
     fine_tuning_net,
 )
+from braindecode_pars.windows.door import as_windows
 
 TINY = dict(embed_dim=16, num_layers=2, num_heads=2, mlp_dim=16)
 #: A few windows of two channels, and a schedule with the same steps for all tests.
 X = np.random.default_rng(0).normal(size=(10, 2, 300)).astype("float32")
 Y = np.arange(10) % 2
-WINDOWS = TensorDataset(torch.from_numpy(X), torch.from_numpy(Y))
+WINDOWS = as_windows(X, Y)
 TRAINING = dict(finetune_epochs=4, finetune_batch_size=4, finetune_lr=0.01, weight_decay=0.3)
 
 
@@ -148,11 +148,11 @@ def test_dropout_is_active_in_training_only():
     net = make_net(drop_prob=0.4, channel_drop_prob=0, callbacks=[dropouts])
     fine_tune(net, WINDOWS, WINDOWS)
     assert dropouts.seen == {(True, 0.4, True), (False, 0.4, False)}
-    module, x = net.module_, WINDOWS[:][0]
+    module, x = net.module_, torch.from_numpy(X)
     assert module.encoder.config["drop_prob"] == module.encoder.blocks[1].dropout.p == 0
     # The validation losses are without dropout, and the training losses with it.
     module.eval()
-    loss = torch.nn.functional.cross_entropy(module(x), WINDOWS[:][1])
+    loss = torch.nn.functional.cross_entropy(module(x), torch.from_numpy(Y))
     assert net.history[-1, "valid_loss"] == pytest.approx(loss.item(), rel=1e-5)
 
 

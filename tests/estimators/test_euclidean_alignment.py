@@ -12,7 +12,7 @@ from support.montages import concatenated
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.estimators import EuclideanAlignment, NetworkClassifier
-from braindecode_pars.windows.table import WindowSet
+from braindecode_pars.windows.table import Windows
 
 #: Subjects that take turns, of types that cannot be sorted together.
 MIXED = np.array([1, "1", "b", 1, "b", "1"] * 16, dtype=object)
@@ -23,7 +23,7 @@ def array(nights):
     return np.stack([nights[i][0] for i in range(96)]).astype(float)
 
 
-def read(windows: WindowSet) -> np.ndarray:
+def read(windows: Windows) -> np.ndarray:
     return np.concatenate(list(windows.batches(64)))
 
 
@@ -93,7 +93,7 @@ def test_channels_are_matched_by_name():
     alignment = EuclideanAlignment(channels=["Cz", "C3"]).fit(train)
     windows = alignment.transform(train)
     assert [ch["ch_name"] for ch in windows.chs_info] == ["Cz", "C3"]
-    assert windows[0][0].shape[0] == 2
+    assert windows[0].shape[0] == 2
 
 
 def test_what_is_refused(nights, array):

@@ -13,11 +13,11 @@ from braindecode.augmentation import GaussianNoise
 from skorch.callbacks import Callback
 from support.small_estimators import classifier, same_weights
 from torch import nn
-from torch.utils.data import TensorDataset
 
 from braindecode_pars import PARSClassifier
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators.fine_tuning import fine_tune, fine_tuning_net
+from braindecode_pars.windows.door import as_windows
 
 KINDS = [PARSClassifier, NetworkClassifier]
 TRAINING = dict(finetune_epochs=7, finetune_lr=0.02, finetune_batch_size=5, weight_decay=0.3)
@@ -36,7 +36,7 @@ class Model(nn.Module):
         self.final_layer = nn.Linear(5, 3)
 
     def forward(self, x):
-        return self.final_layer(self.encoder(x).tanh())
+        return self.final_layer(self.encoder(x.squeeze(1)).tanh())
 
 
 def net_of(estimator, *, class_weights=WEIGHTS, **arguments):
@@ -47,7 +47,11 @@ def net_of(estimator, *, class_weights=WEIGHTS, **arguments):
 
 def windows(labels, seed):
     noise = torch.randn(len(labels), 4, generator=torch.Generator().manual_seed(seed))
-    return TensorDataset(noise + 0.5 * torch.as_tensor(labels)[:, None], torch.as_tensor(labels))
+    return as_windows((noise + 0.5 * torch.as_tensor(labels)[:, None])[:, None], labels)
+
+
+def samples(windows):
+    return torch.from_numpy(np.asarray(windows))
 
 
 TRAIN = windows(np.repeat([0, 1, 2], [20, 8, 3]), seed=8)
@@ -138,10 +142,10 @@ def test_label_smoothing_against_distributions_as_labels(weights):
     clf = PARSClassifier(label_smoothing=0.3, finetune_batch_size=31, finetune_epochs=1, verbose=0)
     net = net_of(clf, class_weights=weights)
     with torch.no_grad():
-        log_p = net.module_(TRAIN[:][0]).log_softmax(dim=1)
+        log_p = net.module_(samples(TRAIN)).log_softmax(dim=1)
     fine_tune(net, TRAIN, None)
     weights = torch.ones(3) if weights is None else weights
-    labels = TRAIN[:][1]
+    labels = torch.as_tensor(TRAIN.y)
     targets = 0.7 * torch.eye(3)[labels] + 0.3 / 3
     expected = -(weights * targets * log_p).sum() / weights[labels].sum()
     assert net.history[0, "train_loss"] == pytest.approx(expected.item(), rel=1e-5)
@@ -164,7 +168,7 @@ def test_the_restored_state_has_the_lowest_loss_over_all_validation_windows():
     net = net_of(clf, class_weights=weights, restore_best=True)
     fine_tune(net, TRAIN, VALID)
     with torch.no_grad():
-        x, y = VALID[:]
+        x, y = samples(VALID), torch.as_tensor(VALID.y)
         losses = [F.cross_entropy(state(x), y, weights).item() for state in states.states]
     assert net.history[:, "valid_loss"] == pytest.approx(losses, rel=1e-5)
     assert same_weights(net.module_, states.states[np.argmin(losses)])

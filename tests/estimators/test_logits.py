@@ -8,7 +8,7 @@ import torch
 from sklearn.base import BaseEstimator
 
 from braindecode_pars.estimators.logits import LogitClassifier
-from braindecode_pars.windows.table import as_window_set
+from braindecode_pars.windows.door import as_windows
 
 
 class Fixed(LogitClassifier, BaseEstimator):
@@ -26,9 +26,9 @@ class Fixed(LogitClassifier, BaseEstimator):
         return True
 
     def _logits(self, X, groups=None):
-        windows = as_window_set(X)
+        windows = as_windows(X)
         return torch.tensor(
-            np.stack([windows[i][0][0, : len(self.classes_)] for i in range(len(windows))])
+            np.stack([windows[i][0, : len(self.classes_)] for i in range(len(windows))])
         )
 
 

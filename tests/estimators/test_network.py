@@ -17,7 +17,7 @@ from torch.utils.data import Subset
 from braindecode_pars import as_sklearn
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators.network import root_mean_square
-from braindecode_pars.windows.table import as_window_set
+from braindecode_pars.windows.door import as_windows
 
 
 def network(**arguments) -> NetworkClassifier:
@@ -56,8 +56,8 @@ def test_volts_and_microvolts_give_the_same_probabilities(tones):
 
 def test_the_scale_is_the_root_mean_square():
     X = np.random.default_rng(1).normal(2, 3, size=(100, 2, 50)).astype(np.float32)
-    assert root_mean_square(as_window_set(X)) == pytest.approx(np.sqrt(np.mean(X**2)), rel=1e-5)
-    assert root_mean_square(as_window_set(0 * X)) == 1
+    assert root_mean_square(as_windows(X)) == pytest.approx(np.sqrt(np.mean(X**2)), rel=1e-5)
+    assert root_mean_square(as_windows(0 * X)) == 1
 
 
 def test_the_scale_comes_from_training_windows_only(tones):
@@ -66,10 +66,10 @@ def test_the_scale_comes_from_training_windows_only(tones):
     scale = clf.net_.module_.scale.item()
     # One of the four subjects is held out for validation.
     possible = [
-        root_mean_square(as_window_set(X[groups != held_out])) for held_out in np.unique(groups)
+        root_mean_square(as_windows(X[groups != held_out])) for held_out in np.unique(groups)
     ]
     assert any(scale == pytest.approx(value, rel=1e-6) for value in possible)
-    assert scale != pytest.approx(root_mean_square(as_window_set(X)), rel=1e-6)
+    assert scale != pytest.approx(root_mean_square(as_windows(X)), rel=1e-6)
 
 
 def test_names_of_classes_are_those_of_the_data(nights, tones):
@@ -162,7 +162,7 @@ def test_a_failed_refit_deletes_the_old_model(nights):
 
 def test_fit_does_not_change_the_labels_of_the_caller(nights):
     labels = np.array(["W", "N"] * 48)
-    windows = as_window_set(nights, labels)
+    windows = as_windows(nights, labels)
     clf = network().fit(windows)
     assert windows.y.tolist() == labels.tolist()
     assert clf.classes_.tolist() == ["N", "W"]

@@ -15,8 +15,8 @@ from support.small_estimators import classifier, same_weights
 from braindecode_pars.datasets.simulated import STAGES
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators.fine_tuning import _chance_loss, _some_of_each
+from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.labels import cross_entropy_weights
-from braindecode_pars.windows.table import WindowSet
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {1: 3.0}])
@@ -27,7 +27,7 @@ def test_chance_is_a_dummy_classifier_with_the_same_weights(class_weight):
     w = np.ones(3) if weight is None else weight.numpy().astype(float)
     dummy = DummyClassifier().fit(train[:, None], train, sample_weight=w[train])
     expected = log_loss(valid, dummy.predict_proba(valid[:, None]), sample_weight=w[valid])
-    windows = [WindowSet(None, np.arange(len(y)), y) for y in (train, valid)]
+    windows = [as_windows(np.zeros((len(y), 1, 1)), y) for y in (train, valid)]
     assert _chance_loss(*windows, 3, weight) == pytest.approx(expected)
 
 

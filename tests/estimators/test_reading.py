@@ -20,7 +20,7 @@ from braindecode_pars.estimators.windows_estimator import (
     read_windows,
 )
 from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows.table import as_window_set
+from braindecode_pars.windows.door import as_windows
 
 ARRAY = np.random.default_rng(0).normal(size=(6, 2, 50)).astype(np.float32)
 
@@ -35,7 +35,7 @@ def test_labels_become_indices_of_the_sorted_classes():
     given = read_labeled(clf, ARRAY, ["W", "N", "?", "W", "N", "?"], None)
     assert given.classes.tolist() == ["N", "W"]
     assert given.labeled.y.tolist() == [1, 0, 1, 0]
-    assert given.unlabeled.indices.tolist() == [2, 5]
+    assert given.unlabeled.windows["item"].tolist() == [2, 5]
     assert len(given.all) == 6
     assert given.labeled.sfreq == 100.0
 
@@ -51,12 +51,12 @@ def test_channels_that_are_not_eeg_are_not_read():
     message = "Channel STI 014 is not EEG, by type or name, and not used"
     with pytest.warns(UserWarning, match=message):
         windows = read_windows(PARSEmbedder(), epochs, None, None)
-    np.testing.assert_array_equal(windows[2][0], ARRAY[2, :1])
+    np.testing.assert_array_equal(windows[2], ARRAY[2, :1])
     with pytest.warns(UserWarning, match=message):
-        assert read_unlabeled(epochs, 50, 100.0)[2][0].shape == (1, 50)
+        assert read_unlabeled(epochs, 50, 100.0)[2].shape == (1, 50)
     # At predict, the channels of fit are picked by name, and an extra channel is only logged.
     read = read_to_predict(fitted(100.0, windows.chs_info), epochs)
-    np.testing.assert_array_equal(read[2][0], ARRAY[2, :1])
+    np.testing.assert_array_equal(read[2], ARRAY[2, :1])
 
 
 def test_listed_channels_are_also_those_of_further_windows():
@@ -66,14 +66,14 @@ def test_listed_channels_are_also_those_of_further_windows():
 
     listed = read_windows(PARSEmbedder(channels=["C4"]), epochs("C3", "C4"), None, None).chs_info
     same = read_unlabeled(epochs("Cz", "C4"), 50, 100.0, listed)
-    np.testing.assert_array_equal(same[0][0], ARRAY[0, 1:])
+    np.testing.assert_array_equal(same[0], ARRAY[0, 1:])
     with pytest.warns(UserWarning, match="C4 is missing"):
         others = read_unlabeled(epochs("Fz", "Cz"), 50, 100.0, listed)
-    np.testing.assert_array_equal(others[0][0], ARRAY[0])
+    np.testing.assert_array_equal(others[0], ARRAY[0])
 
 
 def test_another_sampling_rate_is_refused():
-    windows = as_window_set(ARRAY, sfreq=100.0)
+    windows = as_windows(ARRAY, sfreq=100.0)
     with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz"):
         read_to_predict(fitted(200.0), windows)
     with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz"):
@@ -82,11 +82,11 @@ def test_another_sampling_rate_is_refused():
 
 
 def test_batches_are_tensors_in_order():
-    read = list(batches(as_window_set(ARRAY), 50, torch.device("cpu"), batch_size=4))
+    read = list(batches(as_windows(ARRAY), 50, torch.device("cpu"), batch_size=4))
     assert [len(batch) for batch in read] == [4, 2]
     np.testing.assert_array_equal(torch.cat(read), ARRAY)
     with pytest.raises(ValueError, match="shorter than"):
-        next(batches(as_window_set(ARRAY), 51, torch.device("cpu")))
+        next(batches(as_windows(ARRAY), 51, torch.device("cpu")))
 
 
 def test_an_output_that_is_not_finite_is_refused():

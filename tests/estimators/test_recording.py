@@ -23,6 +23,6 @@ def test_windows_are_views_of_the_signals_with_the_names_of_the_model():
     may = recording.may_predict(starts, 250)
     assert may.tolist() == [True, True, False, False, False, True]
     windows = recording.windows(starts, 250)
-    np.testing.assert_array_equal(windows[1][0], samples[::-1, 200:450].astype("float32"))
+    np.testing.assert_array_equal(windows[1], samples[::-1, 200:450].astype("float32"))
     assert windows.sfreq == 100
-    assert np.shares_memory(windows.source[0], recording.signals)
+    assert np.shares_memory(windows.recordings["reader"][0].source, recording.signals)

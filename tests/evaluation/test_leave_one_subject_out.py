@@ -18,7 +18,7 @@ from torch.utils.data import Subset
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn
 from braindecode_pars.evaluation import FoldError, LogBandPower, leave_one_subject_out
-from braindecode_pars.windows.table import as_window_set
+from braindecode_pars.windows.door import as_windows
 
 
 class Spy(ClassifierMixin, BaseEstimator):
@@ -30,7 +30,7 @@ class Spy(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y):
-        groups = as_window_set(X).groups
+        groups = as_windows(X).groups
         Spy.fits.append((self.random_state, sorted(set(groups.tolist())), y))
         return self
 

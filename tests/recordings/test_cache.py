@@ -14,7 +14,7 @@ from support.recording_files import SETTINGS, read, windows_of
 from braindecode_pars._common.files import checksum_of, locked, to_json
 from braindecode_pars.recordings.loading import Recording, WindowCache, read_corpus
 from braindecode_pars.recordings.preparation import filter_and_resample, set_reference
-from braindecode_pars.windows.door import describe
+from braindecode_pars.windows.door import as_windows
 
 
 def test_the_cache_is_read_instead_of_the_files(recordings, tmp_path):
@@ -229,7 +229,7 @@ def test_the_cache_keeps_the_steps_of_the_preparation(recordings, tmp_path):
     """MNE's info has neither a notch filter nor a reference."""
     for _ in range(2):
         cached = read_corpus(recordings, prepared, SETTINGS, cache=tmp_path / "cache", verbose=0)
-        (found,) = set(describe(cached).preprocessings)
+        (found,) = set(as_windows(cached).column("preprocessing"))
         assert (found.band, found.notch) == ((0.5, 20.0), (30.0,))
         assert (found.reference, found.scale) == ("average", 1.0)
 

@@ -8,7 +8,7 @@ import pytest
 
 from braindecode_pars.datasets.simulated import sleep
 from braindecode_pars.recordings.loading import set_splits, split_subjects
-from braindecode_pars.windows.table import as_window_set
+from braindecode_pars.windows.door import as_windows
 
 SHARES = {"train": 0.6, "valid": 0.2, "test": 0.2}
 
@@ -43,7 +43,7 @@ def test_splits_of_a_file_are_set_by_any_spelling_of_a_subject(tmp_path):
     assert [part.description["split"] for part in windows.datasets] == ["train", "valid", "test"]
     # A second call replaces the first one.
     set_splits(windows, {1: "test", 2: "train", 3: "train"})
-    assert as_window_set(windows).splits[::12].tolist() == ["test", "train", "train"]
+    assert as_windows(windows).splits[::12].tolist() == ["test", "train", "train"]
 
 
 def test_names_with_the_corpus_in_front_are_the_same_subjects():

@@ -17,7 +17,7 @@ from braindecode_pars import as_sklearn, evaluation
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store.stored_windows import StoredRaw
-from braindecode_pars.windows.table import as_window_set
+from braindecode_pars.windows.door import as_windows
 
 
 @pytest.fixture(scope="module")
@@ -50,16 +50,16 @@ def test_the_recording_is_a_raw_of_mne(nights, windows):
 
 def test_a_recording_that_was_changed_is_read_as_changed(labelled_store, nights):
     windows = labelled_store.labelled_windows()
-    assert as_window_set(windows).is_stored
+    assert as_windows(windows).shapes is not None
     windows.datasets[0].raw.load_data().apply_function(lambda x: 2 * x)
     windows.datasets[1].raw.info["bads"] = ["C4"]
     windows.datasets[2].transform = np.negative
     windows.set_target("subject")
-    read = as_window_set(windows)
-    assert not read.is_stored
-    np.testing.assert_allclose(read[0][0], 2 * nights[0][0], rtol=1e-6)
+    read = as_windows(windows)
+    assert read.shapes is None
+    np.testing.assert_allclose(read[0], 2 * nights[0][0], rtol=1e-6)
     assert read.montage_of(30).bads == {"C4"}
-    np.testing.assert_array_equal(read[50][0], -nights[50][0])
+    np.testing.assert_array_equal(read[50], -nights[50][0])
     assert read.y[[0, 30, 50, 80]].tolist() == [1, 2, 3, 4]
     copied = pickle.loads(pickle.dumps(windows))
     np.testing.assert_array_equal(copied[0][0], windows[0][0])
@@ -108,7 +108,7 @@ def test_each_change_of_the_raw_counts(labelled_store, change):
     for given in (windows, copied):
         one = given.datasets[0]
         assert one.is_changed
-        assert not as_window_set(given).is_stored
+        assert as_windows(given).shapes is None
         start, stop = one.crop_inds[2, 1:]
         np.testing.assert_array_equal(one[2][0], one.raw[:, start:stop][0].astype("float32"))
 
@@ -116,17 +116,17 @@ def test_each_change_of_the_raw_counts(labelled_store, change):
 def test_a_pickle_has_no_samples_and_reads_the_same_map(labelled_store, windows):
     content = pickle.dumps(as_sklearn(windows)[0])
     assert len(content) < labelled_store.n_bytes / 20
-    copied = pickle.loads(content).dataset
-    stores = {id(part.crops.__self__) for part in copied.datasets}
+    copied = pickle.loads(content)
+    stores = {id(reader.crops.__self__) for reader in copied.recordings["reader"]}
     assert len(stores) == 1  # one map for all recordings
-    assert as_window_set(copied).is_stored
-    np.testing.assert_array_equal(copied[50][0], windows[50][0])
+    assert copied.shapes is not None
+    np.testing.assert_array_equal(copied[50], windows[50][0])
 
 
 @pytest.mark.filterwarnings("ignore:This DataLoader will create")  # on few cores
 def test_several_loader_workers_read_the_same_bits(windows):
     """Of the dataset itself, and of the windows as the estimators read them."""
-    for source in (windows, as_window_set(windows)):
+    for source in (windows, as_windows(windows)):
         one, several = (
             list(DataLoader(source, batch_size=7, num_workers=n_workers)) for n_workers in (0, 3)
         )

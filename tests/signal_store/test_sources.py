@@ -361,5 +361,5 @@ def test_a_store_knows_its_preprocessing(tmp_path):
     plain = SignalStore.create(tmp_path / "plain", recordings, verbose=0)
     assert plain.preprocessing == Preprocessing(200.0)  # of one, nothing else is known
     assert plain.select([1]).preprocessing.notch == ()
-    (found,) = set(store.windows(300).preprocessings)
+    (found,) = set(store.windows(300).column("preprocessing"))
     assert (found.window_seconds, found.notch) == (3.0, ())

@@ -8,8 +8,8 @@ from braindecode.datasets import RawDataset
 from torch.utils.data import DataLoader
 
 from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.picking import pick_eeg
-from braindecode_pars.windows.table import as_window_set
 
 
 @pytest.fixture(scope="module")
@@ -35,31 +35,9 @@ def test_windows_are_consecutive(store, recordings):
 
 
 def test_channels_are_known_if_all_recordings_have_the_same(store):
-    assert store.windows(100).channels.chs_info == []
-    one = store.select([2]).windows(100).channels.chs_info
+    assert store.windows(100).chs_info == []
+    one = store.select([2]).windows(100).chs_info
     assert [ch["ch_name"] for ch in one] == ["C3", "C4"]
-
-
-def test_a_view_reads_only_indexed_samples(store, monkeypatch):
-    window = store.windows(1000)[6]
-    view = store.windows(1000).lazy_window(6)
-    read = []
-    crops = SignalStore._crops
-
-    def recording_crops(self, signals, starts, n_times):
-        read.append((signals.tolist(), starts.tolist(), n_times))
-        return crops(self, signals, starts, n_times)
-
-    monkeypatch.setattr(SignalStore, "_crops", recording_crops)
-    assert view.shape == (4, 1000)
-    np.testing.assert_array_equal(view[2, 100:250], window[2, 100:250])
-    np.testing.assert_array_equal(view[1:3, -10:], window[1:3, -10:])
-    np.testing.assert_array_equal(view[:], window)
-    assert read == [
-        ([6], [1100], 150),
-        ([5, 6], [1990] * 2, 10),
-        ([4, 5, 6, 7], [1000] * 4, 1000),
-    ]
 
 
 def test_worker_processes_read_the_same_samples(store):
@@ -84,5 +62,5 @@ def test_stored_channels_are_not_filtered_by_name(make_raw, tmp_path):
     """A depth electrode is stored because of its type, whatever its name."""
     raw = make_raw(0, 2, names=["LOC", "C3"], kinds=["seeg", "eeg"])
     store = SignalStore.create(tmp_path / "store", RawDataset(raw, {}), verbose=0)
-    windows = pick_eeg(as_window_set(store.windows(100)))
+    windows = pick_eeg(as_windows(store.windows(100)))
     assert [ch["ch_name"] for ch in windows.chs_info] == ["LOC", "C3"]

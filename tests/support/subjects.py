@@ -10,7 +10,7 @@ import numpy as np
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from braindecode_pars.windows.table import as_window_set
+from braindecode_pars.windows.door import as_windows
 
 
 class LoggingClassifier(ClassifierMixin, BaseEstimator):
@@ -34,7 +34,7 @@ class LoggingClassifier(ClassifierMixin, BaseEstimator):
             if file.exists() and n_before + 1 >= int(file.read_text()):
                 raise error("on purpose")
         # Log the fit; file names are random, because fits run in several processes.
-        subjects = sorted(set(as_window_set(X).groups.tolist()))
+        subjects = sorted(set(as_windows(X).groups.tolist()))
         entry = {"seed": self.random_state, "subjects": subjects, "labels": y.tolist()}
         (folder / f"fit-{uuid.uuid4().hex}").write_text(json.dumps(entry))
         self.classes_ = np.unique(y)

@@ -7,8 +7,16 @@ import pytest
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.windows.amplitudes import amplitude_problem, warn_of_amplitudes
-from braindecode_pars.windows.table import WindowSet, as_window_set
+from braindecode_pars.windows.amplitudes import (
+    AmplitudeRange,
+    amplitude_problem,
+    amplitude_range,
+    range_of,
+    spread_out,
+    warn_of_amplitudes,
+)
+from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.table import Windows
 
 NOISE = np.random.default_rng(0).standard_normal((40, 3, 200))
 
@@ -31,7 +39,7 @@ def test_usual_units_and_offsets_are_accepted(scale, offset):
 def test_a_unit_that_makes_sense_is_named(scale, message):
     message = message.replace("?", r"\?")
     with pytest.warns(UserWarning, match=message):
-        warn_of_amplitudes(as_window_set((scale * NOISE).astype(np.float32)))
+        warn_of_amplitudes(as_windows((scale * NOISE).astype(np.float32)))
 
 
 @pytest.mark.parametrize(
@@ -39,7 +47,7 @@ def test_a_unit_that_makes_sense_is_named(scale, message):
 )
 def test_a_large_offset_is_named(offset, message):
     with pytest.warns(UserWarning, match=f"{message} .* high-pass filter"):
-        warn_of_amplitudes(as_window_set((20e-6 * (NOISE + offset)).astype(np.float32)))
+        warn_of_amplitudes(as_windows((20e-6 * (NOISE + offset)).astype(np.float32)))
 
 
 def test_flat_channels_and_a_few_odd_windows_are_ignored():
@@ -57,9 +65,9 @@ def test_flat_channels_and_a_few_odd_windows_are_ignored():
 
 def test_at_most_32_windows_are_read(monkeypatch):
     read = []
-    get = WindowSet.__getitem__
-    monkeypatch.setattr(WindowSet, "__getitem__", lambda self, i: read.append(i) or get(self, i))
-    warn_of_amplitudes(as_window_set(np.tile(NOISE, (5, 1, 1)).astype(np.float32)))
+    get = Windows.__getitem__
+    monkeypatch.setattr(Windows, "__getitem__", lambda self, i: read.append(i) or get(self, i))
+    warn_of_amplitudes(as_windows(np.tile(NOISE, (5, 1, 1)).astype(np.float32)))
     assert (len(set(read)), read[0], read[-1]) == (32, 0, 199)
 
 
@@ -79,3 +87,49 @@ def test_fit_and_predict_warn(name, tiny):
     use = estimator.transform if name == "embedder" else estimator.predict
     with pytest.warns(UserWarning, match="multiply it by 1e6"):
         use(2e-11 * X)
+
+
+def test_the_percentiles_of_all_channels_and_windows():
+    rng = np.random.default_rng(0)
+    windows = rng.standard_normal((40, 3, 200)) * rng.uniform(1, 9, (40, 3, 1)) + 100
+    found = amplitude_range(as_windows(windows))
+    plain = [np.sqrt(np.mean((channel - channel.mean()) ** 2)) for w in windows for channel in w]
+    assert found.low == pytest.approx(np.quantile(plain, 0.05), rel=1e-4)
+    assert found.high == pytest.approx(np.quantile(plain, 0.95), rel=1e-4)
+
+
+def test_flat_channels_are_left_out():
+    windows = np.random.default_rng(0).standard_normal((9, 2, 200))
+    alone = range_of(windows[:, :1])
+    windows[:, 1] = 3.0
+    assert range_of(windows) == alone
+    assert range_of(np.zeros((4, 2, 50))) is None
+
+
+def test_at_most_256_windows_are_read(monkeypatch):
+    read = []
+    get = Windows.__getitem__
+    monkeypatch.setattr(Windows, "__getitem__", lambda self, i: read.append(i) or get(self, i))
+    amplitude_range(as_windows(np.random.default_rng(0).standard_normal((1000, 1, 20))))
+    assert len(set(read)) == len(read) == 256
+    assert (read[0], read[-1]) == (0, 999)
+
+
+@pytest.mark.parametrize(
+    ("amplitude", "times"), [(1.0, 1.0), (3.0, 1.0), (40.0, 10.0), (0.1, 10.0), (0.0, np.inf)]
+)
+def test_how_far_outside(amplitude, times):
+    assert AmplitudeRange(1.0, 4.0).times_outside(amplitude) == pytest.approx(times)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_few_are_all(n):
+    assert spread_out(n, 5).tolist() == list(range(n))
+
+
+@pytest.mark.parametrize("n", [6, 7, 9, 10, 1000, 10_001])
+def test_many_are_from_the_first_to_the_last_without_repetition(n):
+    found = spread_out(n, 5)
+    assert (len(found), found[0], found[-1]) == (5, 0, n - 1)
+    assert np.diff(found).min() >= 1
+    assert np.ptp(np.diff(found)) <= 1

@@ -11,8 +11,7 @@ from torch.utils.data import Subset
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets.simulated import STAGES
-from braindecode_pars.windows.door import class_names, joined_labels_by_name
-from braindecode_pars.windows.table import as_window_set
+from braindecode_pars.windows.door import as_windows, class_names, joined_labels_by_name
 
 BY_NAME = {name: label for label, name in enumerate(STAGES)}
 
@@ -33,7 +32,7 @@ def events(descriptions, mapping):
 
 @pytest.mark.parametrize("mapping", [{"T0": 0, "T1": 1}, None])
 def test_mapping_of_braindecode(mapping):
-    assert as_window_set(events(["T0", "T1"], mapping)).labels_by_name == {"T0": 0, "T1": 1}
+    assert as_windows(events(["T0", "T1"], mapping)).label_names == {"T0": 0, "T1": 1}
 
 
 def test_event_id_of_epochs_also_one_by_one():
@@ -43,15 +42,15 @@ def test_event_id_of_epochs_also_one_by_one():
         np.zeros((4, 1, 50)), info, table, event_id=dict(left=7, right=9), verbose="error"
     )
     for source in (given, [given[i] for i in range(4)]):
-        windows = as_window_set(source)
-        assert class_names(np.unique(windows.y), windows.labels_by_name) == {7: "left", 9: "right"}
+        windows = as_windows(source)
+        assert class_names(np.unique(windows.y), windows.label_names) == {7: "left", 9: "right"}
 
 
 def test_parts_keep_names(nights):
     X, y, groups = as_sklearn(nights)
     for source in (nights, Subset(nights, [3, 5]), X[np.array([5, 2])]):
-        assert as_window_set(source).labels_by_name == BY_NAME
-    assert as_window_set(X, y, groups).labels_by_name == BY_NAME
+        assert as_windows(source).label_names == BY_NAME
+    assert as_windows(X, y, groups).label_names == BY_NAME
 
 
 @pytest.mark.parametrize(
@@ -65,13 +64,13 @@ def test_parts_keep_names(nights):
 )
 def test_names_hold_only_for_the_same_labels(nights, change, hold):
     X, y, _ = as_sklearn(nights)
-    windows = as_window_set(X, change(y))
-    assert (windows.labels_by_name is not None) == hold
+    windows = as_windows(X, change(y))
+    assert (windows.label_names is not None) == hold
 
 
 def test_names_of_a_target_transform_are_unknown(nights):
     changed = BaseConcatDataset(nights.datasets, target_transform=lambda label: label + 1)
-    assert as_window_set(changed).labels_by_name is None
+    assert as_windows(changed).label_names is None
 
 
 def test_one_name_with_two_labels_is_a_warning():

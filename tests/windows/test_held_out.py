@@ -7,12 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from braindecode_pars.windows.held_out import drop_held_out, hold_out, without_held_out_splits
-from braindecode_pars.windows.table import as_window_set
+from braindecode_pars.windows.door import as_windows, windows_of
+from braindecode_pars.windows.held_out import (
+    are_validation,
+    drop_held_out,
+    hold_out,
+    without_held_out_splits,
+)
+from braindecode_pars.windows.table import ItemReader
 
 
 def windows(y, groups=None, n_chans=1):
-    return as_window_set(np.zeros((len(y), n_chans, 4)), y, groups)
+    return as_windows(np.zeros((len(y), n_chans, 4)), y, groups)
 
 
 def test_whole_subjects_are_held_out():
@@ -58,14 +64,17 @@ def test_further_windows_of_held_out_subjects_are_dropped():
     assert drop_held_out(further, train, None) is further
 
 
+def of_corpus(windows, corpus):
+    return replace(windows, recordings=windows.recordings.assign(corpus=corpus))
+
+
 def test_further_windows_of_another_corpus_are_kept():
     given = windows([0, 1] * 10, np.repeat([1, 2, 3, 4, 5], 4))
-    given = replace(given, corpora=np.full(20, "day", object))
+    given = of_corpus(given, "day")
     train, valid = hold_out(given, 0.2, seed=0)
     further = windows([0] * 5, [1, 2, 3, 4, 5])
     for corpus, n_kept in (("day", 4), ("night", 5)):
-        of_corpus = replace(further, corpora=np.full(5, corpus, object))
-        assert len(drop_held_out(of_corpus, train, valid)) == n_kept
+        assert len(drop_held_out(of_corpus(further, corpus), train, valid)) == n_kept
 
 
 def test_unknown_subjects_of_further_windows_warn():
@@ -79,7 +88,7 @@ def test_unknown_subjects_of_further_windows_warn():
 def test_some_unknown_subjects_are_counted():
     """Subjects of some recordings are unknown, as in a table with empty cells."""
     y, subjects = np.array([0, 1] * 12), np.repeat([1.0, 2.0, 3.0, 4.0, 5.0, np.nan], 4)
-    some = replace(windows(y), subjects=subjects)
+    some = windows(y).with_subjects(subjects)
     with pytest.warns(UserWarning, match="20 windows have a subject, but 4 have none"):
         train, valid = hold_out(some, 0.2, seed=0)
     assert len(train) + len(valid) == 24
@@ -87,7 +96,7 @@ def test_some_unknown_subjects_are_counted():
     train, valid = hold_out(labeled, 0.2, seed=0)
     assert set(train.groups).isdisjoint(valid.groups)
     with pytest.warns(UserWarning, match="subjects of 4 of 24 unlabelled windows are unknown"):
-        kept = drop_held_out(replace(some, source=np.ones((24, 1, 4))), train, valid)
+        kept = drop_held_out(some.read_by(np.ones((24, 1, 4))), train, valid)
     assert set(valid.groups).isdisjoint(kept.subjects)
     assert len(kept) == 20
 
@@ -102,37 +111,84 @@ def test_windows_that_are_held_out_are_dropped_from_the_same_source():
     given = windows([0, 1] * 10)
     train, valid = hold_out(given, 0.2, seed=0)
     kept = drop_held_out(given, train, valid)
-    assert set(kept.indices) == set(train.indices)
+    assert set(kept.windows["item"]) == set(train.windows["item"])
 
 
 def test_an_empty_name_is_no_subject():
-    windows = as_window_set(np.zeros((4, 1, 9)), [0, 1, 0, 1])
-    windows = replace(windows, subjects=np.array(["a", "n/a", "b", " "], dtype=object))
+    windows = as_windows(np.zeros((4, 1, 9)), [0, 1, 0, 1])
+    windows = windows.with_subjects(np.array(["a", "n/a", "b", " "], dtype=object))
     assert windows.known.tolist() == [True, False, True, False]
     assert windows.groups is None
 
 
+def of_splits(splits, subjects=None):
+    """One recording of one window for each split."""
+    reader, n = ItemReader(np.zeros((len(splits), 1, 4))), len(splits)
+    names = [None] * n if subjects is None else subjects
+    rows = [dict(reader=reader, split=s, subject=p) for s, p in zip(splits, names, strict=True)]
+    return windows_of(rows, recording=np.arange(n), item=np.arange(n))
+
+
 def test_the_validation_windows_of_a_split_are_held_out():
-    given = windows([0, 1, 2, 0, 1], ["a", "a", "b", "c", "c"])
-    given = replace(given, splits=np.array(["train", "train", "valid", "train", "train"], object))
+    splits = ["train", "train", "valid", "train", "train"]
+    given = of_splits(splits, ["a", "a", "b", "c", "c"]).with_labels(np.array([0, 1, 2, 0, 1]))
     for seed in (0, 1):
         train, valid = hold_out(given, "split", seed)
-        assert (train.indices.tolist(), valid.indices.tolist()) == ([0, 1, 3, 4], [2])
+        assert (train.windows["item"].tolist(), valid.windows["item"].tolist()) == (
+            [0, 1, 3, 4],
+            [2],
+        )
 
 
 def test_unlabelled_windows_of_held_out_splits_are_not_pretrained_on():
-    splits = np.array(["train", "valid", "test", None], object)
-    given = replace(windows([0] * 4), splits=splits)
-    assert without_held_out_splits(given, "split").indices.tolist() == [0, 3]
+    given = of_splits(["train", "valid", "test", None])
+    assert without_held_out_splits(given, "split").windows["item"].tolist() == [0, 3]
     assert without_held_out_splits(given, 0.2) is given
     assert without_held_out_splits(given.take([1, 2]), "split") is None
 
 
 def test_a_fixed_split_needs_no_subjects():
-    given = replace(windows([0, 1] * 2), splits=np.array(["train", "train", "valid", "valid"]))
+    given = of_splits(["train", "train", "valid", "valid"]).with_labels(np.array([0, 1] * 2))
     train, valid = hold_out(given, "split", seed=0)
     assert (len(train), len(valid)) == (2, 2)
-    some = replace(given, subjects=np.array([None, None, 2, 2], object))
+    some = given.with_subjects(np.array([None, None, 2, 2], object))
     train, valid = hold_out(some, "split", seed=0)
     further = windows([0] * 2, [1, 2])
     assert drop_held_out(further, train, valid).groups.tolist() == [1]
+
+
+SUBJECTS = np.array(["01", "01", "02", "03"])
+
+
+def splits(*names) -> np.ndarray:
+    return np.array(names, dtype=object)
+
+
+def test_windows_of_split_valid():
+    found = are_validation(splits("train", "train", "valid", "train"), SUBJECTS, 4)
+    assert found.tolist() == [False, False, True, False]
+    assert are_validation(splits("train", "valid"), None, 2).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (None, "but 4 of 4 have none; add 'split'"),
+        (splits("train", None, float("nan"), "valid"), "but 2 of 4 have none"),
+        (
+            splits("train", "train", "valid", "test"),
+            r"there are also windows of 'test' \(1 windows",
+        ),
+        (splits("train", "train", "train", "train"), "of split 'valid', but there are none"),
+        (splits("valid", "valid", "valid", "valid"), "of split 'train', but there are none"),
+        (splits("train", "valid", "valid", "train"), "Subject 01 has windows of split 'train'"),
+    ],
+)
+def test_unclear_splits_raise(names, message):
+    with pytest.raises(ValueError, match=message):
+        are_validation(names, SUBJECTS, 4)
+
+
+def test_one_person_under_two_names_is_not_on_both_sides():
+    with pytest.raises(ValueError, match="Subject 1 has windows of split 'train' and of split"):
+        are_validation(splits("train", "valid"), np.array(["sub-01", 1], object), 2)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
+from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.held_out import hold_out
 from braindecode_pars.windows.labels import (
     check_class_labels,
@@ -15,17 +16,16 @@ from braindecode_pars.windows.labels import (
     labels_of,
     split_unlabeled,
 )
-from braindecode_pars.windows.table import as_window_set
 
 
 def windows(y, groups=None):
-    return as_window_set(np.zeros((len(y), 1, 4)), y, groups)
+    return as_windows(np.zeros((len(y), 1, 4)), y, groups)
 
 
 def test_unlabelled_windows_are_separated():
     labeled, unlabeled = split_unlabeled(windows([0, -1, 2, -1, 1]), -1)
-    assert labeled.indices.tolist() == [0, 2, 4]
-    assert unlabeled.indices.tolist() == [1, 3]
+    assert labeled.windows["item"].tolist() == [0, 2, 4]
+    assert unlabeled.windows["item"].tolist() == [1, 3]
     labeled, unlabeled = split_unlabeled(windows(["W", "?", "R"]), "?")
     assert labeled.y.tolist() == ["W", "R"]
     assert split_unlabeled(windows(["W", "R"]))[1] is None
@@ -35,7 +35,7 @@ def test_labels_of_plus_and_minus_one_are_ambiguous():
     with pytest.raises(ValueError, match="set unlabeled_label to None"):
         split_unlabeled(windows([-1, 1, 1]))
     assert split_unlabeled(windows([-1, 1, 1]), None)[1] is None
-    assert split_unlabeled(windows([-1, 1, 1]), -1)[1].indices.tolist() == [0]
+    assert split_unlabeled(windows([-1, 1, 1]), -1)[1].windows["item"].tolist() == [0]
 
 
 def test_the_convention_of_minus_one_is_announced():
@@ -44,10 +44,10 @@ def test_the_convention_of_minus_one_is_announced():
     message = "1 of 4 windows are taken as unlabelled because their label is -1.*label=None; if"
     with pytest.warns(UserWarning, match=message):
         _, unlabeled = split_unlabeled(seed)
-    assert unlabeled.indices.tolist() == [0]
+    assert unlabeled.windows["item"].tolist() == [0]
     # No warning when the user has decided, or when there is nothing to decide.
     assert split_unlabeled(seed, None)[1] is None
-    assert split_unlabeled(seed, -1)[1].indices.tolist() == [0]
+    assert split_unlabeled(seed, -1)[1].windows["item"].tolist() == [0]
     assert split_unlabeled(windows([0, 1]))[1] is None
 
 
@@ -85,7 +85,7 @@ def test_continuous_numbers_are_not_classes():
 def test_mixed_labels_keep_their_types():
     labeled, unlabeled = split_unlabeled(windows(["W", "N", -1, "W"]), -1)
     assert labeled.y.tolist() == ["W", "N", "W"]
-    assert unlabeled.indices.tolist() == [2]
+    assert unlabeled.windows["item"].tolist() == [2]
     assert windows([("a", 1), ("b", 2)]).y.tolist() == [("a", 1), ("b", 2)]
     with pytest.raises(ValueError, match="y contains None or NaN"):
         windows([0.0, np.nan])
@@ -93,7 +93,7 @@ def test_mixed_labels_keep_their_types():
 
 def test_missing_labels_raise():
     with pytest.raises(ValueError, match="PARSEmbedder needs no labels"):
-        split_unlabeled(as_window_set(np.zeros((3, 1, 4))))
+        split_unlabeled(as_windows(np.zeros((3, 1, 4))))
     with pytest.raises(ValueError, match="All windows are unlabelled"):
         split_unlabeled(windows([-1, -1]))
 

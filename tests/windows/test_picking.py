@@ -14,8 +14,8 @@ from support.montages import NAMES, recording, windows_of
 from torch.utils.data import TensorDataset
 
 from braindecode_pars.windows import SingleChannelWindows
+from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.picking import pick_as_fitted, pick_eeg, pick_for_fit
-from braindecode_pars.windows.table import as_window_set
 
 
 def windows(*montages, kinds="eeg", bads=()):
@@ -30,12 +30,12 @@ def windows(*montages, kinds="eeg", bads=()):
         raw = mne.io.RawArray(np.outer(level, np.ones(600)), info, verbose="error")
         raw.info["bads"] = [name for name in names if name in bads]
         parts.append(windows_of(raw, [0, 1], subject=len(parts)))
-    return as_window_set(BaseConcatDataset(parts))
+    return as_windows(BaseConcatDataset(parts))
 
 
 def levels(picked) -> list[list[float]]:
     """Values of the channels of the first window of each recording."""
-    return [picked[i][0][:, 0].tolist() for i in range(0, len(picked), 2)]
+    return [picked[i][:, 0].tolist() for i in range(0, len(picked), 2)]
 
 
 def test_recordings_are_reordered_like_the_first():
@@ -118,23 +118,21 @@ def test_channels_that_are_missing_at_predict():
 
 
 def test_windows_without_names_are_taken_as_they_are():
-    array = as_window_set(np.zeros((3, 2, 50)))
+    array = as_windows(np.zeros((3, 2, 50)))
     fitted = pick_for_fit(windows("C3 C4")).chs_info
     assert pick_eeg(array) is pick_for_fit(array) is pick_as_fitted(array, fitted) is array
     # A model that was fitted on them cannot order the channels of recordings.
     assert levels(pick_as_fitted(windows("C4 C3"), None)) == [[2, 1]]
     with pytest.raises(ValueError, match="fitted on windows without channel names"):
         pick_as_fitted(windows("C4 C3", "C3 C4"), None)
-    mixed = BaseConcatDataset(
-        [*windows("C3 C4").source.datasets, TensorDataset(torch.zeros(2, 2, 300))]
-    )
+    mixed = BaseConcatDataset([windows("C3 C4"), TensorDataset(torch.zeros(2, 2, 300))])
     with pytest.raises(ValueError, match="Some windows have channel names and others have none"):
-        pick_for_fit(as_window_set(mixed))
+        pick_for_fit(as_windows(mixed))
 
 
 def test_a_transform_that_changes_the_rows_is_noticed():
     one = windows("C3 STI C4", kinds=["eeg", "stim", "eeg"])
-    one.source.datasets[0].transform = lambda window: window[:2]
+    one.recordings["reader"][0].source.transform = lambda window: window[:2]
     with pytest.warns(UserWarning, match="Channel STI is not EEG"):
         picked = pick_eeg(one)
     with pytest.raises(ValueError, match="Window 0 has 2 rows, but its recording has 3 channels"):
@@ -160,7 +158,7 @@ def named(*names):
         info = mne.create_info([name], 100.0, "eeg")
         raw = mne.io.RawArray(np.ones((1, 600)), info, verbose="error")
         parts.append(windows_of(raw, [0, 1], subject=len(parts)))
-    return as_window_set(BaseConcatDataset(parts))
+    return as_windows(BaseConcatDataset(parts))
 
 
 def test_another_reference_is_another_signal():

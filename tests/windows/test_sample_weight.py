@@ -14,12 +14,13 @@ from torch.utils.data import Subset
 from braindecode_pars import as_sklearn
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators import fine_tuning as _fine_tuning
+from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.examples import Examples
 from braindecode_pars.windows.labels import (
     check_weights,
     cross_entropy_weights,
-    labels_with_weights,
+    that_weigh,
 )
-from braindecode_pars.windows.table import WindowSet
 
 
 def network(**arguments):
@@ -48,15 +49,15 @@ def test_weights_that_are_refused(weights, match):
         check_weights(weights, 3)
 
 
-def test_labels_with_weights_leave_out_weight_zero():
-    windows = WindowSet([10, 11, 12], np.arange(3), y=np.array([1, 0, 1]))
-    assert labels_with_weights(windows, "training") is windows
-    weighted = WindowSet([10, 11, 12], np.arange(3), y=windows.y, weights=np.array([0.5, 0, 2]))
-    paired = labels_with_weights(weighted, "training")
-    assert paired.y.tolist() == [[1, 0.5], [1, 2]]
-    assert paired.indices.tolist() == [0, 2]
-    with pytest.raises(ValueError, match="All validation windows have a sample_weight of 0"):
-        labels_with_weights(weighted.take([1]), "validation")
+def test_examples_are_pairs_of_label_and_weight():
+    windows = as_windows(np.arange(3.0).reshape(3, 1, 1), y=[1, 0, 1])
+    assert [label for _, label in map(Examples(windows).__getitem__, range(3))] == [1, 0, 1]
+    weighted = windows.with_weights(np.array([0.5, 0, 2]))
+    examples = Examples(that_weigh(weighted, "training"))
+    assert [(x.item(), *y) for x, y in examples] == [(0, 1, 0.5), (2, 1, 2)]
+    assert torch.as_tensor(examples.y).dtype == torch.float32  # some GPUs have no other
+    with pytest.raises(ValueError, match="validation"):
+        that_weigh(weighted.take([1]), "validation")
 
 
 def test_balanced_classes_are_counted_by_their_weights():
@@ -142,13 +143,6 @@ def test_weights_of_cross_validation_and_pipelines(nights):
             routed, X, y % 2, cv=LeaveOneGroupOut(), error_score="raise", params=params
         )
     assert by_routing.tolist() == scores.tolist()
-
-
-def test_a_batch_of_pairs_is_single_precision():
-    windows = WindowSet(
-        np.zeros((2, 1, 4), "float32"), np.arange(2), y=np.array([0, 1]), weights=np.ones(2)
-    )
-    assert torch.as_tensor(labels_with_weights(windows, "training").y).dtype == torch.float32
 
 
 @CLASSIFIERS

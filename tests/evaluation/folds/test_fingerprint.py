@@ -16,17 +16,15 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from skorch.helper import SliceDataset
 from support.small_estimators import classifier
 from support.subjects import with_subject
-from torch.utils.data import Dataset
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn
 from braindecode_pars._common.files import differences
 from braindecode_pars.evaluation import LogBandPower
 from braindecode_pars.evaluation.cache import describe_corpus, describe_estimator
 from braindecode_pars.evaluation.corpus import Corpus
-from braindecode_pars.windows.door import Channels, Description, describe
+from braindecode_pars.windows.door import as_windows
 
 
 def test_a_description_has_class_and_parameters_but_no_seeds():
@@ -107,9 +105,7 @@ def test_samples_in_another_order_have_another_description(nights):
     windows = np.stack([np.asarray(X[i]) for i in range(len(y))])
     shuffled = np.random.default_rng(0).permuted(windows, axis=-1)
     one, two = (
-        describe_corpus(
-            Corpus("d", SliceDataset(Listed(w)), y, groups, y >= 0, -1, np.full(len(y), None))
-        )
+        describe_corpus(Corpus("d", as_windows(w), y, groups, y >= 0, -1, np.full(len(y), None)))
         for w in (windows, shuffled)
     )
     found = list(differences(one, two))
@@ -123,23 +119,11 @@ def test_the_last_bit_of_one_sample_of_one_window_counts(nights, window):
     changed = windows.copy()
     changed[window, 2, 1000] = np.nextafter(changed[window, 2, 1000], 1)
     one, two = (
-        describe_corpus(
-            Corpus("d", SliceDataset(Listed(w)), y, groups, y >= 0, -1, np.full(len(y), None))
-        )
+        describe_corpus(Corpus("d", as_windows(w), y, groups, y >= 0, -1, np.full(len(y), None)))
         for w in (windows, changed)
     )
     (found,) = differences(one, two)
     assert found.startswith(f"samples.{groups[window]} is ")
-
-
-def test_windows_with_nan_are_described(nights):
-    """An evaluation without folder takes them, if its estimators do."""
-    _, y, groups = as_sklearn(nights)
-    windows = np.full((len(y), 2, 10), np.nan)
-    described = describe_corpus(
-        Corpus("d", SliceDataset(Listed(windows)), y, groups, y >= 0, -1, np.full(len(y), None))
-    )
-    assert described["samples"].keys() == {"1", "2", "3", "4"}
 
 
 def with_info(windows, edit):
@@ -173,7 +157,7 @@ def test_channels_of_one_recording_count(nights, edit, names):
         lambda info: info["chs"][0]["loc"].__setitem__(0, 0.5),
     ],
 )
-@pytest.mark.parametrize("source", ["Epochs", "list of Epochs", "source of another kind"])
+@pytest.mark.parametrize("source", ["Epochs", "list of Epochs"])
 def test_channels_of_every_source_count(edit, source):
     info = mne.create_info(["C3", "C4"], 100, "eeg")
     epochs = mne.EpochsArray(np.ones((4, 2, 10)), info, verbose=0)
@@ -182,10 +166,9 @@ def test_channels_of_every_source_count(edit, source):
         windows = {
             "Epochs": epochs,
             "list of Epochs": [epochs[i] for i in range(4)],
-            "source of another kind": Described(list(epochs.get_data()), epochs.info),
         }[source]
         y, groups = np.array([0, 1, 0, 1]), np.array([1, 1, 2, 2])
-        corpus = Corpus("d", SliceDataset(windows), y, groups, y >= 0, -1, np.full(len(y), None))
+        corpus = Corpus("d", as_windows(windows), y, groups, y >= 0, -1, np.full(len(y), None))
         found.append(describe_corpus(corpus)["sensors"])
         edit(epochs.info)
     assert found[0] != found[1]
@@ -250,31 +233,6 @@ def test_an_encoder_of_the_hub_is_described_by_its_content(tmp_path, monkeypatch
         described.append(describe_estimator(PARSClassifier(encoder="hf://owner/name")))
     (found,) = differences(*described)
     assert found.startswith("encoder.content is ")
-
-
-class Listed(Dataset):
-    def __init__(self, windows):
-        self.windows = windows
-
-    def __len__(self):
-        return len(self.windows)
-
-    def __getitem__(self, i):
-        return self.windows[i], 0
-
-
-class Described(Listed):
-    """Windows whose channels only ``describe`` knows, as those of a store."""
-
-    def __init__(self, windows, info):
-        super().__init__(windows)
-        self.mne_info = info
-
-
-@describe.register(Described)
-def _(X):
-    channels = Channels.of_recording(len(X), X.mne_info["chs"], X.mne_info["bads"])
-    return Description(X, len(X), channels=channels)
 
 
 def test_all_layers_and_the_classes_of_a_fitted_classifier_count(nights):

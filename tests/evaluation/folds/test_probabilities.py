@@ -14,7 +14,14 @@ from sklearn.preprocessing import StandardScaler
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
-from braindecode_pars.evaluation.metrics import columns_of, predicted_probabilities
+from braindecode_pars.evaluation.metrics import columns_of, saved_probabilities
+
+
+def saved(model, n_windows):
+    """What is saved of the probabilities that a model predicts."""
+    predict = getattr(model, "predict_proba", None)
+    found = None if predict is None else np.asarray(predict(range(n_windows)))
+    return saved_probabilities(model, found, n_windows)
 
 
 def band_power(classifier):
@@ -66,9 +73,9 @@ def test_probabilities_are_saved_to_the_last_bit():
     for dtype in (np.float32, np.float64):
         values = np.random.default_rng(0).dirichlet([1, 1], 50).astype(dtype)
         model = SimpleNamespace(classes_=np.array(["a", "b"]), predict_proba=lambda X, v=values: v)
-        classes, saved = predicted_probabilities(model, range(50))
+        classes, columns = saved(model, 50)
         assert classes == ["a", "b"]
-        again = columns_of(json.loads(json.dumps(saved)))
+        again = columns_of(json.loads(json.dumps(columns)))
         assert np.array_equal(again.astype(dtype), values)
 
 
@@ -83,19 +90,16 @@ def test_probabilities_that_are_of_no_use(probabilities, classes, reason):
     model = SimpleNamespace(predict_proba=lambda X: probabilities)
     if classes is not None:
         model.classes_ = classes
-    assert predicted_probabilities(model, range(3))[1]["missing"].startswith(reason)
+    assert saved(model, 3)[1]["missing"].startswith(reason)
 
 
 def test_probabilities_of_another_number_of_windows_raise():
     model = SimpleNamespace(classes_=[0, 1], predict_proba=lambda X: np.ones((2, 2)) / 2)
     with pytest.raises(ValueError, match=r"shape \(2, 2\) for 3 windows and 2 classes"):
-        predicted_probabilities(model, range(3))
+        saved(model, 3)
 
 
 def test_probabilities_of_another_number_of_classes_are_missing():
     model = SimpleNamespace(classes_=[0, 1], predict_proba=lambda X: np.ones((3, 5)) / 5)
-    assert predicted_probabilities(model, range(3))[0] == []
-    assert (
-        "(3, 5) for 3 windows and 2 classes"
-        in predicted_probabilities(model, range(3))[1]["missing"]
-    )
+    assert saved(model, 3)[0] == []
+    assert "(3, 5) for 3 windows and 2 classes" in saved(model, 3)[1]["missing"]

@@ -1,4 +1,4 @@
-"""Windows of all sources as a WindowSet, without reading them."""
+"""Windows of all sources as two tables and readers, without reading them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.windows.table import as_window_set
+from braindecode_pars.windows.door import as_windows
 
 
 def test_metadata_of_a_braindecode_dataset(nights):
-    windows = as_window_set(nights)
+    windows = as_windows(nights)
     assert len(windows) == 96
     assert windows.sfreq == 100.0
     assert [ch["ch_name"] for ch in windows.chs_info] == ["C3", "C4", "F3"]
     assert windows.groups.tolist() == [1] * 24 + [2] * 24 + [3] * 24 + [4] * 24
     np.testing.assert_array_equal(windows.y, [nights[i][1] for i in range(96)])
-    np.testing.assert_array_equal(windows[50][0], nights[50][0])
+    np.testing.assert_array_equal(windows[50], nights[50][0])
 
 
 def test_views_of_views_keep_metadata_and_signals(nights):
@@ -35,23 +35,23 @@ def test_views_of_views_keep_metadata_and_signals(nights):
         Subset(Subset(nights, range(95, -1, -1)), [5, 92, 55]),
         SliceDataset(ConcatDataset(nights.datasets))[picked],
     ):
-        windows = as_window_set(view)
+        windows = as_windows(view)
         assert windows.sfreq == 100.0
         np.testing.assert_array_equal(windows.y, y[picked])
         np.testing.assert_array_equal(windows.groups, groups[picked])
-        np.testing.assert_array_equal(windows[1][0], nights[3][0])
+        np.testing.assert_array_equal(windows[1], nights[3][0])
 
 
 def test_windows_are_read_when_they_are_indexed(nights):
     counting = Counting(nights.datasets[0])
-    windows = as_window_set(counting, y=np.zeros(24)).take(np.array([7, 2]))
+    windows = as_windows(counting, y=np.zeros(24)).take(np.array([7, 2]))
     assert counting.read == []
     windows[1]
     assert counting.read == [2]
 
 
 def test_a_single_recording(nights):
-    windows = as_window_set(nights.datasets[2])
+    windows = as_windows(nights.datasets[2])
     assert set(windows.groups) == {3}
 
 
@@ -69,9 +69,9 @@ def test_all_containers_give_the_same_signals(nights, kind):
         "arrays": list(array),
         "epochs list": [epochs[i] for i in range(10)],
     }[kind]
-    windows = as_window_set(X)
+    windows = as_windows(X)
     assert len(windows) == 10
-    np.testing.assert_array_equal(windows[4][0], array[4])
+    np.testing.assert_array_equal(windows[4], array[4])
     assert windows.sfreq == (100.0 if "epochs" in kind else None)
     if "epochs" in kind:
         np.testing.assert_array_equal(windows.y, events[:, 2])
@@ -80,14 +80,14 @@ def test_all_containers_give_the_same_signals(nights, kind):
 
 
 def test_given_labels_and_groups_replace_those_of_the_dataset(nights):
-    windows = as_window_set(nights, y=["a"] * 96, groups=np.arange(96))
+    windows = as_windows(nights, y=["a"] * 96, groups=np.arange(96))
     assert set(windows.y) == {"a"}
     assert windows.groups[17] == 17
 
 
 def test_target_transform_is_applied(nights):
     transformed = BaseConcatDataset(nights.datasets, target_transform=lambda label: label + 10)
-    np.testing.assert_array_equal(as_window_set(transformed).y, as_window_set(nights).y + 10)
+    np.testing.assert_array_equal(as_windows(transformed).y, as_windows(nights).y + 10)
 
 
 def test_bad_samples_are_named_by_window_and_channel(nights):
@@ -96,25 +96,25 @@ def test_bad_samples_are_named_by_window_and_channel(nights):
     info = mne.create_info(["C3", "C4", "F3"], 100.0, "eeg")
     epochs = mne.EpochsArray(array, info, verbose="error")
     with pytest.raises(ValueError, match="Window 3 contains NaN or infinite samples in channel C4"):
-        as_window_set(epochs).check()
+        as_windows(epochs).check()
     array[3, 1, 17] = np.inf
     with pytest.raises(ValueError, match="Window 3 contains NaN or infinite samples in channel 1"):
-        as_window_set(array).check()
+        as_windows(array).check()
 
 
 def test_windows_of_different_shapes_are_named():
     ragged = [np.zeros((2, 100)), np.zeros((2, 100)), np.zeros((2, 90))]
     with pytest.raises(ValueError, match=r"Window 2 has shape \(2, 90\), window 0 has \(2, 100\)"):
-        as_window_set(ragged).check()
+        as_windows(ragged).check()
 
 
 def test_mixed_sampling_rates_raise(nights):
     slow = mne.io.RawArray(np.zeros((3, 8000)), mne.create_info(3, 80.0, "eeg"), verbose="error")
     other = type(nights.datasets[0])(slow, nights.datasets[0].metadata.iloc[:2])
     with pytest.raises(ValueError, match=r"100 Hz \(4\), 80 Hz \(1\).*Resample"):
-        as_window_set(BaseConcatDataset([*nights.datasets, other]))
+        as_windows(BaseConcatDataset([*nights.datasets, other]))
     with pytest.raises(ValueError, match="sfreq is at 200 Hz; leave sfreq out"):
-        as_window_set(nights, sfreq=200)
+        as_windows(nights, sfreq=200)
 
 
 @pytest.mark.parametrize(
@@ -122,6 +122,7 @@ def test_mixed_sampling_rates_raise(nights):
     [
         ("windows", TypeError, "X is a str; it must be a braindecode windows dataset"),
         (3, TypeError, "X is a int; it must be"),
+        (None, TypeError, "X is a NoneType; it must be"),
         (np.zeros((5, 100)), ValueError, r"X has shape \(5, 100\); windows have shape"),
         (np.zeros((5, 2, 100), complex), ValueError, "dtype complex128; EEG samples must be real"),
         ([1.0, 2.0], ValueError, r"first item has shape \(\)"),
@@ -129,20 +130,20 @@ def test_mixed_sampling_rates_raise(nights):
 )
 def test_unsupported_inputs_raise(X, error, message):
     with pytest.raises(error, match=message):
-        as_window_set(X)
+        as_windows(X)
 
 
 def test_a_boolean_mask_is_not_a_list_of_indices(nights):
     with pytest.raises(ValueError, match=r"has bool indices; they must be integers"):
-        as_window_set(Subset(nights, np.ones(96, bool)))
+        as_windows(Subset(nights, np.ones(96, bool)))
 
 
 def test_lazy_epochs_are_loaded(nights):
     raw = nights.datasets[0].raw
     epochs = mne.make_fixed_length_epochs(raw, 30.0, preload=False, verbose="error")
-    windows = as_window_set(epochs)
+    windows = as_windows(epochs)
     assert len(windows) == 24
-    np.testing.assert_allclose(windows[3][0], nights[3][0], rtol=1e-6)
+    np.testing.assert_allclose(windows[3], nights[3][0], rtol=1e-6)
     assert not epochs.preload
 
 
@@ -152,36 +153,36 @@ def test_labels_and_subjects_of_mixed_types_are_kept(nights):
         type(d)(d.raw, d.metadata, {"subject": s})
         for d, s in zip(nights.datasets, (1, "S2"), strict=False)
     )
-    windows = as_window_set(BaseConcatDataset([first, second]))
+    windows = as_windows(BaseConcatDataset([first, second]))
     assert set(windows.groups.tolist()) == {1, "S2"}
     second.metadata = second.metadata.assign(target="a")
     second.y = second.metadata["target"].to_list()
-    windows = as_window_set(BaseConcatDataset([first, second]))
+    windows = as_windows(BaseConcatDataset([first, second]))
     assert {type(label) for label in windows.y.tolist()} == {int, str}
 
 
 def test_nested_lists_are_windows():
     array = np.random.default_rng(0).normal(size=(3, 2, 5)).astype(np.float32)
-    windows = as_window_set(array.tolist())
+    windows = as_windows(array.tolist())
     assert windows.check() == (2, 5)
-    np.testing.assert_array_equal(windows[1][0], array[1])
+    np.testing.assert_array_equal(windows[1], array[1])
 
 
 def test_continuous_recordings_must_be_cut_into_windows(nights):
     raw = BaseConcatDataset([RawDataset(nights.datasets[0].raw, {"subject": 1})])
     with pytest.raises(TypeError, match="cut them into windows first"):
-        as_window_set(raw)
+        as_windows(raw)
 
 
 def test_lengths_must_agree():
     with pytest.raises(ValueError, match=r"y has shape \(4,\); it must have one entry for"):
-        as_window_set(np.zeros((5, 2, 100)), y=np.zeros(4))
+        as_windows(np.zeros((5, 2, 100)), y=np.zeros(4))
     with pytest.raises(ValueError, match="There are no windows"):
-        as_window_set(np.zeros((0, 2, 100))).check()
+        as_windows(np.zeros((0, 2, 100))).check()
 
 
 def test_a_dataset_without_metadata_is_read_item_by_item():
-    windows = as_window_set(TensorDataset(torch.randn(6, 2, 50)))
+    windows = as_windows(TensorDataset(torch.randn(6, 2, 50)))
     assert windows.check() == (2, 50)
     assert windows.y is None
     assert windows.sfreq is None
@@ -195,14 +196,14 @@ def store(nights, tmp_path_factory):
 def test_metadata_of_store_windows_needs_no_reading(nights, store, monkeypatch):
     read = []
     monkeypatch.setattr(SignalStore, "_crops", lambda *arguments: read.append(arguments))
-    windows = as_window_set(store.windows(1000))
+    windows = as_windows(store.windows(1000))
     assert len(windows) == 4 * 72
     assert windows.sfreq == 100.0
     assert windows.y is None
     assert windows.groups.tolist() == [1] * 72 + [2] * 72 + [3] * 72 + [4] * 72
     assert [ch["ch_name"] for ch in windows.chs_info] == ["C3", "C4", "F3"]
     assert windows.check() == windows.take([5, 9]).check() == (3, 1000)
-    several = as_window_set(ConcatDataset([store.windows(1000), Subset(store.windows(700), [3])]))
+    several = as_windows(ConcatDataset([store.windows(1000), Subset(store.windows(700), [3])]))
     assert several.shortest() == 700
     assert several.take([0, 1]).shortest() == 1000
     with pytest.raises(ValueError, match=r"Window 288 has shape \(3, 700\), window 0 has \(3, 10"):
@@ -211,17 +212,17 @@ def test_metadata_of_store_windows_needs_no_reading(nights, store, monkeypatch):
 
 
 def test_store_windows_can_be_joined_with_other_windows(nights, store):
-    both = as_window_set(ConcatDataset([store.windows(1000), nights]))
+    both = as_windows(ConcatDataset([store.windows(1000), nights]))
     assert both.shapes is None
     assert both.shortest() == 1000
-    np.testing.assert_array_equal(both[288 + 7][0], nights[7][0])
-    np.testing.assert_array_equal(both[2][0], nights[0][0][:, 2000:])
+    np.testing.assert_array_equal(both[288 + 7], nights[7][0])
+    np.testing.assert_array_equal(both[2], nights[0][0][:, 2000:])
 
 
 def test_a_store_must_be_cut_into_windows(store):
     with pytest.raises(ValueError, match=r"pass windows of it: store\.windows\(n_times\)"):
-        as_window_set(store)
-    assert len(as_window_set(store, n_times=3000)) == 96
+        as_windows(store)
+    assert len(as_windows(store, n_times=3000)) == 96
 
 
 def in_corpora(nights, *corpora):
@@ -234,7 +235,7 @@ def in_corpora(nights, *corpora):
 
 
 def test_subject_1_of_two_corpora_is_two_people(nights):
-    windows = as_window_set(in_corpora(nights, "day", "day", "night", None))
+    windows = as_windows(in_corpora(nights, "day", "day", "night", None))
     names = ["day:1", "day:2", "night:1", 2]
     assert list(dict.fromkeys(windows.groups.tolist())) == names
     assert list(dict.fromkeys(windows.people.tolist())) == names
@@ -243,10 +244,10 @@ def test_subject_1_of_two_corpora_is_two_people(nights):
 
 def test_subjects_of_one_corpus_keep_their_names(nights):
     of_one = in_corpora(nights, *["day"] * 4)
-    windows = as_window_set(of_one)
+    windows = as_windows(of_one)
     assert list(dict.fromkeys(windows.groups.tolist())) == [1, 2]
     assert list(dict.fromkeys(windows.people.tolist())) == ["day:1", "day:2"]
-    given = as_window_set(of_one, groups=np.repeat(["A", "B"], 48))
+    given = as_windows(of_one, groups=np.repeat(["A", "B"], 48))
     assert list(dict.fromkeys(given.people.tolist())) == ["day:A", "day:B"]
 
 
@@ -257,5 +258,67 @@ def test_a_store_names_the_corpora_of_its_subjects(tmp_path, nights):
     assert store.select(exclude=["night:2"]).subjects == ["day:1", "day:2"]
     with pytest.raises(ValueError, match="may be 'day:2' or 'night:2'"):
         store.select([2])
-    groups = as_window_set(store.windows(3000)).groups
+    groups = as_windows(store.windows(3000)).groups
     assert set(groups.tolist()) == {"day:1", "day:2", "night:2"}
+
+
+ARRAY = np.zeros((4, 2, 50))
+
+
+def epochs(array=ARRAY):
+    return mne.EpochsArray(array, mne.create_info(["C3", "C4"], 100.0, "eeg"), verbose="error")
+
+
+@pytest.mark.parametrize(
+    ("source", "sfreq", "names", "has_labels"),
+    [
+        (ARRAY, None, None, False),
+        (torch.zeros(4, 2, 50), None, None, False),
+        (list(ARRAY), None, None, False),
+        ([(window, i) for i, window in enumerate(ARRAY)], None, None, True),
+        (TensorDataset(torch.zeros(4, 2, 50)), None, None, False),
+        (epochs(), 100.0, ["C3", "C4"], True),
+        ([epochs(window[None]) for window in ARRAY], 100.0, ["C3", "C4"], True),
+    ],
+)
+def test_metadata_of_a_source(source, sfreq, names, has_labels):
+    found = as_windows(source)
+    assert len(found) == 4
+    assert found.sfreq == sfreq
+    assert (found.y is not None) == has_labels
+    assert found.montages[0].names == names
+    assert found[3].shape == (2, 50)
+
+
+def test_channels_that_contain_targets_are_not_signals(nights):
+    night = nights.datasets[0]
+    raw = night.raw.copy().set_channel_types({"C4": "misc"}, on_unit_change="ignore")
+    one = type(night)(raw, night.metadata, {"subject": 1}, targets_from="channels")
+    (montage,) = as_windows(one).montages
+    assert montage.names == ["C3", "F3"]
+    assert as_windows(one)[0].shape == (2, 3000)
+
+
+def test_preprocessing_of_each_window():
+    filtered = epochs(np.random.default_rng(0).normal(size=(4, 2, 500))).filter(
+        1, 40, verbose="error"
+    )
+    (found,) = set(as_windows(filtered).column("preprocessing"))
+    assert (found.band, found.notch, found.window_seconds) == ((1.0, 40.0), None, 5.0)
+    singles = [filtered[i] for i in range(4)]
+    assert set(as_windows(singles).column("preprocessing")) == {found}
+    assert set(as_windows(ARRAY).column("preprocessing")) == {None}
+
+
+def test_preprocessing_follows_the_windows(nights):
+    night = nights.datasets[0]
+    filtered = type(night)(night.raw.copy(), night.metadata, dict(night.description))
+    filtered.raw_preproc_kwargs = [{"fn": "filter", "kwargs": {"l_freq": 1, "h_freq": 20}}]
+    joined = ConcatDataset([night, filtered])
+    part = as_windows(Subset(joined, [3, len(night) + 3]))
+    assert [each.band for each in part.column("preprocessing")] == [None, (1.0, 20.0)]
+    assert part.take([1]).column("preprocessing")[0].notch == ()
+    filtered.transform = np.negative  # its effect on the signal is unknown
+    assert as_windows(filtered).column("preprocessing")[0].notch is None
+    mixed = as_windows(ConcatDataset([filtered, TensorDataset(torch.zeros(2, 3, 3000))]))
+    assert mixed.column("preprocessing")[-1] is None

@@ -1,0 +1,184 @@
+"""The table of windows: rows, columns, montages, and batches that are read in one call."""
+
+from __future__ import annotations
+
+import pickle
+
+import mne
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from torch.utils.data import ConcatDataset, Subset, default_collate
+
+from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.windows.door import as_windows, windows_of
+from braindecode_pars.windows.examples import Examples, WindowLoader
+from braindecode_pars.windows.picking import pick_for_fit
+from braindecode_pars.windows.table import ItemReader, Montage, SignalReader
+
+SIGNALS = np.arange(6 * 50, dtype=np.float32).reshape(6, 50)
+
+
+def crops(signals, starts, n_times):
+    return np.stack([SIGNALS[i, j : j + n_times] for i, j in zip(signals, starts, strict=True)])
+
+
+def chs(*names: str) -> list[dict]:
+    return mne.create_info(list(names), 100.0, "eeg")["chs"]
+
+
+def of_montages(*montages: Montage, counts=None):
+    """One recording for each montage, of one window each or as many as ``counts`` says."""
+    rows = [dict(reader=ItemReader(SIGNALS[None]), channels=montage) for montage in montages]
+    numbers = np.repeat(np.arange(len(rows)), counts or 1)
+    return windows_of(rows, recording=numbers, item=np.zeros(len(numbers), dtype=int))
+
+
+def test_rows_are_selected_as_those_of_an_array(nights):
+    X = as_windows(nights)
+    for key in (slice(3, 40, 9), np.arange(96) % 7 == 2, [5, -1], (np.array([8, 2]), ...)):
+        chosen = np.arange(96)[key[0] if isinstance(key, tuple) else key]
+        part = X[key]
+        assert part.shape == chosen.shape
+        assert part.windows.index.tolist() == chosen.tolist()
+        np.testing.assert_array_equal(part[-1], nights[int(chosen[-1])][0])
+    np.testing.assert_array_equal(X[np.int64(-1)], nights[95][0])
+    assert np.asarray(X[:2]).shape == (2, 3, 3000)
+    with pytest.raises(IndexError):
+        X[96]
+    assert len(list(X[90:])) == 6
+
+
+def test_the_tables_show_what_is_known(nights):
+    metadata = nights.datasets[1].metadata.assign(quality=0.5)
+    second = EEGWindowsDataset(nights.datasets[1].raw, metadata, {"subject": 2, "session": "b"})
+    X = as_windows(BaseConcatDataset([nights.datasets[0], second]))
+    assert X.recordings["subject"].tolist() == [1, 2]
+    assert X.recordings["session"].tolist() == [None, "b"]
+    assert X.recordings["sfreq"].tolist() == [100.0, 100.0]
+    row = X.windows.iloc[25]
+    assert row[["recording", "start", "stop"]].tolist() == [1, 3000, 6000]
+    assert pd.isna(X.windows["quality"].iloc[0])
+    assert row["quality"] == 0.5
+    again = pickle.loads(pickle.dumps(X[[30, 3]]))
+    np.testing.assert_array_equal(again[0], nights[30][0])
+
+
+@pytest.mark.parametrize("y", [["a", "bc"], [1.5, 2.0], [True, False], [1, "a"]])
+def test_labels_keep_their_type(y):
+    """Tables of pandas change text, and NumPy changes mixed labels; classes must not change."""
+    given = np.array(y) if len({type(label) for label in y}) == 1 else np.array(y, object)
+    found = as_windows(np.zeros((2, 1, 5)), y).take([1, 0]).y
+    assert found.dtype == given.dtype
+    assert found.tolist() == given[::-1].tolist()
+
+
+def test_subjects_divide_a_recording():
+    X = as_windows(np.arange(5.0).reshape(5, 1, 1), groups=["b", "a", "b", "a", "a"])
+    assert X.recordings["subject"].tolist() == ["b", "a"]
+    assert X.windows["recording"].tolist() == [0, 1, 0, 1, 1]
+    assert X[np.array([False, True, True, False, False])].groups.tolist() == ["a", "b"]
+
+
+def test_a_batch_of_several_recordings_is_read_in_one_call():
+    calls = []
+
+    def counted(*arguments):
+        calls.append(arguments)
+        return crops(*arguments)
+
+    montage = Montage.of(chs("C3", "C4", "Fz"))
+    rows = [dict(reader=SignalReader(counted), base=b, channels=montage) for b in (0, 3)]
+    start = np.array([0, 10, 5])
+    X = windows_of(rows, recording=np.array([0, 0, 1]), item=start, start=start, stop=start + 7)
+    assert X.check() == (3, 7)
+    picked = X.with_montages([X.montages[0].pick([2, 0])])
+    expected = [SIGNALS[[5, 3], 5:12], SIGNALS[[2, 0], 10:17], SIGNALS[[5, 3], 5:12]]
+    assert calls == []
+    np.testing.assert_array_equal(picked.read([2, 1, 2]), expected)
+    assert len(calls) == 1
+    drawn = picked.read_crops(np.array([2, 0]), np.array([1, 0]), np.array([1, 2]), 3)
+    np.testing.assert_array_equal(drawn, [SIGNALS[3, 6:9], SIGNALS[2, 2:5]])
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("rows", [None, [1, 0]])
+def test_batches_are_the_items_of_a_dataset(labelled_store, rows):
+    dataset = labelled_store.labelled_windows()
+    chosen = Subset(ConcatDataset([dataset, dataset]), [90, 3, 140, 3])
+    windows = as_windows(chosen)
+    if rows is not None:
+        windows = windows.with_montages([windows.montages[0].pick(rows)])
+    batch = Examples(windows).__getitems__([3, 0, 2])
+    assert isinstance(batch.windows, np.ndarray)
+    for (x, y), i in zip(batch, [3, 0, 2], strict=True):
+        assert (x.dtype, y) == (np.float32, chosen[i][1])
+        np.testing.assert_array_equal(x, windows[i])
+        np.testing.assert_array_equal(x, chosen[i][0] if rows is None else chosen[i][0][rows])
+
+
+def test_a_batch_of_several_montages_is_read_by_channel_names(nights, tmp_path):
+    one, other = nights.datasets[:2]
+    reordered = other.raw.copy().reorder_channels(other.raw.ch_names[::-1])
+    given = [one, EEGWindowsDataset(reordered, other.metadata, {"subject": 2})]
+    store = SignalStore.create(
+        tmp_path / "store", BaseConcatDataset(given), dtype="float32", verbose=0
+    )
+    windows = pick_for_fit(as_windows(store.labelled_windows()))
+    for x, i in zip(windows.read([30, 2, 25]), [30, 2, 25], strict=True):
+        np.testing.assert_array_equal(x, nights[i][0])
+
+
+def test_a_batch_that_was_read_as_one_array_is_not_copied(labelled_store, nights):
+    """Its tensors are those of torch's own collate function."""
+    for dataset in (labelled_store.labelled_windows(), nights):
+        examples = Examples(as_windows(dataset))
+        (found,) = WindowLoader(examples, batch_sampler=[[8, 2, 40]])
+        expected = default_collate([examples[i] for i in (8, 2, 40)])
+        assert [x.dtype for x in found] == [x.dtype for x in expected]
+        assert all(torch.equal(x, y) for x, y in zip(found, expected, strict=True))
+    stored = Examples(as_windows(labelled_store.labelled_windows()))
+    batch = stored.__getitems__([8, 2, 40])
+    assert WindowLoader(stored).collate_fn(batch)[0].data_ptr() == batch.windows.ctypes.data
+
+
+def test_a_store_whose_windows_were_changed_is_read_through_braindecode(labelled_store, nights):
+    assert as_windows(labelled_store.labelled_windows()).shapes is not None
+    assert as_windows(nights).shapes is None
+    changed = labelled_store.labelled_windows()
+    changed.datasets[0].transform = np.negative
+    windows = as_windows(changed)
+    assert windows.shapes is None
+    np.testing.assert_array_equal(windows[3], changed[3][0])
+    np.testing.assert_array_equal(windows[30], changed[30][0])
+
+
+def test_montages_are_numbered_by_their_first_windows():
+    joined = of_montages(
+        *(Montage.of(chs(*names)) for names in (["Oz"], ["C3", "C4"], ["Fz"], ["C3", "C4"])),
+        Montage.of(chs("C3", "C4"), bads=["C4"]),
+        counts=[0, 2, 1, 2, 1],
+    )
+    assert joined.montage_numbers.tolist() == [0, 0, 1, 0, 0, 2]
+    assert [montage.names for montage in joined.montages] == [["C3", "C4"], ["Fz"], ["C3", "C4"]]
+    assert joined.chs_info == []
+    part = joined.take([2])
+    assert [montage.names for montage in part.montages] == [["Fz"]]
+    assert part.chs_info[0]["ch_name"] == "Fz"
+    assert joined.take([]).chs_info is None
+
+
+def test_unknown_channels():
+    assert of_montages(Montage()).chs_info is None
+    assert of_montages(Montage(), Montage.of(chs("C3"))).chs_info == []
+
+
+def test_picks_of_picks_are_rows_of_the_source():
+    montage = Montage.of(chs("C3", "C4", "Fz", "Oz"))
+    picked = montage.pick([3, 1, 0]).pick([2, 0])
+    assert picked.names == ["C3", "Oz"]
+    assert picked.rows.tolist() == [0, 3]
+    assert montage.pick([0, 1, 2, 3]).rows is None
+    assert montage.pick([0], chs("c3.")).names == ["c3."]
