@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol, overload
+from typing import Any, ClassVar, NamedTuple, Protocol, overload
 
 import mne
 import numpy as np
@@ -153,6 +153,15 @@ class Montage:
             return replace(self, chs_info=chs_info, is_picked=True)
         rows = chosen if self.rows is None else self.rows[chosen]
         return replace(self, chs_info=chs_info, rows=rows, is_picked=True)
+
+
+class _Sources(NamedTuple):
+    """Columns of the two tables that say where windows are read."""
+
+    readers: np.ndarray  # of each recording, as montages and bases
+    montages: np.ndarray
+    bases: np.ndarray
+    items: np.ndarray  # of each window
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,7 +371,7 @@ class Windows(Sequence):
 
     def montage_of(self, i: int) -> Montage:
         """Return the channels of window ``i``."""
-        return self.recordings["channels"].iloc[self._recording[i]]
+        return self._sources.montages[self._recording[i]]
 
     def with_montages(self, montages: Sequence[Montage]) -> Windows:
         """Return the windows with other channels: one montage for each of ``montages``."""
@@ -396,31 +405,35 @@ class Windows(Sequence):
             When a window is not two-dimensional, or contains NaN or infinite samples.
         """
         positions = np.asarray(positions)
-        bases, readers = (
-            self.recordings[name].to_numpy()[self._recording[positions]]
-            for name in ("base", "reader")
-        )
-        if self.shapes is not None and self._are_alike(positions, readers):
-            montage = self.montage_of(positions[0])
-            rows = np.arange(montage.n_rows or 0) if montage.rows is None else montage.rows
-            items = self.windows["item"].to_numpy()[positions]
-            return readers[0].read(bases, items, int(self.shapes[positions[0], 1]), rows)
-        return [self._read_one(i) for i in positions.tolist()]
+        of = self._sources
+        recordings = self._recording[positions]
+        reader, shapes = of.readers[recordings[0]], self.shapes
+        if shapes is None or not self._are_alike(positions, shapes):
+            return [self._read_one(i) for i in positions.tolist()]
+        montage = of.montages[recordings[0]]
+        rows = np.arange(montage.n_rows or 0) if montage.rows is None else montage.rows
+        n_times = int(shapes[positions[0], 1])
+        return reader.read(of.bases[recordings], of.items[positions], n_times, rows)
 
-    def _are_alike(self, positions: np.ndarray, readers: np.ndarray) -> bool:
+    @cached_property
+    def _sources(self) -> _Sources:
+        columns = (self.recordings[name].to_numpy() for name in ("reader", "channels", "base"))
+        return _Sources(*columns, self.windows["item"].to_numpy())
+
+    def _are_alike(self, positions: np.ndarray, shapes: np.ndarray) -> bool:
         """Whether some windows have one reader, the same channels and the same length."""
-        montages, lengths = self.montage_numbers[positions], self.shapes[positions, 1]
+        montages, lengths = self.montage_numbers[positions], shapes[positions, 1]
         alike = (montages == montages[:1]).all() and (lengths == lengths[:1]).all()
+        readers = self._sources.readers[self._recording[positions]]
         return bool(alike and all(reader is readers[0] for reader in readers))
 
     def _read_one(self, i: int) -> np.ndarray:
-        recording = self.recordings.iloc[self._recording[i]]
-        montage, reader = recording["channels"], recording["reader"]
-        if reader.checked:
+        of, recording = self._sources, self._recording[i]
+        if of.readers[recording].checked:
             return self.take([i]).read([0])[0]
-        item = self.windows["item"].to_numpy()[[i]]
-        (window,) = reader.read(np.array([recording["base"]]), item, -1, None)
-        return _checked(i, window, montage)
+        where = of.bases[[recording]], of.items[[i]]
+        (window,) = of.readers[recording].read(*where, -1, None)
+        return _checked(i, window, of.montages[recording])
 
     def read_crops(
         self, positions: np.ndarray, channels: np.ndarray, starts: np.ndarray, n_times: int
@@ -430,9 +443,9 @@ class Windows(Sequence):
             channel if (chosen := self.montage_of(i).rows) is None else chosen[channel]
             for i, channel in zip(positions.tolist(), channels.tolist(), strict=True)
         ]
-        table = self.recordings.iloc[self._recording[positions]]
-        bases, readers = table["base"].to_numpy(), table["reader"].to_numpy()
-        firsts = self.windows["item"].to_numpy()[positions] + starts
+        of, recordings = self._sources, self._recording[positions]
+        bases, readers = of.bases[recordings], of.readers[recordings]
+        firsts = of.items[positions] + starts
         crops = np.empty((len(positions), n_times), dtype=np.float32)
         for reader in dict.fromkeys(readers.tolist()):
             own = readers == reader
