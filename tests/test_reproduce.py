@@ -166,7 +166,7 @@ def _run_with_a_kill(command: Command, output: str) -> None:
 
 def _written(output: str) -> dict[str, int]:
     """Return the time of writing of each finished fit."""
-    return {str(file): file.stat().st_mtime_ns for file in Path(output).glob("folds/*.json")}
+    return {str(file): file.stat().st_mtime_ns for file in Path(output).glob("cache/*_*.json")}
 
 
 def _results(folder: Path) -> dict[str, bytes]:

@@ -205,7 +205,7 @@ def _report(scores: pd.DataFrame, out: Path, over: str, draw: Draw) -> None:
     console = make_console()
     show_scores(console, scores, over)
     figure = save_figure(scores, out, draw)
-    console.print(f"Written to {out}: scores.csv, {figure.name}, folds/.")
+    console.print(f"Written to {out}: scores.csv, {figure.name}, cache/.")
 
 
 def show_scores(console: Console, scores: pd.DataFrame, over: str) -> None:

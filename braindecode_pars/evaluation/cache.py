@@ -1,33 +1,42 @@
 """A folder of finished folds, from which an interrupted evaluation resumes.
 
-A result depends on the data, the estimator with its parameters and code, and versions. Digests of
-these tell whether a stored result is still valid.
+A saved fold is used again as long as these are the same: the parameters of the estimator, the
+samples, labels and subjects of the data, the versions of this package, braindecode, torch and
+scikit-learn, and the source of the user's own classes and functions in the estimator, with the
+modules that they import, also inside functions. Comments, docstrings and layout do not count.
+
+What cannot be seen: changes of this package or of another installed one without a new version,
+values that are put into a module while the program runs, code that is typed without a source, and
+files that the code reads. Delete ``cache/`` in the folder of the results after such a change.
 """
 
 from __future__ import annotations
 
-import dis
+import ast
 import functools
 import hashlib
-import importlib.metadata
+import inspect
 import os
-import platform
 import random
 import re
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from numbers import Number
+from importlib.machinery import PathFinder
 from pathlib import Path
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+import braindecode
 import numpy as np
 import pandas as pd
+import sklearn
 import torch
 from sklearn.base import BaseEstimator, clone
 from torch import nn
 
+import braindecode_pars
 from braindecode_pars._common.files import (
     as_read,
     check_may_write,
@@ -42,11 +51,11 @@ from braindecode_pars._common.files import (
     write_checked,
 )
 from braindecode_pars._common.model_files import model_folder
+from braindecode_pars._common.tables import SCORES
 from braindecode_pars.evaluation.corpus import Corpus
 
-_SETTINGS = "settings.json"
 _FORMAT = "braindecode_pars scores"
-_VERSION = 2  # version 1 had no entries for format and version
+_VERSION = 3  # earlier ones had folds/ and settings.json beside the scores
 #: Entries that the file of a finished fold must contain.
 _ENTRIES = (
     *("key", "rows", "true", "predicted", "probabilities", "subjects"),
@@ -58,14 +67,28 @@ _GROWING = ("datasets", "methods")
 
 @dataclass(frozen=True)
 class FoldStore:
-    """Folder with one JSON file for each fold in ``folder/folds``.
+    """Folder of results, with one JSON file for each fold in ``folder/cache``.
 
     Files are written under a temporary name and then renamed, so that no file is incomplete. Each
     file contains the name of its fold and a checksum. Several processes may use the folder at the
-    same time.
+    same time. ``cache`` can be deleted: everything is then computed again.
     """
 
     folder: Path
+
+    @property
+    def cache(self) -> Path:
+        """Folder of the finished folds and of their settings."""
+        return self.folder / "cache"
+
+    @property
+    def settings(self) -> Path:
+        """File with the settings that all folds depend on."""
+        return self.cache / "settings.json"
+
+    def finished(self) -> bool:
+        """Whether any fold is finished."""
+        return any(file != self.settings for file in self.cache.glob("*.json"))
 
     @classmethod
     def open(cls, folder: str | Path, settings: Mapping[str, Any]) -> FoldStore:
@@ -86,33 +109,60 @@ class FoldStore:
         ValueError
             When the folder contains results of other data or settings (the message lists the
             differences), results of another version of this package, a settings file that is
-            damaged or of another program, or files of other programs only.
+            damaged, or files of other programs.
         BlockingIOError
             When another process does not release the folder.
         """
-        if not isinstance(folder, (str, os.PathLike)):
+        if not isinstance(folder, str | os.PathLike):
             raise TypeError(f"out must be the path of a folder, or None, got {folder!r}.")
-        # Create the folder, or check it before a lock is left in it.
-        folder = Path(folder).expanduser()
-        file = folder / _SETTINGS
-        check_may_write(folder, "an evaluation", is_ours=file.is_file())
-        if file.is_file():
-            _check_format(folder, read_json(file))
+        store = cls(Path(folder).expanduser())
+        # Check the folder before a lock is left in it.
+        store._check_version()
+        is_ours = store.settings.is_file() or _has_scores(store.folder)
+        check_may_write(store.folder, "an evaluation", is_ours=is_ours)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            store.cache.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ValueError(f"out={str(folder)!r} cannot be a folder: {error}.") from error
         # Another process may add its methods at the same moment.
         wanted = {"format": _FORMAT, "version": _VERSION, **as_read(settings)}
-        with locked(folder, f"{folder} is locked by another process; try again.", wait=60):
-            replace_file(file, to_json(_with_earlier(folder, wanted)))
-            (folder / "folds").mkdir(exist_ok=True)
-        return cls(folder)
+        busy = f"{store.folder} is locked by another process; try again."
+        with locked(store.folder, busy, wait=60):
+            replace_file(store.settings, to_json(store._with_earlier(wanted)))
+        return store
+
+    def _check_version(self) -> None:
+        """Refuse the results of other versions, in one sentence."""
+        if (self.folder / "folds").is_dir() and (self.folder / "settings.json").is_file():
+            raise ValueError(
+                f"{self.folder} contains scores of an earlier version, which cannot be resumed; "
+                "use another folder to compute them again."
+            )
+        version = read_json(self.settings).get("version") if self.settings.is_file() else _VERSION
+        if version != _VERSION:
+            raise ValueError(
+                f"{self.folder} contains scores in format {version}; this version of the package "
+                f"reads format {_VERSION}. Install the newer version, or use another folder."
+            )
+
+    def _with_earlier(self, wanted: dict[str, Any]) -> dict[str, Any]:
+        """Return the settings together with those of the finished folds, which must not differ."""
+        if not self.finished():
+            return wanted  # without a finished fold, all settings may change
+        try:
+            before = read_json(self.settings)
+            found, merged = _differences(before, wanted), _merged(before, wanted)
+        except (OSError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"{self.settings} is damaged ({error!r}); use another folder, or delete "
+                f"{self.cache}."
+            ) from error
+        _check_same(self.folder, found)
+        return merged
 
     def finished_methods(self) -> dict[str, Any]:
         """Return the settings of the methods when folds are finished, which must not change."""
-        finished = any((self.folder / "folds").glob("*.json"))
-        return dict(read_json(self.folder / _SETTINGS)["methods"]) if finished else {}
+        return dict(read_json(self.settings)["methods"]) if self.finished() else {}
 
     def check_methods(self, methods: Mapping[str, Any]) -> None:
         """Check settings of methods against those of the finished folds; nothing is saved.
@@ -142,7 +192,7 @@ class FoldStore:
         readable = "_".join(re.sub(r"[^\w.+=-]+", "-", str(part)) for part in parts if part != "")
         # File systems limit the length of a name.
         name = f"{readable[:120]}_{digest(dict(key), content)}"
-        return self.folder / "folds" / f"{name}.json"
+        return self.cache / f"{name}.json"
 
     def read(self, file: Path) -> dict[str, Any] | None:
         """Read a finished fold; None when there is no file.
@@ -172,23 +222,10 @@ class FoldStore:
         replace_file(self.folder / name, table.to_csv(index=False))
 
 
-def _with_earlier(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings together with those of the finished folds, which must not differ."""
-    file = folder / _SETTINGS
-    if not file.exists():
-        return wanted
-    try:
-        before = read_json(file)
-        _check_format(folder, before)
-        if not any((folder / "folds").glob("*.json")):
-            return wanted  # without a finished fold, all settings may change
-        found, merged = _differences(before, wanted), _merged(before, wanted)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"{file} is damaged ({error!r}); use another folder, or delete this one."
-        ) from error
-    _check_same(folder, found)
-    return merged
+def _has_scores(folder: Path) -> bool:
+    """Whether a folder has scores of an evaluation whose cache was deleted."""
+    file = folder / "scores.csv"
+    return file.is_file() and file.read_text().startswith(",".join(SCORES))
 
 
 def _check_same(folder: Path, found: list[str]) -> None:
@@ -199,25 +236,6 @@ def _check_same(folder: Path, found: list[str]) -> None:
         raise ValueError(
             f"{folder} contains results of other {what}: {'; '.join(found[:3])}{more}. "
             f"Use another folder, or restore the {what} to resume this one."
-        )
-
-
-def _check_format(folder: Path, before: Mapping[str, Any]) -> None:
-    """Check that the settings are those of an evaluation, and of this version."""
-    version = before.get("version") if before.get("format") == _FORMAT else None
-    if version == _VERSION:
-        return
-    if version is not None:
-        raise ValueError(
-            f"{folder} contains scores in format {version}; this version of the package reads "
-            f"format {_VERSION}. Install the newer version, or use another folder."
-        )
-    if not {"protocol", *_GROWING} <= before.keys():
-        raise ValueError(f"{folder / _SETTINGS} is not of an evaluation; use another folder.")
-    if any((folder / "folds").glob("*.json")):
-        raise ValueError(
-            f"{folder} contains scores of version 0.1.0, which compared a few samples of the data "
-            "only, so they may be of other data. Use another folder to compute them again."
         )
 
 
@@ -239,7 +257,9 @@ def _differences(before: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
 #: Parameters that do not change what is learned.
 _IMMATERIAL = ("verbose", "n_jobs", "device")
 #: Packages whose version every result depends on.
-_PACKAGES = ("braindecode_pars", "braindecode", "torch", "sklearn")
+_PACKAGES = (braindecode_pars, braindecode, torch, sklearn)
+#: Like a seed, the state of these does not count.
+_GENERATORS = (random.Random, np.random.RandomState, np.random.Generator, torch.Generator)
 _DEEPEST = 40
 
 
@@ -249,17 +269,15 @@ def describe_estimator(estimator: BaseEstimator) -> dict[str, Any]:
     Returns
     -------
     dict
-        Class, parameters, weights of a given encoder, a digest of code of the user, and the
-        versions of the packages that contain the other code; as JSON takes them.
+        Class, parameters, weights of a given encoder, the versions of packages, and a digest of the
+        source of each of the user's modules; as JSON takes them.
     """
     walk = _Walk()
     # A protocol sets the seeds among the parameters. Others, as in an augmentation, count.
-    described = _describe(with_seed(clone(estimator), 0), walk)
-    packages = sorted({*_PACKAGES, *walk.packages})
-    versions = {name: version_of(name) for name in packages}
-    python = ".".join(platform.python_version_tuple()[:2])  # bytecode depends on it
-    known = {name: version for name, version in versions.items() if version is not None}
-    return {**described, "package versions": {"python": python, **known}}
+    described = walk.describe(with_seed(clone(estimator), 0))
+    # The builds of one version for CPU and GPU are one version.
+    versions = {package.__name__: package.__version__.split("+")[0] for package in _PACKAGES}
+    return {**described, "versions": versions, "sources": _Sources(walk).digests()}
 
 
 def describe_corpus(corpus: Corpus) -> dict[str, Any]:
@@ -320,219 +338,138 @@ class _Walk:
 
     Attributes
     ----------
-    met : dict of int to tuple
-        Objects that were met, by identity, with their descriptions. The objects are kept, so that
-        no other object gets their identity.
-    packages : set of str
-        Installed packages whose code was met.
-    depth : int
-        Number of objects that contain the present one.
+    own : list
+        Classes and functions of the user that were met.
     """
 
-    def __init__(self):
-        self.met: dict[int, tuple[Any, Any]] = {}
-        self.packages: set[str] = set()
-        self.depth = 0
+    def __init__(self) -> None:
+        self.own: list[Any] = []
+        # By identity; the objects are kept, so that no other object gets their identity.
+        self._met: dict[int, tuple[Any, Any]] = {}
+        self._depth = 0
 
-    def name_of(self, thing: Any) -> str:
-        """Return the name of a class, function or module, and record the package."""
-        if isinstance(thing, ModuleType):
-            module = name = thing.__name__
-        else:
-            module = str(getattr(thing, "__module__", ""))
-            name = f"{module}.{getattr(thing, '__qualname__', repr(type(thing)))}"
-        if is_installed(module):
-            self.packages.add(module.partition(".")[0])
-        return name
-
-
-def _is_own(thing: Any) -> bool:
-    """Whether a class or function has no version: the user's, a lambda or an inner function."""
-    return not is_installed(thing.__module__ or "") or "<" in thing.__qualname__
-
-
-def _describe(value: Any, walk: _Walk) -> Any:
-    """Describe a value as JSON takes it; what is nested too deeply by its class only."""
-    described = _describe_leaf(value)
-    if described is not NotImplemented:
+    def describe(self, value: Any) -> Any:
+        """Describe a value as JSON takes it; what is nested too deeply by its class only."""
+        described = _leaf(value)
+        if described is not NotImplemented:
+            return described
+        if id(value) in self._met:
+            return self._met[id(value)][1]
+        name = _name_of(type(value))
+        if self._depth > _DEEPEST:
+            return name
+        self._met[id(value)] = value, f"the {name} that contains this"
+        self._depth += 1
+        described = self._parts(value)
+        self._depth -= 1
+        self._met[id(value)] = value, described
         return described
-    if id(value) in walk.met:
-        return walk.met[id(value)][1]
-    name = walk.name_of(type(value))
-    if walk.depth > _DEEPEST:
-        return name
-    walk.met[id(value)] = value, f"the {name} that contains this"
-    walk.depth += 1
-    described = _describe_parts(value, walk)
-    walk.depth -= 1
-    walk.met[id(value)] = value, described
-    return described
 
+    def _parts(self, value: Any) -> Any:
+        match value:
+            case type() | FunctionType() | BuiltinFunctionType() | ModuleType():
+                return self._code(value)
+            case MethodType():
+                return [self.describe(value.__func__), self.describe(value.__self__)]
+            case functools.partial():
+                given = {"args": value.args, "keywords": value.keywords}
+                return {"function": self.describe(value.func), **self.describe(given)}
+            case Mapping():
+                return {str(name): self._entry(str(name), each) for name, each in value.items()}
+            case set() | frozenset():
+                return sorted(map(self.describe, value), key=repr)
+            case list() | tuple():
+                return [self.describe(each) for each in value]
+        return self._object(value)
 
-def _describe_entry(name: str, value: Any, walk: _Walk) -> Any:
-    """Describe a parameter; a pretrained encoder by its content, not by its place."""
-    if name == "encoder" and isinstance(value, (str, Path)):
-        try:
-            folder = model_folder(value)
-        except (FileNotFoundError, ImportError):
-            return str(value)  # a bundled encoder, or none: the fit will say so
-        return {"folder": Path(value).name, "content": _folder_digest(folder)}
-    return _describe(value, walk)
-
-
-@functools.singledispatch
-def _describe_leaf(value: Any) -> Any:
-    """Describe what has no parts; NotImplemented for anything else."""
-    return NotImplemented
-
-
-@_describe_leaf.register(type(None))
-@_describe_leaf.register(bool)
-@_describe_leaf.register(int)
-@_describe_leaf.register(str)
-def _(value: Any) -> Any:
-    return value
-
-
-@_describe_leaf.register(float)
-def _(value: float) -> float | str:
-    return value if np.isfinite(value) else repr(value)
-
-
-@_describe_leaf.register(complex)
-@_describe_leaf.register(range)
-@_describe_leaf.register(slice)
-def _(value: Any) -> str:
-    return repr(value)
-
-
-@_describe_leaf.register(bytes)
-def _(value: bytes) -> str:
-    return f"bytes {digest(value)}"
-
-
-@_describe_leaf.register(np.generic)
-def _(value: np.generic) -> Any:
-    return _describe_leaf(value.item())
-
-
-@_describe_leaf.register(Path)
-@_describe_leaf.register(torch.device)
-@_describe_leaf.register(torch.dtype)
-@_describe_leaf.register(np.dtype)
-def _(value: Any) -> str:
-    return str(value)
-
-
-@_describe_leaf.register(np.ndarray)
-@_describe_leaf.register(torch.Tensor)
-def _(value: np.ndarray | torch.Tensor) -> str:
-    return digest_array(value)
-
-
-@_describe_leaf.register(pd.DataFrame)
-@_describe_leaf.register(pd.Series)
-def _(value: pd.DataFrame | pd.Series) -> str:
-    return f"{type(value).__name__}{value.shape} {digest(str(value.dtypes), value.to_csv())}"
-
-
-@_describe_leaf.register(random.Random)
-@_describe_leaf.register(np.random.RandomState)
-@_describe_leaf.register(np.random.Generator)
-@_describe_leaf.register(torch.Generator)
-def _(value: Any) -> str:
-    return type(value).__qualname__  # like a seed, its state does not count
-
-
-@functools.singledispatch
-def _describe_parts(value: Any, walk: _Walk) -> Any:
-    """Describe an object by its class and parameters; its ``repr`` may contain an address."""
-    has_params = hasattr(value, "get_params")
-    settings = value.get_params(deep=False) if has_params else _attributes(value)
-    described = {
-        name: _describe_entry(name, inner, walk)
-        for name, inner in sorted(settings.items())
-        if name not in _IMMATERIAL
-    }
-    if isinstance(value, nn.Module) and not has_params:
-        modules = [
-            (name, _describe(type(part), walk), _describe(_attributes(part), walk))
-            for name, part in value.named_modules()
-            if name
+    def _code(self, thing: Any) -> Any:
+        """Return the name of a class, function or module; of functions what they were made with."""
+        if not isinstance(thing, ModuleType) and is_own(thing.__module__ or ""):
+            self.own += [
+                each for each in getattr(thing, "__mro__", [thing]) if is_own(each.__module__)
+            ]
+        name = _name_of(thing)
+        made_with = [
+            getattr(thing, "__defaults__", None),
+            getattr(thing, "__kwdefaults__", None),
+            [_content(cell) for cell in getattr(thing, "__closure__", None) or ()],
         ]
-        described |= {"parts": digest(modules)} if modules else {}
-    weights = _weights_of(value)
-    if weights:
-        described["weights"] = digest({k: digest_array(v) for k, v in weights.items()})
-        if hasattr(value, "classes_"):
-            described["classes_"] = _describe(value.classes_, walk)
-    elif has_params:
-        # clone() does not remove what scikit-learn's FrozenEstimator has learned.
-        described |= {k: _describe(v, walk) for k, v in _attributes(value).items() if _is_fitted(k)}
-    if _is_own(type(value)):
-        described["source code"] = _describe(type(value), walk)
-    return {"class": walk.name_of(type(value)), **described}
+        if "<lambda>" in name:  # several in a module have one name
+            made_with.append((thing.__code__.co_code, thing.__code__.co_names))
+            made_with.append([c for c in thing.__code__.co_consts if not hasattr(c, "co_code")])
+        return {"function": name, "made with": self.describe(made_with)} if any(made_with) else name
+
+    def _entry(self, name: str, value: Any) -> Any:
+        """Describe a parameter; a pretrained encoder by its content, not by its place."""
+        if name == "encoder" and isinstance(value, str | Path):
+            try:
+                folder = model_folder(value)
+            except (FileNotFoundError, ImportError):
+                return str(value)  # a bundled encoder, or none: the fit will say so
+            return {"folder": Path(value).name, "content": _folder_digest(folder)}
+        return self.describe(value)
+
+    def _object(self, value: Any) -> dict[str, Any]:
+        """Describe an object by its class and parameters; its ``repr`` may contain an address."""
+        has_params = hasattr(value, "get_params")
+        settings = value.get_params(deep=False) if has_params else _attributes(value)
+        described = {
+            name: self._entry(name, inner)
+            for name, inner in sorted(settings.items())
+            if name not in _IMMATERIAL
+        }
+        if isinstance(value, nn.Module) and not has_params:
+            modules = [
+                (name, self.describe(type(part)), self.describe(_attributes(part)))
+                for name, part in value.named_modules()
+                if name
+            ]
+            described |= {"parts": digest(modules)} if modules else {}
+        weights = _weights_of(value)
+        if weights:
+            described["weights"] = digest({k: digest_array(v) for k, v in weights.items()})
+            if hasattr(value, "classes_"):
+                described["classes_"] = self.describe(value.classes_)
+        elif has_params:
+            # clone() does not remove what scikit-learn's FrozenEstimator has learned.
+            fitted = {k: v for k, v in _attributes(value).items() if _is_fitted(k)}
+            described |= {name: self.describe(learned) for name, learned in fitted.items()}
+        return {"class": self.describe(type(value)), **described}
 
 
-@_describe_parts.register(type)
-def _(value: type, walk: _Walk) -> str:
-    return _describe_code(value, parts_of_class, walk)
+def _leaf(value: Any) -> Any:
+    """Describe what has no parts; NotImplemented for anything else."""
+    match value:
+        case np.generic():
+            return _leaf(value.item())
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if np.isfinite(value) else repr(value)
+        case np.ndarray() | torch.Tensor():
+            return digest_array(value)
+        case pd.DataFrame() | pd.Series():
+            return (
+                f"{type(value).__name__}{value.shape} {digest(str(value.dtypes), value.to_csv())}"
+            )
+        case bytes():
+            return f"bytes {digest(value)}"
+        case complex() | range() | slice() | Path() | torch.device() | torch.dtype() | np.dtype():
+            return str(value)
+    return type(value).__qualname__ if isinstance(value, _GENERATORS) else NotImplemented
 
 
-@_describe_parts.register(FunctionType)
-def _(value: FunctionType, walk: _Walk) -> str:
-    return _describe_code(value, parts_of_function, walk)
+def _name_of(thing: Any) -> str:
+    if isinstance(thing, ModuleType):
+        return thing.__name__
+    return f"{thing.__module__}.{getattr(thing, '__qualname__', repr(type(thing)))}"
 
 
-@_describe_parts.register(BuiltinFunctionType)
-@_describe_parts.register(ModuleType)
-def _(value: Any, walk: _Walk) -> str:
-    return walk.name_of(value)
-
-
-@_describe_parts.register(MethodType)
-def _(value: MethodType, walk: _Walk) -> list:
-    return [_describe(value.__func__, walk), _describe(value.__self__, walk)]
-
-
-@_describe_parts.register(staticmethod)
-@_describe_parts.register(classmethod)
-def _(value: Any, walk: _Walk) -> Any:
-    return _describe(value.__func__, walk)
-
-
-@_describe_parts.register(property)
-def _(value: property, walk: _Walk) -> list:
-    return [_describe(function, walk) for function in (value.fget, value.fset)]
-
-
-@_describe_parts.register(functools.partial)
-def _(value: functools.partial, walk: _Walk) -> dict[str, Any]:
-    inner = {"args": list(value.args), "keywords": value.keywords}
-    return {"class": _describe(value.func, walk), **_describe(inner, walk)}
-
-
-@_describe_parts.register(Mapping)
-def _(value: Mapping, walk: _Walk) -> dict[str, Any]:
-    return {str(name): _describe_entry(str(name), inner, walk) for name, inner in value.items()}
-
-
-@_describe_parts.register(set)
-@_describe_parts.register(frozenset)
-def _(value: set | frozenset, walk: _Walk) -> list:
-    return sorted((_describe(inner, walk) for inner in value), key=repr)
-
-
-@_describe_parts.register(list)
-@_describe_parts.register(tuple)
-def _(value: list | tuple, walk: _Walk) -> list:
-    return [_describe(inner, walk) for inner in value]
-
-
-def _describe_code(thing: Any, parts_of: Any, walk: _Walk) -> str:
-    """Return the name of a class or function; of the user's own code with a digest."""
-    name = walk.name_of(thing)
-    return f"{name} {digest(_describe(parts_of(thing), walk))}" if _is_own(thing) else name
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a variable without a value
+        return None
 
 
 def _attributes(value: Any) -> dict[str, Any]:
@@ -570,137 +507,118 @@ def _folder_digest(folder: Path) -> str:
     return digest([(str(f.relative_to(folder)), checksum_of_file(f)) for f in files])
 
 
-#: Types of global variables that are compared; of others, such as loggers, only the class is.
-_COMPARED = (
-    *(type(None), Number, str, bytes, list, tuple, dict, set, frozenset, Path),
-    *(type, ModuleType, FunctionType, MethodType, functools.partial),
-    *(np.ndarray, np.generic, torch.Tensor, torch.nn.Module, BaseEstimator),
-    *(pd.DataFrame, pd.Series, property, classmethod, staticmethod, functools.cached_property),
-)
-
-
-@functools.cache
-def is_installed(module: str) -> bool:
-    """Whether a module belongs to Python, to this package or to another installed package."""
+def is_own(module: str) -> bool:
+    """Whether a module is the user's: not Python's, this package's or another installed one's."""
     top = module.partition(".")[0]
     if top == "__main__":  # a script or a notebook, whichever program runs it
-        return False
-    if top in sys.stdlib_module_names or top in ("builtins", "braindecode_pars"):
         return True
+    if top in sys.stdlib_module_names or top in ("builtins", "braindecode_pars"):
+        return False
+    file = _file_of(module)
+    return file is None or not {"site-packages", "dist-packages"} & {*file.parts}
+
+
+def _file_of(module: str) -> Path | None:
+    """Return the source file of a module, which is not imported for that; None without one."""
     file = getattr(sys.modules.get(module), "__file__", None)
-    return file is not None and bool({"site-packages", "dist-packages"} & {*Path(file).parts})
+    if module not in sys.modules:
+        places = None
+        for end in [m.start() for m in re.finditer(r"\.", module)] + [len(module)]:
+            spec = PathFinder.find_spec(module[:end], places)
+            if spec is None:
+                return None
+            file, places = spec.origin, spec.submodule_search_locations
+    return Path(file) if file and file.endswith(".py") else None
 
 
-@functools.cache
-def version_of(package: str) -> str | None:
-    """Return the version of an installed package; None when it has none.
+class _Sources:
+    """Digests of the user's source that some classes and functions depend on.
 
-    This package is often used from its sources, so its version comes with a digest of them.
+    A module counts as a whole, with all modules that it imports. Of a script or a notebook count
+    the definitions and constants that are used.
     """
-    if package == "braindecode_pars":
-        return f"{_metadata_version(package)}, sources {_digest_of_sources(package)}"
-    return _metadata_version(package)
+
+    def __init__(self, walk: _Walk):
+        self._walk = walk
+        self._found: dict[str, str] = {}
+
+    def digests(self) -> dict[str, str]:
+        """Return the digest of each module, and of each definition of a script or notebook."""
+        for thing in self._walk.own:  # grows when a constant of a script holds further code
+            self._add(thing)
+        return dict(sorted(self._found.items()))
+
+    def _add(self, thing: Any) -> None:
+        if thing.__module__ == "__main__" or _file_of(thing.__module__) is None:
+            self._add_definition(thing)
+        else:
+            self._add_module(thing.__module__)
+
+    def _add_module(self, module: str) -> None:
+        file = _file_of(module) if module not in self._found and is_own(module) else None
+        if file is None:
+            return
+        tree = _without_docstrings(ast.parse(file.read_bytes()))
+        self._found[module] = digest(ast.dump(tree))
+        is_package = file.name == "__init__.py"
+        for name in _imported(tree, module if is_package else module.rpartition(".")[0]):
+            self._add_module(name)
+
+    def _add_definition(self, thing: Any) -> None:
+        """Add a class or function of a script, and what it uses of it."""
+        name = _name_of(thing)
+        if name in self._found:
+            return
+        self._found[name] = "unknown"
+        try:
+            tree = _without_docstrings(ast.parse(textwrap.dedent(inspect.getsource(thing))))
+        except (OSError, TypeError, SyntaxError):  # a class of a notebook, or half of a statement
+            for part in vars(thing).values() if isinstance(thing, type) else ():
+                if isinstance(part, FunctionType):
+                    self._add_definition(part)
+            return
+        self._found[name] = digest(ast.dump(tree))
+        for module in _imported(tree, ""):
+            self._add_module(module)
+        known = vars(sys.modules.get(thing.__module__, object))
+        for used in {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & {*known}:
+            self._add_used(f"{thing.__module__}.{used}", known[used])
+
+    def _add_used(self, name: str, value: Any) -> None:
+        """Add the value of a name that a definition uses."""
+        if isinstance(value, ModuleType):
+            self._add_module(value.__name__)
+        elif isinstance(value, type | FunctionType):
+            if is_own(value.__module__):
+                self._add(value)
+        else:
+            self._found[name] = digest(self._walk.describe(value))
 
 
-#: Distributions by the modules that they install; a slow search of the whole environment.
-_distributions = functools.cache(importlib.metadata.packages_distributions)
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    for node in ast.walk(tree):
+        documented = isinstance(
+            node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        )
+        if documented and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return tree
 
 
-def _metadata_version(package: str) -> str | None:
-    distributions = _distributions().get(package, [package])
-    try:
-        return importlib.metadata.version(distributions[0])
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def _digest_of_sources(package: str) -> str:
-    folder = Path(sys.modules[package].__file__).parent
-    files = sorted(folder.rglob("*.py"))
-    return digest([(file.relative_to(folder).as_posix(), file.read_bytes()) for file in files])
-
-
-def parts_of_function(function: FunctionType) -> dict[str, Any]:
-    """Return everything that a function of the user depends on.
-
-    Returns
-    -------
-    dict
-        A digest of the bytecode; the values of the defaults, of the variables of an enclosing
-        function, and of the global variables that it reads.
-    """
-    closure = [_content(cell) for cell in function.__closure__ or ()]
-    return {
-        "bytecode": _bytecode_digest(function.__code__, function.__doc__),
-        "defaults": function.__defaults__,
-        "keyword defaults": function.__kwdefaults__,
-        "closure": closure,
-        "globals": {name: _setting(value) for name, value in _globals_of(function)},
-    }
-
-
-def parts_of_class(cls: type) -> dict[str, Any]:
-    """Return everything that a class of the user depends on: its bases, methods and attributes."""
-    attributes = {
-        name: _setting(value)
-        for name, value in vars(cls).items()
-        # Of the special names only methods count; others are docstrings and numbers of lines.
-        if not name.startswith("__") or isinstance(value, FunctionType)
-    }
-    return {"bases": cls.__bases__, **attributes}
-
-
-def _globals_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """Yield the global variables that a function reads, also out of the user's other modules."""
-    for code in _with_inner(function.__code__):
-        for instruction in dis.get_instructions(code):
-            if instruction.opname not in ("LOAD_GLOBAL", "LOAD_NAME"):
-                continue
-            name = instruction.argval
-            if name not in function.__globals__:
-                continue  # a builtin
-            value = function.__globals__[name]
-            yield name, value
-            if isinstance(value, ModuleType) and not is_installed(value.__name__):
-                used = (attribute for attribute in code.co_names if attribute in vars(value))
-                yield from ((f"{name}.{attribute}", vars(value)[attribute]) for attribute in used)
-
-
-def _with_inner(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _with_inner(constant)
-
-
-def _setting(value: Any) -> Any:
-    """Return a value that is compared; of any other installed object, its class."""
-    is_compared = isinstance(value, _COMPARED) or not is_installed(type(value).__module__)
-    return value if is_compared else type(value)
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # a variable without a value
-        return None
-
-
-def _bytecode_digest(code: CodeType, doc: str | None = None) -> str:
-    """Return a digest of bytecode, without docstring and numbers of lines."""
-    constants = [_constant(value) for value in code.co_consts if doc is None or value is not doc]
-    n_arguments = code.co_argcount + code.co_kwonlyargcount
-    arguments = code.co_varnames[:n_arguments], code.co_argcount, code.co_flags
-    return digest(code.co_code, code.co_exceptiontable, constants, code.co_names, arguments)
-
-
-def _constant(value: Any) -> Any:
-    """Return a constant such that its ``repr`` is the same in every process."""
-    if isinstance(value, CodeType):
-        return _bytecode_digest(value)
-    if isinstance(value, frozenset):
-        return sorted(map(repr, value))
-    return tuple(map(_constant, value)) if isinstance(value, tuple) else value
+def _imported(tree: ast.Module, package: str) -> Iterator[str]:
+    """Yield the names of the modules that code may import, with the packages that hold them."""
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")
+            base = ".".join(parents[: len(parents) - node.level + 1]) if node.level else ""
+            base = ".".join(filter(None, [base, node.module]))
+            names = [f"{base}.{alias.name}" for alias in node.names]  # a module or a name in it
+        for name in names:
+            parts = name.split(".")
+            yield from (".".join(parts[:n]) for n in range(1, len(parts) + 1))
 
 
 def digest(*parts: Any) -> str:

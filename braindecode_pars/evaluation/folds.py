@@ -6,15 +6,12 @@ found. Workers on GPUs use different ones.
 
 from __future__ import annotations
 
-import getpass
-import os
 import re
-import tempfile
 import threading
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,7 +28,7 @@ from tqdm.auto import tqdm
 
 from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.computing import find_device
-from braindecode_pars._common.files import locked, plain
+from braindecode_pars._common.files import plain
 from braindecode_pars._common.seeding import seeded, torch_seeded
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars._common.tables import POOLED, SCORES, loss_columns
@@ -211,10 +208,10 @@ def run_folds(
     metrics : sequence of str
         Names of metrics, see :func:`~braindecode_pars.evaluation.score_predictions`.
     out : path | None
-        Folder for the results. Each finished fold is saved in ``folds/*.json`` (scores, true and
-        predicted labels, probabilities, losses by epoch) and is not run again. The folder also
-        contains ``settings.json`` and, at the end, ``scores.csv`` and, when estimators have a
-        ``history_``, ``curves.csv``.
+        Folder for the results. Each finished fold is saved in ``cache/*.json`` (scores, true and
+        predicted labels, probabilities, losses by epoch) and is not run again; delete ``cache`` to
+        compute everything again. The folder also contains, at the end, ``scores.csv`` and, when
+        estimators have a ``history_``, ``curves.csv``.
     n_jobs : int | None
         Number of folds to run in parallel. None means 1, or the setting of ``parallel_config``.
     verbose : int
@@ -449,15 +446,15 @@ def _run(
 
     The warnings are returned, because those of a worker process would be lost.
     """
+    fold = _placed(fold, i, n_parallel)
     try:
         with (
             _ONE_AT_A_TIME,
             _threads(n_threads),
-            _own_gpu(fold, n_parallel) as placed,
-            _torch_seed(placed),
+            _torch_seed(fold),
             collected() as found,
         ):
-            result = _fit_and_score(placed, corpus, metrics)
+            result = _fit_and_score(fold, corpus, metrics)
     except Exception as error:
         raise FoldError(f"{fold} failed with {type(error).__name__}: {_sentence(error)}") from error
     if store is not None and file.parent.is_dir():
@@ -611,14 +608,12 @@ def _device_of(params: Mapping[str, Any]) -> torch.device:
     return next((device for device in devices if device.type != "cpu"), devices[0])
 
 
-@contextmanager
-def _own_gpu(fold: Fold, n_parallel: int) -> Iterator[Fold]:
-    """Set ``device="auto"`` to a GPU that no other worker uses, where there are several."""
-    if n_parallel == 1 or torch.cuda.device_count() < 2:
-        yield fold
-        return
-    with free_gpu(torch.cuda.device_count()) as device:
-        yield replace(fold, estimator=on_device(fold.estimator, device))
+def _placed(fold: Fold, number: int, n_parallel: int) -> Fold:
+    """Return a fold whose ``device="auto"`` is one of several GPUs, when folds run in parallel."""
+    n_gpus = torch.cuda.device_count()
+    if n_parallel == 1 or n_gpus < 2:
+        return fold
+    return replace(fold, estimator=on_device(fold.estimator, f"cuda:{number % n_gpus}"))
 
 
 @contextmanager
@@ -822,45 +817,6 @@ def parts_of(fitted: Any) -> Iterator[Any]:
     for part in inner:
         if part is not None:
             yield from parts_of(part)
-
-
-@contextmanager
-def free_gpu(n_gpus: int) -> Iterator[str]:
-    """Choose a GPU of this machine that no other worker uses, until the end of the block.
-
-    Workers have no numbers, and may be processes of several programs, so a lock file marks a GPU
-    that is in use. When all are, the worker shares one. The lock of a killed worker is released.
-
-    Parameters
-    ----------
-    n_gpus : int
-        Number of GPUs, at least 1.
-
-    Yields
-    ------
-    str
-        Name of the device, such as ``"cuda:1"``.
-
-    Examples
-    --------
-    >>> from braindecode_pars.evaluation.folds import free_gpu
-    >>> with free_gpu(8) as one, free_gpu(8) as other:
-    ...     one != other
-    True
-    """
-    # The numbers mean other GPUs in a process that sees only some of them.
-    visible = digest(getpass.getuser(), os.environ.get("CUDA_VISIBLE_DEVICES"))
-    folder = Path(tempfile.gettempdir(), f"braindecode_pars-gpus-{visible}")
-    with ExitStack() as stack:
-        for number in range(n_gpus):
-            try:
-                stack.enter_context(locked(folder / str(number), "this GPU is in use"))
-                break
-            except BlockingIOError:
-                continue
-        else:
-            number = os.getpid() % n_gpus
-        yield f"cuda:{number}"
 
 
 def on_device(estimator: BaseEstimator, device: str) -> BaseEstimator:

@@ -91,7 +91,7 @@ def test_compare_on_real_recordings_resumes_after_an_interruption(
     result = runner.invoke(app, [*arguments, "--out", str(out)])
     assert result.exit_code == 130
     assert f"Finished fits are kept in {out}" in one_line(result.output).replace("\n", "")
-    kept = sorted(file.name for file in (out / "folds").iterdir())
+    kept = sorted(file.name for file in (out / "cache").glob("*_*.json"))
     assert 4 <= len(kept) < 12
 
     interrupt_at = None
@@ -237,7 +237,7 @@ def test_a_file_of_settings(tmp_path):
         *("--config", tmp_path / "settings.toml", "--method", "band-power"),
         *("--out", tmp_path / "out"),
     )
-    settings = json.loads((tmp_path / "out/settings.json").read_text())
+    settings = json.loads((tmp_path / "out/cache/settings.json").read_text())
     assert settings["datasets"]["simulated"]["n_windows"] == 24
     assert "C3" in json.dumps(settings["methods"]["band power"])
 

@@ -163,6 +163,10 @@ def test_storing_resumes(tmp_path):
     assert killer.n_killed >= N_KILLS // 4
 
 
+def times_of_folds(path):
+    return {file: file.stat().st_mtime_ns for file in path.glob("cache/*_*.json")}
+
+
 def test_evaluating_resumes(tmp_path):
     expected = folders._run_folds(tmp_path / "whole")
     killer = Killer(folders._run_folds, tmp_path / "timed")
@@ -170,12 +174,12 @@ def test_evaluating_resumes(tmp_path):
         path = tmp_path / "folds"
         shutil.rmtree(path, ignore_errors=True)
         killer.kills(folders._run_folds, path)
-        kept = {file: file.stat().st_mtime_ns for file in path.glob("folds/*.json")}
+        kept = times_of_folds(path)
         assert same(folders._run_folds(path), expected), (
             f"other scores, killed at {killer.delay:.4f} s"
         )
         # Finished folds are not computed again.
-        assert kept.items() <= {f: f.stat().st_mtime_ns for f in path.glob("folds/*.json")}.items()
+        assert kept.items() <= times_of_folds(path).items()
     assert killer.n_killed >= N_KILLS // 4
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
 import pytest
 
+from braindecode_pars._common.tables import SCORES
 from braindecode_pars.evaluation.cache import FoldStore
 
 SETTINGS = {"protocol": "compare", "datasets": {"d": {"n": 3}}, "methods": {"A": {"C": 1}}}
@@ -26,13 +28,13 @@ def save_one_fold(folder) -> None:
 def test_settings_without_a_fold_may_change(tmp_path):
     FoldStore.open(tmp_path, SETTINGS)
     FoldStore.open(tmp_path, SETTINGS | {"methods": {"A": {"C": "mistyped"}}})
-    assert "mistyped" in (tmp_path / "settings.json").read_text()
+    assert "mistyped" in (tmp_path / "cache/settings.json").read_text()
 
 
 def test_settings_can_be_added_but_not_changed(tmp_path):
     save_one_fold(tmp_path)
     FoldStore.open(tmp_path, SETTINGS | {"methods": {"B": {"C": 2}}})
-    kept = json.loads((tmp_path / "settings.json").read_text())
+    kept = json.loads((tmp_path / "cache/settings.json").read_text())
     assert kept["methods"] == {"A": {"C": 1}, "B": {"C": 2}}
     with pytest.raises(ValueError, match=r"methods\.A\.C is 5, was 1"):
         FoldStore.open(tmp_path, SETTINGS | {"methods": {"A": {"C": 5}}})
@@ -43,7 +45,7 @@ def test_settings_can_be_added_but_not_changed(tmp_path):
 def test_file_names_are_readable_and_unique(tmp_path):
     store = FoldStore.open(tmp_path, SETTINGS)
     file = store.file_of(KEY, "content")
-    assert file.parent == tmp_path / "folds"
+    assert file.parent == tmp_path / "cache"
     assert file.name.startswith("A-ä-b_d_subject-1_n2_seed0_")
     others = {store.file_of(KEY | {"method": "A-ä-b"}, "content"), store.file_of(KEY, "other")}
     assert file not in others
@@ -57,7 +59,7 @@ def test_written_folds_are_read_and_no_temporary_files_remain(tmp_path):
     store.write(file, RESULT)
     store.write_table("scores.csv", pd.DataFrame({"a": [1]}))
     assert store.read(file) == RESULT
-    assert [f.name for f in file.parent.iterdir()] == [file.name]
+    assert {f.name for f in file.parent.iterdir()} == {file.name, "settings.json"}
     assert (tmp_path / "scores.csv").read_text() == "a\n1\n"
     for damaged in ("", '{"key": ', "[]", '{"key": 1}'):
         file.write_text(damaged)
@@ -92,31 +94,33 @@ def test_the_file_of_another_fold_is_refused(tmp_path):
 
 
 def test_scores_of_another_version_are_refused(tmp_path):
+    save_one_fold(tmp_path / "new")
+    file = tmp_path / "new/cache/settings.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"version": 4}))
+    with pytest.raises(ValueError, match="format 4"):
+        FoldStore.open(tmp_path / "new", SETTINGS)
+    # Version 0.2.0 wrote the settings and a folder of folds beside the scores.
+    (tmp_path / "old/folds").mkdir(parents=True)
+    (tmp_path / "old/settings.json").write_text(json.dumps(SETTINGS | {"version": 2}))
+    with pytest.raises(ValueError, match="another folder to compute them again") as caught:
+        FoldStore.open(tmp_path / "old", SETTINGS)
+    assert str(caught.value).count(".\n") == 0
+
+
+def test_a_cache_can_be_deleted(tmp_path):
     save_one_fold(tmp_path)
-    file = tmp_path / "settings.json"
-    settings = json.loads(file.read_text())
-    file.write_text(json.dumps(settings | {"version": 3}))
-    with pytest.raises(ValueError, match=r"scores in format 3; this version .* reads format 2"):
-        FoldStore.open(tmp_path, SETTINGS)
-    file.write_text(json.dumps(SETTINGS))
-    with pytest.raises(
-        ValueError, match=r"contains scores of version 0\.1\.0, which compared a few"
-    ):
-        FoldStore.open(tmp_path, SETTINGS)
-
-
-def test_settings_of_another_program_are_not_replaced(tmp_path):
-    (tmp_path / "settings.json").write_text('{"mine": 1}')
-    with pytest.raises(ValueError, match=r"settings\.json is not of an evaluation"):
-        FoldStore.open(tmp_path, SETTINGS)
-    assert (tmp_path / "settings.json").read_text() == '{"mine": 1}'
+    scores = pd.DataFrame(columns=SCORES)
+    FoldStore(tmp_path).write_table("scores.csv", scores)
+    shutil.rmtree(tmp_path / "cache")
+    store = FoldStore.open(tmp_path, SETTINGS | {"methods": {"A": {"C": 5}}})
+    assert not store.finished()
 
 
 def test_a_folder_of_other_files_is_not_used(tmp_path):
     (tmp_path / "scores.csv").write_text("mine")
     with pytest.raises(ValueError, match=r"contains scores\.csv, and is not .* an evaluation"):
         FoldStore.open(tmp_path, SETTINGS)
-    assert not (tmp_path / "settings.json").exists()
+    assert not (tmp_path / "cache").exists()
 
 
 def test_processes_that_open_a_folder_at_once_keep_the_settings_of_all(tmp_path):
@@ -124,15 +128,15 @@ def test_processes_that_open_a_folder_at_once_keep_the_settings_of_all(tmp_path)
     with ThreadPoolExecutor(8) as pool:
         for name in "BCDEFGHIJKLM":
             pool.submit(FoldStore.open, tmp_path, SETTINGS | {"methods": {name: {"C": 1}}})
-    kept = json.loads((tmp_path / "settings.json").read_text())
+    kept = json.loads((tmp_path / "cache/settings.json").read_text())
     assert sorted(kept["methods"]) == list("ABCDEFGHIJKLM")
 
 
 def test_damaged_settings_and_a_file_instead_of_a_folder_raise(tmp_path):
     save_one_fold(tmp_path)
-    damaged_methods = {"format": "braindecode_pars scores", "version": 2, "methods": 1}
+    damaged_methods = {"format": "braindecode_pars scores", "version": 3, "methods": 1}
     for damaged in ('{"protocol"', "[]", json.dumps(damaged_methods)):
-        (tmp_path / "settings.json").write_text(damaged)
+        (tmp_path / "cache/settings.json").write_text(damaged)
         with pytest.raises(ValueError, match=r"settings\.json (is damaged|contains a list)"):
             FoldStore.open(tmp_path, SETTINGS)
     (tmp_path / "file").write_text("")

@@ -32,7 +32,7 @@ def test_a_fold_keeps_probabilities_and_later_metrics_use_them(nights, tmp_path)
     methods = {"A": band_power(LogisticRegression())}
     arguments = dict(test_subjects=[2], out=tmp_path, verbose=0)
     leave_one_subject_out(methods, nights, metrics=["kappa"], **arguments)
-    (file,) = (tmp_path / "folds").iterdir()
+    (file,) = (tmp_path / "cache").glob("*_*.json")
     saved = json.loads(file.read_text())
     before = file.stat().st_mtime_ns
     # The probabilities are those of the same fit outside of a protocol.

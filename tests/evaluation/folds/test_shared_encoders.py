@@ -159,14 +159,14 @@ def test_other_settings_are_refused_before_pretraining(nights, fits, tmp_path):
         ablation(clf, nights, {name: {}}, test_subjects=[test], seeds=[0], out=tmp_path, verbose=0)
 
     again()
-    saved = (tmp_path / "settings.json").read_text()
+    saved = (tmp_path / "cache/settings.json").read_text()
     n_fits = len(fits)
     with pytest.raises(ValueError, match=r"other settings: .*methods\.a\.finetune_lr is 0\.5, was"):
         again(finetune_lr=0.5)
     with pytest.raises(ValueError, match=r"other settings: methods\.a\.encoder.folder is 'a_"):
         again(test=3)
     assert len(fits) == n_fits == 1
-    assert (tmp_path / "settings.json").read_text() == saved
+    assert (tmp_path / "cache/settings.json").read_text() == saved
     # An encoder that was deleted is pretrained again, and other methods are added.
     for file in (tmp_path / "encoders").glob("*.json"):
         file.unlink()
