@@ -597,7 +597,7 @@ app.command()(demo)
 app.command()(store)
 app.command()(plan)
 app.command()(pretrain)
-app.add_typer(evaluate, name="evaluate")
+app.command()(evaluate)
 app.command()(predict)
 app.command()(encoders)
 

@@ -1,4 +1,4 @@
-"""``braindecode-pars evaluate``: the paper's protocols, with a table and a figure of scores."""
+"""``braindecode-pars evaluate PROTOCOL``: scores of the paper's protocols, tables and figures."""
 
 from __future__ import annotations
 
@@ -17,365 +17,255 @@ from braindecode_pars.cli.terminal import (
     values,
 )
 
-evaluate = typer.Typer(
-    help="Score classifiers on held-out subjects. Finished fits are kept in --out: after an "
-    "interruption, the same command resumes.",
-    no_args_is_help=True,
-)
-
-# Options that several commands share.
-Dataset = Annotated[
-    str,
-    typer.Option(
-        help=f"Corpus: mental_arithmetic (in the package), simulated, {', '.join(CORPORA)}; a "
-        "folder of own labelled recordings, a BIDS data set, or a store with labels; a Python "
-        "file with a function load that returns labelled windows.",
-        metavar="NAME",
-    ),
-]
-Data = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder of a corpus with a name, or of a store of it with labels; mental_arithmetic "
-        "and simulated need none."
-    ),
-]
-Load = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Argument of the corpus' load function, such as window_seconds=10, or, for a folder "
-        "of own recordings, labels=labels.csv or 'labels={subject}_{label}'. May be repeated.",
-        metavar="KEY=VALUE",
-    ),
-]
-_METHOD_HELP = f"Method: {', '.join(METHODS)}. May be repeated. Default: "
-Methods = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--method",
-        help=f"{_METHOD_HELP}pars, scratch, band-power and tangent-space. eegnet and shallow train "
-        "for 500 epochs, as published, if finetune_epochs is not set.",
-        metavar="NAME",
-    ),
-]
-Encoder = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Pretrained encoder to fine-tune as an additional method: a folder, a name in the "
-        "package such as small, or a model id. Several have names: --encoder PARS=run1 --encoder "
-        "MAE=run2. Then the default methods are scratch, band-power and tangent-space.",
-        metavar="[NAME=]FOLDER",
-    ),
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        help="Argument of PARSClassifier, such as pretrain_epochs=100, or subject_centering=true. "
-        "May be repeated.",
-        metavar="KEY=VALUE",
-    ),
-]
-Paper = Annotated[
-    bool,
-    typer.Option(
-        "--paper",
-        help="Fine-tune as published, in 200 epochs: paper.FINE_TUNING, and for eesm17 its noise. "
-        "For the paper's validation subjects add --set validation=split. Sizes and pretraining are "
-        "those of the encoder. As with --set, eegnet and shallow take the values that they share.",
-    ),
-]
-Config = Annotated[
-    Path | None,
-    typer.Option(
-        help="TOML file with the tables 'set' and 'load' for many arguments of --set and --load; "
-        "for transfer a table of each corpus, such as 'load.eegmat'. The "
-        "options win over the file, and the file over --paper.",
-        metavar="FILE",
-    ),
-]
-Metrics = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric",
-        help=f"Metric: {', '.join(METRICS)}. May be repeated. The figure and the tests use the "
-        "first one.",
-        metavar="NAME",
-    ),
-]
-TestSubjects = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--test-subject",
-        help="Test subject. May be repeated. Default: the corpus' own split.",
-        metavar="ID",
-    ),
-]
-Seeds = Annotated[int, typer.Option(help="Number of seeds; seeds are 0, 1, ...", min=1)]
-Jobs = Annotated[
-    int | None, typer.Option(help="Number of parallel fits, each on its own GPU. Default: 1.")
-]
-Out = Annotated[Path, typer.Option(help="Folder for the results, and to resume from.")]
-OUT = Path("braindecode-pars-evaluation")
+#: Protocol -> options that not all of them take; "!" marks a required one.
+PROTOCOLS = {
+    "compare": "data method encoder against",
+    "leave-one-subject-out": "data method encoder",
+    "label-efficiency": "data method encoder test-subject n!",
+    "transfer": "method encoder! test-subject",
+    "ablation": "data test-subject n grid!",
+}
 KAPPA = ("kappa", "balanced_accuracy")
+OUT = Path("braindecode-pars-evaluation")
 
 
-@evaluate.command()
-def compare(
-    dataset: Dataset,
-    data: Data = None,
-    load: Load = None,
-    method: Methods = None,
-    encoder: Encoder = None,
-    settings: Settings = None,
-    published: Paper = False,
-    config: Config = None,
-    metric: Metrics = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            help="Method to test the others against, such as scratch. Default: all pairs.",
-            metavar="NAME",
-        ),
-    ] = None,
-    seeds: Seeds = 1,
-    n_jobs: Jobs = None,
-    out: Out = OUT,
-) -> None:
-    """Compare methods with one subject held out at a time, and test the paired differences."""
-    with report_failures(_what_is_kept(out)):
-        from braindecode_pars.cli import evaluation_report
-        from braindecode_pars.cli.evaluation_report import load_arguments, settings_of
-
-        evaluation_report.compare(
-            evaluation_report.methods_of(
-                method, encoder, settings_of(settings, config, published=published, dataset=dataset)
-            ),
-            evaluation_report.load(dataset, data, load_arguments(load, config)),
-            evaluation_report.title(dataset),
-            metrics=metric or KAPPA,
-            seeds=range(seeds),
-            against=against,
-            n_jobs=n_jobs,
-            out=out,
-        )
-
-
-@evaluate.command()
-def leave_one_subject_out(
-    dataset: Dataset,
-    data: Data = None,
-    load: Load = None,
-    method: Methods = None,
-    encoder: Encoder = None,
-    settings: Settings = None,
-    published: Paper = False,
-    config: Config = None,
-    metric: Metrics = None,
-    seeds: Seeds = 1,
-    n_jobs: Jobs = None,
-    out: Out = OUT,
-) -> None:
-    """Score methods with one subject held out at a time."""
-    with report_failures(_what_is_kept(out)):
-        from braindecode_pars.cli import evaluation_report
-        from braindecode_pars.cli.evaluation_report import load_arguments, settings_of
-
-        evaluation_report.leave_one_subject_out(
-            evaluation_report.methods_of(
-                method, encoder, settings_of(settings, config, published=published, dataset=dataset)
-            ),
-            evaluation_report.load(dataset, data, load_arguments(load, config)),
-            evaluation_report.title(dataset),
-            metrics=metric or KAPPA,
-            seeds=range(seeds),
-            n_jobs=n_jobs,
-            out=out,
-        )
-
-
-@evaluate.command()
-def label_efficiency(
-    dataset: Dataset,
-    n: Annotated[
-        list[int], typer.Option(help="Number of training subjects. May be repeated.", min=1)
-    ],
-    data: Data = None,
-    load: Load = None,
-    method: Methods = None,
-    encoder: Encoder = None,
-    settings: Settings = None,
-    published: Paper = False,
-    config: Config = None,
-    metric: Metrics = None,
-    test_subject: TestSubjects = None,
-    seeds: Seeds = 5,
-    n_jobs: Jobs = None,
-    out: Out = OUT,
-) -> None:
-    """Vary the number of training subjects, and score on fixed test subjects."""
-    with report_failures(_what_is_kept(out)):
-        from braindecode_pars.cli import evaluation_report
-        from braindecode_pars.cli.evaluation_report import load_arguments, settings_of
-
-        methods = evaluation_report.methods_of(
-            method, encoder, settings_of(settings, config, published=published, dataset=dataset)
-        )
-        windows = evaluation_report.load(dataset, data, load_arguments(load, config))
-        evaluation_report.label_efficiency(
-            methods,
-            windows,
-            evaluation_report.title(dataset),
-            n_train_subjects=n,
-            test_subjects=evaluation_report.subjects_of(windows, test_subject),
-            metrics=metric or (*KAPPA, "f1"),
-            seeds=range(seeds),
-            n_jobs=n_jobs,
-            out=out,
-        )
-
-
-@evaluate.command()
-def transfer(
-    encoder: Annotated[
-        list[str],
-        typer.Option(
-            help="Pretrained encoder: a folder, a name in the package such as small, or a model "
-            "id. Several have names: --encoder PARS=run1 --encoder MAE=run2.",
-            metavar="[NAME=]FOLDER",
-        ),
-    ],
+def evaluate(
+    protocol: Annotated[str, typer.Argument(help=", ".join(PROTOCOLS) + ".")],
     dataset: Annotated[
         list[str],
         typer.Option(
-            help="Corpus and its folder, such as eegmat=data/eegmat. Another name is that of a "
-            "folder of own recordings. May be repeated.",
-            metavar="NAME=FOLDER",
+            help=f"Corpus: mental_arithmetic (in the package), simulated, {', '.join(CORPORA)}; a "
+            "folder of own labelled recordings, a BIDS data set, or a store with labels; a Python "
+            "file with a function load that returns labelled windows. For transfer each corpus "
+            "with its folder, such as eegmat=data/eegmat; may then be repeated.",
+            metavar="NAME",
         ),
     ],
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of a corpus with a name, or of a store of it with labels; "
+            "mental_arithmetic and simulated need none."
+        ),
+    ] = None,
     load: Annotated[
         list[str] | None,
         typer.Option(
-            help="Argument of a corpus' load function, such as eegmat.window_seconds=10. May be "
-            "repeated.",
-            metavar="NAME.KEY=VALUE",
+            help="Argument of the corpus' load function, such as window_seconds=10, or, for a "
+            "folder of own recordings, labels=labels.csv or 'labels={subject}_{label}'; for "
+            "transfer with the corpus in front, eegmat.window_seconds=10. May be repeated.",
+            metavar="KEY=VALUE",
         ),
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option(help=f"{_METHOD_HELP}scratch and band-power.", metavar="NAME"),
-    ] = None,
-    settings: Settings = None,
-    published: Paper = False,
-    config: Config = None,
-    metric: Metrics = None,
-    test_subject: Annotated[
-        list[str] | None,
         typer.Option(
-            help="Test subject of a corpus, such as eegmat=Subject07. May be repeated. Default: "
-            "the corpus' own split.",
-            metavar="NAME=ID",
+            help=f"Method: {', '.join(METHODS)}. May be repeated. Default: pars, scratch, "
+            "band-power and tangent-space; with encoders all but pars; for transfer scratch and "
+            "band-power. eegnet and shallow train for 500 epochs, as published, if "
+            "finetune_epochs is not set.",
+            metavar="NAME",
         ),
     ] = None,
-    seeds: Seeds = 5,
-    n_jobs: Jobs = None,
-    out: Out = OUT,
-) -> None:
-    """Fine-tune pretrained encoders on several corpora, and score on fixed test subjects."""
-    with report_failures(_what_is_kept(out)):
-        from braindecode_pars.cli import evaluation_report
-        from braindecode_pars.cli.evaluation_report import load_arguments, settings_of
-
-        # Options by corpus.
-        folders = pairs(dataset, "--dataset", "NAME=FOLDER")
-        names = [name for name, _ in folders]
-        if len(set(names)) < len(names):
-            raise ValueError(f"--dataset names a corpus twice: {', '.join(names)}.")
-        by_corpus = _by_corpus(pairs(load, "--load", "NAME.KEY=VALUE"), names, ".")
-        in_file = _by_table(load_arguments(None, config), names)
-        subjects = _by_corpus(pairs(test_subject, "--test-subject", "NAME=ID"), names)
-
-        default = ("scratch", "band-power")
-        methods = evaluation_report.methods_of(
-            method, encoder, settings_of(settings, config, published=published), default
-        )
-
-        # Load the corpora.
-        windows, test_subjects = {}, {}
-        for name, folder in folders:
-            title = evaluation_report.title(name)
-            if title in windows:
-                raise ValueError(
-                    f"Two of the data sets are called {title}; rename the folder of one of them."
-                )
-            arguments = {**in_file[name], **values(by_corpus[name], "--load")}
-            windows[title] = evaluation_report.load(name, Path(folder), arguments)
-            if subjects[name]:
-                test_subjects[title] = evaluation_report.subjects_of(windows[title], subjects[name])
-
-        # Run the protocol.
-        evaluation_report.transfer(
-            methods,
-            windows,
-            test_subjects=test_subjects or None,
-            metrics=metric or KAPPA,
-            seeds=range(seeds),
-            n_jobs=n_jobs,
-            out=out,
-        )
-
-
-@evaluate.command()
-def ablation(
-    dataset: Dataset,
-    grid: Annotated[
-        str, typer.Option(help=f"Settings to vary: {', '.join(GRIDS)}.", metavar="NAME")
-    ],
-    data: Data = None,
-    load: Load = None,
-    settings: Settings = None,
+    encoder: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Pretrained encoder to fine-tune as an additional method: a folder, a name in the "
+            "package such as small, or a model id. Several have names: --encoder PARS=run1 "
+            "--encoder MAE=run2.",
+            metavar="[NAME=]FOLDER",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="Argument of PARSClassifier, such as pretrain_epochs=100, or "
+            "subject_centering=true. May be repeated.",
+            metavar="KEY=VALUE",
+        ),
+    ] = None,
     published: Annotated[
         bool,
         typer.Option(
             "--paper",
-            help="Sizes, pretraining and fine-tuning as published: paper.CLASSIFIER, and for "
-            "eesm17 its noise.",
+            help="Fine-tune as published, in 200 epochs: paper.FINE_TUNING, and for eesm17 its "
+            "noise; for ablation also sizes and pretraining, paper.CLASSIFIER. For the paper's "
+            "validation subjects add --set validation=split. As with --set, eegnet and shallow "
+            "take the values that they share.",
         ),
     ] = False,
-    config: Config = None,
-    metric: Metrics = None,
-    test_subject: TestSubjects = None,
-    n: Annotated[
-        int | None, typer.Option(help="Number of training subjects. Default: all.", min=1)
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help="TOML file with the tables 'set' and 'load' for many arguments of --set and "
+            "--load; for transfer a table of each corpus, such as 'load.eegmat'. The options win "
+            "over the file, and the file over --paper.",
+            metavar="FILE",
+        ),
     ] = None,
-    seeds: Seeds = 5,
-    n_jobs: Jobs = None,
-    out: Out = OUT,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"Metric: {', '.join(METRICS)}. May be repeated. The figure and the tests use the "
+            "first one.",
+            metavar="NAME",
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="For compare: method to test the others against, such as scratch. Default: all "
+            "pairs.",
+            metavar="NAME",
+        ),
+    ] = None,
+    n: Annotated[
+        list[int] | None,
+        typer.Option(
+            help="For label-efficiency: number of training subjects; may be repeated. For "
+            "ablation: the same, once. Default: all.",
+            min=1,
+        ),
+    ] = None,
+    grid: Annotated[
+        str | None,
+        typer.Option(help=f"For ablation: settings to vary, {', '.join(GRIDS)}.", metavar="NAME"),
+    ] = None,
+    test_subject: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Fixed test subject; for transfer with the corpus in front, eegmat=Subject07. May "
+            "be repeated. Default: the corpus' own split.",
+            metavar="ID",
+        ),
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of seeds; seeds are 0, 1, ... Default: 1 where each subject is held out "
+            "once, otherwise 5.",
+            min=1,
+        ),
+    ] = None,
+    n_jobs: Annotated[
+        int | None, typer.Option(help="Number of parallel fits, on the GPUs in turn. Default: 1.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the results, and to resume from.")] = OUT,
 ) -> None:
-    """Vary one or two settings of pretraining with PARS, and score each combination."""
-    if grid not in GRIDS:
-        raise typer.BadParameter(f"Unknown grid {grid!r}; known are {', '.join(GRIDS)}.")
-    with report_failures(_what_is_kept(out)):
-        from braindecode_pars.cli import evaluation_report
-        from braindecode_pars.cli.evaluation_report import load_arguments, settings_of
+    """Score classifiers on held-out subjects.
 
-        windows = evaluation_report.load(dataset, data, load_arguments(load, config))
-        evaluation_report.ablation(
-            settings_of(settings, config, published=published, dataset=dataset, pretrains=True),
-            windows,
-            evaluation_report.title(dataset),
-            grid,
-            test_subjects=evaluation_report.subjects_of(windows, test_subject),
-            n_train_subjects=n,
-            metrics=metric or ["kappa"],
-            seeds=range(seeds),
+    Two protocols hold out one subject at a time: leave-one-subject-out, and compare, which also
+    tests the paired differences. Three have fixed test subjects: label-efficiency varies the number
+    of training subjects, transfer fine-tunes encoders on several corpora, and ablation varies
+    settings of pretraining with PARS.
+
+    Finished fits are kept in --out: after an interruption, the same command resumes.
+    """
+    given = {
+        "data": data, "method": method, "encoder": encoder, "against": against, "n": n,
+        "grid": grid, "test-subject": test_subject,
+    }  # fmt: skip
+    _check_options(protocol, dataset, given)
+    once = protocol in ("compare", "leave-one-subject-out")
+    metrics = {"label-efficiency": (*KAPPA, "f1"), "ablation": ["kappa"]}.get(protocol, KAPPA)
+    with report_failures(f"Finished fits are kept in {out}; run the same command to resume."):
+        from braindecode_pars.cli import evaluation_report as report
+
+        shared: dict[str, Any] = dict(
+            metrics=metric or metrics,
+            seeds=range(seeds or (1 if once else 5)),
             n_jobs=n_jobs,
             out=out,
         )
+        of_corpus = {} if protocol == "transfer" else {"dataset": dataset[0]}
+        classifier = report.settings_of(
+            settings, config, published=published, pretrains=protocol == "ablation", **of_corpus
+        )
+        if protocol == "transfer":
+            asked = _corpora(dataset, load, config, test_subject)
+            methods = report.methods_of(method, encoder, classifier, ("scratch", "band-power"))
+            windows, tested = _loaded(asked)
+            report.transfer(methods, windows, test_subjects=tested or None, **shared)
+            return
+        if protocol != "ablation":
+            classifier = report.methods_of(method, encoder, classifier)
+        windows = report.load(dataset[0], data, report.load_arguments(load, config))
+        on_windows = (classifier, windows, report.title(dataset[0]))
+        if protocol == "compare":
+            report.compare(*on_windows, against=against, **shared)
+        elif protocol == "leave-one-subject-out":
+            report.leave_one_subject_out(*on_windows, **shared)
+        else:
+            shared["test_subjects"] = report.subjects_of(windows, test_subject)
+            if protocol == "ablation":
+                report.ablation(*on_windows, grid, n_train_subjects=n[0] if n else None, **shared)
+            else:
+                report.label_efficiency(*on_windows, n_train_subjects=n, **shared)
 
 
-def _what_is_kept(out: Path) -> str:
-    return f"Finished fits are kept in {out}; run the same command to resume."
+def _check_options(protocol: str, dataset: list[str], given: dict[str, Any]) -> None:
+    """Refuse an unknown protocol, and options that it does not take or cannot do without."""
+    if protocol not in PROTOCOLS:
+        raise typer.BadParameter(
+            f"Unknown protocol {protocol!r}; known are {', '.join(PROTOCOLS)}."
+        )
+    takes = {name: options.split() for name, options in PROTOCOLS.items()}
+    for name, value in given.items():
+        either = {name, f"{name}!"}
+        if value and either.isdisjoint(takes[protocol]):
+            others = [other for other, options in takes.items() if not either.isdisjoint(options)]
+            raise typer.BadParameter(
+                f"{protocol} takes no --{name}; it is for {', '.join(others)}."
+            )
+        if f"{name}!" in takes[protocol] and not value:
+            raise typer.BadParameter(f"{protocol} needs --{name}.")
+    if protocol == "ablation" and given["grid"] not in GRIDS:
+        known = ", ".join(GRIDS)
+        raise typer.BadParameter(f"Unknown grid {given['grid']!r}; known are {known}.")
+    if protocol != "transfer" and len(dataset) > 1:
+        raise typer.BadParameter(f"{protocol} takes one --dataset; transfer takes several.")
+    if protocol == "ablation" and len(given["n"] or ()) > 1:
+        raise typer.BadParameter("ablation takes one --n.")
+
+
+def _corpora(
+    dataset: list[str], load: list[str] | None, config: Path | None, test_subject: list[str] | None
+) -> list[tuple[str, Path, dict[str, Any], list[str]]]:
+    """Return name, folder, arguments of ``load`` and test subjects of each corpus."""
+    from braindecode_pars.cli.evaluation_report import load_arguments
+
+    folders = pairs(dataset, "--dataset", "NAME=FOLDER")
+    names = [name for name, _ in folders]
+    if len(set(names)) < len(names):
+        raise ValueError(f"--dataset names a corpus twice: {', '.join(names)}.")
+    by_corpus = _by_corpus(pairs(load, "--load", "NAME.KEY=VALUE"), names, ".")
+    in_file = _by_table(load_arguments(None, config), names)
+    subjects = _by_corpus(pairs(test_subject, "--test-subject", "NAME=ID"), names)
+    return [
+        (name, Path(folder), {**in_file[name], **values(by_corpus[name], "--load")}, subjects[name])
+        for name, folder in folders
+    ]
+
+
+def _loaded(
+    corpora: list[tuple[str, Path, dict[str, Any], list[str]]],
+) -> tuple[dict[str, Any], dict[str, list]]:
+    """Return the windows of each corpus, and the test subjects of those that have some."""
+    from braindecode_pars.cli import evaluation_report as report
+
+    windows: dict[str, Any] = {}
+    test_subjects = {}
+    for name, folder, arguments, subjects in corpora:
+        title = report.title(name)
+        if title in windows:
+            raise ValueError(
+                f"Two of the data sets are called {title}; rename the folder of one of them."
+            )
+        windows[title] = report.load(name, folder, arguments)
+        if subjects:
+            test_subjects[title] = report.subjects_of(windows[title], subjects)
+    return windows, test_subjects
 
 
 def _by_corpus(

@@ -104,3 +104,22 @@ def test_unknown_subjects_and_grids(tmp_path):
     assert "Unknown subject 9; known are 1, 2, 3, 4." in one_line(output)
     output = runner.invoke(app, ["evaluate", "ablation", *SMALL, "--grid", "size"]).output
     assert "Unknown grid 'size'; known are masking" in one_line(output)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["compare", "--grid", "sizes"], ["--grid", "ablation"]),
+        (["leave-one-subject-out", "--against", "scratch"], ["--against", "compare"]),
+        (["transfer", "--data", "x"], ["--data"]),
+        (["transfer"], ["--encoder"]),
+        (["label-efficiency"], ["--n"]),
+        (["ablation"], ["--grid"]),
+        (["compare", "--dataset", "eegmat"], ["--dataset", "transfer"]),
+        (["cross-validation"], ["cross-validation", "leave-one-subject-out"]),
+    ],
+)
+def test_an_option_that_a_protocol_does_not_take_is_refused(arguments, named):
+    result = runner.invoke(app, ["evaluate", *arguments, "--dataset", "simulated"])
+    assert result.exit_code == 2
+    assert all(word in result.output for word in named)
