@@ -508,13 +508,13 @@ class NoSilentFailure:
         return step
 
     def fit_loop(self, *args: Any, **kwargs: Any) -> Any:
-        self.interrupted_ = False
         try:
-            return super().fit_loop(*args, **kwargs)
+            fitted = super().fit_loop(*args, **kwargs)
         except KeyboardInterrupt:
-            # partial_fit of skorch catches this error, so it is remembered here.
             self.interrupted_ = not self._stopped_early()
             raise
+        self.interrupted_ = False
+        return fitted
 
     def _stopped_early(self) -> bool:
         """Return whether a callback raised the KeyboardInterrupt."""
@@ -525,6 +525,8 @@ class NoSilentFailure:
         )
 
     def partial_fit(self, *args: Any, **kwargs: Any) -> Any:
+        # skorch catches Ctrl-C from its call of fit_loop on: only the end of the loop unsets this.
+        self.interrupted_ = True
         super().partial_fit(*args, **kwargs)
         if self.interrupted_:
             raise KeyboardInterrupt

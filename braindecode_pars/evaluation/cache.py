@@ -119,7 +119,8 @@ class FoldStore:
         # Check the folder before a lock is left in it.
         store._check_version()
         is_ours = store.settings.is_file() or _has_scores(store.folder)
-        check_may_write(store.folder, "an evaluation", is_ours=is_ours)
+        # A killed process leaves an empty cache.
+        check_may_write(store.folder, "an evaluation", is_ours=is_ours, beside=("cache",))
         try:
             store.cache.mkdir(parents=True, exist_ok=True)
         except OSError as error:

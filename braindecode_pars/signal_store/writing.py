@@ -576,7 +576,8 @@ def _open_locked(folder: Path) -> Iterator[FileIO]:
     """Lock the folder and open the flat file for writing."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
     message = f"Another process is writing {folder}; wait until it has finished."
-    with locked(folder, message):
+    # Processes that a killed one has started may hold its lock for a moment.
+    with locked(folder, message, wait=2):
         remove_leftovers(folder)
         descriptor = os.open(folder / SAMPLES, flags, 0o666)
         with open(descriptor, "r+b", buffering=0) as file:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from skorch import NeuralNetRegressor
 from support.interrupts import InterruptAt
 
+from braindecode_pars._common.training import NoSilentFailure
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretraining import PretrainingNet
 
@@ -28,3 +30,21 @@ def test_ctrl_c_is_raised_again_after_training_has_ended(tiny, signals):
         net.fit(signals)
     assert len(net.history) == 3
     assert any(not torch.equal(a, b) for a, b in zip(before, net.module_.parameters(), strict=True))
+
+
+def test_ctrl_c_before_the_loop_begins_is_not_swallowed(monkeypatch):
+    """skorch catches Ctrl-C as soon as it calls fit_loop, before any line of it."""
+
+    class Interrupted(NoSilentFailure, NeuralNetRegressor):
+        pass
+
+    net = Interrupted(torch.nn.Linear(1, 1), max_epochs=1, train_split=None, verbose=0)
+    x = np.ones((4, 1), "float32")
+    net.fit(x, x)
+
+    def interrupt(self, *args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Interrupted, "fit_loop", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        net.partial_fit(x, x)
