@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from support.small_runs import make_store, small_config
 
@@ -20,6 +22,8 @@ def test_curves_of_a_resumed_run_have_each_step_once(tmp_path, monkeypatch):
         patched.setattr("braindecode_pars.runs.net.Checkpoint.write", interrupt)
         with pytest.raises(KeyboardInterrupt):
             pretrain(store, out, small_config(), verbose=0)
+    # TensorBoard orders files by the second in their names, then as text: .10 before .9.
+    time.sleep(1)
     pretrain(store, out, small_config(), resume=True, verbose=0)
     events = accumulator.EventAccumulator(str(out / "tensorboard")).Reload()
     assert set(events.Tags()["scalars"]) == {
