@@ -16,11 +16,22 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["CLASSIFIER", "EESM17", "ENCODER", "FINE_TUNING", "PARS", "PRETRAINING"]
+__all__ = ["CLASSIFIER", "EESM17", "ENCODER", "FINE_TUNING", "MODEL", "PARS", "PRETRAINING"]
 
 #: Parameters of :class:`~braindecode_pars.PatchEncoder`, which then has 12.7 million weights.
 ENCODER: dict[str, Any] = dict(
     embed_dim=512, num_layers=8, num_heads=8, mlp_dim=512, tokenizer="linear"
+)
+
+#: Parameters of :class:`~braindecode_pars.PARSNet`: the encoder, and the head without electrode
+#: positions and amplitudes.
+MODEL: dict[str, Any] = dict(
+    **ENCODER,
+    channel_drop_prob=0.5,
+    electrode_position=False,
+    amplitude=False,
+    head="attention",
+    recenter=None,
 )
 
 #: Parameters of :class:`~braindecode_pars.pretext.PARS`, for 30-second windows and one-second
@@ -36,11 +47,7 @@ PRETRAINING: dict[str, Any] = dict(
 #: Parameters of :class:`~braindecode_pars.PARSClassifier` for the head and fine-tuning alone, with
 #: a pretrained encoder. The batch size is not published; 64 is a choice of this package.
 FINE_TUNING: dict[str, Any] = dict(
-    channel_drop_prob=0.5,
-    electrode_position=False,
-    amplitude=False,
-    head="attention",
-    recenter=None,
+    **{name: value for name, value in MODEL.items() if name not in ENCODER},
     finetune_epochs=200,
     finetune_batch_size=64,
     finetune_lr=1e-4,

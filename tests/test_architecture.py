@@ -30,6 +30,17 @@ def test_a_part_imports_only_what_is_below_it(part):
     assert parts()[part] <= set(ORDER[: ORDER.index(part)])
 
 
+def test_the_picture_of_the_house_is_that_of_the_code():
+    text = (ROOT.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    floors, way = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
+    drawn = {line.split()[0]: line.split()[1:] for line in floors.strip().splitlines()[::-1]}
+    assert drawn == {name: [p for p in own if p != "__main__"] for name, own in FLOORS.items()}
+    columns = [re.split(r"\s{2,}", line.strip())[0] for line in way.strip().splitlines()[1:]]
+    named = [name for column in columns for name in column.split(", ")]
+    assert len(named) >= 12
+    assert {f"{PACKAGE}.{name}" for name in named} <= MODULES.keys()
+
+
 def test_data_knows_no_model_and_the_method_no_dataset():
     above = set(ORDER) - {"_common", *FLOORS["data"]}
     for part in FLOORS["data"]:

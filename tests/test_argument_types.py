@@ -96,7 +96,7 @@ def test_an_argument_of_a_wrong_type_is_named(checked, name):
         (PatchEncoder, dict(drop_prob="0.1"), "PatchEncoder: drop_prob must be a number in"),
         (PatchEncoder, dict(activation="GELU"), "PatchEncoder: activation must be a class"),
         (PatchEncoder, dict(activation=int), "PatchEncoder: activation must be a class of modules"),
-        (PARSNet, dict(electrode_position="no"), "PARSNet: electrode_position must be True"),
+        (PARSNet, dict(electrode_position=3), "PARSNet: electrode_position must be 'auto'"),
         (PARSNet, dict(amplitude="no"), "PARSNet: amplitude must be True or False, got 'no'"),
         (PARSNet, dict(n_times=600.5), "PARSNet: n_times must be an integer"),
         (PARSNet, dict(sfreq="100"), "PARSNet: sfreq must be a positive number"),

@@ -16,10 +16,10 @@ from braindecode import EEGClassifier
 from braindecode.models.util import _get_possible_signal_params, _get_signal_params, models_dict
 from torch import nn
 
-from braindecode_pars import PARSNet
+from braindecode_pars import PARSNet, paper
 from braindecode_pars.models import template_montage
 
-SIZES = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=24)
+SIZES = paper.MODEL | dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=24)
 #: Signal of braindecode's own tests: three channels, 4 s at 250 Hz, two outputs.
 SIGNAL = _get_signal_params(None)
 INFO = mne.create_info(["C3", "C4", "Cz"], 100.0, "eeg")

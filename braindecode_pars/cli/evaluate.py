@@ -124,7 +124,7 @@ def evaluate(
         list[int] | None,
         typer.Option(
             help="For label-efficiency: number of training subjects; may be repeated. For "
-            "ablation: the same, once. Default: all.",
+            "ablation: the same; the last one counts. Default: all.",
             min=1,
         ),
     ] = None,
@@ -199,7 +199,7 @@ def evaluate(
         else:
             shared["test_subjects"] = report.subjects_of(windows, test_subject)
             if protocol == "ablation":
-                report.ablation(*on_windows, grid, n_train_subjects=n[0] if n else None, **shared)
+                report.ablation(*on_windows, grid, n_train_subjects=n[-1] if n else None, **shared)
             else:
                 report.label_efficiency(*on_windows, n_train_subjects=n, **shared)
 
@@ -225,8 +225,6 @@ def _check_options(protocol: str, dataset: list[str], given: dict[str, Any]) -> 
         raise typer.BadParameter(f"Unknown grid {given['grid']!r}; known are {known}.")
     if protocol != "transfer" and len(dataset) > 1:
         raise typer.BadParameter(f"{protocol} takes one --dataset; transfer takes several.")
-    if protocol == "ablation" and len(given["n"] or ()) > 1:
-        raise typer.BadParameter("ablation takes one --n.")
 
 
 def _corpora(

@@ -313,7 +313,7 @@ def positions_for(module: PARSNet, chs_info: list[dict] | None, n_chans: int) ->
 
 def _why_unknown(windows: Windows, i: int, montage: Montage, n_chans: int) -> str | None:
     """Return why no electrode position of window ``i`` is known; None when one is."""
-    if montage.names is None:
+    if montage.chs_info is None:
         found = len(windows[i])
         if found == n_chans:
             return None

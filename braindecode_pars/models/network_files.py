@@ -16,6 +16,7 @@ from braindecode.models.base import HAS_HF_HUB
 from braindecode.version import __version__ as braindecode_version
 from torch import nn
 
+from braindecode_pars import paper
 from braindecode_pars._common.checks import check_same_rate
 from braindecode_pars._common.model_files import (
     CLASSIFIER,
@@ -203,7 +204,8 @@ def network_from_file(
 
     # An argument also replaces the saved values of its alternatives: n_chans and chs_info describe
     # the same channels, for example.
-    config = dict(config)
+    # Entries that the file of an early version lacks were as published.
+    config = {**paper.MODEL, **config}
     if arguments.keys() & {"n_chans", "chs_info"}:
         config.update(n_chans=None, chs_info=None)
     if arguments.keys() & {"n_times", "input_window_seconds"}:

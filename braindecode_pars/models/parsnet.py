@@ -13,12 +13,14 @@ import braindecode_pars._common.hosts  # noqa: F401  before braindecode
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from braindecode.models.base import EEGModuleMixin
 from braindecode.models.util import models_dict
 from torch import Tensor, nn
 
 from braindecode_pars._common.checks import (
+    Rule,
     boolean,
     check_parameters,
     choice,
@@ -51,7 +53,11 @@ _RULES = dict(
     chs_info=optional(instance("a list of channels as in mne.Info['chs']", list, tuple)),
     patch_seconds=positive(),
     channel_drop_prob=share(),
-    electrode_position=boolean(),
+    electrode_position=Rule(
+        "'auto', True or False",
+        (str, bool),
+        lambda value: not isinstance(value, str) or value == "auto",
+    ),
     amplitude=boolean(),
     head=choice(*HEADS),
     recenter=optional(choice("subject")),
@@ -137,9 +143,10 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
     channel_drop_prob : float
         Probability of dropping a spatial token in training. At least one token is always kept.
         Channels are dropped before the encoder; the result is the same and the cost is lower.
-    electrode_position : bool
+    electrode_position : "auto" | bool
         Whether a code of the 3-D electrode position is added to each spatial token before the
         attention. Without it, as in the paper, the attention cannot distinguish C3 from C4.
+        ``"auto"`` adds it when the position of at least one channel in ``chs_info`` is known.
         Positions come from the channel names in ``chs_info``, here or in :meth:`forward`, or from
         ``pos`` in :meth:`forward`.
     amplitude : bool
@@ -160,6 +167,8 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
     embed_dim, num_layers, num_heads, mlp_dim : int
         Sizes of the encoder, see :class:`~braindecode_pars.PatchEncoder`. The spatial attention
         also has ``num_heads`` heads.
+        The defaults are those of :class:`~braindecode_pars.PARSClassifier`; ``paper.MODEL`` has
+        the published model.
     drop_prob : float
         Dropout probability of the encoder.
     activation : type[nn.Module]
@@ -202,8 +211,8 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
     ... )
     >>> net(torch.randn(2, 6, 3000)).shape
     torch.Size([2, 5])
-    >>> net.channel_attention(torch.randn(2, 6, 3000)).shape  # of 8 heads
-    torch.Size([2, 8, 6])
+    >>> net.channel_attention(torch.randn(2, 6, 3000)).shape  # of 4 heads
+    torch.Size([2, 4, 6])
 
     References
     ----------
@@ -223,17 +232,17 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         patch_seconds: float = 1.0,
         patch_size: int | None = None,
         channel_drop_prob: float = 0.5,
-        electrode_position: bool = False,
-        amplitude: bool = False,
+        electrode_position: str | bool = "auto",
+        amplitude: bool = True,
         head: str = "attention",
         recenter: str | None = None,
-        embed_dim: int = 512,
-        num_layers: int = 8,
-        num_heads: int = 8,
-        mlp_dim: int = 512,
+        embed_dim: int = 64,
+        num_layers: int = 2,
+        num_heads: int = 4,
+        mlp_dim: int = 128,
         drop_prob: float = 0.0,
         activation: type[nn.Module] = nn.GELU,
-        tokenizer: str = "linear",
+        tokenizer: str = "spectral",
     ):
         signal = dict(
             n_outputs=n_outputs,
@@ -269,6 +278,9 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         self.recenter = recenter
         # With the spatial filter alone, there is nothing that a code could be added to.
         attention, spatial_filter = head != "spatial_filter", head != "attention"
+        if electrode_position == "auto":
+            positions = electrode_positions(self._chs_info or [])
+            electrode_position = bool(np.isfinite(positions).all(axis=1).any())
         self.electrode_position = electrode_position and attention
 
         # Build the layers.
@@ -290,6 +302,10 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
             self.spatial_attention = MultiHeadAttention(embed_dim, num_heads)
             n_pooled += embed_dim
         self.final_layer = nn.Linear(n_pooled, self.n_outputs)
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the arguments of the constructor; "auto" is what it was in this model."""
+        return super().get_config() | {"electrode_position": self.electrode_position}
 
     @property
     def _uses_positions(self) -> bool:

@@ -184,9 +184,11 @@ def _of_epochs(X: mne.BaseEpochs) -> list[_Part]:
     # Subjects and splits in the metadata: a row for each of them.
     table = pd.DataFrame(index=range(len(X))) if X.metadata is None else X.metadata
     told = {name: table[name].to_numpy() for name in ("subject", "split") if name in table}
-    numbers, first = divided(
-        np.zeros(len(X)), *(np.where(pd.isna(v), None, v) for v in told.values())
-    )
+    known = [
+        object_array([None if pd.isna(value) else value for value in values.tolist()])
+        for values in told.values()
+    ]
+    numbers, first = divided([np.zeros(len(X)), *known])
     rows = [{**recording, **{name: values[i] for name, values in told.items()}} for i in first] or [
         recording
     ]

@@ -67,9 +67,9 @@ class WindowLoader(DataLoader):
 
 def _collate(items: list[tuple[np.ndarray, Any]]) -> list[Tensor]:
     """Return windows and labels as two tensors, as torch's ``default_collate`` does."""
-    one_array = isinstance(items, Batch) and isinstance(items.windows, np.ndarray)
-    if one_array and items.y.dtype.kind in "iuf":
-        return [torch.from_numpy(items.windows), torch.from_numpy(items.y)]
+    match items:
+        case Batch(windows=np.ndarray() as windows, y=y) if y.dtype.kind in "iuf":
+            return [torch.from_numpy(windows), torch.from_numpy(y)]
     return default_collate(items)
 
 
@@ -144,7 +144,7 @@ class SingleChannelWindows(Dataset):
     ):
         # Corpora of windows; recordings of a store are cut into windows.
         is_several = isinstance(dataset, list | tuple) and not _is_list_of_windows(dataset)
-        given = list(dataset) if is_several else [dataset]
+        given: list[Any] = [*dataset] if is_several else [dataset]  # type: ignore[misc]
         if n_times is not None and (not isinstance(n_times, Integral) or n_times < 1):
             raise ValueError(f"n_times must be a positive number of samples, got {n_times!r}.")
         corpora = [
@@ -186,14 +186,14 @@ class SingleChannelWindows(Dataset):
         corpus = bisect_right(self._starts, number) - 1
         windows, i = self.corpora[corpus], number - self._starts[corpus]
         samples = windows[i] if windows.shapes is None else None
-        n_chans, length = windows.shapes[i] if samples is None else samples.shape
+        n_chans, length = windows.shape_of(i) if samples is None else samples.shape
         if length < self.n_times:
             raise ValueError(
                 f"Window {number} has {length} samples, but a crop has {self.n_times}; pass the "
                 "length of the shortest window as n_times."
             )
-        channel = torch.randint(int(n_chans), ()).item()
-        start = torch.randint(int(length) - self.n_times + 1, ()).item()
+        channel = int(torch.randint(n_chans, ()))
+        start = int(torch.randint(length - self.n_times + 1, ()))
         signal = None if samples is None else samples[channel, start : start + self.n_times]
         return _Crop(corpus, i, channel, start, signal)
 
@@ -213,11 +213,11 @@ class SingleChannelWindows(Dataset):
             read = windows.read_crops(window, channel, start, self.n_times)
             for i, signal in zip(places, read, strict=True):
                 signals[i] = signal
-        return [(torch.from_numpy(signal.copy()), 0) for signal in signals]
+        return [(torch.from_numpy(np.array(signal)), 0) for signal in signals]
 
 
 def _first_length(corpus: Windows) -> int:
-    return int(corpus.shapes[0, 1]) if corpus.shapes is not None else corpus[0].shape[1]
+    return corpus.shape_of(0)[1]
 
 
 def _is_list_of_windows(items: Sequence[Any]) -> bool:
@@ -231,8 +231,10 @@ def _is_list_of_windows(items: Sequence[Any]) -> bool:
 def _cut(corpora: list[Any], n_times: int | None) -> list[Windows]:
     """Cut continuous recordings into windows of the length of a crop, without held-out people."""
     windows = [None if is_continuous(corpus) else as_windows(corpus) for corpus in corpora]
-    if n_times is None and None in windows:
-        others = [w for w in windows if w is not None]
+    others = [w for w in windows if w is not None]
+    if len(others) == len(corpora):
+        return others
+    if n_times is None:
         if not others:
             raise ValueError(
                 f"A {type(corpora[0]).__name__} contains continuous recordings; pass n_times, the "

@@ -15,6 +15,7 @@ from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
 from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.subjects import SubjectKeys, warn_of_similar_names
+from braindecode_pars.windows.labels import labels_of
 from braindecode_pars.windows.table import Windows, object_array
 
 #: Random draws of the validation subjects before giving up: one may take a class out of training.
@@ -53,17 +54,18 @@ def hold_out(windows: Windows, share: float | str, seed: int) -> tuple[Windows, 
         When subjects are unknown, of all windows or of some, when there is only one, when two names
         may be one subject, and when nothing can be held out.
     """
-    if share == SPLIT:
+    if isinstance(share, str):
         is_valid = are_validation(windows.splits, windows.subjects, len(windows))
         return windows.take(np.flatnonzero(~is_valid)), windows.take(np.flatnonzero(is_valid))
     if not 0 <= share < 1:
         raise ValueError(f"validation must be in [0, 1), got {share}.")
     if share == 0:
         return windows, None
-    n_classes = len(np.unique(windows.y))
+    y = labels_of(windows)
+    n_classes = len(np.unique(y))
     for train, valid in _splits(windows, share, seed):
         # A split is useful only if every class remains in training.
-        if len(set(windows.y[train])) == n_classes:
+        if len(set(y[train])) == n_classes:
             return windows.take(train), windows.take(valid)
     warn_user(
         f"Validation windows cannot be held out of {len(windows)} windows without taking one of "
@@ -74,19 +76,19 @@ def hold_out(windows: Windows, share: float | str, seed: int) -> tuple[Windows, 
 
 def _splits(windows: Windows, share: float, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Splits into training and validation windows, in random order."""
-    groups = _subject_numbers(windows)
+    groups, y = _subject_numbers(windows), labels_of(windows)
     n_subjects = 0 if groups is None else groups.max() + 1
     if n_subjects > 1:
         n_valid = min(max(1, round(share * n_subjects)), n_subjects - 1)
         splitter = GroupShuffleSplit(n_splits=_DRAWS, test_size=n_valid, random_state=seed)
-        return splitter.split(windows.y, windows.y, groups)
+        return splitter.split(y, y, groups)
     # Stratified: both parts need at least one window of every class.
     n_valid = math.ceil(share * len(windows))
-    classes, counts = np.unique(windows.y, return_counts=True)
+    classes, counts = np.unique(y, return_counts=True)
     if min(n_valid, len(windows) - n_valid) < len(classes) or counts.min() < 2:
         return iter(())
     splitter = StratifiedShuffleSplit(n_splits=1, test_size=n_valid, random_state=seed)
-    return splitter.split(windows.y, windows.y)
+    return splitter.split(y, y)
 
 
 def _subject_numbers(windows: Windows) -> np.ndarray | None:
@@ -163,15 +165,18 @@ def drop_held_out(windows: Windows | None, train: Windows, valid: Windows | None
     if held_out and windows.known.any():
         known = np.flatnonzero(windows.known)
         keys = SubjectKeys(held_out)
-        keep[known] &= [person not in keys for person in windows.take(known).people.tolist()]
+        keep[known] &= [person not in keys for person in _people(windows.take(known))]
     return windows.take(np.flatnonzero(keep)) if keep.any() else None
 
 
 def _held_out_people(train: Windows, valid: Windows) -> list:
     """Return the people of the held-out windows who have no training windows."""
-    known = train.take(np.flatnonzero(train.known))
-    trained_on = set(() if known.people is None else known.people.tolist())
-    return [person for person in dict.fromkeys(valid.people.tolist()) if person not in trained_on]
+    trained_on = set(_people(train[train.known]))
+    return [person for person in dict.fromkeys(_people(valid)) if person not in trained_on]
+
+
+def _people(windows: Windows) -> list:
+    return [] if windows.people is None else windows.people.tolist()
 
 
 def _places(windows: Windows) -> Iterator[tuple]:

@@ -237,7 +237,7 @@ def cross_entropy_weights(
                 f"{', '.join(map(repr, code_of))}."
             )
         for label, weight in class_weight.items():
-            if not isinstance(weight, Real) or not 0 < weight < float("inf"):
+            if not isinstance(weight, Real) or not 0 < float(weight) < float("inf"):
                 raise ValueError(
                     f"class_weight of {label!r} must be a positive number, got {weight!r}; to "
                     "ignore a class, remove its windows from the data."

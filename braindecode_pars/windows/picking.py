@@ -52,9 +52,9 @@ def pick_eeg(windows: Windows) -> Windows:
     named = [montage for montage in montages if montage.chs_info is not None]
     if not named:
         return windows
-    others = _union([ch["ch_name"] for ch in m.chs_info if not is_eeg(ch)] for m in named)
+    others = _union([ch["ch_name"] for ch in m.chs_info or () if not is_eeg(ch)] for m in named)
     bads = _union(
-        [ch["ch_name"] for ch in m.chs_info if is_eeg(ch) and ch["ch_name"] in m.bads]
+        [ch["ch_name"] for ch in m.chs_info or () if is_eeg(ch) and ch["ch_name"] in m.bads]
         for m in named
     )
     picked = [_eeg_of(montage) for montage in montages]
@@ -65,7 +65,7 @@ def pick_eeg(windows: Windows) -> Windows:
         )
     if bads:
         n = _n_windows(
-            windows, [m.names is not None and not m.bads.isdisjoint(bads) for m in montages]
+            windows, [m.chs_info is not None and not m.bads.isdisjoint(bads) for m in montages]
         )
         warn_user(
             f"{_channels(bads)} marked as bad in info['bads'] of {n} windows, and not used there. "
@@ -115,7 +115,7 @@ def pick_for_fit(
     if windows.chs_info is None or not len(windows):
         return windows
     montages = windows.montages
-    sizes = {None if m.names is None else len(m.names) for m in montages}
+    sizes = {None if m.chs_info is None else len(m.names) for m in montages}
     if None in sizes:
         if any_montage:
             return windows
@@ -131,12 +131,8 @@ def pick_for_fit(
         if any_montage and len(sizes) == 1:
             return windows
         _warn_of_differences([montage.names for montage in montages], first, common)
-    chs_info = [first.chs_info[i] for i in common]
     found = [[places[i] for i in common] for places in found]
-    _warn_of_references([first.names[i] for i in common], montages, found)
-    return windows.with_montages(
-        [montage.pick(places, chs_info) for montage, places in zip(montages, found, strict=True)]
-    )
+    return _picked(windows, [first.names[i] for i in common], found)
 
 
 def pick_as_fitted(
@@ -240,13 +236,17 @@ def _pick_named(windows: Windows, channels: list[str]) -> Windows:
     extra = _unused(montages, found)
     if extra:
         log.info("%s not in channels=, and not used.", _channels(extra))
-    _warn_of_references(channels, montages, found)
-    first = montages[0].pick(found[0])
+    return _picked(windows, channels, found)
+
+
+def _picked(windows: Windows, names: list[str], found: list[list[int | None]]) -> Windows:
+    """Return the windows with these channels, which all montages have; the first describes them."""
+    montages = windows.montages
+    _warn_of_references(names, montages, found)
+    places = [[place for place in of_montage if place is not None] for of_montage in found]
+    chs_info = montages[0].pick(places[0]).chs_info
     return windows.with_montages(
-        [
-            montage.pick(places, first.chs_info)
-            for montage, places in zip(montages, found, strict=True)
-        ]
+        [montage.pick(own, chs_info) for montage, own in zip(montages, places, strict=True)]
     )
 
 
@@ -269,16 +269,14 @@ def _eeg_of(montage: Montage) -> Montage:
 
 
 def _fitted_or_eeg(montage: Montage, places: list[int | None], chs_info: list[dict]) -> Montage:
-    kept = [i for i, place in enumerate(places) if place is not None]
+    kept = [(place, ch) for place, ch in zip(places, chs_info, strict=True) if place is not None]
     if not kept:
         return _eeg_of(montage)
-    return montage.pick([places[i] for i in kept], [chs_info[i] for i in kept])
+    return montage.pick([place for place, _ in kept], [ch for _, ch in kept])
 
 
 def _match_good(wanted: list[str], montage: Montage) -> list[int | None]:
     """Match channels by electrode; a bad channel, and one without a name, is no match."""
-    if montage.names is None:
-        return [None] * len(wanted)
     places = match_channels(wanted, montage.names)
     return [None if p is None or montage.names[p] in montage.bads else p for p in places]
 
@@ -294,7 +292,7 @@ def _missing(wanted: list[str], found: list[list[int | None]]) -> list[str]:
 def _unused(montages: Sequence[Montage], found: list[list[int | None]]) -> list[str]:
     """Return the channels of the montages that no wanted channel matches."""
     return _union(
-        [name for i, name in enumerate(montage.names or ()) if i not in set(places)]
+        [name for i, name in enumerate(montage.names) if i not in set(places)]
         for montage, places in zip(montages, found, strict=True)
     )
 
@@ -305,9 +303,9 @@ def _warn_of_references(
     """Warn once when channels that are used for the same electrode name different references."""
     for i, name in enumerate(wanted):
         matched = [
-            montage.names[places[i]]
+            montage.names[place]
             for montage, places in zip(montages, found, strict=True)
-            if places[i] is not None
+            if (place := places[i]) is not None
         ]
         pair = differing_references([name, *matched])
         if pair is not None:

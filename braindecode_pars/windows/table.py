@@ -124,9 +124,9 @@ class Montage:
         return cls(chs_info, frozenset(bads), n_rows=None if chs_info is None else len(chs_info))
 
     @cached_property
-    def names(self) -> list[str] | None:
-        """Names of the channels; None when unknown."""
-        return None if self.chs_info is None else [ch["ch_name"] for ch in self.chs_info]
+    def names(self) -> list[str]:
+        """Names of the channels; empty when unknown."""
+        return [ch["ch_name"] for ch in self.chs_info or ()]
 
     @property
     def n_chans(self) -> int | None:
@@ -138,7 +138,7 @@ class Montage:
         """Value that is equal for recordings with the same channels."""
         kinds = tuple(ch.get("kind") for ch in self.chs_info or ())
         rows = None if self.rows is None else tuple(self.rows)
-        return self.names and tuple(self.names), kinds, self.bads, rows, self.n_rows
+        return self.chs_info is None, tuple(self.names), kinds, self.bads, rows, self.n_rows
 
     def pick(self, positions: Sequence[int], chs_info: list[dict] | None = None) -> Montage:
         """Return the montage with the channels at these positions, in this order.
@@ -228,7 +228,7 @@ class Windows(Sequence):
         if isinstance(key, int | np.integer):
             if not -len(self) <= key < len(self):
                 raise IndexError(f"Window {key} was requested; there are {len(self)} windows.")
-            return self.read([key % len(self)])[0]
+            return self.read([int(key) % len(self)])[0]
         return self.take(np.arange(len(self))[key])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -327,7 +327,7 @@ class Windows(Sequence):
 
     def with_subjects(self, subjects: np.ndarray) -> Windows:
         """Return the windows with other subjects; a recording of several has a row for each."""
-        numbers, first = divided(self._recording, subjects)
+        numbers, first = divided([self._recording, subjects])
         recordings = self.recordings.iloc[self._recording[first]].reset_index(drop=True)
         return replace(
             self,
@@ -364,7 +364,7 @@ class Windows(Sequence):
         None when unknown; empty when recordings differ in their channels or in the order of the
         channels.
         """
-        names = {None if m.names is None else tuple(m.names) for m in self.montages}
+        names = {None if m.chs_info is None else tuple(m.names) for m in self.montages}
         if len(names) > 1:
             return []
         return self.montages[0].chs_info if self.montages else None
@@ -393,6 +393,11 @@ class Windows(Sequence):
         lengths = self.windows["stop"].to_numpy() - self.windows["start"].to_numpy()
         return np.column_stack([n_chans[self.montage_numbers], lengths])
 
+    def shape_of(self, i: int) -> tuple[int, int]:
+        """Return the number of channels and samples of window ``i``, which is read if need be."""
+        n_chans, n_times = self[i].shape if self.shapes is None else self.shapes[i].tolist()
+        return n_chans, n_times
+
     def read(self, positions: Sequence[int] | np.ndarray) -> np.ndarray | list[np.ndarray]:
         """Return the samples of some windows, float32.
 
@@ -417,8 +422,10 @@ class Windows(Sequence):
 
     @cached_property
     def _sources(self) -> _Sources:
-        columns = (self.recordings[name].to_numpy() for name in ("reader", "channels", "base"))
-        return _Sources(*columns, self.windows["item"].to_numpy())
+        readers, montages, bases = (
+            self.recordings[name].to_numpy() for name in ("reader", "channels", "base")
+        )
+        return _Sources(readers, montages, bases, self.windows["item"].to_numpy())
 
     def _are_alike(self, positions: np.ndarray, shapes: np.ndarray) -> bool:
         """Whether some windows have one reader, the same channels and the same length."""
@@ -580,7 +587,7 @@ def _checked(i: int, window: np.ndarray, montage: Montage) -> np.ndarray:
     if not finite.all():
         # Channels are named where possible, and numbered otherwise.
         bad = np.flatnonzero(~finite)
-        known = montage.names or ()
+        known = montage.names
         names = [known[c] for c in bad] if len(known) == len(window) else bad.tolist()
         raise ValueError(
             f"Window {i} contains NaN or infinite samples in channel"
@@ -598,7 +605,7 @@ def _check_shape(i: int, shape: tuple[int, ...], first: tuple[int, ...]) -> None
         )
 
 
-def divided(*columns: np.ndarray) -> tuple[np.ndarray, list[int]]:
+def divided(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, list[int]]:
     """Number the different rows of some columns, in order; return also where each is first."""
     number: dict[tuple, int] = {}
     first: list[int] = []
@@ -667,5 +674,5 @@ def plain_array(values: Any) -> np.ndarray:
         # NumPy has no bfloat16.
         values = values.float() if values.is_floating_point() else values
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        values = values.astype(np.float32).filled(np.nan)
+        values = np.ma.filled(values.astype(np.float32), np.nan)
     return np.asarray(values)

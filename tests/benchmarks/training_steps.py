@@ -16,6 +16,7 @@ from benchmarks.measuring import N_TIMES, Row, fastest, peak_bytes, ratio, synth
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from braindecode_pars import paper
 from braindecode_pars.models import PARSNet, embed_signals
 from braindecode_pars.pretext import MAE, MP3, PARS, DropPos
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder
@@ -156,7 +157,8 @@ def decoder_memory() -> Iterator[Row]:
 def channel_drop() -> Iterator[Row]:
     """Time forward and backward passes of PARSNet with four layers and batch size 4."""
     torch.manual_seed(0)
-    net = PARSNet(n_outputs=5, n_chans=16, n_times=6000, sfreq=200.0, num_layers=4).train()
+    sizes = paper.MODEL | dict(num_layers=4)
+    net = PARSNet(n_outputs=5, n_chans=16, n_times=6000, sfreq=200.0, **sizes).train()
     x = torch.randn(4, 16, 6000)
 
     def before() -> None:

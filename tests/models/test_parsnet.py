@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import warnings
 
 import mne
 import pytest
 import torch
 
-from braindecode_pars import PARSNet
+from braindecode_pars import PARSClassifier, PARSNet, paper
 from braindecode_pars.models import electrode_positions, embed_signals, template_montage
 from braindecode_pars.models.parsnet import HEADS
 
 
 def make(n_chans=5, sfreq=100.0, **arguments) -> PARSNet:
+    """A small model with the head and the tokens of the paper."""
     sizes = dict(embed_dim=16, num_layers=2, num_heads=2, mlp_dim=24)
-    return PARSNet(n_outputs=3, n_chans=n_chans, n_times=600, sfreq=sfreq, **{**sizes, **arguments})
+    options = {**paper.MODEL, **sizes, **arguments}
+    return PARSNet(n_outputs=3, n_chans=n_chans, n_times=600, sfreq=sfreq, **options)
 
 
 def chs_info(*names: str) -> list[dict]:
@@ -340,3 +343,23 @@ def test_channel_attention_drops_no_channel_and_keeps_the_mode(tiny):
     net = PARSNet(n_outputs=3, n_chans=6, n_times=400, sfreq=100.0, channel_drop_prob=0.9, **tiny)
     assert (net.train().channel_attention(torch.randn(4, 6, 400)) > 0).all()
     assert net.training
+
+
+def test_the_defaults_are_those_of_the_classifier():
+    """So that a PARSNet in the place of another network trains in the same time, and as well."""
+    of_net, of_classifier = (inspect.signature(c).parameters for c in (PARSNet, PARSClassifier))
+    shared = of_net.keys() & of_classifier.keys()
+    assert {"embed_dim", "tokenizer", "amplitude", "electrode_position", "head"} <= shared
+    assert {k: of_net[k].default for k in shared} == {k: of_classifier[k].default for k in shared}
+
+
+@pytest.mark.parametrize(
+    ("names", "known"), [(("C3", "C4"), True), (("C3", "X1"), True), (("X1", "X2"), False)]
+)
+def test_positions_are_used_where_an_electrode_is_known(names, known, tmp_path):
+    net = PARSNet(2, chs_info=chs_info(*names), n_times=600, sfreq=100.0)
+    assert net.electrode_position == known
+    assert not PARSNet(2, 2, n_times=600, sfreq=100.0).electrode_position
+    net.save_pretrained(tmp_path / "net")
+    other = PARSNet.from_pretrained(tmp_path / "net", chs_info=chs_info("X1", "C3", "C4"))
+    assert other.electrode_position == known

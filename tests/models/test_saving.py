@@ -15,11 +15,11 @@ from support.model_files import change_description
 from support.small_estimators import same_weights
 from torch import nn
 
-from braindecode_pars import PARSNet
+from braindecode_pars import PARSNet, paper
 from braindecode_pars.models import template_montage
 
 WB = ("weight", "bias")
-SIZES = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=24)
+SIZES = paper.MODEL | dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=24)
 INFO = mne.create_info(["C3", "C4", "Cz"], 100.0, "eeg")
 CHS_INFO = INFO.set_montage(template_montage())["chs"]
 
@@ -94,7 +94,7 @@ sys.modules["huggingface_hub"] = None
 import warnings; warnings.simplefilter("ignore")
 import torch
 from braindecode.models.base import HAS_HF_HUB
-from braindecode_pars import PARSNet
+from braindecode_pars import PARSNet, paper
 assert not HAS_HF_HUB
 torch.manual_seed(0)
 net = PARSNet(3, 3, n_times=600, sfreq=100.0, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=24)

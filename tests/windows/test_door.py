@@ -272,11 +272,11 @@ def epochs(array=ARRAY):
 @pytest.mark.parametrize(
     ("source", "sfreq", "names", "has_labels"),
     [
-        (ARRAY, None, None, False),
-        (torch.zeros(4, 2, 50), None, None, False),
-        (list(ARRAY), None, None, False),
-        ([(window, i) for i, window in enumerate(ARRAY)], None, None, True),
-        (TensorDataset(torch.zeros(4, 2, 50)), None, None, False),
+        (ARRAY, None, [], False),
+        (torch.zeros(4, 2, 50), None, [], False),
+        (list(ARRAY), None, [], False),
+        ([(window, i) for i, window in enumerate(ARRAY)], None, [], True),
+        (TensorDataset(torch.zeros(4, 2, 50)), None, [], False),
         (epochs(), 100.0, ["C3", "C4"], True),
         ([epochs(window[None]) for window in ARRAY], 100.0, ["C3", "C4"], True),
     ],
