@@ -118,6 +118,10 @@ class Montage:
     n_rows: int | None = None
     is_picked: bool = False
 
+    def __repr__(self) -> str:
+        shown = ", ".join(self.names[:3]) + (", ..." if len(self.names) > 3 else "")
+        return f"Montage({self.n_chans} channels{f': {shown}' if shown else ''})"
+
     @classmethod
     def of(cls, chs_info: list[dict] | None, bads: Sequence[str] = ()) -> Montage:
         """Return the montage that reads all of these channels."""
@@ -203,7 +207,7 @@ class Windows(Sequence):
     label_names: Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:
-        return f"Windows({len(self)} of {len(self._used)} recordings)"
+        return f"Windows({len(self)} windows of {len(self._used)} recordings)"
 
     def __len__(self) -> int:
         return len(self.windows)
