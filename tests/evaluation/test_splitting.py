@@ -18,7 +18,7 @@ from braindecode_pars.evaluation.splitting import (
     given_split,
     make_folds,
     one_subject_out,
-    splitter,
+    split_by,
 )
 
 SPLIT = {1: "train", 2: "valid", 3: "test", 4: "test"}
@@ -76,7 +76,7 @@ def test_one_subject_out_is_leave_one_group_out(nights):
 )
 def test_any_cross_validator_divides_whole_subjects(nights, cv):
     corpus = Corpus.of(nights, "nights", -1)
-    found = subjects_of_folds(corpus, splitter(corpus, cv, None))
+    found = subjects_of_folds(corpus, split_by(cv, corpus))
     assert len(found) == 2
     for train, test in found:
         assert len(train) == len(test) == 2
@@ -90,7 +90,7 @@ def test_the_windows_of_a_cross_validator_are_kept(nights):
         "p",
         {"A": DummyClassifier()},
         corpus,
-        splitter(corpus, [(range(5), range(24, 31))], None),
+        split_by([(range(5), range(24, 31))], corpus),
         [0],
     )
     assert fold.train.tolist() == list(range(5))
@@ -102,11 +102,11 @@ def test_an_invalid_cross_validator_raises(nights):
     with pytest.raises(
         ValueError, match=r"windows of subjects 1, .* in both the training and.*GroupKFold"
     ):
-        subjects_of_folds(corpus, splitter(corpus, KFold(2, shuffle=True, random_state=0), None))
+        subjects_of_folds(corpus, split_by(KFold(2, shuffle=True, random_state=0), corpus))
     with pytest.raises(TypeError, match="cv is a str; pass a scikit-learn cross-validator"):
-        splitter(corpus, "groups", None)
+        split_by("groups", corpus)
     with pytest.raises(ValueError, match="cv and test_subjects both choose the test subjects"):
-        splitter(corpus, GroupKFold(2), None, test_subjects=[1])
+        split_by(GroupKFold(2), corpus, test_subjects=[1])
 
 
 @pytest.mark.parametrize(
