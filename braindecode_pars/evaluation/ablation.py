@@ -37,7 +37,7 @@ from braindecode_pars.evaluation.splitting import (
     draw_subjects,
     given_split,
     make_folds,
-    splitter,
+    split_by,
     validates_by_split,
 )
 
@@ -174,12 +174,12 @@ def ablation(
     estimators = {name: configured(estimator, settings) for name, settings in named.items()}
     # Split the subjects.
     corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
-    default = None
-    if cv is None and test_subjects is None:
-        default = _default_split(corpus, estimators)
-    elif cv is None:
-        default = given_split(corpus, test_subjects)
-    split = splitter(corpus, cv, default, test_subjects=test_subjects)
+    if cv is not None:
+        split = split_by(cv, corpus, test_subjects=test_subjects)
+    elif test_subjects is not None:
+        split = given_split(corpus, test_subjects)
+    else:
+        split = _default_split(corpus, estimators)
     # Fit and score; each varied parameter becomes a column.
     columns = dict.fromkeys(column for settings in named.values() for column in settings)
     folds = make_folds(
@@ -431,21 +431,17 @@ def _check_methods(store: FoldStore, folds: Sequence[Fold], folders: Mapping[tup
 
 def _encoder(fold: Fold, corpus: Corpus, windows: np.ndarray, folder: Path | None) -> SharedEncoder:
     """Return the saved encoder of a fold, or pretrain it."""
+    history = None if folder is None else folder.with_name(f"{folder.name}.json")  # written last
+    if folder is not None and history is not None and history.exists():
+        return SharedEncoder(str(folder), read_checked(history)["history"])
     estimator = with_seed(clone(fold.estimator), SEED)
-    if folder is None:
-        fitted = _pretrain(estimator, corpus, windows)
+    fitted = estimator.pretrained(corpus.X[windows])  # which has the subjects
+    if folder is None or history is None:
         return SharedEncoder(fitted, history_of(fitted))
-    history = folder.with_name(f"{folder.name}.json")  # written last
-    if not history.exists():
-        fitted = _pretrain(estimator, corpus, windows)
-        folder.parent.mkdir(exist_ok=True)
-        fitted.save(folder)
-        write_checked(history, {"history": history_of(fitted)})
+    folder.parent.mkdir(exist_ok=True)
+    fitted.save(folder)
+    write_checked(history, {"history": history_of(fitted)})
     return SharedEncoder(str(folder), read_checked(history)["history"])
-
-
-def _pretrain(estimator: BaseEstimator, corpus: Corpus, windows: np.ndarray) -> Any:
-    return estimator.pretrained(corpus.X[windows])  # which has the subjects
 
 
 def with_pretraining(

@@ -21,7 +21,7 @@ import random
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -53,14 +53,10 @@ from braindecode_pars._common.files import (
 from braindecode_pars._common.model_files import model_folder
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars.evaluation.corpus import Corpus
+from braindecode_pars.windows.table import Montage
 
 _FORMAT = "braindecode_pars scores"
 _VERSION = 3  # earlier ones had folds/ and settings.json beside the scores
-#: Entries that the file of a finished fold must contain.
-_ENTRIES = (
-    *("key", "rows", "true", "predicted", "probabilities", "subjects"),
-    *("seen", "history", "seconds"),
-)
 #: Settings to which a later run may add entries.
 _GROWING = ("datasets", "methods")
 
@@ -152,14 +148,13 @@ class FoldStore:
             return wanted  # without a finished fold, all settings may change
         try:
             before = read_json(self.settings)
-            found, merged = _differences(before, wanted), _merged(before, wanted)
+            self._check_same(before, wanted)
+            return {**wanted, **{name: {**before[name], **wanted[name]} for name in _GROWING}}
         except (OSError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(
                 f"{self.settings} is damaged ({error!r}); use another folder, or delete "
                 f"{self.cache}."
             ) from error
-        _check_same(self.folder, found)
-        return merged
 
     def finished_methods(self) -> dict[str, Any]:
         """Return the settings of the methods when folds are finished, which must not change."""
@@ -173,10 +168,23 @@ class FoldStore:
         ValueError
             When they differ.
         """
-        before = self.finished_methods()
-        shared = before.keys() & methods.keys()
-        old, new = ({"methods": {k: of[k] for k in shared}} for of in (before, methods))
-        _check_same(self.folder, differences(old, new))
+        before = {"datasets": {}, "methods": self.finished_methods()}
+        self._check_same(before, {"datasets": {}, "methods": methods})
+
+    def _check_same(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+        """Check that two runs agree; datasets and methods of only one of them do not count."""
+        shared = {name: before[name].keys() & wanted[name].keys() for name in _GROWING}
+        old, new = (
+            {**run, **{name: {k: run[name][k] for k in shared[name]} for name in _GROWING}}
+            for run in (before, wanted)
+        )
+        if found := differences(old, new):
+            what = "data" if all(clause.startswith("datasets.") for clause in found) else "settings"
+            more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
+            raise ValueError(
+                f"{self.folder} contains results of other {what}: {'; '.join(found[:3])}{more}. "
+                f"Use another folder, or restore the {what} to resume this one."
+            )
 
     def file_of(self, key: Mapping[str, Any], content: str) -> Path:
         """Return the path of the file of a fold.
@@ -195,7 +203,8 @@ class FoldStore:
         name = f"{readable[:120]}_{digest(dict(key), content)}"
         return self.cache / f"{name}.json"
 
-    def read(self, file: Path) -> dict[str, Any] | None:
+    @staticmethod
+    def read(file: Path) -> dict[str, Any] | None:
         """Read a finished fold; None when there is no file.
 
         Raises
@@ -207,14 +216,13 @@ class FoldStore:
             content = read_checked(file)
         except FileNotFoundError:
             return None
-        if content.get("fold") != file.stem:
-            raise ValueError(f"{file} was saved as {content.get('fold')}.json.")
-        absent = [entry for entry in _ENTRIES if entry not in content]
-        if absent:
-            raise ValueError(f"{file} has no entry {absent[0]!r}.")
-        return {entry: content[entry] for entry in _ENTRIES}
+        fold = content.pop("fold", None)
+        if fold != file.stem:
+            raise ValueError(f"{file} was saved as {fold}.json.")
+        return content
 
-    def write(self, file: Path, result: Mapping[str, Any]) -> None:
+    @staticmethod
+    def write(file: Path, result: Mapping[str, Any]) -> None:
         """Save a finished fold."""
         write_checked(file, {"fold": file.stem, **result})
 
@@ -227,32 +235,6 @@ def _has_scores(folder: Path) -> bool:
     """Whether a folder has scores of an evaluation whose cache was deleted."""
     file = folder / "scores.csv"
     return file.is_file() and file.read_text().startswith(",".join(SCORES))
-
-
-def _check_same(folder: Path, found: list[str]) -> None:
-    """Check that there are no differences between the settings of two runs."""
-    if found:
-        what = "data" if all(clause.startswith("datasets.") for clause in found) else "settings"
-        more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
-        raise ValueError(
-            f"{folder} contains results of other {what}: {'; '.join(found[:3])}{more}. "
-            f"Use another folder, or restore the {what} to resume this one."
-        )
-
-
-def _merged(before: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """Settings of both runs together."""
-    return {**wanted, **{name: {**before[name], **wanted[name]} for name in _GROWING}}
-
-
-def _differences(before: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    """Differences between two runs; datasets and methods of only one run do not count."""
-    shared = {name: before[name].keys() & wanted[name].keys() for name in _GROWING}
-    old, new = (
-        {**run, **{name: {k: run[name][k] for k in shared[name]} for name in _GROWING}}
-        for run in (before, wanted)
-    )
-    return differences(old, new)
 
 
 #: Parameters that do not change what is learned.
@@ -302,7 +284,7 @@ def describe_corpus(corpus: Corpus) -> dict[str, Any]:
         "subjects": digest(corpus.groups.tolist()),
         "sfreq": windows.sfreq,
         "channels": [ch["ch_name"] for ch in windows.chs_info or ()],
-        "sensors": digest([_sensors_of(recording) for _, recording in recordings.iterrows()]),
+        "sensors": digest([_sensors_of(montage) for montage in recordings["channels"]]),
         "descriptions": digest(
             recordings[["corpus", "session", "split"]].astype(str).to_numpy().tolist()
         ),
@@ -321,17 +303,13 @@ def _samples_of(corpus: Corpus) -> dict[str, str]:
     return {subject: found.hexdigest() for subject, found in digests.items()}
 
 
-def _sensors_of(recording: pd.Series) -> Any:
+def _sensors_of(montage: Montage) -> Any:
     """Return names, types and positions of the channels of a recording, and the bad channels."""
-    montage = recording["channels"]
-    return _plain_channels(montage.chs_info or ()), sorted(montage.bads)
-
-
-def _plain_channels(chs_info: Iterable[Mapping[str, Any]]) -> list[tuple]:
-    return [
+    channels = [
         (ch["ch_name"], int(ch.get("kind", -1)), np.asarray(ch.get("loc", ())).tolist())
-        for ch in chs_info
+        for ch in montage.chs_info or ()
     ]
+    return channels, sorted(montage.bads)
 
 
 class _Walk:
@@ -598,10 +576,10 @@ class _Sources:
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:
     for node in ast.walk(tree):
-        documented = isinstance(
-            node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-        )
-        if documented and ast.get_docstring(node, clean=False) is not None:
+        if (
+            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            and ast.get_docstring(node) is not None
+        ):
             node.body = node.body[1:] or [ast.Pass()]
     return tree
 
@@ -638,6 +616,34 @@ def digest_array(array: np.ndarray | torch.Tensor) -> str:
     return f"{array.dtype}{array.shape} {checksum_of(np.ascontiguousarray(array))}"
 
 
+def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
+    """Return the parameters of this name of an estimator and its parts, such as ``svc__C``."""
+    params = estimator.get_params().items()
+    return {full: value for full, value in params if full.split("__")[-1] == name}
+
+
+def _is_unfitted(parameter: str) -> bool:
+    """Whether a parameter is not of an estimator passed as ``encoder``, which is fitted already."""
+    return "encoder" not in parameter.split("__")
+
+
+def on_device(estimator: BaseEstimator, device: str) -> BaseEstimator:
+    """Return a clone in which every ``device="auto"`` is the given device.
+
+    Examples
+    --------
+    >>> from braindecode_pars import PARSClassifier
+    >>> from braindecode_pars.evaluation.cache import on_device
+    >>> on_device(PARSClassifier(), "cuda:1").device
+    'cuda:1'
+    """
+    changed = clone(estimator)
+    devices = parameters_called("device", changed)
+    names = [n for n, value in devices.items() if _is_unfitted(n) and str(value) == "auto"]
+    changed.set_params(**dict.fromkeys(names, device))
+    return changed
+
+
 def with_seed(estimator: BaseEstimator, seed: int) -> BaseEstimator:
     """Set every ``random_state`` among the parameters of an estimator, in place.
 
@@ -648,11 +654,6 @@ def with_seed(estimator: BaseEstimator, seed: int) -> BaseEstimator:
     >>> with_seed(LogisticRegression(), 3)
     LogisticRegression(random_state=3)
     """
-    names = [
-        name
-        for name in estimator.get_params()
-        # An estimator passed as ``encoder`` is fitted already; its seed must not change.
-        if name.split("__")[-1] == "random_state" and "encoder" not in name.split("__")
-    ]
+    names = filter(_is_unfitted, parameters_called("random_state", estimator))
     estimator.set_params(**dict.fromkeys(names, int(seed)))  # FrozenEstimator returns None
     return estimator

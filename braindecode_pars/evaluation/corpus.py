@@ -98,7 +98,8 @@ class Corpus:
         warn_of_similar_names(groups.tolist())
         check_class_labels(y)
         unlabeled, label = find_unlabeled(y, unlabeled_label)
-        people = dict(zip(groups.tolist(), X.people.tolist(), strict=True))
+        named = groups if X.people is None else X.people
+        people = dict(zip(groups.tolist(), named.tolist(), strict=True))
         return cls(name, X, y, groups, ~unlabeled, label, X.splits, people)
 
     @property
@@ -203,8 +204,9 @@ def check_arguments(
     for name, given, content in (("metrics", metrics, "names"), ("seeds", seeds, "integers")):
         if not isinstance(given, Sized) or not isinstance(given, Iterable):
             raise TypeError(f"{name} must be a list of {content}, got {given!r}.")
-    for name, given in (("estimators", estimators), ("metrics", metrics), ("seeds", seeds)):
-        if len(given) == 0:
+    sized: dict[str, Sized] = {"estimators": estimators, "metrics": metrics, "seeds": seeds}
+    for name, values in sized.items():
+        if len(values) == 0:
             raise ValueError(f"{name} is empty; there would be nothing to report.")
     for method, estimator in estimators.items():
         _check_estimator(method, estimator)

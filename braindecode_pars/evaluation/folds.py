@@ -1,7 +1,7 @@
 """Run folds: fit on the training windows, predict the test windows, save and score the result.
 
 Warnings of folds are shown once for a protocol. Test subjects that an encoder was trained on are
-found. Workers on GPUs use different ones.
+found. Folds that run in parallel are spread over the GPUs.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ from braindecode_pars.evaluation.cache import (
     describe_estimator,
     digest,
     digest_array,
+    on_device,
+    parameters_called,
     with_seed,
 )
 from braindecode_pars.evaluation.corpus import Corpus
@@ -275,12 +277,12 @@ def run_folds(
     """
     # Read the finished folds
     store, files = _open(folds, corpora, out)
-    results, refused = _read_finished(folds, corpora, metrics, store, files)
+    results, refused = _read_finished(folds, corpora, metrics, files)
     if refused:
         warn_user(_refused_sentence(refused))
-    missing = [i for i, result in enumerate(results) if result is None]
+    missing = [i for i in range(len(folds)) if i not in results]
     # Warn before the first fit, where the encoder that is given has a card.
-    announced = _warn_of_leaks(_seen_by_given(folds, corpora))
+    announced = _warn_of_leaks(folds, _seen_by_given(folds, corpora))
     # Run the other folds
     bar = tqdm(
         total=len(folds),
@@ -292,19 +294,19 @@ def run_folds(
     shown: set[tuple] = set()
     with bar:
         try:
-            for i, result, found in _finished(
-                missing, folds, corpora, metrics, store, files, n_jobs, bar
-            ):
+            for i, result, found in _finished(missing, folds, corpora, metrics, files, n_jobs, bar):
                 results[i] = scored(folds[i], result, metrics)
                 # A worker on another machine may have no access to the folder.
-                if store is not None and (i in refused or not files[i].exists()):
-                    store.write(files[i], result)
+                file = files[i]
+                if file is not None and (i in refused or not file.exists()):
+                    FoldStore.write(file, result)
                 bar.update()
                 warn_once(found, shown)
         except FoldError as error:
             raise FoldError(f"{error} {_finished_sentence(store, files)}") from error
     # Collect the tables
-    run = _collect(folds, results)
+    in_order = [results[i] for i in range(len(folds))]
+    run = _collect(folds, in_order)
     if store is not None:
         store.write_table("scores.csv", run.scores)
         if len(run.curves):
@@ -312,14 +314,14 @@ def run_folds(
     # Warn of undefined scores, and of test subjects in the pretraining
     if undefined := run.scores.attrs["undefined"]:
         warn_user(undefined_sentence(undefined))
-    _warn_of_leaks(_seen(folds, results), announced)
+    _warn_of_leaks(folds, [result["seen"] for result in in_order], announced)
     return run
 
 
 def _finished_sentence(store: FoldStore | None, files: Sequence[Path | None]) -> str:
     if store is None:
         return "Finished folds are not saved; pass out= to save them in a folder."
-    n_done = sum(file.exists() for file in files)
+    n_done = sum(file is not None and file.exists() for file in files)
     return (
         f"{n_done} of {len(files)} folds are finished and saved in {store.folder}; they are not "
         "run again."
@@ -343,7 +345,7 @@ def _open(
     settings = {"protocol": folds[0].protocol, "datasets": datasets, "methods": methods}
     store = FoldStore.open(out, settings)
     # A fold's file name contains a digest of everything that its result depends on.
-    files = [
+    files: list[Path | None] = [
         store.file_of(
             _plain_key(fold),
             digest(
@@ -363,18 +365,14 @@ def _read_finished(
     folds: Sequence[Fold],
     corpora: Mapping[str, Corpus],
     metrics: Sequence[str],
-    store: FoldStore | None,
     files: Sequence[Path | None],
-) -> tuple[list[dict[str, Any] | None], dict[int, str]]:
+) -> tuple[dict[int, dict[str, Any]], dict[int, str]]:
     """Return the scores of each saved fold, and the reasons why files are not used, by fold."""
-    results: list[dict[str, Any] | None] = [None] * len(folds)
-    refused = {}
+    results, refused = {}, {}
     for i, (fold, file) in enumerate(zip(folds, files, strict=True)):
-        if store is None:
-            continue
         try:
-            result = store.read(file)
-            if result is not None:
+            result = None if file is None else FoldStore.read(file)
+            if file is not None and result is not None:
                 _check_windows(result, fold, corpora[fold.dataset], file)
                 results[i] = scored(fold, result, metrics)
         except ValueError as error:
@@ -403,7 +401,6 @@ def _finished(
     folds: Sequence[Fold],
     corpora: Mapping[str, Corpus],
     metrics: Sequence[str],
-    store: FoldStore | None,
     files: Sequence[Path | None],
     n_jobs: int | None,
     bar: tqdm,
@@ -425,9 +422,7 @@ def _finished(
         for i in missing:
             bar.set_postfix(subject=folds[i].subject, method=folds[i].method)
             corpus = corpora[folds[i].dataset]
-            yield delayed(_run)(
-                i, folds[i], corpus, metrics, store, files[i], n_threads, n_parallel
-            )
+            yield delayed(_run)(i, folds[i], corpus, metrics, files[i], n_threads, n_parallel)
 
     yield from parallel(tasks())
 
@@ -437,7 +432,6 @@ def _run(
     fold: Fold,
     corpus: Corpus,
     metrics: Sequence[str],
-    store: FoldStore | None,
     file: Path | None,
     n_threads: int,
     n_parallel: int,
@@ -448,17 +442,12 @@ def _run(
     """
     fold = _placed(fold, i, n_parallel)
     try:
-        with (
-            _ONE_AT_A_TIME,
-            _threads(n_threads),
-            _torch_seed(fold),
-            collected() as found,
-        ):
+        with _ONE_AT_A_TIME, _threads(n_threads), _torch_seed(fold), collected() as found:
             result = _fit_and_score(fold, corpus, metrics)
     except Exception as error:
         raise FoldError(f"{fold} failed with {type(error).__name__}: {_sentence(error)}") from error
-    if store is not None and file.parent.is_dir():
-        store.write(file, result)
+    if file is not None and file.parent.is_dir():
+        FoldStore.write(file, result)
     return i, result, found
 
 
@@ -526,33 +515,35 @@ def _collect(folds: Sequence[Fold], results: Sequence[dict]) -> Run:
 
 
 def _warn_of_leaks(
-    seen: Mapping[str, Sequence[Mapping[str, Any]]], announced: Sequence[str] = ()
+    folds: Sequence[Fold], seen: Sequence[Mapping[str, Any]], announced: Sequence[str] = ()
 ) -> list[str]:
     """Warn of test subjects that encoders have seen, unless it was announced."""
-    sentences = [sentence for sentence in leak_sentences(seen) if sentence not in announced]
+    by_method: dict[str, list] = {}
+    for fold, of_fold in zip(folds, seen, strict=True):
+        by_method.setdefault(fold.method, []).append(of_fold)
+    sentences = [sentence for sentence in leak_sentences(by_method) if sentence not in announced]
     for sentence in sentences:
         warn_user(sentence)
     return sentences
 
 
-def _seen_by_given(folds: Sequence[Fold], corpora: Mapping[str, Corpus]) -> dict[str, list[dict]]:
-    """Test subjects of all folds of each method on the cards of the encoders it is given."""
-    cards = {id(fold.estimator): fold.estimator for fold in folds}
-    cards = {key: given_cards(estimator) for key, estimator in cards.items()}
-    seen: dict[str, list] = {}
-    for fold in folds:
-        people = corpora[fold.dataset].people_of(fold.test_subjects)
-        found = [str(subject) for subject in seen_by(cards[id(fold.estimator)], people)]
-        seen.setdefault(fold.method, []).append({"subjects": found, "unknown": False})
-    return seen
-
-
-def _seen(folds: Sequence[Fold], results: Sequence[dict]) -> dict[str, list[dict]]:
-    """Results of ``seen_before`` in all folds of each method."""
-    seen: dict[str, list] = {}
-    for fold, result in zip(folds, results, strict=True):
-        seen.setdefault(fold.method, []).append(result["seen"])
-    return seen
+def _seen_by_given(folds: Sequence[Fold], corpora: Mapping[str, Corpus]) -> list[dict[str, Any]]:
+    """Return the test subjects of each fold on the cards of the encoders that it is given."""
+    estimators = {id(fold.estimator): fold.estimator for fold in folds}
+    cards = {key: given_cards(estimator) for key, estimator in estimators.items()}
+    return [
+        {
+            "subjects": [
+                str(subject)
+                for subject in seen_by(
+                    cards[id(fold.estimator)],
+                    corpora[fold.dataset].people_of(fold.test_subjects),
+                )
+            ],
+            "unknown": False,
+        }
+        for fold in folds
+    ]
 
 
 def _plain_key(fold: Fold) -> dict[str, Any]:
@@ -568,18 +559,14 @@ def _plain_labels(*columns: Sequence) -> list[list]:
 
 def _set_unlabeled_label(estimator: BaseEstimator, label: Any) -> None:
     """Set every ``unlabeled_label`` that is "auto" to the label of the corpus, in place."""
-    names = [
-        name
-        for name, value in estimator.get_params().items()
-        if name.split("__")[-1] == "unlabeled_label" and isinstance(value, str) and value == AUTO
-    ]
+    labels = parameters_called("unlabeled_label", estimator)
+    names = [name for name, value in labels.items() if isinstance(value, str) and value == AUTO]
     estimator.set_params(**dict.fromkeys(names, label))
 
 
 def _takes_unlabeled(estimator: BaseEstimator, label: Any) -> bool:
     """Whether the estimator has a parameter ``unlabeled_label`` with this value."""
-    params = estimator.get_params().items()
-    return any(name.split("__")[-1] == "unlabeled_label" and v == label for name, v in params)
+    return label in parameters_called("unlabeled_label", estimator).values()
 
 
 def _torch_seed(fold: Fold) -> AbstractContextManager[None]:
@@ -590,17 +577,15 @@ def _torch_seed(fold: Fold) -> AbstractContextManager[None]:
     with a seed in other threads, as in a callback or a grid search. These would then wait forever,
     so such an estimator does not hold the lock.
     """
-    params = fold.estimator.get_params()
-    names = {name.split("__")[-1] for name in params}
-    seeding = seeded if names.isdisjoint({"random_state", "n_jobs"}) else torch_seeded
-    return seeding(int(fold.seed), _device_of(params))
+    fits_in_threads = any(parameters_called(n, fold.estimator) for n in ("random_state", "n_jobs"))
+    seeding = torch_seeded if fits_in_threads else seeded
+    return seeding(int(fold.seed), _device_of(fold.estimator))
 
 
-def _device_of(params: Mapping[str, Any]) -> torch.device:
+def _device_of(estimator: BaseEstimator) -> torch.device:
     """Return the device that an estimator draws on; without a parameter for it, the usual one."""
-    named = [value for name, value in params.items() if name.split("__")[-1] == "device"]
     devices = []
-    for value in named:
+    for value in parameters_called("device", estimator).values():
         # Not every parameter of this name is for torch; the fit complains if it should have been.
         with suppress(ValueError):
             devices.append(find_device(value))
@@ -817,25 +802,3 @@ def parts_of(fitted: Any) -> Iterator[Any]:
     for part in inner:
         if part is not None:
             yield from parts_of(part)
-
-
-def on_device(estimator: BaseEstimator, device: str) -> BaseEstimator:
-    """Return a clone in which every ``device="auto"`` is the given device.
-
-    Examples
-    --------
-    >>> from braindecode_pars import PARSClassifier
-    >>> from braindecode_pars.evaluation.folds import on_device
-    >>> on_device(PARSClassifier(), "cuda:1").device
-    'cuda:1'
-    """
-    changed = clone(estimator)
-    names = [
-        name
-        for name, value in changed.get_params().items()
-        if name.split("__")[-1] == "device" and isinstance(value, str) and value == "auto"
-        # An estimator passed as ``encoder`` is fitted already.
-        if "encoder" not in name.split("__")
-    ]
-    changed.set_params(**dict.fromkeys(names, device))  # FrozenEstimator returns None
-    return changed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,9 @@ def _one_class_against_the_others(
 _OF_LABELS: dict[str, Callable[..., Tensor]] = {
     "kappa": multiclass_cohen_kappa,
     "balanced_accuracy": _balanced_accuracy,
-    "accuracy": lambda *args, **kwargs: multiclass_accuracy(*args, average="micro", **kwargs),
-    "f1": lambda *args, **kwargs: multiclass_f1_score(*args, average="macro", **kwargs),
-    "f1_weighted": lambda *args, **kwargs: multiclass_f1_score(*args, average="weighted", **kwargs),
+    "accuracy": partial(multiclass_accuracy, average="micro"),
+    "f1": partial(multiclass_f1_score, average="macro"),
+    "f1_weighted": partial(multiclass_f1_score, average="weighted"),
 }
 _OF_PROBABILITIES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "auroc": _one_class_against_the_others(binary_auroc),

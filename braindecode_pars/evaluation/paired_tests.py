@@ -33,12 +33,12 @@ def holm(p_values: Sequence[float]) -> np.ndarray:
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
     """
-    p_values = np.asarray(p_values, dtype=float)
-    corrected = np.full(len(p_values), np.nan)
+    p = np.asarray(p_values, dtype=float)
+    corrected = np.full(len(p), np.nan)
     # argsort puts NaN last; only finite p-values are corrected.
-    order = np.argsort(p_values)[: np.isfinite(p_values).sum()]
+    order = np.argsort(p)[: np.isfinite(p).sum()]
     factors = np.arange(len(order), 0, -1)
-    corrected[order] = np.maximum.accumulate(np.minimum(1, factors * p_values[order]))
+    corrected[order] = np.maximum.accumulate(np.minimum(1, factors * p[order]))
     return corrected
 
 

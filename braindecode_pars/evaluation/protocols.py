@@ -6,10 +6,10 @@ figure 3 of the paper, transfer is table 1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 from sklearn.base import BaseEstimator
@@ -18,7 +18,13 @@ from torch.utils.data import Dataset
 from braindecode_pars.estimators.costs import check_equal_sizes
 from braindecode_pars.evaluation.corpus import Corpus, check_arguments
 from braindecode_pars.evaluation.folds import run_folds
-from braindecode_pars.evaluation.splitting import given_split, make_folds, one_subject_out, splitter
+from braindecode_pars.evaluation.splitting import (
+    Split,
+    given_split,
+    make_folds,
+    one_subject_out,
+    split_by,
+)
 
 
 def leave_one_subject_out(
@@ -117,19 +123,12 @@ def leave_one_subject_out(
     >>> len(scores), scores["subject"].tolist()
     (6, [1, 1, 2, 2, 3, 3])
     """
-    return score_subjects(
+    return _score(
         "leave_one_subject_out",
         estimators,
-        windows_ds,
-        metrics=metrics,
-        seeds=seeds,
-        dataset=dataset,
-        unlabeled_label=unlabeled_label,
-        test_subjects=test_subjects,
-        out=out,
-        n_jobs=n_jobs,
-        verbose=verbose,
-        equal_sizes=equal_sizes,
+        {dataset: windows_ds},
+        lambda corpus: one_subject_out(corpus, test_subjects),
+        _Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes),
     )
 
 
@@ -203,27 +202,19 @@ equal_sizes
     >>> "no difference could have been significant" in describe_differences(tests)
     True
     """
-    check_arguments(estimators, metrics, seeds, n_jobs)
-    if len(estimators) < 2:
+    if isinstance(estimators, Mapping) and len(estimators) == 1:
         raise ValueError(
             f"compare needs at least two classifiers, got only {', '.join(estimators)}; use "
             "leave_one_subject_out to score one."
         )
-    return score_subjects(
-        "compare",
-        estimators,
-        windows_ds,
-        cv=cv,
-        metrics=metrics,
-        seeds=seeds,
-        dataset=dataset,
-        unlabeled_label=unlabeled_label,
-        test_subjects=test_subjects,
-        out=out,
-        n_jobs=n_jobs,
-        verbose=verbose,
-        equal_sizes=equal_sizes,
-    )
+
+    def split(corpus: Corpus) -> Split:
+        if cv is not None:
+            return split_by(cv, corpus, test_subjects=test_subjects)
+        return one_subject_out(corpus, test_subjects)
+
+    shared = _Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
+    return _score("compare", estimators, {dataset: windows_ds}, split, shared)
 
 
 def label_efficiency(
@@ -321,21 +312,16 @@ def label_efficiency(
     0                 1  2
     1                 3  2
     """
-    check_arguments(estimators, metrics, seeds, n_jobs)
     check_numbers(n_train_subjects)
-    corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
-    check_equal_sizes(estimators, corpus.X, equal_sizes)
-    default = None
-    if cv is None:
-        default = given_split(corpus, test_subjects, train_subjects)
-    split = splitter(
-        corpus, cv, default, test_subjects=test_subjects, train_subjects=train_subjects
-    )
+
+    def split(corpus: Corpus) -> Split:
+        if cv is None:
+            return given_split(corpus, test_subjects, train_subjects)
+        return split_by(cv, corpus, test_subjects=test_subjects, train_subjects=train_subjects)
+
+    shared = _Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
     numbers = list(n_train_subjects)
-    folds = make_folds("label_efficiency", estimators, corpus, split, seeds, numbers)
-    return run_folds(
-        folds, {dataset: corpus}, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose
-    ).scores
+    return _score("label_efficiency", estimators, {dataset: windows_ds}, split, shared, numbers)
 
 
 def check_numbers(n_train_subjects: Sequence[int]) -> None:
@@ -426,8 +412,6 @@ def transfer(
     >>> scores["subject"].tolist()[:2], sorted(set(scores["seed"]))
     ([3, 'all'], [0, 1, 2, 3, 4])
     """
-    # Check the arguments before anything is trained.
-    check_arguments(estimators, metrics, seeds, n_jobs)
     if not isinstance(datasets, Mapping) or len(datasets) == 0:
         empty = "an empty " if isinstance(datasets, Mapping) else "a "
         raise TypeError(
@@ -436,18 +420,15 @@ def transfer(
         )
     cvs = _by_dataset("cv", cv, datasets)
     tested = _by_dataset("test_subjects", test_subjects, datasets)
-    # Split each dataset by itself.
-    corpora, folds = {}, []
-    for name, windows_ds in datasets.items():
-        corpora[name] = corpus = Corpus.of(windows_ds, name, unlabeled_label)
-        check_equal_sizes(estimators, corpus.X, equal_sizes)
-        test, cv_of_dataset = tested.get(name), cvs.get(name)
-        default = given_split(corpus, test) if cv_of_dataset is None else None
-        split = splitter(corpus, cv_of_dataset, default, test_subjects=test)
-        folds += make_folds("transfer", estimators, corpus, split, seeds)
-    return run_folds(
-        folds, corpora, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose
-    ).scores
+
+    def split(corpus: Corpus) -> Split:
+        test = tested.get(corpus.name)
+        if (cv_of_dataset := cvs.get(corpus.name)) is not None:
+            return split_by(cv_of_dataset, corpus, test_subjects=test)
+        return given_split(corpus, test)
+
+    shared = _Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
+    return _score("transfer", estimators, datasets, split, shared)
 
 
 def _by_dataset(
@@ -469,46 +450,35 @@ def _by_dataset(
     return given
 
 
-def score_subjects(
+class _Shared(NamedTuple):
+    """Arguments that all protocols have in common."""
+
+    metrics: Sequence[str]
+    seeds: Sequence[int]
+    unlabeled_label: Any
+    out: str | Path | None
+    n_jobs: int | None
+    verbose: int
+    equal_sizes: bool
+
+
+def _score(
     protocol: str,
     estimators: Mapping[str, BaseEstimator],
-    windows_ds: Dataset,
-    *,
-    metrics: Sequence[str],
-    seeds: Sequence[int],
-    dataset: str,
-    unlabeled_label: Any,
-    test_subjects: Sequence | None,
-    out: str | Path | None,
-    n_jobs: int | None,
-    verbose: int,
-    cv: Any = None,
-    equal_sizes: bool = True,
+    datasets: Mapping[str, Dataset],
+    split: Callable[[Corpus], Split],
+    shared: _Shared,
+    n_train_subjects: Sequence[int] | None = None,
 ) -> pd.DataFrame:
-    """Train on some subjects and score each held-out subject.
-
-    Parameters
-    ----------
-    protocol : str
-        Value of the column ``protocol``.
-    cv : int | cross-validator | iterable | None
-        Cross-validator that divides the subjects. None holds out one subject at a time, each of
-        ``test_subjects``.
-    estimators, windows_ds, metrics, seeds, dataset, unlabeled_label, test_subjects, out, n_jobs, \
-verbose, equal_sizes
-        As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Tidy scores, as in :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
-    """
-    check_arguments(estimators, metrics, seeds, n_jobs)
-    corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
-    check_equal_sizes(estimators, corpus.X, equal_sizes)
-    default = one_subject_out(corpus, test_subjects) if cv is None else None
-    split = splitter(corpus, cv, default, test_subjects=test_subjects)
-    folds = make_folds(protocol, estimators, corpus, split, seeds)
-    return run_folds(
-        folds, {dataset: corpus}, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose
-    ).scores
+    """Split each dataset by itself, train and score."""
+    # Check the arguments before anything is trained.
+    check_arguments(estimators, shared.metrics, shared.seeds, shared.n_jobs)
+    corpora, folds = {}, []
+    for name, windows_ds in datasets.items():
+        corpora[name] = corpus = Corpus.of(windows_ds, name, shared.unlabeled_label)
+        check_equal_sizes(estimators, corpus.X, shared.equal_sizes)
+        of_corpus = split(corpus)
+        folds += make_folds(protocol, estimators, corpus, of_corpus, shared.seeds, n_train_subjects)
+    out, n_jobs, verbose = shared.out, shared.n_jobs, shared.verbose
+    run = run_folds(folds, corpora, metrics=shared.metrics, out=out, n_jobs=n_jobs, verbose=verbose)
+    return run.scores

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, PredefinedSplit, check_cv
 
+from braindecode_pars.evaluation.cache import parameters_called
 from braindecode_pars.evaluation.corpus import Corpus, check_subjects, in_order
 from braindecode_pars.evaluation.folds import Fold
 from braindecode_pars.windows.held_out import SPLIT, are_validation
@@ -108,31 +109,26 @@ def given_split(
     return Split(cv, subjects, chosen, pooled=True)
 
 
-def splitter(corpus: Corpus, cv: Any, default: Split | None, **instead: Any) -> Split:
-    """Return the split given by ``cv``, or ``default`` when ``cv`` is None.
+def split_by(cv: Any, corpus: Corpus, **instead: Any) -> Split:
+    """Return the split of a cross-validator.
 
     Parameters
     ----------
-    corpus : Corpus
-        Windows to split.
-    cv : int | cross-validator | iterable | None
+    cv : int | cross-validator | iterable
         scikit-learn cross-validator, pairs of training and test indices, or the number of folds
         of whole subjects.
-    default : Split | None
-        Split to use when ``cv`` is None.
+    corpus : Corpus
+        Windows to split.
     **instead
-        Arguments of the protocol that also choose the test subjects. They must be None when
-        ``cv`` is given.
+        Arguments of the protocol that also choose the subjects, which must be None.
 
     Raises
     ------
     ValueError
-        When ``cv`` and one of the other arguments are given.
+        When one of the other arguments is given.
     TypeError
         When ``cv`` is not a cross-validator, an integer or an iterable of pairs.
     """
-    if cv is None:
-        return default
     both = [name for name, value in instead.items() if value is not None]
     if both:
         raise ValueError(f"cv and {both[0]} both choose the test subjects; pass one of them.")
@@ -263,7 +259,10 @@ def _train_test_windows(corpus: Corpus, split: Split) -> Iterator[tuple[np.ndarr
     # scikit-learn sorts the groups, which fails for subjects of mixed types; numbers can be sorted.
     number_of = {subject: number for number, subject in enumerate(split.subjects)}
     numbers = np.array([number_of[subject] for subject in groups.tolist()])
-    for train, test in _split(split.cv, windows, corpus.y[windows], numbers):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
+        pairs = list(split.cv.split(windows, corpus.y[windows], numbers))
+    for train, test in pairs:
         both = in_order({*groups[train].tolist()} & {*groups[test].tolist()})
         if both:
             raise ValueError(
@@ -272,23 +271,6 @@ def _train_test_windows(corpus: Corpus, split: Split) -> Iterator[tuple[np.ndarr
                 "be of held-out subjects; use a cross-validator with groups, such as GroupKFold."
             )
         yield windows[train], windows[test]
-
-
-def _split(
-    cv: Any, windows: np.ndarray, y: np.ndarray, groups: np.ndarray
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Call ``cv.split`` without the warning of splitters that ignore the groups."""
-    pairs = None
-    while True:
-        # cv.split may be a generator that warns in each step. The filter must not be active
-        # during the yield, where the caller's code runs.
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
-            pairs = pairs or iter(cv.split(windows, y, groups))
-            pair = next(pairs, None)
-        if pair is None:
-            return
-        yield pair
 
 
 def _subjects_of_test_split(corpus: Corpus) -> list:
@@ -328,6 +310,5 @@ def _without_validation(corpus: Corpus, windows: np.ndarray) -> tuple[np.ndarray
 
 def validates_by_split(estimator: BaseEstimator) -> bool:
     """Whether the estimator has the parameter ``validation="split"``, for fixed validation sets."""
-    params = estimator.get_params().items()
-    values = [value for name, value in params if name.split("__")[-1] == "validation"]
+    values = parameters_called("validation", estimator).values()
     return any(isinstance(value, str) and value == SPLIT for value in values)

@@ -41,7 +41,7 @@ def test_settings_become_parameters_or_pretext_params():
         make_pipeline(LogBandPower(), LogisticRegression()), {"logisticregression__C": 3}
     )
     assert pipe[-1].C == 3
-    with pytest.raises(ValueError, match="'n_patches' is not a parameter of LogisticRegression"):
+    with pytest.raises(ValueError, match=r"'n_patches' .* LogisticRegression"):
         configured(LogisticRegression(), {"n_patches": 20})
 
 
@@ -127,9 +127,7 @@ def test_validation_subjects_are_scored_by_default(nights, tmp_path, monkeypatch
 def test_fixed_validation_subjects_are_the_test_subjects(nights):
     windows = with_split(nights, {1: "train", 2: "train", 3: "valid", 4: "valid"})
     clf = PARSClassifier(validation="split")
-    with pytest.raises(
-        ValueError, match=r"a has validation='split', but .* Pass test_subjects, or"
-    ):
+    with pytest.raises(ValueError, match=r"a .*validation='split'.* test_subjects"):
         ablation(clf, windows, {"a": {}}, verbose=0)
 
 
@@ -149,14 +147,14 @@ def test_named_settings_can_set_different_parameters(nights, tmp_path):
 @pytest.mark.parametrize(
     ("grid", "error", "message"),
     [
-        ([1], TypeError, "grid is a list; pass a dict"),
+        ([1], TypeError, "grid is a list"),
         ({}, ValueError, "grid is empty"),
         ({"strength": ()}, ValueError, "grid is empty"),
-        ({"strength": 3}, TypeError, "strength has the value 3 in the grid; pass a list of values"),
-        ({"strength": "weak"}, TypeError, "strength has the value 'weak'"),
-        ({"metric": ["f1"]}, ValueError, "'metric' cannot be varied"),
-        ({"colour": ["red"]}, ValueError, "'colour' is not a parameter of LoggingClassifier"),
-        ({"strength": [3]}, ValueError, "There are no test subjects: "),
+        ({"strength": 3}, TypeError, "strength .* 3"),
+        ({"strength": "weak"}, TypeError, "strength .* 'weak'"),
+        ({"metric": ["f1"]}, ValueError, "'metric'"),
+        ({"colour": ["red"]}, ValueError, "'colour' .* LoggingClassifier"),
+        ({"strength": [3]}, ValueError, "test_subjects"),
     ],
 )
 def test_invalid_arguments_raise(nights, tmp_path, grid, error, message):

@@ -15,27 +15,27 @@ DUMMY = {"A": DummyClassifier()}
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (dict(estimators={}), ValueError, "estimators is empty"),
-        (dict(estimators=DummyClassifier()), TypeError, "is a DummyClassifier; give a dict"),
+        (dict(estimators={}), ValueError, "estimators"),
+        (dict(estimators=DummyClassifier()), TypeError, "DummyClassifier"),
         (
             dict(estimators={"A": DummyClassifier}),
             TypeError,
-            r"give an instance, DummyClassifier\(",
+            r"DummyClassifier\(",
         ),
-        (dict(estimators={"A": 3}), TypeError, "int without fit and predict and get_params"),
-        (dict(estimators={3: DummyClassifier()}), TypeError, "A method's name is text, got 3"),
-        (dict(metrics=[]), ValueError, "metrics is empty"),
-        (dict(metrics="kappa"), TypeError, r"give a list of names, \['kappa'\]"),
-        (dict(metrics=3), TypeError, "metrics must be a list of names, got 3"),
-        (dict(metrics=[["kappa"]]), ValueError, r"Unknown metric \['kappa'\]; known are"),
-        (dict(seeds=3), TypeError, "seeds must be a list of integers, got 3"),
-        (dict(metrics=["auc"]), ValueError, "Unknown metric 'auc'; known are kappa"),
-        (dict(metrics=["f1", "f1"]), ValueError, "metrics has an entry twice: f1, f1"),
-        (dict(seeds=()), ValueError, "seeds is empty"),
-        (dict(seeds=[0.5]), ValueError, "seeds are whole numbers from 0, got 0.5"),
-        (dict(seeds=[1, 1]), ValueError, "seeds has an entry twice: 1, 1"),
-        (dict(n_jobs=0), ValueError, "n_jobs must be a number of processes, .* got 0"),
-        (dict(n_jobs="2"), ValueError, "got '2'"),
+        (dict(estimators={"A": 3}), TypeError, "A .* fit .* predict"),
+        (dict(estimators={3: DummyClassifier()}), TypeError, "3"),
+        (dict(metrics=[]), ValueError, "metrics"),
+        (dict(metrics="kappa"), TypeError, r"\['kappa'\]"),
+        (dict(metrics=3), TypeError, "metrics .* 3"),
+        (dict(metrics=[["kappa"]]), ValueError, r"\['kappa'\]"),
+        (dict(seeds=3), TypeError, "seeds .* 3"),
+        (dict(metrics=["auc"]), ValueError, "'auc'.* kappa"),
+        (dict(metrics=["f1", "f1"]), ValueError, "metrics .* f1, f1"),
+        (dict(seeds=()), ValueError, "seeds"),
+        (dict(seeds=[0.5]), ValueError, r"seeds .* 0\.5"),
+        (dict(seeds=[1, 1]), ValueError, "seeds .* 1, 1"),
+        (dict(n_jobs=0), ValueError, "n_jobs .* 0"),
+        (dict(n_jobs="2"), ValueError, "n_jobs .* '2'"),
     ],
 )
 def test_invalid_arguments_raise(arguments, error, message):
@@ -48,9 +48,9 @@ def test_invalid_arguments_raise(arguments, error, message):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ([], "test_subjects is empty"),
-        ([1, 1], "test_subjects has a subject twice: 1, 1"),
-        (["1", 7], "test_subjects has subjects '1', 7, not in the data, whose subjects are 1, 2"),
+        ([], "test_subjects"),
+        ([1, 1], "test_subjects .* 1, 1"),
+        (["1", 7], "test_subjects .* '1', 7,.* 1, 2"),
     ],
 )
 def test_unknown_subjects_raise(asked, message):
@@ -62,7 +62,7 @@ def test_unknown_subjects_raise(asked, message):
 
 
 def test_a_list_is_not_a_subject():
-    with pytest.raises(TypeError, match=r"test_subjects contains \[1\], which cannot be"):
+    with pytest.raises(TypeError, match=r"test_subjects .* \[1\]"):
         check_subjects([[1]], [1, 2], "test_subjects")
 
 

@@ -78,28 +78,28 @@ def test_channels_are_independent_and_flat_channels_finite(nights):
 
 def test_bands_beyond_half_the_sampling_rate_are_left_out():
     windows = np.random.default_rng(0).normal(size=(3, 2, 640))
-    with pytest.warns(UserWarning, match="leaves out gamma, because windows at 64 Hz have no freq"):
+    with pytest.warns(UserWarning, match=r"gamma.* 64 Hz"):
         low = LogBandPower(sfreq=64).fit(windows)
     assert list(low.bands_) == list(BANDS)[:6]
     assert low.transform(windows).shape == (3, 2 * 12)
-    with pytest.warns(UserWarning, match="leaves out high beta and gamma"):
+    with pytest.warns(UserWarning, match="high beta and gamma"):
         LogBandPower(sfreq=50).fit(windows)
-    with pytest.raises(ValueError, match="at 6 Hz have no frequencies above 3 Hz, too few for any"):
+    with pytest.raises(ValueError, match=r"6 Hz .* 3 Hz"):
         LogBandPower(sfreq=6).fit(windows)
     # Windows at another rate have the bands of fit, or are refused.
     assert low.set_params(sfreq=128).transform(windows).shape == (3, 2 * 12)
     full = LogBandPower(sfreq=128).fit(windows)
-    with pytest.raises(ValueError, match=r"at 64 Hz, too low for gamma \(30 to 45 Hz\), which"):
+    with pytest.raises(ValueError, match=r"64 Hz.* gamma \(30 to 45 Hz\)"):
         full.set_params(sfreq=64).transform(windows)
 
 
 def test_the_sampling_rate_must_be_known():
-    with pytest.raises(ValueError, match=r"sampling rate of the windows is unknown; pass sfreq"):
+    with pytest.raises(ValueError, match="sfreq"):
         LogBandPower().transform(np.zeros((2, 1, 300)))
 
 
 @pytest.mark.parametrize("n_times", [1, 2, 20])
 def test_windows_that_cannot_resolve_a_band_raise(n_times):
     windows = np.random.default_rng(0).normal(size=(3, 2, n_times))
-    with pytest.raises(ValueError, match=r"Segments of .* too little for delta \(0\.5 to 4 Hz\)"):
+    with pytest.raises(ValueError, match=r"delta \(0\.5 to 4 Hz\)"):
         LogBandPower(sfreq=100).transform(windows)

@@ -71,18 +71,18 @@ def test_unequal_sizes_are_refused_with_both_numbers(unequal, nights):
     for protocol in protocols(unequal, nights):
         with pytest.raises(
             ValueError,
-            match=f"encoder of PARS has {sizes[0]:,} parameters, that of scratch only {sizes[1]:,}",
+            match=f"PARS .* {sizes[0]:,} .* scratch .* {sizes[1]:,}",
         ):
             protocol()
     # Also a probe, whose encoder is inside a pipeline.
     methods = {**unequal, "probe": make_pipeline(embedder(), LogisticRegression())}
     del methods["scratch"]
-    with pytest.raises(ValueError, match=r"encoder of PARS has .* that of probe only"):
+    with pytest.raises(ValueError, match=r"PARS .* probe"):
         compare(methods, nights, verbose=0)
 
 
 def test_unequal_sizes_that_are_asked_for(unequal, nights):
-    with pytest.raises(TypeError, match="equal_sizes must be True or False, got 'no'"):
+    with pytest.raises(TypeError, match=r"equal_sizes .* 'no'"):
         compare(unequal, nights, equal_sizes="no", verbose=0)
     scores = compare(unequal, nights, test_subjects=[4], equal_sizes=False, verbose=0)
     assert set(scores["method"]) == set(unequal)

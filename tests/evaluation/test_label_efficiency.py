@@ -101,12 +101,12 @@ def test_other_train_subjects_give_other_folds(nights, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(n_train_subjects=[4]), "n_train_subjects is 4, but there are 3 training subjects"),
-        (dict(n_train_subjects=3), "list of different numbers of subjects.* got 3"),
-        (dict(n_train_subjects=[]), "list of different numbers"),
-        (dict(n_train_subjects=[2, 2]), "list of different numbers"),
-        (dict(n_train_subjects=[0.5]), "list of different numbers"),
-        (dict(train_subjects=[3, 4]), "train_subjects contains the test subject 4"),
+        (dict(n_train_subjects=[4]), "n_train_subjects .* 4.* 3"),
+        (dict(n_train_subjects=3), "n_train_subjects .* 3"),
+        (dict(n_train_subjects=[]), "n_train_subjects"),
+        (dict(n_train_subjects=[2, 2]), "n_train_subjects"),
+        (dict(n_train_subjects=[0.5]), "n_train_subjects"),
+        (dict(train_subjects=[3, 4]), "train_subjects .* 4"),
     ],
 )
 def test_invalid_arguments_raise_before_training(nights, tmp_path, arguments, message):
@@ -168,9 +168,9 @@ def test_unlabelled_windows_of_validation_subjects_are_not_used(nights, tmp_path
 def test_fixed_validation_without_splits_raises_before_training(nights, tmp_path):
     estimators = {"A": Validating(tmp_path)}
     arguments = dict(n_train_subjects=[1], test_subjects=[4], verbose=0)
-    with pytest.raises(ValueError, match="needs the split of every window, but 72 of 72"):
+    with pytest.raises(ValueError, match="72 of 72"):
         label_efficiency(estimators, nights, **arguments)
-    with pytest.raises(ValueError, match="needs windows of split 'valid', but there are none"):
+    with pytest.raises(ValueError, match="'valid'"):
         label_efficiency(
             estimators, with_split(nights, dict.fromkeys((1, 2, 3, 4), "train")), **arguments
         )

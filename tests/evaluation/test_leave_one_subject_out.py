@@ -85,9 +85,7 @@ def test_a_test_subject_in_the_pretraining_is_warned_of(nights, tmp_path):
     embedder = PARSEmbedder(pretrain_epochs=1, **tiny).fit(Subset(nights, range(24)))
     embedder.save(tmp_path / "encoder")
     probe = make_pipeline(PARSEmbedder(encoder=tmp_path / "encoder", **tiny), DummyClassifier())
-    with pytest.warns(
-        UserWarning, match=r"probe was pretrained on windows of test subject 1\."
-    ) as w:
+    with pytest.warns(UserWarning, match=r"probe .* test subject 1\.") as w:
         leave_one_subject_out({"probe": probe}, nights, verbose=0)
     assert sum("was pretrained on" in str(warning.message) for warning in w) == 1
 
@@ -147,7 +145,7 @@ def test_leaks_are_found_in_feature_unions(nights):
     donor = PARSEmbedder(pretrain_epochs=1, **tiny).fit(Subset(nights, range(24)))
     features = make_union(PARSEmbedder(encoder=donor, **tiny), LogBandPower())
     probe = make_pipeline(features, DummyClassifier())
-    with pytest.warns(UserWarning, match=r"was pretrained on windows of test subject 1\."):
+    with pytest.warns(UserWarning, match=r"both .* test subject 1\."):
         leave_one_subject_out({"both": probe}, nights, verbose=0)
 
 
@@ -164,7 +162,7 @@ def test_unlabelled_windows_are_not_scored(nights):
     masked = BaseConcatDataset(
         nights.datasets, target_transform=lambda label: label if label == 2 else -1
     )
-    with pytest.warns(UserWarning, match="63 of 96 windows are taken as unlabelled"):
+    with pytest.warns(UserWarning, match="63 of 96 windows"):
         scores = leave_one_subject_out({"spy": Spy()}, masked, metrics=["accuracy"], verbose=0)
     assert (scores["value"] == 1).all()  # Spy predicts 2
 
@@ -182,13 +180,13 @@ def test_minus_one_may_be_a_class(nights):
 def test_an_encoder_of_unknown_origin_is_warned_of(nights):
     encoder = PatchEncoder(100, 16, 1, 2, 32)
     probe = make_pipeline(PARSEmbedder(encoder=encoder, verbose=0), DummyClassifier())
-    with pytest.warns(UserWarning, match="training subjects of the encoder of probe are unknown"):
+    with pytest.warns(UserWarning, match="encoder of probe"):
         leave_one_subject_out({"probe": probe}, nights, verbose=0)
 
 
 def test_an_unknown_metric_raises_before_training(nights):
     Spy.fits.clear()
-    with pytest.raises(ValueError, match="Unknown metric 'auc'"):
+    with pytest.raises(ValueError, match="'auc'"):
         leave_one_subject_out({"spy": Spy()}, nights, metrics=["auc"])
     assert Spy.fits == []
 
@@ -198,12 +196,12 @@ def test_only_test_subjects_are_held_out(nights):
     scores = leave_one_subject_out({"spy": Spy()}, nights, test_subjects=[3, 1], verbose=0)
     assert [subjects for _, subjects, _ in Spy.fits] == [[1, 2, 4], [2, 3, 4]]
     assert scores["subject"].tolist() == [3, 3, 1, 1]
-    with pytest.raises(ValueError, match="subject 9, not in the data, whose subjects are 1, 2, 3"):
+    with pytest.raises(ValueError, match=r"subject 9.* 1, 2, 3"):
         leave_one_subject_out({"spy": Spy()}, nights, test_subjects=[9])
 
 
 def test_a_single_subject_raises(nights):
-    with pytest.raises(ValueError, match="at least two subjects"):
+    with pytest.raises(ValueError, match="two subjects"):
         leave_one_subject_out({"spy": Spy()}, nights.datasets[0])
 
 

@@ -1,12 +1,13 @@
-"""Metrics against those of scikit-learn."""
+"""Metrics against those of scikit-learn; their means over subjects or seeds."""
 
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import metrics
 
-from braindecode_pars.evaluation import score_predictions
+from braindecode_pars.evaluation import score_predictions, summarize
 from braindecode_pars.evaluation.metrics import undefined_because
 
 RNG = np.random.default_rng(0)
@@ -48,7 +49,7 @@ def test_a_class_that_a_subject_lacks_does_not_count():
 
 
 def test_unknown_metric():
-    with pytest.raises(ValueError, match="Unknown metric 'auc'; known are kappa"):
+    with pytest.raises(ValueError, match=r"'auc'.* kappa"):
         score_predictions(TRUE, PREDICTED, "auc")
 
 
@@ -131,9 +132,54 @@ def test_where_scores_of_probabilities_are_undefined(name):
 
 
 def test_probabilities_of_another_shape_raise():
-    with pytest.raises(ValueError, match="auroc needs the probability of each class; pass"):
+    with pytest.raises(ValueError, match=r"auroc .* probabilities="):
         score_predictions(TRUE, PREDICTED, "auroc")
-    with pytest.raises(ValueError, match=r"shape \(200, 3\); 200 labels and 2 classes need"):
+    with pytest.raises(ValueError, match=r"\(200, 3\).* \(200, 2\)"):
         score_predictions(
             TRUE, PREDICTED, "auroc", probabilities=PROBABILITIES, classes=["N1", "W"]
         )
+
+
+ROWS = [
+    # subject, seed, value
+    (1, 0, 0.2),
+    (1, 1, 0.4),
+    (2, 0, 0.5),
+    (2, 1, 0.7),
+    (3, 0, np.nan),
+    (3, 1, np.nan),
+    ("all", 0, 0.1),
+    ("all", 1, 0.5),
+]
+SCORES = pd.DataFrame(ROWS, columns=["subject", "seed", "value"]).assign(
+    protocol="transfer", dataset="d", method="A", n_train_subjects=5, metric="kappa"
+)
+
+
+def test_over_subjects_seeds_are_averaged_first():
+    (row,) = summarize(SCORES).to_dict("records")
+    assert row["mean"] == pytest.approx(0.45)
+    assert row["sd"] == pytest.approx(np.std([0.3, 0.6], ddof=1))
+    assert row["n"] == 2
+    assert (row["method"], row["n_train_subjects"], row["metric"]) == ("A", 5, "kappa")
+
+
+def test_over_seeds_the_pooled_rows_count():
+    (row,) = summarize(SCORES, over="seeds").to_dict("records")
+    assert row["mean"] == pytest.approx(0.3)
+    assert row["sd"] == pytest.approx(np.std([0.1, 0.5], ddof=1))
+    assert row["n"] == 2
+
+
+def test_methods_keep_their_order():
+    both = pd.concat([SCORES.assign(method="Z"), SCORES])
+    assert summarize(both)["method"].tolist() == ["Z", "A"]
+
+
+def test_missing_rows_raise():
+    with pytest.raises(ValueError, match="'all'"):
+        summarize(SCORES[SCORES["subject"] != "all"], over="seeds")
+    with pytest.raises(ValueError, match="single subjects"):
+        summarize(SCORES[SCORES["subject"] == "all"])
+    with pytest.raises(ValueError, match=r"over .* 'folds'"):
+        summarize(SCORES, over="folds")

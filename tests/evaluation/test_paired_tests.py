@@ -94,7 +94,7 @@ def test_one_method_is_tested_against_the_others():
     assert tests["p"].tolist() == pytest.approx(p_values)
     assert tests["p_holm"].tolist() == pytest.approx(reference_holm(p_values))
     assert "p-values after Holm's correction for 2 pairs" in describe_differences(tests)
-    with pytest.raises(ValueError, match="against is 'D'; the methods are A, B, C"):
+    with pytest.raises(ValueError, match=r"'D'.* A, B, C"):
         paired_tests(scores, against="D")
 
 
@@ -196,13 +196,13 @@ def test_too_few_subjects_are_reported(n, methods, message):
 
 def test_invalid_scores_raise():
     scores = table(A=[0.1, 0.2], B=[0.3, 0.5])
-    with pytest.raises(ValueError, match="no metric 'f1'; they have kappa"):
+    with pytest.raises(ValueError, match=r"'f1'.* kappa"):
         paired_tests(scores, "f1")
-    with pytest.raises(ValueError, match="A paired test needs two methods; the scores have A"):
+    with pytest.raises(ValueError, match=r"two methods.* A"):
         paired_tests(scores[scores["method"] == "A"])
-    with pytest.raises(ValueError, match=r"several scores of one method.*\(5, 9\)"):
+    with pytest.raises(ValueError, match=r"\(5, 9\)"):
         paired_tests(pd.concat([scores, scores.assign(n_train_subjects=9)]))
-    with pytest.raises(ValueError, match="level must be between 0 and 1, got 5"):
+    with pytest.raises(ValueError, match=r"level .* 5"):
         describe_differences(paired_tests(scores), level=5)
 
 

@@ -71,15 +71,15 @@ def test_covariances_of_any_rank_have_a_tangent_space(array, kind):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (dict(band=(30, 8)), ValueError, "band must be two increasing frequencies in Hz, or None"),
-        (dict(band=(0, 8)), ValueError, "band must be two increasing"),
-        (dict(band=(8,)), ValueError, "band must be two increasing"),
-        (dict(band=("8", "30")), ValueError, "band must be two increasing"),
-        (dict(band="8-30"), TypeError, "SpatialCovariance: band must be two increasing"),
-        (dict(band=(8, 60)), ValueError, r"band=\(8, 60\) reaches beyond 50 Hz, half the sampling"),
-        (dict(band=(8, 30), sfreq=None), ValueError, "sampling rate .* is unknown; pass sfreq"),
-        (dict(sfreq=-1), ValueError, "SpatialCovariance: sfreq must be a positive number"),
-        (dict(channels="C3"), TypeError, "channels must be a list of channel names"),
+        (dict(band=(30, 8)), ValueError, r"band .* \(30, 8\)"),
+        (dict(band=(0, 8)), ValueError, "band"),
+        (dict(band=(8,)), ValueError, "band"),
+        (dict(band=("8", "30")), ValueError, "band"),
+        (dict(band="8-30"), TypeError, "band .* '8-30'"),
+        (dict(band=(8, 60)), ValueError, r"\(8, 60\) .* 50 Hz"),
+        (dict(band=(8, 30), sfreq=None), ValueError, "sfreq"),
+        (dict(sfreq=-1), ValueError, "sfreq .* -1"),
+        (dict(channels="C3"), TypeError, "channels .* 'C3'"),
     ],
 )
 def test_wrong_arguments_are_refused(array, arguments, error, message):
@@ -88,5 +88,5 @@ def test_wrong_arguments_are_refused(array, arguments, error, message):
 
 
 def test_windows_of_one_sample_are_refused(array):
-    with pytest.raises(ValueError, match="Windows of one sample have no covariance"):
+    with pytest.raises(ValueError, match="one sample"):
         SpatialCovariance().transform(array[:, :, :1])

@@ -28,7 +28,7 @@ def test_windows_with_channel_names_need_a_fit(features, epochs):
             features().transform(windows)
     fitted = features().fit(epochs)
     np.testing.assert_array_equal(fitted.transform(swapped), fitted.transform(epochs))
-    with pytest.raises(ValueError, match="Channel C4 is missing or marked as bad"):
+    with pytest.raises(ValueError, match="Channel C4"):
         fitted.transform(epochs.copy().drop_channels(["C4"]))
 
 
@@ -44,8 +44,8 @@ def test_windows_without_features_raise(features, epochs):
     array = epochs.get_data()
     with pytest.raises(ValueError, match="no windows"):
         features(sfreq=100).transform([])
-    with pytest.raises(ValueError, match=r"Window 1 has shape \(3, 299\)"):
+    with pytest.raises(ValueError, match=r"Window 1 .* \(3, 299\)"):
         features(sfreq=100).transform([array[0], array[1, :, 1:]])
     array[2, 1, 5] = np.nan
-    with pytest.raises(ValueError, match="Window 2 contains NaN or infinite samples in channel 1"):
+    with pytest.raises(ValueError, match=r"Window 2 .* channel 1"):
         features(sfreq=100).transform(array)

@@ -25,18 +25,18 @@ def test_subjects_and_their_windows(nights):
 def test_a_test_subject_without_labels_raises(nights):
     corpus = Corpus.of(with_subject(nights, 3, target=-1), "", -1)
     assert corpus.labeled_subjects == [1, 2, 4]
-    with pytest.raises(ValueError, match="Test subject 3 has no labelled window to score"):
+    with pytest.raises(ValueError, match="subject 3"):
         corpus.test_windows([1, 3])
 
 
 def test_a_subject_called_all_raises(nights):
-    with pytest.raises(ValueError, match="A subject is called 'all'"):
+    with pytest.raises(ValueError, match="'all'"):
         Corpus.of(with_subject(nights, 3, subject="all"), "", -1)
 
 
 def test_names_that_may_be_one_subject_are_reported(nights):
     """They stay two subjects, one of which may be trained on while the other is tested."""
-    with pytest.warns(UserWarning, match="different subjects: '03' and 3") as caught:
+    with pytest.warns(UserWarning, match="'03' and 3") as caught:
         corpus = Corpus.of(with_subject(nights, 1, subject="03"), "", -1)
     assert set(corpus.subjects) == {"03", 2, 3, 4}
     assert len(caught) == 1

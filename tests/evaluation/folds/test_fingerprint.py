@@ -22,7 +22,13 @@ from support.subjects import with_subject
 from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn
 from braindecode_pars._common.files import differences
 from braindecode_pars.evaluation import LogBandPower
-from braindecode_pars.evaluation.cache import describe_corpus, describe_estimator
+from braindecode_pars.evaluation.cache import (
+    describe_corpus,
+    describe_estimator,
+    digest,
+    digest_array,
+    with_seed,
+)
 from braindecode_pars.evaluation.corpus import Corpus
 from braindecode_pars.windows.door import as_windows
 
@@ -244,3 +250,36 @@ def test_all_layers_and_the_classes_of_a_fitted_classifier_count(nights):
     described = [describe_estimator(FrozenEstimator(clf)) for clf in (one, other, renamed)]
     assert described[0] != described[1]
     assert described[0] != described[2]
+
+
+def test_every_part_gets_the_seed():
+    pipe = with_seed(make_pipeline(PARSEmbedder(), LogisticRegression()), 7)
+    assert [part.random_state for _, part in pipe.steps] == [7, 7]
+
+
+def test_a_given_encoder_keeps_its_seed():
+    classifier = with_seed(PARSClassifier(encoder=PARSEmbedder(random_state=1)), 7)
+    assert (classifier.random_state, classifier.encoder.random_state) == (7, 1)
+
+
+def test_a_digest_changes_with_every_part():
+    assert digest(1, "a") == digest(1, "a") != digest(1, "b")
+    assert len(digest(1)) == 12
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.int64])
+def test_the_last_bit_of_a_tensor_counts(dtype):
+    one = torch.full((2, 3), 2**30 if dtype is torch.int64 else 1.0, dtype=dtype)
+    other = one.clone()
+    other.view(torch.uint8)[0, 0] ^= 1
+    assert digest_array(one) == digest_array(one.clone()) != digest_array(other)
+
+
+def test_type_and_shape_of_an_array_count():
+    array = np.zeros((2, 6), np.float32)
+    others = [array.reshape(3, 4), array.view(np.int32), array.astype(object)]
+    assert len({digest_array(array), *map(digest_array, others)}) == 4
+    assert digest_array(np.arange(6).reshape(2, 3).T) == digest_array(
+        np.arange(6).reshape(2, 3).T.copy()
+    )
+    assert digest_array(torch.ones(())) != digest_array(torch.zeros(()))

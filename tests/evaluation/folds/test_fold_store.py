@@ -36,9 +36,9 @@ def test_settings_can_be_added_but_not_changed(tmp_path):
     FoldStore.open(tmp_path, SETTINGS | {"methods": {"B": {"C": 2}}})
     kept = json.loads((tmp_path / "cache/settings.json").read_text())
     assert kept["methods"] == {"A": {"C": 1}, "B": {"C": 2}}
-    with pytest.raises(ValueError, match=r"methods\.A\.C is 5, was 1"):
+    with pytest.raises(ValueError, match=r"methods\.A\.C .* 5, .* 1"):
         FoldStore.open(tmp_path, SETTINGS | {"methods": {"A": {"C": 5}}})
-    with pytest.raises(ValueError, match="protocol is 'transfer', was 'compare'"):
+    with pytest.raises(ValueError, match=r"protocol .*'transfer'.*'compare'"):
         FoldStore.open(tmp_path, SETTINGS | {"protocol": "transfer"})
 
 
@@ -63,9 +63,7 @@ def test_written_folds_are_read_and_no_temporary_files_remain(tmp_path):
     assert (tmp_path / "scores.csv").read_text() == "a\n1\n"
     for damaged in ("", '{"key": ', "[]", '{"key": 1}'):
         file.write_text(damaged)
-        with pytest.raises(
-            ValueError, match=rf"{file.name} (is damaged|contains a list|has no checksum)"
-        ):
+        with pytest.raises(ValueError, match=file.name):
             store.read(file)
 
 
@@ -77,7 +75,7 @@ def test_an_edited_fold_is_refused(tmp_path):
     for edited in (content.replace("0,", "1,", 1), re.sub(r'"checksum": ".*"', '"a": 1', content)):
         assert edited != content
         file.write_text(edited)
-        with pytest.raises(ValueError, match=r"does not match its checksum|has no checksum"):
+        with pytest.raises(ValueError, match="checksum"):
             store.read(file)
     # Another layout of the same content is no edit.
     file.write_text(json.dumps(json.loads(content)))
@@ -89,7 +87,7 @@ def test_the_file_of_another_fold_is_refused(tmp_path):
     one, other = (store.file_of(KEY, content) for content in ("one", "other"))
     store.write(one, RESULT)
     one.rename(other)
-    with pytest.raises(ValueError, match=rf"{other.name} was saved as {one.name}"):
+    with pytest.raises(ValueError, match=rf"{other.name} .* {one.name}"):
         store.read(other)
 
 
@@ -102,7 +100,7 @@ def test_scores_of_another_version_are_refused(tmp_path):
     # Version 0.2.0 wrote the settings and a folder of folds beside the scores.
     (tmp_path / "old/folds").mkdir(parents=True)
     (tmp_path / "old/settings.json").write_text(json.dumps(SETTINGS | {"version": 2}))
-    with pytest.raises(ValueError, match="another folder to compute them again") as caught:
+    with pytest.raises(ValueError, match="another folder") as caught:
         FoldStore.open(tmp_path / "old", SETTINGS)
     assert str(caught.value).count(".\n") == 0
 
@@ -118,7 +116,7 @@ def test_a_cache_can_be_deleted(tmp_path):
 
 def test_a_folder_of_other_files_is_not_used(tmp_path):
     (tmp_path / "scores.csv").write_text("mine")
-    with pytest.raises(ValueError, match=r"contains scores\.csv, and is not .* an evaluation"):
+    with pytest.raises(ValueError, match=r"scores\.csv"):
         FoldStore.open(tmp_path, SETTINGS)
     assert not (tmp_path / "cache").exists()
 
@@ -137,14 +135,14 @@ def test_damaged_settings_and_a_file_instead_of_a_folder_raise(tmp_path):
     damaged_methods = {"format": "braindecode_pars scores", "version": 3, "methods": 1}
     for damaged in ('{"protocol"', "[]", json.dumps(damaged_methods)):
         (tmp_path / "cache/settings.json").write_text(damaged)
-        with pytest.raises(ValueError, match=r"settings\.json (is damaged|contains a list)"):
+        with pytest.raises(ValueError, match=r"settings\.json"):
             FoldStore.open(tmp_path, SETTINGS)
     (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="file is a file; pass a folder for an evaluation"):
+    with pytest.raises(ValueError, match="file is a file"):
         FoldStore.open(tmp_path / "file", SETTINGS)
 
 
 @pytest.mark.parametrize("out", [3, True, b"folder", 3.5])
 def test_the_folder_must_be_a_path(out):
-    with pytest.raises(TypeError, match=f"out must be the path of a folder, or None, got {out!r}"):
+    with pytest.raises(TypeError, match=f"out .* {out!r}"):
         FoldStore.open(out, SETTINGS)

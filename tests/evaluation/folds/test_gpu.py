@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from braindecode_pars import PARSEmbedder
 from braindecode_pars.evaluation import folds as _running
 from braindecode_pars.evaluation import leave_one_subject_out
-from braindecode_pars.evaluation.folds import on_device
+from braindecode_pars.evaluation.cache import on_device
 
 
 def test_only_auto_is_replaced():

@@ -63,10 +63,8 @@ def test_a_method_without_probabilities_has_a_reason_that_is_said_once(nights):
     assert values["auroc"].isna().all()
     assert values["accuracy"].notna().all()
     (message,) = [str(w.message) for w in caught if "undefined" in str(w.message)]
-    assert message.startswith(
-        "4 scores are undefined and NaN. auroc of 1, auroc of 2, auroc of 3, auroc of 4: Pipeline "
-        "has no predict_proba, and so no probabilities. "
-    )
+    assert message.startswith("4 scores ")
+    assert message.count("Pipeline has no predict_proba") == 1
 
 
 def test_probabilities_are_saved_to_the_last_bit():
@@ -95,7 +93,7 @@ def test_probabilities_that_are_of_no_use(probabilities, classes, reason):
 
 def test_probabilities_of_another_number_of_windows_raise():
     model = SimpleNamespace(classes_=[0, 1], predict_proba=lambda X: np.ones((2, 2)) / 2)
-    with pytest.raises(ValueError, match=r"shape \(2, 2\) for 3 windows and 2 classes"):
+    with pytest.raises(ValueError, match=r"\(2, 2\) .* 3 windows"):
         saved(model, 3)
 
 

@@ -106,11 +106,9 @@ def test_added_seeds_methods_and_subjects_run_only_new_folds(nights, log_folder,
 def test_another_estimator_of_the_same_name_raises(nights, log_folder, tmp_path):
     out = tmp_path / "out"
     run(nights, log_folder, out=out)
-    with pytest.raises(ValueError, match=r"methods\.A\.strength is 3, was 1\. Use another"):
+    with pytest.raises(ValueError, match=r"methods\.A\.strength .* 3, .* 1"):
         run(nights, log_folder, out=out, estimators={"A": LoggingClassifier(log_folder, 3)})
-    with pytest.raises(
-        ValueError, match=r"A\.class is .*, was 'support\.subjects\.LoggingClassifier'"
-    ):
+    with pytest.raises(ValueError, match=r"A\.class .* 'support\.subjects\.LoggingClassifier'"):
         run(nights, log_folder, out=out, estimators={"A": DummyClassifier()})
 
 
@@ -118,10 +116,10 @@ def test_other_data_raise(nights, log_folder, tmp_path):
     out = tmp_path / "out"
     run(nights, log_folder, out=out)
     fewer = BaseConcatDataset(nights.datasets[:3])
-    with pytest.raises(ValueError, match=r"datasets\..*n_windows is 72, was 96"):
+    with pytest.raises(ValueError, match=r"n_windows .* 72, .* 96"):
         run(fewer, log_folder, out=out)
     others = BaseConcatDataset(nights.datasets, target_transform=lambda label: label % 3)
-    with pytest.raises(ValueError, match=r"labels is .*, was"):
+    with pytest.raises(ValueError, match="labels"):
         run(others, log_folder, out=out)
 
 
@@ -131,7 +129,7 @@ def test_a_truncated_fold_is_run_again(nights, log_folder, tmp_path):
     damaged, incomplete, *_ = sorted((out / "cache").glob("*_*.json"))
     damaged.write_text(damaged.read_text()[:100])
     incomplete.write_text("{}")
-    message = rf"2 saved folds are not used, but run again: .*{damaged.name} is damaged"
+    message = rf"2 saved folds .*{damaged.name}"
     with pytest.warns(UserWarning, match=message):
         pd.testing.assert_frame_equal(run(nights, log_folder, out=out), whole)
     assert len(fits(log_folder)) == 18
@@ -146,7 +144,7 @@ def test_an_edited_fold_and_the_fold_of_another_are_run_again(nights, log_folder
     fold = json.loads(edited.read_text())
     edited.write_text(json.dumps(fold | {"predicted": fold["true"]}))
     one.write_text(other.read_text())
-    message = rf"{edited.name} does not match its checksum\. .*{one.name} was saved as {other.name}"
+    message = rf"{edited.name} .*{one.name} .*{other.name}"
     with pytest.warns(UserWarning, match=message):
         pd.testing.assert_frame_equal(run(nights, log_folder, out=out), whole)
     assert len(fits(log_folder)) == 18
@@ -162,7 +160,7 @@ def test_a_result_of_other_windows_is_run_again(nights, log_folder, tmp_path, ch
     file = min((out / "cache").glob("*_*.json"))
     store = FoldStore(out)
     store.write(file, store.read(file) | change)
-    with pytest.warns(UserWarning, match=rf"1 saved fold is not used.*{file.name} is of other"):
+    with pytest.warns(UserWarning, match=file.name):
         pd.testing.assert_frame_equal(run(nights, log_folder, out=out), whole)
 
 
@@ -174,7 +172,7 @@ def test_windows_replaced_by_noise_are_noticed(nights, log_folder, tmp_path):
         part.raw = part.raw.copy()
         part.raw._data[:, 3000:-3000] = rng.normal(size=part.raw._data[:, 3000:-3000].shape)
     run(nights, log_folder, out=tmp_path / "out")
-    message = r"contains results of other data: datasets\.\.samples\.1 is .*, was .*; and 1 more"
+    message = r"samples\.1 .* 1 more"
     with pytest.raises(ValueError, match=message):
         run(noisy, log_folder, out=tmp_path / "out")
     assert len(fits(log_folder)) == 16
@@ -182,13 +180,13 @@ def test_windows_replaced_by_noise_are_noticed(nights, log_folder, tmp_path):
 
 def test_a_failed_fit_is_named_and_finished_folds_are_saved(nights, log_folder, tmp_path):
     (log_folder / "fail").write_text("4")
-    with pytest.raises(FoldError, match=r"on purpose\. Finished folds are not saved; pass out="):
+    with pytest.raises(FoldError, match=r"on purpose.* out="):
         run(nights, log_folder, estimators={"A": LoggingClassifier(log_folder)})
     for file in log_folder.glob("fit-*"):
         file.unlink()
     message = (
-        r"A on nights, subject 2, 3 training subjects, seed 1 failed with ValueError: on purpose\. "
-        r"3 of 8 folds are finished and saved in .*out; they are not run again\."
+        "A on nights, subject 2, 3 training subjects, seed 1 .* ValueError: on purpose.* "
+        "3 of 8 .*out"
     )
     with pytest.raises(FoldError, match=message):
         run(
@@ -238,12 +236,8 @@ def test_processes_give_the_same_table_and_warnings(nights, log_folder, leaky, t
                 )
             )
         leaks = [str(w.message) for w in caught if "pretrained on" in str(w.message)]
-        assert leaks == [
-            "leaky was pretrained on windows of test subjects 1, 2. Its scores of these "
-            "subjects are not held-out scores, unless another dataset used the same names for "
-            "different subjects; then name the corpus of the recordings with an entry 'corpus' in "
-            "their descriptions. Use the name on the encoder's card if it is the same corpus."
-        ]
+        (leak,) = leaks
+        assert leak.startswith("leaky was pretrained on windows of test subjects 1, 2. ")
     pd.testing.assert_frame_equal(*tables)
     # With two processes each has half of the threads, which sum floats in another order.
     curves = [pd.read_csv(tmp_path / n / "curves.csv") for n in "12"]
@@ -329,9 +323,7 @@ def test_a_backend_that_returns_all_results_at_the_end(nights, log_folder, tmp_p
 
 def test_undefined_scores_are_nan_with_a_warning(nights, log_folder, tmp_path):
     awake = with_subject(nights, 3, target=0)
-    with pytest.warns(
-        UserWarning, match=r"2 scores are undefined and NaN\. kappa of 3: all 24"
-    ) as w:
+    with pytest.warns(UserWarning, match=r"2 scores .* kappa of 3") as w:
         scores = run(awake, log_folder, seeds=[0], out=tmp_path / "out")
     assert sum("undefined" in str(warning.message) for warning in w) == 1
     kappa = scores[scores["metric"] == "kappa"].set_index("subject")["value"]
@@ -367,7 +359,7 @@ def test_unlabelled_windows_go_only_to_estimators_with_unlabeled_label(nights, l
     assert all(-1 not in fit["labels"] for fit in fits(log_folder))
     run(masked, log_folder, estimators={"B": Constant(log_folder, 4)}, seeds=[1], **mark)
     assert all(-1 in fit["labels"] for fit in fits(log_folder) if fit["seed"] == 1)
-    with pytest.raises(FoldError, match="it predicts -1, the label of unlabelled windows"):
+    with pytest.raises(FoldError, match="predicts -1"):
         run(masked, log_folder, estimators={"A": Constant(log_folder, -1)}, seeds=[0], **mark)
     # An estimator's "auto" means the label of the protocol.
     auto = Constant(log_folder, 4, unlabeled_label="auto")
@@ -464,6 +456,6 @@ def test_channels_that_are_not_used_are_named_once(nights, n_jobs):
     tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
     embedder = PARSEmbedder(pretrain_epochs=1, **tiny)
     estimators = {"PARS": make_pipeline(embedder, DummyClassifier())}
-    with pytest.warns(UserWarning, match="Channel C3 is not EEG") as caught:
+    with pytest.warns(UserWarning, match="Channel C3") as caught:
         run(windows, None, seeds=[0], estimators=estimators, n_jobs=n_jobs)
     assert len([w for w in caught if "not EEG" in str(w.message)]) == 1

@@ -141,7 +141,7 @@ def test_subjects_that_cv_leaves_out_are_not_pretrained_on(nights, fits):
     fits.clear()
     run(left_out, cv=[(np.r_[train, np.arange(72, 96)], test)], **arguments)
     assert [e.encoder_card_.seen_subjects for e in fits] == [{1, 2}] * 2
-    with pytest.raises(ValueError, match="no window to pretrain on: all training subjects are of"):
+    with pytest.raises(ValueError, match="no window to pretrain on"):
         run(left_out, cv=[(np.arange(72, 96), test)], **arguments)
 
 
@@ -161,9 +161,9 @@ def test_other_settings_are_refused_before_pretraining(nights, fits, tmp_path):
     again()
     saved = (tmp_path / "cache/settings.json").read_text()
     n_fits = len(fits)
-    with pytest.raises(ValueError, match=r"other settings: .*methods\.a\.finetune_lr is 0\.5, was"):
+    with pytest.raises(ValueError, match=r"methods\.a\.finetune_lr is 0\.5"):
         again(finetune_lr=0.5)
-    with pytest.raises(ValueError, match=r"other settings: methods\.a\.encoder.folder is 'a_"):
+    with pytest.raises(ValueError, match=r"methods\.a\.encoder\.folder"):
         again(test=3)
     assert len(fits) == n_fits == 1
     assert (tmp_path / "cache/settings.json").read_text() == saved
