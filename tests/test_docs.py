@@ -452,7 +452,8 @@ def test_the_task_and_the_dataset_of_the_page_on_extending_work(tmp_path):
     """In a copy of the repository, with the files under the names that the page gives them."""
     for folder in ("braindecode_pars", "tests"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.pyc"))
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for file in ("pyproject.toml", "CONTRIBUTING.md"):
+        shutil.copy(ROOT / file, tmp_path)
     text = (GUIDE / "extending.md").read_text(encoding="utf-8")
     files = re.findall(r"\*\*\d\. [^*]+,\*\* `(\S+\.py)`.*?```python\n(.*?)```", text, re.DOTALL)
     task, contract, recipe, tests = (file for file, _ in files)

@@ -46,7 +46,7 @@ def one_line(output: str) -> str:
             [*SMALL, "--method", "band-power", "--against", "scratch"],
             "--against scratch is no method; methods are band power",
         ),
-        ([*SMALL, "--metric", "auc", "--method", "band-power"], "Unknown metric 'auc'"),
+        ([*SMALL, "--metric", "auc"], "Unknown metric 'auc'"),
     ],
 )
 def test_user_errors_end_without_a_traceback(arguments, message, tmp_path):
