@@ -15,7 +15,8 @@ from torch.utils.data import DataLoader
 from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows import SingleChannelWindows
-from braindecode_pars.windows.door import WindowLoader, as_windows
+from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.examples import Examples, WindowLoader
 
 BATCH, N_BATCHES = 512, 20
 
@@ -114,5 +115,5 @@ def labels() -> Iterator[Row]:
 
 def _epoch(windows: BaseConcatDataset) -> Callable[[], object]:
     """Return a function that reads all windows once, in random order."""
-    loader = WindowLoader(as_windows(windows), batch_size=LABELLED_BATCH, shuffle=True)
+    loader = WindowLoader(Examples(as_windows(windows)), batch_size=LABELLED_BATCH, shuffle=True)
     return lambda: [x.shape for x, _ in loader]
