@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import braindecode.models
@@ -17,6 +18,7 @@ from benchmarks.measuring import Row, fastest
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from braindecode_pars import paper
 from braindecode_pars._common.checks import quiet
 from braindecode_pars.datasets import mental_arithmetic
 from braindecode_pars.estimators import PARSClassifier, PARSEmbedder
@@ -79,14 +81,17 @@ BRAINDECODE_MODELS = ("CBraMod", "Labram", "BIOT", "EEGNet")
 def inference(batch_size: int = 4) -> Iterator[Row]:
     """Time windows of 19 channels and 30 s at 200 Hz, with each model at its default size."""
     x = torch.randn(batch_size, len(COMMON_CHANNELS), 6000)
-    models: dict[str, type[nn.Module]] = {"PARSNet": PARSNet}
+    models: dict[str, Callable[..., nn.Module]] = {
+        "PARSNet": PARSNet,
+        "PARSNet of the paper's size": partial(PARSNet, **paper.MODEL),
+    }
     models |= {name: getattr(braindecode.models, name) for name in BRAINDECODE_MODELS}
     runs = [_prediction(model, x) for model in models.values()]
     for name, seconds in zip(models, fastest(*runs, rounds=3), strict=True):
         yield Row(f"inference, {name}, 19 channels x 30 s", batch_size / seconds, "windows/s")
 
 
-def _prediction(model: type[nn.Module], x: Tensor) -> Callable[[], Tensor]:
+def _prediction(model: Callable[..., nn.Module], x: Tensor) -> Callable[[], Tensor]:
     """Build a model, and return a function that predicts ``x``."""
     info = mne.create_info(list(COMMON_CHANNELS), 200.0, "eeg")
     torch.manual_seed(0)
@@ -99,7 +104,7 @@ def _prediction(model: type[nn.Module], x: Tensor) -> Callable[[], Tensor]:
 
     # LaBraM finds the embedding of each electrode by its name in capitals.
     names = {"ch_names": [name.upper() for name in COMMON_CHANNELS]}
-    arguments = names if model.__name__ == "Labram" else {}
+    arguments = names if type(net).__name__ == "Labram" else {}
 
     def run() -> Tensor:
         with torch.inference_mode(), warnings.catch_warnings():
