@@ -413,13 +413,14 @@ def _joined(parts: list[_Part]) -> _Part:
 
 def _table(part: _Part) -> Windows:
     """Return the two tables of some windows."""
-    rows, columns = part.recordings, dict(part.columns)
-    used = pd.unique(columns["recording"]).tolist()
-    _check_one_rate(rows[i].get("sfreq") for i in used)
+    # Recordings without a window are left out: their rate and corpus must not count.
+    used, numbers = np.unique(part.columns["recording"], return_inverse=True)
+    rows, columns = [part.recordings[i] for i in used], {**part.columns, "recording": numbers}
+    _check_one_rate(row.get("sfreq") for row in rows)
     recordings = pd.DataFrame(index=range(len(rows)))
     for name in ("corpus", "subject", "session", "split", "preprocessing"):
         recordings[name] = objects([_plain(row.get(name)) for row in rows])
-    recordings["subject"] = objects(_subjects(recordings, used).tolist())
+    recordings["subject"] = objects(_subjects(recordings).tolist())
     recordings["sfreq"] = [row.get("sfreq") or np.nan for row in rows]
     # Equal readers and montages are one object: a batch of several recordings is then one call.
     readers: dict[Any, Reader] = {}
@@ -444,11 +445,11 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _subjects(recordings: pd.DataFrame, used: list[int]) -> np.ndarray:
+def _subjects(recordings: pd.DataFrame) -> np.ndarray:
     """Return names in one spelling, with the corpus in front if there are several corpora."""
     names = _one_spelling(recordings["subject"].to_numpy())
     corpora = recordings["corpus"].tolist()
-    if len({corpora[i] for i in used}) < 2:
+    if len(set(corpora)) < 2:
         return names
     known = is_name(names).tolist()
     rows = zip(corpora, names.tolist(), known, strict=True)

@@ -37,7 +37,7 @@ class Reader(Protocol):
     def read(
         self, bases: np.ndarray, items: np.ndarray, n_times: int, rows: np.ndarray | None
     ) -> Sequence[np.ndarray]:
-        """Return windows of shape (n_chans, n_times), with these rows or with all of them."""
+        """Return windows of shape (n_chans, n_times); with all rows if they are not checked."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,7 @@ class ItemReader:
     def read(
         self, bases: np.ndarray, items: np.ndarray, n_times: int, rows: np.ndarray | None
     ) -> list[np.ndarray]:
-        windows = [_samples_of(self.source[item]) for item in items.tolist()]
-        return windows if rows is None else [window[rows] for window in windows]
+        return [_samples_of(self.source[item]) for item in items.tolist()]  # and all their rows
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ class Montage:
     n_rows : int | None
         Number of rows of a window in the source; None when unknown.
     is_picked : bool
-        Whether somebody has chosen the channels to read.
+        Whether the channels to read have been chosen, by type or by name.
     """
 
     chs_info: list[dict] | None = None
@@ -207,7 +206,7 @@ class Windows(Sequence):
     label_names: Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:
-        return f"Windows({len(self)} windows of {len(self._used)} recordings)"
+        return f"Windows(n_windows={len(self)}, n_recordings={len(self._used)})"
 
     def __len__(self) -> int:
         return len(self.windows)

@@ -117,6 +117,16 @@ def test_mixed_sampling_rates_raise(nights):
         as_windows(nights, sfreq=200)
 
 
+def test_a_part_has_the_rate_and_the_names_of_its_own_recordings(nights):
+    slow = mne.io.RawArray(np.zeros((3, 8000)), mne.create_info(3, 80.0, "eeg"), verbose="error")
+    description = {"subject": 1, "corpus": "slow"}
+    other = type(nights.datasets[0])(slow, nights.datasets[0].metadata.iloc[:2], description)
+    part = as_windows(Subset(BaseConcatDataset([other, *nights.datasets]), [30, 3]))
+    assert part.sfreq == 100.0
+    assert part.recordings["subject"].tolist() == [1, 2]
+    np.testing.assert_array_equal(part[0], nights[28][0])
+
+
 @pytest.mark.parametrize(
     ("X", "error", "message"),
     [
