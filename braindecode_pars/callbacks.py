@@ -9,16 +9,11 @@ from skorch.callbacks import Callback
 from torch.utils.data import Dataset
 
 from braindecode_pars._common.checks import integer, optional
+from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
 from braindecode_pars._common.training import ProgressLine, TimeBudget, WarmupCosine
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretraining import (
-    BATCH_SIZE,
-    LEARNING_RATE,
-    WEIGHT_DECAY,
-    PretrainingNet,
-    pretrain_encoder,
-)
+from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
 
 __all__ = ["Pretraining", "ProgressLine", "TimeBudget", "WarmupCosine"]
 
@@ -154,24 +149,27 @@ class Pretraining(Callback):
                 f"Pretraining needs a module with a PatchEncoder as .encoder, such as PARSNet; "
                 f"{type(net.module_).__name__} has none."
             )
+        settings = PretrainingSettings(
+            task=self.task,
+            task_params=self.task_params or {},
+            epochs=self.epochs,
+            lr=self.lr,
+            batch_size=self.batch_size,
+            weight_decay=self.weight_decay,
+            precision=self.precision,
+            compile=self.compile,
+            device=net.device if self.device is None else self.device,
+        )
         # Pretrain in place, and remember Ctrl-C for on_train_end.
         try:
             pretrain_encoder(
                 encoder,
                 dataset_train if self.unlabeled is None else [dataset_train, self.unlabeled],
-                self.task,
-                task_params=self.task_params,
+                settings,
                 n_times=self.n_times,
                 balance=self.balance,
-                epochs=self.epochs,
-                lr=self.lr,
-                batch_size=self.batch_size,
-                weight_decay=self.weight_decay,
                 callbacks=self.callbacks,
                 on_end=self._store,
-                device=net.device if self.device is None else self.device,
-                precision=self.precision,
-                compile=self.compile,
                 verbose=self.verbose,
             )
         except KeyboardInterrupt:

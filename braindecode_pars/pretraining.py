@@ -19,16 +19,13 @@ from torch import Tensor
 from braindecode_pars._common.checks import (
     boolean,
     check_parameters,
-    choice,
     instance,
     integer,
-    number,
     optional,
-    positive,
-    share,
 )
 from braindecode_pars._common.computing import Precision, find_device
 from braindecode_pars._common.seeding import OwnDraws, drawing, random_stream
+from braindecode_pars._common.settings import EPOCHS, STEPS, WEIGHT_DECAY, PretrainingSettings
 from braindecode_pars._common.tables import RELATIVE
 from braindecode_pars._common.training import (
     NO_DECAY,
@@ -42,47 +39,27 @@ from braindecode_pars._common.training import (
     warn_of_chance,
 )
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.pretext.base import PretextTask, make_task
+from braindecode_pars.pretext.base import make_task
 from braindecode_pars.windows import SingleChannelWindows
 
 __all__ = [
-    "BATCH_SIZE",
-    "EPOCHS",
-    "LEARNING_RATE",
-    "STEPS",
-    "WEIGHT_DECAY",
     "PretrainingNet",
+    "PretrainingSettings",
     "RelativeLoss",
     "pretrain_encoder",
 ]
 
 log = logging.getLogger(__name__)
 
-#: Defaults of :func:`pretrain_encoder`, the callback and the estimators. They are made for two CPU
-#: cores and tens of subjects. The settings of the paper are in :mod:`~braindecode_pars.paper`.
-#: Where these epochs have fewer than ``STEPS`` steps, there are more.
-EPOCHS = 50
-STEPS = 600
-LEARNING_RATE = 4e-3
-BATCH_SIZE = 64
-WEIGHT_DECAY = 1e-4
-
 #: Argument of :func:`pretrain_encoder` -> rule. The task and the net check the others.
 _RULES = dict(
     encoder=instance("a PatchEncoder", PatchEncoder),
+    settings=optional(instance("a PretrainingSettings", PretrainingSettings)),
     n_times=optional(integer(1)),
     balance=boolean(),
-    epochs=optional(integer(0)),
-    lr=positive(),
-    batch_size=integer(1),
-    weight_decay=number("of 0 or more", lambda value: value >= 0),
-    warmup=share(),
     callbacks=optional(instance("a list of skorch callbacks", list, tuple)),
-    device=optional(instance("the name of a device or a torch.device", str, torch.device)),
     seed=optional(integer(0)),
     first_epoch=integer(0),
-    precision=choice("float32", "bfloat16"),
-    compile=boolean(),
     verbose=instance("an integer", Integral, bool),
 )
 
@@ -93,21 +70,12 @@ _SHOWN = {RELATIVE: "loss/chance", "windows_per_second": "windows/s"}
 def pretrain_encoder(
     encoder: PatchEncoder,
     windows: Any,
-    task: str | type[PretextTask] | PretextTask = "pars",
+    settings: PretrainingSettings | None = None,
     *,
-    task_params: dict[str, Any] | None = None,
     n_times: int | None = None,
     balance: bool = False,
-    epochs: int | None = None,
-    lr: float = LEARNING_RATE,
-    batch_size: int = BATCH_SIZE,
-    weight_decay: float = WEIGHT_DECAY,
-    warmup: float = 0.1,
     callbacks: list | None = None,
     on_end: Callable[[PretrainingNet], None] | None = None,
-    device: str | torch.device | None = "auto",
-    precision: str = "float32",
-    compile: bool = False,  # noqa: A002 skorch's name
     seed: int | None = None,
     first_epoch: int = 0,
     verbose: int = 1,
@@ -125,31 +93,17 @@ def pretrain_encoder(
     windows : torch Dataset | SignalStore | list of these
         Windows of one or several corpora, as in
         :class:`~braindecode_pars.windows.SingleChannelWindows`, or a SingleChannelWindows.
-    task : str | type[PretextTask] | PretextTask
-        Pretext task: a name in ``PRETEXT_TASKS``, a class or an instance.
-    task_params : dict | None
-        Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
+    settings : PretrainingSettings | None
+        Pretext task, epochs, learning rate and so on; None uses the defaults.
     n_times : int | None
         Number of samples in a random crop. With None, the length of the first window of each
         corpus is read, and the shortest of these is used.
     balance : bool
         Whether each of several corpora gives the same number of examples.
-    epochs : int | None
-        Number of epochs. In each epoch, every window gives one example: a random crop of a random
-        channel. With None there are 50, or as many more as 600 steps take.
-    lr, batch_size, weight_decay : float, int, float
-        Learning rate, batch size and weight decay of AdamW.
-    warmup : float
-        Share of all steps that are warm-up, see :class:`~braindecode_pars.callbacks.WarmupCosine`.
     callbacks : list of skorch callbacks | None
         Further callbacks of the net.
     on_end : callable | None
         Function that is called with the net when training ends, also after Ctrl-C.
-    device : str | torch.device | None
-        Device of pretraining. ``"auto"`` uses CUDA, then MPS, then the CPU. None uses the device
-        of the encoder.
-    precision, compile
-        As in :class:`~braindecode_pars._common.computing.Precision`.
     seed : int | None
         Seed of all random draws. It leaves the random state of the caller unchanged, and fits in
         several threads do not change each other's draws. With None, the draws come from the global
@@ -187,33 +141,39 @@ def pretrain_encoder(
     Examples
     --------
     >>> from braindecode_pars import PatchEncoder, datasets
-    >>> from braindecode_pars.pretraining import pretrain_encoder
+    >>> from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
     >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
     >>> encoder = PatchEncoder(patch_size=100, embed_dim=16, num_layers=1)
-    >>> net = pretrain_encoder(encoder, windows, "mae", epochs=2, verbose=0)
+    >>> net = pretrain_encoder(encoder, windows, PretrainingSettings("mae", epochs=2), verbose=0)
     >>> net.task_.encoder is encoder, len(net.history)
     (True, 2)
     """
     check_parameters(locals(), _RULES, "pretrain_encoder")
+    settings = settings or PretrainingSettings()
     is_ready = getattr(windows, "is_single_channel", False)
     if n_times is None:
         n_times = (windows if is_ready else SingleChannelWindows(windows)).n_times
-    device = None if device is None else find_device(device)
+    device = None if settings.device is None else find_device(settings.device)
     draw_device = device or next(encoder.parameters()).device
     with nullcontext() if seed is None else random_stream(seed, draw_device):
         # Build the task and the examples. The task may use shorter crops than ``n_times``.
         with drawing():
-            task = make_task(task, n_times=n_times, encoder=encoder, task_params=task_params)
+            task = make_task(
+                settings.task,
+                n_times=n_times,
+                encoder=encoder,
+                task_params=dict(settings.task_params),
+            )
         examples = windows
         if not is_ready:
             examples = SingleChannelWindows(windows, task.n_times, balance=balance)
+        epochs = settings.epochs
         if epochs is None:
-            steps_per_epoch = math.ceil(len(examples) / batch_size)
-            epochs = default_epochs(EPOCHS, STEPS, steps_per_epoch, "Pretraining")
+            epochs = epochs_for(len(examples), settings.batch_size)
 
         # Collect the callbacks.
         all_callbacks: list = [
-            WarmupCosine(warmup, first_epoch=first_epoch),
+            WarmupCosine(settings.warmup, first_epoch=first_epoch),
             # Random weights have to be replaced. Callers that continue with others take this away.
             ("enough_steps", EnoughSteps("Pretraining", share=1.0)),
             *(callbacks or []),
@@ -229,14 +189,14 @@ def pretrain_encoder(
         pretraining = (net or PretrainingNet)(
             task,
             max_epochs=epochs,
-            lr=lr,
-            batch_size=int(batch_size),  # torch refuses NumPy's integers
-            optimizer__weight_decay=weight_decay,
+            lr=settings.lr,
+            batch_size=int(settings.batch_size),  # torch refuses NumPy's integers
+            optimizer__weight_decay=settings.weight_decay,
             callbacks=all_callbacks,
             callbacks__print_log__sink=noop,  # the progress bar replaces the printed table
             device=device,
-            precision=precision,
-            compile=compile,
+            precision=settings.precision,
+            compile=settings.compile,
         )
         try:
             pretraining.fit(examples)
@@ -251,6 +211,11 @@ def pretrain_encoder(
             raise
         warn_of_chance(pretraining.history, steps_in_epoch(pretraining, examples))
     return pretraining
+
+
+def epochs_for(n_windows: int, batch_size: int) -> int:
+    """Return the default number of epochs of a pretraining on so many windows."""
+    return default_epochs(EPOCHS, STEPS, math.ceil(n_windows / batch_size), "Pretraining")
 
 
 class _OnEnd(Callback):

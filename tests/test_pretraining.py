@@ -12,7 +12,7 @@ from torch.utils.data import TensorDataset
 
 from braindecode_pars import PatchEncoder
 from braindecode_pars.pretext import PARS
-from braindecode_pars.pretraining import PretrainingNet, pretrain_encoder
+from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
 from braindecode_pars.windows import SingleChannelWindows
 
 
@@ -94,12 +94,12 @@ def test_several_corpora_at_once(tiny):
 
 
 def test_pretrain_encoder_trains_in_place_and_repeats_itself(tiny, nights):
-    encoders = []
+    encoders, two_epochs = [], PretrainingSettings("mae", epochs=2)
     for _ in range(2):
         torch.manual_seed(0)
         encoders.append(PatchEncoder(100, **tiny))
         before = torch.get_rng_state()
-        net = pretrain_encoder(encoders[-1], nights, "mae", epochs=2, seed=3, verbose=0)
+        net = pretrain_encoder(encoders[-1], nights, two_epochs, seed=3, verbose=0)
         assert torch.equal(torch.get_rng_state(), before)
     assert net.task_.encoder is encoders[1]
     assert len(net.history) == 2
@@ -117,7 +117,7 @@ def test_pretrain_encoder_takes_windows_or_single_channels(tiny, nights):
     for given in (nights, SingleChannelWindows(nights)):
         torch.manual_seed(0)
         encoder = PatchEncoder(100, **tiny)
-        net = pretrain_encoder(encoder, given, epochs=1, seed=3, verbose=0)
+        net = pretrain_encoder(encoder, given, PretrainingSettings(epochs=1), seed=3, verbose=0)
         losses.append(net.history[-1, "train_loss"])
     assert losses[0] == losses[1]
 
@@ -128,7 +128,7 @@ def test_the_net_is_handed_over_after_ctrl_c_too(tiny, nights):
         pretrain_encoder(
             PatchEncoder(100, **tiny),
             nights,
-            epochs=5,
+            PretrainingSettings(epochs=5),
             callbacks=[InterruptAt(3)],
             on_end=seen.append,
             verbose=0,

@@ -165,8 +165,7 @@ INTERNAL = {
         "pretext.lags.losses_by_lag",
         "pretext.spectral.frequency_bands",
     ),
-    *("pretraining.BATCH_SIZE", "pretraining.EPOCHS", "pretraining.LEARNING_RATE"),
-    *("pretraining.STEPS", "pretraining.WEIGHT_DECAY", "pretraining.RelativeLoss"),
+    "pretraining.RelativeLoss",
     *("tokens.LogPowerSpectrum", "tokens.detrended"),
 }
 

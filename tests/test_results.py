@@ -50,7 +50,8 @@ def test_encoders_are_pretrained_as_those_of_the_package():
 
     for method, name in PACKAGED.items():
         config = RunConfig(**PRETRAINING, **TASKS[method])
-        assert command_of(config) == load_encoder(name).card.about["command"]
+        stored = load_encoder(name).card.about["command"]
+        assert sorted(command_of(config).split(" --")) == sorted(stored.split(" --"))
 
 
 def test_stored_scores_are_computed_again(tmp_path, capsys):

@@ -12,33 +12,32 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.model_files import CLASSIFIER, model_folder, read_model
+from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
 from braindecode_pars._common.training import history_frame, history_row
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators.costs import TrainingCost, classifier_cost, encoder_size
+from braindecode_pars.estimators.costs import (
+    TrainingCost,
+    classifier_cost,
+    encoder_size,
+    unfitted,
+    without_warnings,
+)
 from braindecode_pars.estimators.embedder import PARSEmbedder
 from braindecode_pars.estimators.encoder_start import (
-    check_continued,
-    encoder_for,
-    encoder_sizes,
-    make_checkpoint_dir,
-    needs_pretraining,
-    patch_size_of,
-    preprocessing_of,
-    pretrain,
-    set_load_report,
-    warn_if_unlabeled_unused,
-    warn_of_encoder,
+    EncoderStart,
+    check_fit,
+    encoder_start,
+    further_windows,
 )
 from braindecode_pars.estimators.fine_tuning import (
     FineTuningNet,
     fine_tune,
     fine_tuning_net,
+    steps_of_fine_tuning,
     warn_of_fine_tuning,
 )
 from braindecode_pars.estimators.logits import LogitClassifier
-from braindecode_pars.estimators.parameters import check_parameters
 from braindecode_pars.estimators.recentring import recentred_logits
 from braindecode_pars.estimators.sharing import (
     MALFORMED,
@@ -52,6 +51,7 @@ from braindecode_pars.estimators.sharing import (
     save_model,
 )
 from braindecode_pars.estimators.windows_estimator import (
+    LabeledWindows,
     Seeds,
     WindowsEstimator,
     batches,
@@ -62,15 +62,13 @@ from braindecode_pars.estimators.windows_estimator import (
     positions_for,
     read_labeled,
     read_to_predict,
-    read_unlabeled,
     seeded_fit,
     warn_of_unknown_electrodes,
 )
 from braindecode_pars.models import PARSNet
 from braindecode_pars.models.network_files import network_from_file
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretrained.cards import EncoderCard, Pretrained, read_card, unique_subjects
-from braindecode_pars.pretraining import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
+from braindecode_pars.pretrained.cards import read_card, unique_subjects
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import AmplitudeRange, amplitude_range, warn_of_amplitudes
 from braindecode_pars.windows.held_out import drop_held_out, hold_out, without_held_out_splits
@@ -432,59 +430,24 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
             steps, a pretraining loss at chance, a validation loss that never fell, or a class that
             is predicted for no training window.
         """
-        check_parameters(self)
-        check_continued(self)
-        make_checkpoint_dir(self.checkpoint_dir)
-        owner, device = type(self).__name__, find_device(self.device)
+        check_fit(self)
         with fresh_fit(self):
             # Read the windows: labelled, unlabelled, and further ones for pretraining.
-            any_montage = not needs_one_montage(self)
-            windows = read_labeled(
-                self, X, y, groups, any_montage=any_montage, sample_weight=sample_weight
-            )
-            self.n_chans_, self.n_times_ = windows.all.check()
+            windows = self._read(X, y, sample_weight, groups)
             warn_of_amplitudes(windows.all)
-            self.chs_info_, self.classes_ = windows.all.chs_info, windows.classes
-            self.class_names_ = windows.class_names
-            electrode_position = has_electrode_code(self, self.chs_info_)
-            listed = None if self.channels is None else self.chs_info_
-            extra = read_unlabeled(unlabeled, self.n_times_, windows.all.sfreq, listed)
-            warn_if_unlabeled_unused(self, extra)
-
-            # Load the pretrained encoder, if there is one.
-            pretrained = encoder_for(self, windows.all.sfreq)
-            patch_size, self.sfreq_ = patch_size_of(
-                pretrained, self.patch_seconds, windows.all.sfreq, self.n_times_, owner
-            )
-            self.preprocessing_ = preprocessing_of(self, windows.all)
-            if pretrained is not None:
-                warn_of_encoder(pretrained.card.preprocessing, self.preprocessing_)
-
-            with seeded_fit(self.random_state, device) as seeds:
+            further = further_windows(self, unlabeled, windows.all)
+            start = encoder_start(self, windows.all)
+            with seeded_fit(self) as seeds:
                 # Hold out validation subjects and build the net.
                 train, valid = hold_out(windows.labeled, self.validation, seeds.split)
                 self.amplitudes_ = amplitude_range(train)
-                self.net_ = self._build_net(
-                    train, valid, pretrained, patch_size, seeds, electrode_position
-                )
-                self._store_pretraining(None, [], EncoderCard(sfreq=self.sfreq_))
-                if pretrained is not None:
-                    self.encoder_.load_state_dict(pretrained.encoder.state_dict())
-                    self.encoder_card_ = pretrained.card
-                    set_load_report(self, pretrained.report)
+                self.net_ = self._build_net(start, train, valid, seeds)
+                start.load_into(self.encoder_)
 
-                # Pretrain on training windows only. Unlabelled windows of held-out subjects are
-                # excluded too.
-                if needs_pretraining(self):
-                    further = [
-                        without_held_out_splits(part, self.validation)
-                        for part in (windows.unlabeled, extra)
-                    ]
-                    parts = [train, *(drop_held_out(part, train, valid) for part in further)]
-                    store, seed = self._store_pretraining, seeds.pretraining
-                    pretrain(self, self.encoder_, parts, seed, store, pretrained)
-
-                # Fine-tune. The card is written first, so that it is complete after Ctrl-C.
+                # Pretrain on training windows only, then fine-tune. The card is written first, so
+                # that it is complete after Ctrl-C.
+                parts = self._to_pretrain_on(windows, further, train, valid)
+                start.pretrain(self.encoder_, parts, seeds.pretraining)
                 self.encoder_card_ = replace(
                     self.encoder_card_,
                     sfreq=self.sfreq_,
@@ -495,6 +458,29 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
                 fine_tune(self.net_, train, valid, recenter=self.recenter)
             warn_of_fine_tuning(self, train, valid)
         return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> LabeledWindows:
+        any_montage = not needs_one_montage(self)
+        windows = read_labeled(
+            self, X, y, groups, any_montage=any_montage, sample_weight=sample_weight
+        )
+        self.n_chans_, self.n_times_ = windows.all.check()
+        self.chs_info_, self.classes_ = windows.all.chs_info, windows.classes
+        self.class_names_ = windows.class_names
+        return windows
+
+    def _to_pretrain_on(
+        self,
+        windows: LabeledWindows,
+        further: list[Windows],
+        train: Windows,
+        valid: Windows | None,
+    ) -> list[Windows]:
+        """Return the training windows, and the unlabelled ones of people who are not held out."""
+        unlabeled = [] if windows.unlabeled is None else [windows.unlabeled]
+        parts = [without_held_out_splits(part, self.validation) for part in unlabeled + further]
+        parts = [drop_held_out(part, train, valid) for part in parts]
+        return [train, *(part for part in parts if part is not None)]
 
     def pretrained(self, X: Any, *, groups: Any = None, unlabeled: Any = None) -> PARSEmbedder:
         """Pretrain an encoder as :meth:`fit` does, for several fits that share it.
@@ -540,7 +526,18 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
         TypeError, ValueError, FileNotFoundError
             As :meth:`fit`, before it trains.
         """
-        return classifier_cost(self, X, y, groups)
+        clf = unfitted(self)
+        with without_warnings():
+            check_fit(clf)
+            windows = clf._read(X, y, None, groups)
+            start = encoder_start(clf, windows.all)
+            with seeded_fit(clf) as seeds:
+                train, valid = hold_out(windows.labeled, clf.validation, seeds.split)
+                net = clf._build_net(start, train, valid, seeds)
+                start.load_into(net.module_.encoder)
+            n_windows = sum(map(len, clf._to_pretrain_on(windows, [], train, valid)))
+            n_steps = steps_of_fine_tuning(net, train, recenter=clf.recenter)
+        return classifier_cost(start, net, n_windows, that_weigh(train, "training"), n_steps)
 
     def n_encoder_parameters(self, X: Any) -> int:
         """Return the number of parameters of the encoder that ``fit`` would use.
@@ -557,29 +554,14 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
         """
         return encoder_size(self, X)
 
-    def _store_pretraining(
-        self, task: PretextTask | None, history: list[dict[str, Any]], card: EncoderCard
-    ) -> None:
-        self.pretraining_history_, self.encoder_card_ = history, card
-
     @property
     def encoder_(self) -> PatchEncoder:
         """The fine-tuned encoder."""
         return self.net_.module_.encoder
 
     def _build_net(
-        self,
-        train: Windows,
-        valid: Windows | None,
-        pretrained: Pretrained | None,
-        patch_size: int,
-        seeds: Seeds,
-        electrode_position: bool,
+        self, start: EncoderStart, train: Windows, valid: Windows | None, seeds: Seeds
     ) -> FineTuningNet:
-        if pretrained is not None:
-            sizes = {**pretrained.encoder.config, "patch_size": patch_size}
-        else:
-            sizes = {"patch_size": patch_size, **encoder_sizes(self)}
         return fine_tuning_net(
             self,
             PARSNet,
@@ -595,11 +577,11 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
             n_times=self.n_times_,
             sfreq=self.sfreq_,
             channel_drop_prob=self.channel_drop_prob,
-            electrode_position=electrode_position,
+            electrode_position=has_electrode_code(self, self.chs_info_),
             amplitude=self.amplitude,
             head=self.head,
             recenter=self.recenter,
-            **sizes,
+            **start.sizes,
         )
 
     @property

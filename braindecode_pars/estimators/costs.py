@@ -1,6 +1,7 @@
 """What fits cost: parameters, steps, tokens and operations, of one fit or of several methods.
 
-A fit is started up to its first step of fine-tuning, where its operations are counted.
+The windows and the network are those of the fit, which is not started. The operations are those of
+its steps on noise.
 """
 
 from __future__ import annotations
@@ -8,14 +9,14 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import pandas as pd
 import torch
 from sklearn.base import BaseEstimator, clone
-from skorch.callbacks import Callback
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset
@@ -23,22 +24,14 @@ from torch.utils.data import Dataset
 from braindecode_pars._common.checks import boolean
 from braindecode_pars._common.computing import Count, count_steps
 from braindecode_pars._common.seeding import seeded
-from braindecode_pars._common.subjects import subject_key
-from braindecode_pars._common.training import default_epochs, steps_in_epoch
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators.encoder_start import (
-    check_rate_of_encoder,
-    encoder_sizes,
-    needs_pretraining,
-    patch_size_of,
-)
+from braindecode_pars.estimators.encoder_start import EncoderStart, encoder_start
 from braindecode_pars.estimators.fine_tuning import FineTuningNet
 from braindecode_pars.estimators.parameters import check_parameters
-from braindecode_pars.estimators.windows_estimator import LabeledWindows, read_labeled, read_windows
+from braindecode_pars.estimators.windows_estimator import read_windows
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretext.base import PRETEXT_TASKS, make_task
-from braindecode_pars.pretrained.saved import load_encoder
-from braindecode_pars.pretraining import EPOCHS, STEPS
+from braindecode_pars.pretraining import epochs_for
 from braindecode_pars.windows import as_sklearn
 from braindecode_pars.windows.table import Windows
 
@@ -79,111 +72,112 @@ class TrainingCost(NamedTuple):
     flops: float
 
 
-def encoder_size(estimator: BaseEstimator, X: Any, groups: Any = None) -> int:
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Leave out all warnings: the fit itself warns. torch's random state stays as it is."""
+    with warnings.catch_warnings(), seeded(0):
+        warnings.simplefilter("ignore")
+        yield
+
+
+#: Parameters that would take time or write files, or that a fit without training does not need.
+_QUICK = dict(checkpoint_dir=None, compile=False, device="cpu", verbose=0, callbacks=None)
+
+
+def unfitted(estimator: Any) -> Any:
+    """Return a copy of an estimator that reads windows and builds a network, and writes nothing."""
+    params = estimator.get_params(deep=False)
+    quick = {name: value for name, value in _QUICK.items() if name in params}
+    return clone(estimator).set_params(**quick)
+
+
+def encoder_size(estimator: BaseEstimator, X: Any) -> int:
     """Return the number of parameters of the encoder that ``fit`` would use on these windows."""
-    return _n_parameters(_encoder(estimator, _read(estimator, X, groups)))
+    estimator = unfitted(estimator)
+    with without_warnings():
+        check_parameters(estimator)
+        windows = read_windows(estimator, X, None, None, any_montage=True)
+        estimator.n_chans_, estimator.n_times_ = windows.check()
+        estimator.chs_info_ = windows.chs_info
+        return _n_parameters(encoder_start(estimator, windows).new_encoder())
 
 
-def classifier_cost(estimator: BaseEstimator, X: Any, y: Any, groups: Any) -> TrainingCost:
-    """Return the cost of a fit of a PARSClassifier."""
-    first = first_step(estimator, X, y, groups)
-    module, epochs = first.net.module_, first.net.max_epochs
+def classifier_cost(
+    start: EncoderStart, net: FineTuningNet, n_windows: int, train: Windows, n_steps: int
+) -> TrainingCost:
+    """Return the cost of a fit of a PARSClassifier.
+
+    Parameters
+    ----------
+    start : EncoderStart
+        The encoder at the start of the fit.
+    net : FineTuningNet
+        Initialised net.
+    n_windows : int
+        Number of windows of pretraining.
+    train : Windows
+        Windows of fine-tuning.
+    n_steps : int
+        Number of steps in an epoch of fine-tuning.
+    """
+    estimator, module, epochs = start.estimator, net.module_, net.max_epochs
     frozen = _frozen_epochs(estimator, epochs)
     with seeded(0):
-        steps, earlier = _given_encoder(estimator)
-        counts = [earlier]
-        if needs_pretraining(estimator):
-            windows = _labeled(estimator, X, y, groups)
-            n_windows = len(first.windows) + _n_unlabeled(windows, first.windows)
-            n_times = windows.all.check()[1]
-            own_steps, own = _pretraining(estimator, module.encoder, n_times, n_windows)
-            steps, counts = steps + own_steps, [*counts, own]
-        counts.append(_fine_tuning(first, frozen, is_trained=False))
-        counts.append(_fine_tuning(first, epochs - frozen, is_trained=True))
+        steps, counts = _pretraining(start, module.encoder, n_windows)
+        for n, is_trained in ((frozen, False), (epochs - frozen, True)):
+            counts.append(_fine_tuning(module, train, n, n * n_steps, is_trained=is_trained))
     parameters = _n_parameters(module)
     if steps == 0 and frozen == epochs:  # a random encoder that is never trained
         parameters -= _n_parameters(module.encoder)
-    return TrainingCost(parameters, steps, epochs * first.n_steps, *_sum(counts))
+    return TrainingCost(parameters, steps, epochs * n_steps, *_sum(counts))
 
 
-def embedder_cost(estimator: BaseEstimator, X: Any, groups: Any) -> TrainingCost:
+def embedder_cost(start: EncoderStart, windows: Windows) -> TrainingCost:
     """Return the cost of a fit of a PARSEmbedder, and of embedding its windows once."""
-    windows = _read(estimator, X, groups)
     n_chans, n_times = windows.check()
+    layer = start.estimator.layer
     with seeded(0):
-        encoder = _encoder(estimator, windows)
-        steps, earlier = _given_encoder(estimator)
-        counts = [earlier]
-        if needs_pretraining(estimator):
-            own_steps, own = _pretraining(estimator, encoder, n_times, len(windows))
-            steps, counts = steps + own_steps, [*counts, own]
+        encoder = start.new_encoder()
+        steps, counts = _pretraining(start, encoder, len(windows))
 
         def embed(n_windows: int) -> None:
             with torch.no_grad():
-                embed_signals(encoder, torch.randn(n_windows * n_chans, n_times), estimator.layer)
+                embed_signals(encoder, torch.randn(n_windows * n_chans, n_times), layer)
 
         counts.append(count_steps(embed, encoder, 0, len(windows)))
     parameters = 0 if steps == 0 else _n_parameters(encoder)
     return TrainingCost(parameters, steps, 0, *_sum(counts))
 
 
-def network_cost(estimator: BaseEstimator, X: Any, y: Any, groups: Any) -> TrainingCost:
+def network_cost(net: FineTuningNet, train: Windows, n_steps: int) -> TrainingCost:
     """Return the cost of a fit of a NetworkClassifier."""
-    net, windows, n_steps = first_step(estimator, X, y, groups)
     with seeded(0):
-        step = _supervised_step(net.module_.train(), *windows.check())
-        sizes = net.max_epochs * n_steps, net.max_epochs * len(windows)
+        step = _supervised_step(net.module_.train(), *train.check())
+        sizes = net.max_epochs * n_steps, net.max_epochs * len(train)
         flops = count_steps(step, None, *sizes).flops
     return TrainingCost(_n_parameters(net.module_), 0, sizes[0], math.nan, flops)
 
 
-def _read(estimator: BaseEstimator, X: Any, groups: Any) -> Windows:
-    check_parameters(estimator)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return read_windows(estimator, X, None, groups, any_montage=True)
-
-
-def _encoder(estimator: BaseEstimator, windows: Windows) -> PatchEncoder:
-    """Return an encoder of the size that ``fit`` would use; its weights do not matter."""
-    if estimator.encoder is not None:
-        pretrained = load_encoder(estimator.encoder)
-        check_rate_of_encoder(windows.sfreq, pretrained.card)
-        return copy.deepcopy(pretrained.encoder).cpu()
-    with warnings.catch_warnings(), seeded(0):
-        warnings.simplefilter("ignore")
-        sfreq, n_times = windows.sfreq, windows.check()[1]
-        patch_size, _ = patch_size_of(None, estimator.patch_seconds, sfreq, n_times, "")
-        return PatchEncoder(patch_size, **encoder_sizes(estimator))
-
-
-def _labeled(estimator: BaseEstimator, X: Any, y: Any, groups: Any) -> LabeledWindows:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return read_labeled(estimator, X, y, groups, any_montage=True)
-
-
-def _n_unlabeled(windows: LabeledWindows, train: Windows) -> int:
-    """Return the number of unlabelled windows to pretrain on: not those of held-out subjects."""
-    if windows.unlabeled is None:
-        return 0
-    labeled, trained, others = map(_subjects, (windows.labeled, train, windows.unlabeled))
-    held_out = set(labeled) - set(trained)
-    return sum(subject not in held_out for subject in others)
-
-
-def _subjects(windows: Windows) -> list[str]:
-    if windows.groups is None:
-        return [""] * len(windows)
-    return list(map(subject_key, windows.groups.tolist()))
-
-
-def _given_encoder(estimator: BaseEstimator) -> tuple[float, Count]:
-    """Return steps and cost of the pretraining of a given encoder; NaN when they are unknown."""
-    if estimator.encoder is None:
-        return 0, Count(0, 0)
-    encoder, card, _ = load_encoder(estimator.encoder)
-    return _of_card(copy.deepcopy(encoder).cpu(), asdict(card))
+def _pretraining(
+    start: EncoderStart, encoder: PatchEncoder, n_windows: int
+) -> tuple[float, list[Count]]:
+    """Return steps and costs of the earlier pretraining of a given encoder, and of that in fit."""
+    encoder = copy.deepcopy(encoder)
+    steps, counts = 0.0, [Count(0, 0)]
+    if start.given is not None:
+        steps, earlier = _of_card(encoder, asdict(start.given.card))
+        counts.append(earlier)
+    if start.is_pretrained:
+        settings = start.settings
+        epochs = settings.epochs
+        if epochs is None:
+            epochs = epochs_for(n_windows, settings.batch_size)
+        own_steps = epochs * math.ceil(n_windows / settings.batch_size)
+        n_times = start.estimator.n_times_
+        step = _pretraining_step(encoder, settings.task, dict(settings.task_params), n_times)
+        steps += own_steps
+        counts.append(count_steps(step, encoder, own_steps, epochs * n_windows))
+    return steps, counts
 
 
 def _of_card(encoder: PatchEncoder, card: Mapping[str, Any]) -> tuple[float, Count]:
@@ -202,20 +196,6 @@ def _of_card(encoder: PatchEncoder, card: Mapping[str, Any]) -> tuple[float, Cou
     return steps_before + n_steps, _sum([before, done])
 
 
-def _pretraining(
-    estimator: BaseEstimator, encoder: PatchEncoder, n_times: int, n_windows: int
-) -> tuple[int, Count]:
-    """Return steps and cost of the pretraining in a fit."""
-    steps_per_epoch = math.ceil(n_windows / estimator.pretrain_batch_size)
-    epochs = estimator.pretrain_epochs
-    if epochs is None:
-        epochs = default_epochs(EPOCHS, STEPS, steps_per_epoch, "Pretraining")
-    n_steps = epochs * steps_per_epoch
-    encoder = copy.deepcopy(encoder)
-    step = _pretraining_step(encoder, estimator.pretext, estimator.pretext_params, n_times)
-    return n_steps, count_steps(step, encoder, n_steps, epochs * n_windows)
-
-
 def _pretraining_step(
     encoder: PatchEncoder, task: Any, task_params: dict[str, Any] | None, n_times: int
 ) -> Callable[[int], None]:
@@ -228,13 +208,15 @@ def _pretraining_step(
     return step
 
 
-def _fine_tuning(first: FirstStep, epochs: int, *, is_trained: bool) -> Count:
+def _fine_tuning(
+    module: nn.Module, train: Windows, epochs: int, n_steps: int, *, is_trained: bool
+) -> Count:
     """Return the cost of epochs with a trained or a frozen encoder, without dropped channels."""
     if epochs == 0:
         return Count(0, 0)
-    module = copy.deepcopy(first.net.module_).train()
+    module = copy.deepcopy(module).train()
     module.encoder.requires_grad_(is_trained)
-    n_chans, n_times = first.windows.check()
+    n_chans, n_times = train.check()
     # Dropped channels are not encoded. One is always kept, so this share is the expected one.
     dropped, module.channel_drop_prob = module.channel_drop_prob, 0.0
     share = (n_chans * (1 - dropped) + dropped**n_chans) / n_chans
@@ -244,7 +226,7 @@ def _fine_tuning(first: FirstStep, epochs: int, *, is_trained: bool) -> Count:
         if is_trained:
             features.sum().backward()
 
-    sizes = epochs * first.n_steps, epochs * len(first.windows)
+    sizes = n_steps, epochs * len(train)
     step = _supervised_step(module, n_chans, n_times)
     whole, encoder = (count_steps(run, module.encoder, *sizes) for run in (step, encode))
     return Count(share * whole.tokens, whole.flops - (1 - share) * encoder.flops)
@@ -275,64 +257,6 @@ def _n_parameters(module: nn.Module) -> int:
 
 def _sum(counts: list[Count]) -> Count:
     return Count(*map(sum, zip(*counts, strict=True)))
-
-
-#: Parameters that would take time or write files before that step.
-_QUICK = dict(pretrain_epochs=0, checkpoint_dir=None, compile=False, device="cpu", verbose=0)
-
-
-class FirstStep(NamedTuple):
-    """What a fit would begin to train.
-
-    Attributes
-    ----------
-    net : FineTuningNet
-        Initialised net.
-    windows : Windows
-        Training windows.
-    n_steps : int
-        Number of steps in an epoch.
-    """
-
-    net: FineTuningNet
-    windows: Windows
-    n_steps: int
-
-
-class _Ready(Exception):  # noqa: N818 it is no error
-    """A fit has come to its first step of fine-tuning."""
-
-    def __init__(self, first_step: FirstStep):
-        self.first_step = first_step
-
-
-class _BeforeTraining(Callback):
-    """End a fit before its first step."""
-
-    def on_train_begin(self, net: FineTuningNet, X: Any = None, **kwargs: Any) -> None:
-        raise _Ready(FirstStep(net, getattr(X, "windows", X), steps_in_epoch(net, X)))
-
-
-def first_step(estimator: BaseEstimator, X: Any, y: Any, groups: Any) -> FirstStep:
-    """Return net and training windows of a fit, which ends before it trains.
-
-    The fit itself holds out windows and builds the network, so that both are those of a real fit.
-
-    Raises
-    ------
-    TypeError, ValueError, FileNotFoundError
-        As the fit.
-    """
-    params = estimator.get_params(deep=False)
-    quick = {name: value for name, value in _QUICK.items() if name in params}
-    fitted = clone(estimator).set_params(**quick, callbacks=[_BeforeTraining()])
-    try:
-        with warnings.catch_warnings():  # the real fit warns
-            warnings.simplefilter("ignore")
-            fitted.fit(X, y, groups=groups)
-    except _Ready as ready:
-        return ready.first_step
-    raise AssertionError("a fit notifies its callbacks before it trains")
 
 
 #: Columns of a cost table and their types; missing values are allowed in all.

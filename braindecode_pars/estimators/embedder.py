@@ -18,23 +18,17 @@ from torch import Tensor
 from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.model_files import EMBEDDER, kinds_in, model_folder, read_model
 from braindecode_pars._common.seeding import drawing
+from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
 from braindecode_pars._common.training import history_frame, history_row
-from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators.costs import TrainingCost, embedder_cost, encoder_size
-from braindecode_pars.estimators.encoder_start import (
-    check_continued,
-    encoder_for,
-    encoder_sizes,
-    make_checkpoint_dir,
-    needs_pretraining,
-    patch_size_of,
-    preprocessing_of,
-    pretrain,
-    set_load_report,
-    warn_if_unlabeled_unused,
-    warn_of_encoder,
+from braindecode_pars.estimators.costs import (
+    TrainingCost,
+    embedder_cost,
+    encoder_size,
+    unfitted,
+    without_warnings,
 )
-from braindecode_pars.estimators.parameters import POOLINGS, check_parameters
+from braindecode_pars.estimators.encoder_start import check_fit, encoder_start, further_windows
+from braindecode_pars.estimators.parameters import POOLINGS
 from braindecode_pars.estimators.sharing import (
     MALFORMED,
     SharedOnHub,
@@ -49,17 +43,15 @@ from braindecode_pars.estimators.windows_estimator import (
     check_finite,
     fresh_fit,
     read_to_predict,
-    read_unlabeled,
     read_windows,
     seeded_fit,
 )
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretrained.cards import EncoderCard, Pretrained
 from braindecode_pars.pretrained.saved import describe_encoder, encoder_from_file, load_encoder
-from braindecode_pars.pretraining import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import warn_of_amplitudes
+from braindecode_pars.windows.table import Windows
 
 
 class PARSEmbedder(TransformerMixin, SharedOnHub, WindowsEstimator):
@@ -208,50 +200,36 @@ random_state, verbose, checkpoint_dir
         sklearn.exceptions.ConvergenceWarning
             As :func:`~braindecode_pars.pretraining.pretrain_encoder`.
         """
-        check_parameters(self)
-        check_continued(self)
-        make_checkpoint_dir(self.checkpoint_dir)
-        owner, device = type(self).__name__, find_device(self.device)
+        check_fit(self)
         with fresh_fit(self):
             # Read the windows, and further ones for pretraining.
-            any_montage = self.pooling != "channels"
-            windows = read_windows(self, X, None, groups, any_montage=any_montage)
-            self.n_chans_, self.n_times_ = windows.check()
+            windows = self._read(X, groups)
             warn_of_amplitudes(windows)
-            self.chs_info_ = windows.chs_info
-            self.pooling_ = self.pooling
-            if self.pooling == "auto":  # an empty list of channels means that they differ
-                self.pooling_ = "mean_std" if self.chs_info_ == [] else "channels"
-            listed = None if self.channels is None else self.chs_info_
-            extra = read_unlabeled(unlabeled, self.n_times_, windows.sfreq, listed)
-            warn_if_unlabeled_unused(self, extra)
+            further = further_windows(self, unlabeled, windows)
 
-            # Load the pretrained encoder, if there is one.
-            pretrained = encoder_for(self, windows.sfreq)
-            patch_size, self.sfreq_ = patch_size_of(
-                pretrained, self.patch_seconds, windows.sfreq, self.n_times_, owner
-            )
-            self.preprocessing_ = preprocessing_of(self, windows)
-            if pretrained is not None:
-                warn_of_encoder(pretrained.card.preprocessing, self.preprocessing_)
-
-            # Build the encoder, then pretrain it.
-            with seeded_fit(self.random_state, device) as seeds:
+            # Build the encoder, or take the given one, and pretrain it.
+            start = encoder_start(self, windows)
+            with seeded_fit(self) as seeds:
                 with drawing():
-                    self.encoder_ = self._build_encoder(pretrained, patch_size)
+                    self.encoder_ = start.new_encoder()
                 self.encoder_.block_number(self.layer)  # before minutes of pretraining
-                self.pretraining_history_ = []
-                self.encoder_card_ = EncoderCard(sfreq=self.sfreq_)
-                if pretrained is not None:
-                    self.encoder_card_ = pretrained.card
-                    set_load_report(self, pretrained.report)
                 try:
-                    if needs_pretraining(self):
-                        store, seed = self._store_pretraining, seeds.pretraining
-                        pretrain(self, self.encoder_, [windows, extra], seed, store, pretrained)
+                    parts = [windows, *further]
+                    start.pretrain(self.encoder_, parts, seeds.pretraining, self._keep)
                 finally:
                     self.encoder_.cpu()  # a pickle must load on a machine without a GPU
         return self
+
+    def _read(self, X: Any, groups: Any) -> Windows:
+        windows = read_windows(self, X, None, groups, any_montage=self.pooling != "channels")
+        self.n_chans_, self.n_times_ = windows.check()
+        self.chs_info_, self.pooling_ = windows.chs_info, self.pooling
+        if self.pooling == "auto":  # an empty list of channels means that they differ
+            self.pooling_ = "mean_std" if self.chs_info_ == [] else "channels"
+        return windows
+
+    def _keep(self, task: PretextTask) -> None:
+        self.task_ = task.cpu()
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
         """Return what ``fit`` would cost, without training.
@@ -272,7 +250,11 @@ random_state, verbose, checkpoint_dir
         TypeError, ValueError, FileNotFoundError
             As :meth:`fit`, before it trains.
         """
-        return embedder_cost(self, X, groups)
+        embedder = unfitted(self)
+        with without_warnings():
+            check_fit(embedder)
+            windows = embedder._read(X, groups)
+            return embedder_cost(encoder_start(embedder, windows), windows)
 
     def n_encoder_parameters(self, X: Any) -> int:
         """Return the number of parameters of the encoder that ``fit`` would use.
@@ -288,19 +270,6 @@ random_state, verbose, checkpoint_dir
             Number of parameters of the given encoder, or of a new one.
         """
         return encoder_size(self, X)
-
-    def _build_encoder(self, pretrained: Pretrained | None, patch_size: int) -> PatchEncoder:
-        if pretrained is None:
-            return PatchEncoder(patch_size, **encoder_sizes(self))
-        encoder = PatchEncoder(**pretrained.encoder.config)
-        encoder.load_state_dict(pretrained.encoder.state_dict())
-        return encoder
-
-    def _store_pretraining(
-        self, task: PretextTask, history: list[dict[str, Any]], card: EncoderCard
-    ) -> None:
-        self.pretraining_history_, self.encoder_card_ = history, card
-        self.task_ = task.cpu()
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "encoder_")
@@ -487,7 +456,8 @@ random_state, verbose, checkpoint_dir
         embedder.sfreq_, embedder.chs_info_, embedder.pooling_ = card.sfreq, [], "mean_std"
         embedder.pretraining_history_ = []
         embedder.encoder_, embedder.encoder_card_ = encoder, card
-        set_load_report(embedder, report)
+        if report is not None:  # an encoder that is an object was not loaded
+            embedder.load_report_ = report
         return embedder
 
 

@@ -44,6 +44,7 @@ from braindecode_pars._common.training import (
     RestoredEpoch,
     WarmupCosine,
     default_epochs,
+    steps_in_epoch,
     warn_of_validation,
 )
 from braindecode_pars.estimators.augmentation import make_augmentation
@@ -171,6 +172,21 @@ def fine_tune(
         When the module recentres and subjects are unknown, or have too few windows. Also when all
         windows have weight 0.
     """
+    with _data(net, train, valid, recenter) as examples:
+        net.partial_fit(examples, None)  # fit would initialise the net again
+
+
+def steps_of_fine_tuning(net: FineTuningNet, train: Windows, *, recenter: str | None = None) -> int:
+    """Return the number of steps in an epoch of :func:`fine_tune`."""
+    with _data(net, train, None, recenter) as examples:
+        return steps_in_epoch(net, examples)
+
+
+@contextmanager
+def _data(
+    net: FineTuningNet, train: Windows, valid: Windows | None, recenter: str | None
+) -> Iterator[Examples | WithSubjects]:
+    """Yield the examples that a net trains on; the net has the validation split meanwhile."""
     examples: Examples | WithSubjects = Examples(that_weigh(train, "training"))
     held_out: Examples | WithSubjects | None = None
     if valid is not None:
@@ -180,7 +196,7 @@ def fine_tune(
         examples, held_out, iterators = recentred_iterators(examples, held_out, net.batch_size)
     split = None if held_out is None else predefined_split(held_out)
     with _changed(net, train_split=split, **iterators):
-        net.partial_fit(examples, None)  # fit would initialise the net again
+        yield examples
 
 
 def _codes(labels: Any) -> np.ndarray:

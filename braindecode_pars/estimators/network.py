@@ -14,23 +14,34 @@ from braindecode.models.base import EEGModuleMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.seeding import drawing, seeded
+from braindecode_pars._common.settings import WEIGHT_DECAY
 from braindecode_pars._common.training import history_frame
-from braindecode_pars.estimators.costs import TrainingCost, network_cost
-from braindecode_pars.estimators.encoder_start import preprocessing_of
-from braindecode_pars.estimators.fine_tuning import fine_tune, fine_tuning_net, warn_of_fine_tuning
+from braindecode_pars.estimators.costs import (
+    TrainingCost,
+    network_cost,
+    unfitted,
+    without_warnings,
+)
+from braindecode_pars.estimators.fine_tuning import (
+    FineTuningNet,
+    fine_tune,
+    fine_tuning_net,
+    steps_of_fine_tuning,
+    warn_of_fine_tuning,
+)
 from braindecode_pars.estimators.logits import LogitClassifier
 from braindecode_pars.estimators.parameters import check_parameters
 from braindecode_pars.estimators.windows_estimator import (
+    Seeds,
     WindowsEstimator,
     check_finite,
     fresh_fit,
+    preprocessing_of,
     read_labeled,
     read_to_predict,
     seeded_fit,
 )
-from braindecode_pars.pretraining import WEIGHT_DECAY
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import amplitude_range, warn_of_amplitudes
 from braindecode_pars.windows.held_out import hold_out
@@ -164,37 +175,43 @@ verbose
             As :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
         """
         check_parameters(self)
-        model_class = _model_class(self.network)
-        with fresh_fit(self), seeded_fit(self.random_state, find_device(self.device)) as seeds:
-            # Read the windows and hold out validation subjects.
-            windows = read_labeled(self, X, y, groups, sample_weight=sample_weight)
-            self.chs_info_ = windows.labeled.chs_info
-            self.n_chans_, self.n_times_ = windows.labeled.check()
-            warn_of_amplitudes(windows.labeled)
-            self.classes_, self.sfreq_ = windows.classes, windows.labeled.sfreq
-            self.preprocessing_ = preprocessing_of(self, windows.labeled)
-            self.class_names_ = windows.class_names
-            train, valid = hold_out(windows.labeled, self.validation, seeds.split)
+        _model_class(self.network)  # before windows are read
+        with fresh_fit(self), seeded_fit(self) as seeds:
+            windows = self._read(X, y, sample_weight, groups)
+            warn_of_amplitudes(windows)
+            train, valid = hold_out(windows, self.validation, seeds.split)
             train = that_weigh(train, "training")
             self.amplitudes_ = amplitude_range(train)
-
-            # Train the network. Its scale comes from training windows only.
-            scale = root_mean_square(train)
-            with drawing():
-                module = self._build(model_class, scale)
-            self.net_ = fine_tuning_net(
-                self,
-                module,
-                class_weights=cross_entropy_weights(
-                    train.y, self.classes_, self.class_weight, train.weights
-                ),
-                n_windows=len(train),
-                restore_best=valid is not None,
-                augmentation_seed=seeds.augmentation,
-            )
+            self.net_ = self._build_net(train, valid, seeds)
             fine_tune(self.net_, train, valid)
             warn_of_fine_tuning(self, train, valid)
         return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Windows:
+        """Return the labelled windows."""
+        windows = read_labeled(self, X, y, groups, sample_weight=sample_weight)
+        self.chs_info_ = windows.labeled.chs_info
+        self.n_chans_, self.n_times_ = windows.labeled.check()
+        self.classes_, self.sfreq_ = windows.classes, windows.labeled.sfreq
+        self.preprocessing_ = preprocessing_of(self, windows.labeled)
+        self.class_names_ = windows.class_names
+        return windows.labeled
+
+    def _build_net(self, train: Windows, valid: Windows | None, seeds: Seeds) -> FineTuningNet:
+        model_class = _model_class(self.network)
+        scale = root_mean_square(train)  # of training windows only
+        with drawing():
+            module = self._build(model_class, scale)
+        return fine_tuning_net(
+            self,
+            module,
+            class_weights=cross_entropy_weights(
+                train.y, self.classes_, self.class_weight, train.weights
+            ),
+            n_windows=len(train),
+            restore_best=valid is not None,
+            augmentation_seed=seeds.augmentation,
+        )
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
         """Return what ``fit`` would cost, without training.
@@ -214,7 +231,16 @@ verbose
         TypeError, ValueError, FileNotFoundError
             As :meth:`fit`, before it trains.
         """
-        return network_cost(self, X, y, groups)
+        clf = unfitted(self)
+        with without_warnings():
+            check_parameters(clf)
+            _model_class(clf.network)
+            with seeded_fit(clf) as seeds:
+                windows = clf._read(X, y, None, groups)
+                train, valid = hold_out(windows, clf.validation, seeds.split)
+                train = that_weigh(train, "training")
+                net = clf._build_net(train, valid, seeds)
+            return network_cost(net, train, steps_of_fine_tuning(net, train))
 
     def _build(self, model_class: type[nn.Module], scale: float) -> ScaledNetwork:
         signal = dict(

@@ -1,14 +1,17 @@
 """Base class of all estimators of windows: what they read, and the random state of their fits.
 
-Labelled and unlabelled windows are separated. Electrode positions are used where they are known.
+Labelled and unlabelled windows are separated, and their preprocessing is compared with that of the
+model. Electrode positions are used where they are known.
 """
 
 from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,12 +21,21 @@ from sklearn.utils import Tags, check_random_state
 from torch import Tensor
 
 from braindecode_pars._common.checks import check_same_rate, warn_user
+from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.seeding import random_stream
-from braindecode_pars.estimators.encoder_start import rate_given, warn_of_differences
 from braindecode_pars.models import PARSNet
 from braindecode_pars.models.electrodes import electrode_positions
 from braindecode_pars.pretrained.cards import EncoderCard
 from braindecode_pars.pretrained.saved import load_encoder
+from braindecode_pars.recordings.preprocessing import (
+    FIELDS,
+    Difference,
+    Preprocessing,
+    agreed,
+    counted,
+    differences,
+    disagreements,
+)
 from braindecode_pars.windows.amplitudes import warn_of_amplitudes
 from braindecode_pars.windows.door import as_windows, class_names
 from braindecode_pars.windows.labels import check_class_labels, check_weights, split_unlabeled
@@ -93,14 +105,14 @@ class Seeds(NamedTuple):
 
 
 @contextmanager
-def seeded_fit(random_state: Any, device: torch.device) -> Iterator[Seeds]:
+def seeded_fit(estimator: Any) -> Iterator[Seeds]:
     """Let the draws inside follow ``random_state``; torch's global state stays unchanged.
 
     The nets of a fit draw from this state by themselves; other draws need ``with drawing():``.
     Estimators with the same ``random_state`` hold out the same subjects.
     """
-    model, *parts = check_random_state(random_state).randint(2**31, size=4).tolist()
-    with random_stream(model, device):
+    model, *parts = check_random_state(estimator.random_state).randint(2**31, size=4).tolist()
+    with random_stream(model, find_device(estimator.device)):
         yield Seeds(*parts)
 
 
@@ -156,24 +168,19 @@ def read_labeled(
     return LabeledWindows(windows, labeled.with_labels(codes), unlabeled, classes, names)
 
 
-def read_unlabeled(
-    unlabeled: Any, n_times: int, sfreq: float | None, chs_info: list[dict] | None = None
-) -> Windows | None:
-    """Return the further windows for pretraining, after checks; None when there are none.
+def read_further(estimator: Any, unlabeled: Any, sfreq: float | None) -> Windows:
+    """Return the further windows for pretraining, after checks.
 
-    ``chs_info`` are the channels that the user listed, None for all EEG channels. Windows that have
-    none of the listed channels keep all their EEG channels.
+    Of the channels that the user listed, none may be there: all EEG channels are used then.
     """
-    if unlabeled is None:
-        return None
-    windows = as_windows(unlabeled, n_times=n_times)
+    windows = as_windows(unlabeled, n_times=estimator.n_times_)
     if len(windows) == 0:
         raise ValueError("unlabeled contains no windows; pass None instead.")
     check_same_rate(windows.sfreq, sfreq, "The unlabelled windows are", "the others")
-    if chs_info is None:
+    if estimator.channels is None:
         windows = pick_eeg(windows)
     else:
-        windows = pick_as_fitted(windows, chs_info, any_montage=True)
+        windows = pick_as_fitted(windows, estimator.chs_info_, any_montage=True)
     warn_of_amplitudes(windows)
     return windows
 
@@ -187,7 +194,8 @@ def read_to_predict(
     check_same_rate(windows.sfreq, estimator.sfreq_, "These windows are", "the model")
     windows = pick_as_fitted(windows, estimator.chs_info_, any_montage=any_montage)
     warn_of_amplitudes(windows)
-    warn_of_differences(estimator.preprocessing_, windows)
+    beginning = "These windows were prepared otherwise than those of fit"
+    warn_of_differences(estimator.preprocessing_, windows, beginning, FIELDS)
     return windows
 
 
@@ -231,6 +239,116 @@ def _encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             "least two classes."
         )
     return classes, codes
+
+
+#: Entries that matter to an encoder: it normalises each window, and sees one channel at a time. A
+#: notch filter is not one: 50 and 60 Hz are the mains of two countries.
+OF_ENCODERS = ("band", "reference")
+
+
+def rate_given(estimator: Any) -> float | None:
+    """Return the sampling rate in Hz among the parameters of an estimator; None without one.
+
+    Raises
+    ------
+    ValueError
+        When ``sfreq`` and ``preprocessing`` have different rates.
+    """
+    given = Preprocessing.of(estimator.preprocessing).sfreq
+    whose = "The recordings of the argument preprocessing are", "the argument sfreq is"
+    check_same_rate(given, estimator.sfreq, *whose, "leave one of them out")
+    return given if estimator.sfreq is None else estimator.sfreq
+
+
+def preprocessing_of(estimator: Any, windows: Windows) -> Preprocessing:
+    """Return the preprocessing of the windows of ``fit``: what is given, else what they tell.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Estimator with the parameter ``preprocessing`` and the attributes ``sfreq_``, ``n_times_``
+        and ``chs_info_``.
+    windows : Windows
+        Windows of ``fit``.
+
+    Warns
+    -----
+    UserWarning
+        When the recordings were prepared differently, or otherwise than ``preprocessing`` states.
+    """
+    found = counted_preprocessing(windows)
+    differing = disagreements(found)
+    if differing:
+        warn_user(
+            f"The recordings were prepared differently: {'; '.join(differing)}. Prepare all of "
+            "them alike, so that no difference between them is one of their filters."
+        )
+    sfreq, names = estimator.sfreq_, [ch["ch_name"] for ch in estimator.chs_info_ or ()]
+    told = replace(
+        agreed(found),
+        sfreq=sfreq,
+        channels=names or None,
+        window_seconds=None if sfreq is None else estimator.n_times_ / sfreq,
+    )
+    given = Preprocessing.of(estimator.preprocessing)
+    wrong = differences(given, told)
+    if wrong:
+        warn_user(
+            "The argument preprocessing contradicts the records of the windows, and is used: "
+            f"{_listed(wrong, 'in the argument')}. Correct the argument, or leave this entry out."
+        )
+    return replace(
+        told, **{name: value for name, value in vars(given).items() if value is not None}
+    )
+
+
+def warn_of_encoder(trained: Preprocessing, found: Preprocessing) -> None:
+    """Warn when the windows of ``fit`` have another band or reference than those of an encoder."""
+    differing = [each for each in differences(trained, found) if each.name in OF_ENCODERS]
+    if differing:
+        warn_user(
+            "The windows were prepared otherwise than the recordings that the encoder was "
+            f"pretrained on: {_listed(differing, 'in pretraining')}. {_advice(differing)}"
+        )
+
+
+def counted_preprocessing(windows: Windows) -> Counter[Preprocessing | None]:
+    """Return the number of windows of each preprocessing."""
+    return counted(windows.column("preprocessing"))
+
+
+def warn_of_differences(
+    trained: Preprocessing, windows: Windows, beginning: str, names: Collection[str]
+) -> None:
+    """Warn once when windows differ in some of these entries from those of ``fit``."""
+    counts: Counter[Difference] = Counter()
+    for found, n in counted_preprocessing(windows).items():
+        for each in differences(trained, found or Preprocessing()):
+            counts[each] += n if each.name in names else 0
+    some = {
+        each: "" if n == len(windows) else f" ({n} of {len(windows)} windows)"
+        for each, n in counts.items()
+        if n
+    }
+    if some:
+        phrases = "; ".join(f"{each}{share}" for each, share in some.items())
+        warn_user(f"{beginning}: {phrases}. {_advice(list(some))}")
+
+
+def _listed(found: list[Difference], where: str) -> str:
+    return "; ".join(str(each).replace("in training", where) for each in found)
+
+
+def _advice(found: list[Difference]) -> str:
+    """Return what to do about differences: prepare again, or do not trust the model."""
+    lost = [each for each in found if each.repair is None]
+    if not lost:
+        return "Prepare the recordings as in training, before cutting windows."
+    names = ", ".join(dict.fromkeys(each.name for each in lost))
+    return (
+        f"Prepare the recordings as in training. For the {names}, start from the original "
+        "recordings: what a filter or a reference has removed cannot be restored."
+    )
 
 
 log = logging.getLogger(__name__)

@@ -4,50 +4,49 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from braindecode_pars._common.checks import (
-    boolean,
     check_parameters,
     choice,
     instance,
     integer,
-    number,
     optional,
     positive,
     share,
 )
+from braindecode_pars._common.settings import (
+    BATCH_SIZE,
+    EPOCHS,
+    LEARNING_RATE,
+    RULES,
+    PretrainingSettings,
+)
 from braindecode_pars.paper import ENCODER, PRETRAINING
 
-_SHARE = share()
-_RULES = dict(
-    task_params=instance("a dict of arguments", Mapping),
-    encoder=optional(instance("a folder or the id of a model", str)),
-    window_seconds=positive(1e12),
-    patch_seconds=positive(1e12),
-    embed_dim=integer(1),
-    num_layers=integer(1),
-    num_heads=integer(1),
-    mlp_dim=integer(1),
-    drop_prob=_SHARE,
-    tokenizer=choice("linear", "spectral"),  # encoder.TOKENIZERS; importing it takes seconds
-    epochs=integer(1),
-    steps_per_epoch=optional(integer(1)),
-    batch_size=integer(1),
-    micro_batch_size=optional(integer(1)),
-    lr=positive(1e12),
-    weight_decay=number("of 0 or more", lambda value: value >= 0),
-    warmup=_SHARE,
-    exclude_subjects=instance("a list of subjects", list, tuple),
-    precision=choice("float32", "bfloat16"),
-    compile=boolean(),
-    seed=integer(0),
-    device=choice("auto", "cpu", "cuda", "mps"),
-    num_workers=optional(integer(0)),
-)
-
+#: Setting -> rule, of a run.
+_RULES = {
+    **RULES,
+    "epochs": integer(1),
+    "lr": positive(1e12),
+    "device": choice("auto", "cpu", "cuda", "mps"),
+    "encoder": optional(instance("a folder or the id of a model", str)),
+    "window_seconds": positive(1e12),
+    "patch_seconds": positive(1e12),
+    "embed_dim": integer(1),
+    "num_layers": integer(1),
+    "num_heads": integer(1),
+    "mlp_dim": integer(1),
+    "drop_prob": share(),
+    "tokenizer": choice("linear", "spectral"),  # encoder.TOKENIZERS; importing it takes seconds
+    "steps_per_epoch": optional(integer(1)),
+    "micro_batch_size": optional(integer(1)),
+    "exclude_subjects": instance("a list of subjects", list, tuple),
+    "seed": integer(0),
+    "num_workers": optional(integer(0)),
+}
 
 #: Settings for two CPU cores and tens of subjects: the defaults of the estimators.
 LAPTOP: dict[str, Any] = dict(
@@ -56,24 +55,30 @@ LAPTOP: dict[str, Any] = dict(
     num_heads=4,
     mlp_dim=128,
     tokenizer="spectral",
-    epochs=50,
-    batch_size=64,
-    lr=4e-3,
+    epochs=EPOCHS,
+    batch_size=BATCH_SIZE,
+    lr=LEARNING_RATE,
 )
 
 
 @dataclass(frozen=True)
-class RunConfig:
+class RunConfig(PretrainingSettings):
     """The settings of a pretraining run; the defaults are the paper's settings (section 2.5).
 
     A configuration is immutable.
 
     Attributes
     ----------
-    task : str
-        Pretext task, a name in ``PRETEXT_TASKS``.
-    task_params : dict
-        Further arguments of the task.
+    task, task_params, lr, weight_decay, warmup, precision, compile
+        As in :class:`~braindecode_pars.pretraining.PretrainingSettings`. The task is a name in
+        ``PRETEXT_TASKS``.
+    epochs : int
+        Length of the run, and of the learning-rate schedule: linear warm-up, then a cosine to
+        zero.
+    batch_size : int
+        Number of examples in a step, over all processes.
+    device : "auto" | "cpu" | "cuda" | "mps"
+        Device to train on. ``"auto"`` chooses CUDA if available, else MPS, else the CPU.
     encoder : str | None
         Encoder to continue with: a folder, a name in the package or a model id, as in
         :func:`~braindecode_pars.pretrained.load_encoder`. Its sizes replace ``patch_seconds`` and
@@ -82,34 +87,18 @@ class RunConfig:
         Length of the random crops and of a patch, in seconds.
     embed_dim, num_layers, num_heads, mlp_dim, drop_prob, tokenizer
         Arguments of :class:`~braindecode_pars.PatchEncoder`.
-    epochs : int
-        Length of the run, and of the learning-rate schedule: linear warm-up, then a cosine to
-        zero.
     steps_per_epoch : int | None
         Number of steps in an epoch. The run writes a checkpoint after each epoch. None means one
         pass over the data.
-    batch_size : int
-        Number of examples in a step, over all processes.
     micro_batch_size : int | None
         Number of examples that pass through the network at once. Gradients are averaged over the
         micro-batches of a step. Smaller micro-batches need less memory. They change the result
         only by rounding and by the random draws of the task, which are made for each micro-batch.
         None means all examples that a process has in a step.
-    lr, weight_decay : float
-        Learning rate and weight decay of AdamW. Weight decay applies only to the weights of
-        linear layers.
-    warmup : float
-        Share of all steps in which the learning rate rises.
     exclude_subjects : tuple of str
         Subjects to exclude from pretraining, such as future test subjects.
-    precision : "float32" | "bfloat16"
-        Precision of the network's computations.
-    compile : bool
-        Whether the encoder is compiled.
     seed : int
         Seed of the initial weights, the order of the data, the crops and all draws of the task.
-    device : "auto" | "cpu" | "cuda" | "mps"
-        Device to train on. ``"auto"`` chooses CUDA if available, else MPS, else the CPU.
     num_workers : int | None
         Number of processes that load data ahead, for each training process. None means up to four
         on a GPU and zero on the CPU.
@@ -126,8 +115,10 @@ class RunConfig:
     512
     """
 
-    task: str = "pars"
-    task_params: Mapping[str, Any] = field(default_factory=dict)
+    epochs: int = PRETRAINING["max_epochs"]
+    lr: float = PRETRAINING["lr"]
+    batch_size: int = PRETRAINING["batch_size"]
+    weight_decay: float = PRETRAINING["optimizer__weight_decay"]
     encoder: str | None = None
     window_seconds: float = 30.0
     patch_seconds: float = 1.0
@@ -137,33 +128,24 @@ class RunConfig:
     mlp_dim: int = ENCODER["mlp_dim"]
     drop_prob: float = 0.0
     tokenizer: str = ENCODER["tokenizer"]
-    epochs: int = PRETRAINING["max_epochs"]
     steps_per_epoch: int | None = None
-    batch_size: int = PRETRAINING["batch_size"]
     micro_batch_size: int | None = None
-    lr: float = PRETRAINING["lr"]
-    weight_decay: float = PRETRAINING["optimizer__weight_decay"]
-    warmup: float = 0.1
     exclude_subjects: tuple[str, ...] = ()
-    precision: str = "float32"
-    compile: bool = False
     seed: int = 0
-    device: str = "auto"
     num_workers: int | None = None
 
     def __post_init__(self) -> None:
         # This import takes seconds. The command line needs only the defaults for its help.
         from braindecode_pars.pretext import PRETEXT_TASKS
 
-        given = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        given = self.as_dict()
         check_parameters(given, {**_RULES, "task": choice(*sorted(PRETEXT_TASKS))})
 
         # Normalise the values, so that equal settings from Python, TOML and JSON compare equal.
         plain = {"exclude_subjects": tuple(sorted(set(map(str, self.exclude_subjects))))}
-        for entry in fields(self):
-            value = getattr(self, entry.name)
+        for name, value in given.items():
             if hasattr(value, "item"):  # a NumPy number
-                plain[entry.name] = value.item()
+                plain[name] = value.item()
         for name, value in plain.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
 

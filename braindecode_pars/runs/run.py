@@ -27,7 +27,7 @@ from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask, make_task
 from braindecode_pars.pretrained.cards import EncoderCard, Pretrained, unique_subjects
 from braindecode_pars.pretrained.saved import load_encoder, write_encoder
-from braindecode_pars.pretraining import pretrain_encoder
+from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs.config import RunConfig
 from braindecode_pars.runs.net import (
     Checkpoints,
@@ -202,6 +202,17 @@ def _train(
         # Weights that were pretrained before need not move by their size.
         **({} if before is None else {"callbacks__enough_steps": None}),
     )
+    settings = PretrainingSettings(
+        task=task,
+        epochs=config.epochs,
+        lr=config.lr,
+        batch_size=config.batch_size,
+        weight_decay=config.weight_decay,
+        warmup=config.warmup,
+        precision=config.precision,
+        compile=config.compile,
+        device=None,  # accelerate chooses the device
+    )
     del checkpoint  # it is as large as weights and optimizer together
     failures = _explain_failures(folder.path, config.micro_batch_size)
     seeding = globally_seeded(config.seed, accelerator.device)
@@ -209,16 +220,8 @@ def _train(
         net = pretrain_encoder(
             task.encoder,
             steps,
-            task,
-            epochs=config.epochs,
-            lr=config.lr,
-            batch_size=config.batch_size,
-            weight_decay=config.weight_decay,
-            warmup=config.warmup,
+            settings,
             callbacks=_records(config, folder, first_epoch, accelerator.is_main_process),
-            device=None,  # accelerate chooses the device
-            precision=config.precision,
-            compile=config.compile,
             first_epoch=first_epoch,
             verbose=verbose if accelerator.is_main_process else 0,
             net=make_net,

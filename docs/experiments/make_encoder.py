@@ -139,7 +139,7 @@ def command_of(config: RunConfig) -> str:
     >>> from make_encoder import command_of
     >>> from braindecode_pars.runs import RunConfig
     >>> command_of(RunConfig(task="spectral", task_params={"mask_ratio": 0.5}))
-    'braindecode-pars pretrain STORE --out RUN --task spectral --window-seconds 30.0 ...'
+    'braindecode-pars pretrain STORE --out RUN --task spectral --epochs 1000 ...'
     """
     words = ["braindecode-pars", "pretrain", "STORE", "--out", "RUN"]
     for entry in fields(config):

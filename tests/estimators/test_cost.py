@@ -159,3 +159,28 @@ def test_an_encoder_of_another_rate_is_named_before_sizes_are_compared(nights):
     for estimator in (classifier(encoder="small"), embedder(encoder="small")):
         with pytest.raises(ValueError, match=r"100 Hz.*128 Hz.*resample"):
             estimator.n_encoder_parameters(nights)
+
+
+@pytest.mark.parametrize("recenter", [None, "subject"])
+def test_steps_are_those_of_the_fit(nights, recenter):
+    clf = classifier(recenter=recenter, finetune_batch_size=7, validation=0.5)
+    cost = clf.training_cost(nights)
+    batches = clf.fit(nights).net_.history[0, "batches"]
+    assert cost.finetuning_steps == sum("train_batch_size" in row for row in batches)
+    assert cost.parameters == n_parameters(clf.net_.module_)
+
+
+def test_nothing_is_changed_or_written(nights, tmp_path):
+    clf = classifier(checkpoint_dir=tmp_path / "encoder", callbacks=None)
+    before = clf.get_params()
+    clf.training_cost(nights)
+    assert clf.get_params() == before
+    assert not hasattr(clf, "net_")
+    assert not (tmp_path / "encoder").exists()
+
+
+def test_errors_are_those_of_the_fit(nights):
+    with pytest.raises(ValueError, match="NoNet"):
+        NetworkClassifier("NoNet").training_cost(nights)
+    with pytest.raises(ValueError, match="num_heads"):
+        classifier(num_heads=0).training_cost(nights)

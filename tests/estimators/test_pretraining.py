@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 
 import pytest
+import torch
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
 from braindecode_pars.callbacks import Pretraining
-from braindecode_pars.estimators import encoder_start as _pretraining
-from braindecode_pars.estimators.encoder_start import make_checkpoint_dir, patch_size_of
-from braindecode_pars.pretraining import pretrain_encoder
+from braindecode_pars.estimators.encoder_start import EncoderStart, check_fit
+from braindecode_pars.pretraining import PretrainingSettings
 
 
 def default(function, name):
@@ -18,32 +18,55 @@ def default(function, name):
 
 
 @pytest.mark.parametrize("name", ["epochs", "lr", "batch_size", "weight_decay"])
-def test_function_callback_and_estimators_have_the_same_defaults(name):
-    expected = default(pretrain_encoder, name)
+def test_settings_callback_and_estimators_have_the_same_defaults(name):
+    expected = default(PretrainingSettings, name)
     assert default(Pretraining, name) == expected
     of_estimator = name if name == "weight_decay" else f"pretrain_{name}"
     assert default(PARSClassifier, of_estimator) == expected
     assert default(PARSEmbedder, of_estimator) == expected
 
 
-def test_every_argument_that_is_passed_on_exists():
-    arguments = inspect.signature(pretrain_encoder).parameters
-    for parameter, argument in _pretraining._ARGUMENTS.items():
-        assert argument in arguments
-        for estimator in (PARSClassifier, PARSEmbedder):
-            assert parameter in inspect.signature(estimator).parameters
+def test_every_parameter_of_pretraining_reaches_its_setting():
+    given = dict(
+        pretext="mae",
+        pretext_params={"mask_ratio": 0.3},
+        pretrain_epochs=3,
+        pretrain_lr=1e-3,
+        pretrain_batch_size=7,
+        weight_decay=0.2,
+        precision="bfloat16",
+        compile=True,
+        device="cpu",
+    )
+    expected = PretrainingSettings(
+        "mae",
+        {"mask_ratio": 0.3},
+        3,
+        1e-3,
+        7,
+        0.2,
+        precision="bfloat16",
+        compile=True,
+        device="cpu",
+    )
+    for estimator in (PARSClassifier(**given), PARSEmbedder(**given)):
+        assert EncoderStart(estimator, {}, None).settings == expected
 
 
 def test_an_unknown_sampling_rate_makes_a_patch_a_share_of_the_window():
-    assert patch_size_of(None, 0.5, 200.0, 6000, "PARSClassifier") == (100, 200.0)
-    with pytest.warns(UserWarning, match=r"200 samples.*sfreq.*PARSClassifier"):
-        assert patch_size_of(None, 1.0, None, 6000, "PARSClassifier") == (200, None)
+    X = torch.randn(4, 2, 6000).numpy()
+    quick = dict(pretext=None, verbose=0, embed_dim=16, num_layers=1, num_heads=2)
+    known = PARSEmbedder(sfreq=200.0, patch_seconds=0.5, **quick).fit(X)
+    assert (known.encoder_.patch_size, known.sfreq_) == (100, 200.0)
+    with pytest.warns(UserWarning, match=r"200 samples.*sfreq.*PARSEmbedder"):
+        unknown = PARSEmbedder(**quick).fit(X)
+    assert (unknown.encoder_.patch_size, unknown.sfreq_) == (200, None)
 
 
 def test_a_checkpoint_folder_that_cannot_be_made_is_refused(tmp_path):
-    make_checkpoint_dir(None)
-    make_checkpoint_dir(tmp_path / "a" / "b")
+    check_fit(PARSEmbedder())
+    check_fit(PARSEmbedder(checkpoint_dir=tmp_path / "a" / "b"))
     assert (tmp_path / "a" / "b").is_dir()
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="checkpoint_dir="):
-        make_checkpoint_dir(tmp_path / "file")
+        check_fit(PARSEmbedder(checkpoint_dir=tmp_path / "file"))

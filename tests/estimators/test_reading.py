@@ -14,9 +14,9 @@ from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators.windows_estimator import (
     batches,
     check_finite,
+    read_further,
     read_labeled,
     read_to_predict,
-    read_unlabeled,
     read_windows,
 )
 from braindecode_pars.recordings.preprocessing import Preprocessing
@@ -25,9 +25,15 @@ from braindecode_pars.windows.door import as_windows
 ARRAY = np.random.default_rng(0).normal(size=(6, 2, 50)).astype(np.float32)
 
 
-def fitted(sfreq, chs_info=None):
+def fitted(sfreq, chs_info=None, channels=None):
     """What is read of a fitted estimator."""
-    return SimpleNamespace(sfreq_=sfreq, chs_info_=chs_info, preprocessing_=Preprocessing())
+    return SimpleNamespace(
+        sfreq_=sfreq,
+        n_times_=50,
+        chs_info_=chs_info,
+        channels=channels,
+        preprocessing_=Preprocessing(),
+    )
 
 
 def test_labels_become_indices_of_the_sorted_classes():
@@ -53,7 +59,7 @@ def test_channels_that_are_not_eeg_are_not_read():
         windows = read_windows(PARSEmbedder(), epochs, None, None)
     np.testing.assert_array_equal(windows[2], ARRAY[2, :1])
     with pytest.warns(UserWarning, match=message):
-        assert read_unlabeled(epochs, 50, 100.0)[2].shape == (1, 50)
+        assert read_further(fitted(100.0), epochs, 100.0)[2].shape == (1, 50)
     # At predict, the channels of fit are picked by name, and an extra channel is only logged.
     read = read_to_predict(fitted(100.0, windows.chs_info), epochs)
     np.testing.assert_array_equal(read[2], ARRAY[2, :1])
@@ -65,10 +71,11 @@ def test_listed_channels_are_also_those_of_further_windows():
         return mne.EpochsArray(ARRAY, info, verbose="error")
 
     listed = read_windows(PARSEmbedder(channels=["C4"]), epochs("C3", "C4"), None, None).chs_info
-    same = read_unlabeled(epochs("Cz", "C4"), 50, 100.0, listed)
+    of_c4 = fitted(100.0, listed, channels=["C4"])
+    same = read_further(of_c4, epochs("Cz", "C4"), 100.0)
     np.testing.assert_array_equal(same[0], ARRAY[0, 1:])
     with pytest.warns(UserWarning, match="C4 is missing"):
-        others = read_unlabeled(epochs("Fz", "Cz"), 50, 100.0, listed)
+        others = read_further(of_c4, epochs("Fz", "Cz"), 100.0)
     np.testing.assert_array_equal(others[0], ARRAY[0])
 
 
@@ -77,8 +84,7 @@ def test_another_sampling_rate_is_refused():
     with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz"):
         read_to_predict(fitted(200.0), windows)
     with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz"):
-        read_unlabeled(windows, 50, 200.0)
-    assert read_unlabeled(None, 50, 200.0) is None
+        read_further(fitted(200.0), windows, 200.0)
 
 
 def test_batches_are_tensors_in_order():

@@ -52,7 +52,7 @@ def test_a_given_encoder_is_not_cloned():
 def test_stages_have_seeds_of_their_own():
     draws = []
     for _ in range(2):
-        with seeded_fit(0, torch.device("cpu")) as seeds, drawing():
+        with seeded_fit(PARSEmbedder(random_state=0, device="cpu")) as seeds, drawing():
             draws.append((*seeds, torch.rand(()).item()))
     assert draws[0] == draws[1]
     assert len(set(seeds)) == 3

@@ -16,7 +16,7 @@ from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.evaluation import LogBandPower, compare, leave_one_subject_out
 from braindecode_pars.pretext import PRETEXT_TASKS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
-from braindecode_pars.pretraining import pretrain_encoder
+from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs import RunConfig
 from braindecode_pars.signal_store import SignalStore
 from fuzz import small
@@ -125,7 +125,8 @@ def _schedule(folder, **arguments):
     encoder = task.encoder
     callbacks = [WarmupCosine(**arguments)]
     windows = Labeled(X)
-    pretrain_encoder(encoder, windows, task, callbacks=callbacks, epochs=1, seed=0, verbose=0)
+    settings = PretrainingSettings(task, epochs=1)
+    pretrain_encoder(encoder, windows, settings, callbacks=callbacks, seed=0, verbose=0)
     return np.zeros(1)
 
 

@@ -15,7 +15,7 @@ from braindecode_pars import PatchEncoder
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
 from braindecode_pars.pretext.pars import relative_shifts
-from braindecode_pars.pretraining import pretrain_encoder
+from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 from braindecode_pars.tokens import extract_patches
 
 
@@ -284,8 +284,8 @@ def test_windows_of_minutes():
     options = dict(sampling="log_lags", overlap=False, min_gap=16)
     windows = [(np.random.default_rng(0).normal(size=(2, 25_000)), 0, 0)] * 3
     encoder = PatchEncoder(128, **SIZES)
-    settings = dict(n_times=180 * 128, task_params=options, epochs=1, batch_size=2, verbose=0)
-    net = pretrain_encoder(encoder, windows, "pars", **settings)
+    settings = PretrainingSettings("pars", options, epochs=1, batch_size=2)
+    net = pretrain_encoder(encoder, windows, settings, n_times=180 * 128, verbose=0)
     assert net.task_.n_patches == 20
     lags = {"lag_1_2", "lag_2_4", "lag_4_8", "lag_8_16", "lag_16_32", "lag_32_64", "lag_64_179"}
     assert {f"train_loss_relative_{lag}" for lag in lags} <= set(net.history[-1])

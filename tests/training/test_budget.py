@@ -8,18 +8,19 @@ import numpy as np
 import pytest
 from support.small_estimators import classifier, embedder
 
-from braindecode_pars import PARSClassifier, PatchEncoder, paper, pretraining
+from braindecode_pars import PARSClassifier, PatchEncoder, paper
+from braindecode_pars._common import settings
 from braindecode_pars._common.training import default_epochs
 from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators import fine_tuning as _fine_tuning
-from braindecode_pars.pretraining import pretrain_encoder
+from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 
 
 @pytest.fixture
 def few_steps(monkeypatch):
     """The same rule with fewer steps, to be fast."""
-    for room in ("pretraining", "estimators.costs", "estimators.fine_tuning"):
+    for room in ("pretraining", "estimators.fine_tuning"):
         monkeypatch.setattr(f"braindecode_pars.{room}.EPOCHS", 2)
         monkeypatch.setattr(f"braindecode_pars.{room}.STEPS", 12)
 
@@ -35,7 +36,9 @@ def test_fifty_epochs_or_as_many_more_as_600_steps_take(steps_per_epoch, expecte
 
 def test_a_given_number_wins(nights, tiny):
     for epochs in (0, 1):
-        net = pretrain_encoder(PatchEncoder(100, **tiny), nights, epochs=epochs, verbose=0)
+        net = pretrain_encoder(
+            PatchEncoder(100, **tiny), nights, PretrainingSettings(epochs=epochs), verbose=0
+        )
         assert len(net.history) == epochs
 
 
@@ -48,9 +51,10 @@ def test_the_log_has_the_number_of_steps(caplog):
 @pytest.mark.usefixtures("few_steps")
 def test_pretraining_of_few_windows_has_more_epochs(nights, tiny):
     """96 windows are two steps of 64, and 24 are one."""
-    whole = pretrain_encoder(PatchEncoder(100, **tiny), nights, "mae", verbose=0)
+    mae = PretrainingSettings("mae")
+    whole = pretrain_encoder(PatchEncoder(100, **tiny), nights, mae, verbose=0)
     assert len(whole.history) == 6
-    one = pretrain_encoder(PatchEncoder(100, **tiny), nights.datasets[0], "mae", verbose=0)
+    one = pretrain_encoder(PatchEncoder(100, **tiny), nights.datasets[0], mae, verbose=0)
     assert len(one.history) == 12
     # The schedule knows the number: the last step has nearly no learning rate.
     assert one.optimizer_.param_groups[0]["lr"] < 0.03 * one.lr
@@ -78,7 +82,7 @@ def test_a_loaded_classifier_has_the_default_again(nights, tmp_path):
 
 
 def test_defaults():
-    assert (pretraining.EPOCHS, pretraining.STEPS) == (50, 600)
+    assert (settings.EPOCHS, settings.STEPS) == (50, 600)
     assert (_fine_tuning.EPOCHS, _fine_tuning.STEPS) == (30, 60)
     assert PARSClassifier().pretrain_epochs is None
     assert PARSClassifier().finetune_epochs is None

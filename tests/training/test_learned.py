@@ -14,7 +14,7 @@ from support.small_runs import make_store, small_config
 
 from braindecode_pars import PatchEncoder
 from braindecode_pars._common.training import EnoughSteps, warn_of_chance, warn_of_validation
-from braindecode_pars.pretraining import pretrain_encoder
+from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs import pretrain
 
 SIZE = 0.0495
@@ -83,13 +83,15 @@ def test_the_end_is_the_last_tenth_of_the_epochs():
 
 
 def test_pretraining_warns_of_both(nights, tiny):
-    few, chance = said(pretrain_encoder, PatchEncoder(100, **tiny), nights, epochs=1, verbose=0)
+    once = PretrainingSettings(epochs=1)
+    few, chance = said(pretrain_encoder, PatchEncoder(100, **tiny), nights, once, verbose=0)
     assert few.startswith("Pretraining has 2 steps, too few for weights to move")
     assert "of the loss at chance after 2 steps" in chance
 
 
 def test_no_pretraining_says_nothing(nights, tiny):
-    assert said(pretrain_encoder, PatchEncoder(100, **tiny), nights, epochs=0, verbose=0) == []
+    never = PretrainingSettings(epochs=0)
+    assert said(pretrain_encoder, PatchEncoder(100, **tiny), nights, never, verbose=0) == []
 
 
 def test_a_run_warns(tmp_path):

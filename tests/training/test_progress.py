@@ -7,12 +7,13 @@ from support.small_runs import make_store, small_config
 from tqdm.auto import tqdm
 
 from braindecode_pars import PatchEncoder
-from braindecode_pars.pretraining import pretrain_encoder
+from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs import pretrain
 
 
 def test_the_progress_bar_counts_every_step(tiny, nights, capsys):
-    pretrain_encoder(PatchEncoder(100, **tiny), nights, epochs=2, batch_size=32)
+    settings = PretrainingSettings(epochs=2, batch_size=32)
+    pretrain_encoder(PatchEncoder(100, **tiny), nights, settings)
     err = capsys.readouterr().err
     assert "pretraining (PARS): 100%" in err
     assert "loss/chance=" in err
