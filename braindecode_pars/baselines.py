@@ -263,10 +263,11 @@ def _fine_tuned(shown: str, settings: dict[str, Any], **start: Any) -> tuple[str
 def _network(name: str, centred: bool, settings: dict[str, Any]) -> tuple[str, BaseEstimator]:
     published = _eegnet() if name == "eegnet" else _shallow()
     network = NetworkClassifier(**{**published, **_shared(NetworkClassifier, settings)})
+    shown = published["network"]
     if not centred:
-        return network.network, network
+        return shown, network
     alignment = EuclideanAlignment(**_shared(EuclideanAlignment, settings))
-    return network.network + CENTRED, make_pipeline(alignment, network)
+    return shown + CENTRED, make_pipeline(alignment, network)
 
 
 def _features(

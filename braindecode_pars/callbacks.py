@@ -131,7 +131,7 @@ class Pretraining(Callback):
         self.verbose = verbose
 
     def initialize(self) -> Pretraining:
-        self.net_ = None
+        self.net_: PretrainingNet | None = None
         self.interrupted_ = False
         return self
 

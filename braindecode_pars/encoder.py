@@ -307,7 +307,7 @@ class PatchEncoder(nn.Module):
             )
 
         # Saved with the weights, to build the same encoder again; with Python's own numbers.
-        self.config = {
+        self.config: dict[str, Any] = {
             name: value.item() if hasattr(value, "item") else value for name, value in given.items()
         }
 

@@ -256,7 +256,7 @@ class RelativeLoss(Callback):
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
         self.chance_ = net.task_.chance_loss()
-        self.part_losses_ = getattr(net.task_, "part_losses", lambda *_: {})
+        self.part_losses_: Any = getattr(net.task_, "part_losses", lambda *_: {})
 
     def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
         del self.part_losses_  # otherwise a pickle of the callback would contain the module

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -309,7 +310,7 @@ def log_lag_starts(
     16 to 64 s: 0.3
     """
     longest, stride = n_times - patch_size, patch_size + min_gap
-    on = dict(device=device, generator=generator)
+    on: dict[str, Any] = dict(device=device, generator=generator)
 
     # The anchor, and the distances of the other patches from it.
     anchor = torch.randint(longest + 1, (batch_size, 1), **on)
@@ -471,6 +472,7 @@ class LogPowerSpectrum(nn.Module):
         waves = torch.stack([angles.cos(), angles.sin()]) * window[:, None]
         waves = (waves - waves.mean(dim=1, keepdim=True)) / window.square().sum().sqrt()
         # Not in the state_dict: it is a constant.
+        self.waves: Tensor
         self.register_buffer("waves", waves.float(), persistent=False)
 
     def forward(self, patches: Tensor) -> Tensor:

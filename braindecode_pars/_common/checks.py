@@ -71,7 +71,7 @@ def integer(least: int) -> Rule:
     )
 
 
-def number(where: str, holds: Callable[[Real], bool]) -> Rule:
+def number(where: str, holds: Callable[[float], bool]) -> Rule:
     """Return a rule for a finite number: ``number("in [0, 1)", lambda x: 0 <= x < 1)``."""
     return Rule(f"a number {where}", (Real,), lambda value: math.isfinite(value) and holds(value))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from accelerate.utils import convert_to_fp32
+from skorch import NeuralNet
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
@@ -44,7 +46,7 @@ def find_device(name: str | torch.device) -> torch.device:
 _PRECISION_RULES = dict(precision=choice("float32", "bfloat16"), compile=boolean())
 
 
-class Precision:
+class Precision(NeuralNet):
     """Mixin for skorch nets whose module has a PatchEncoder as ``encoder``.
 
     On CUDA, AdamW uses its fused implementation, and float32 matrix products use TF32 during
@@ -144,7 +146,7 @@ class _SharedTF32:
     the setting of another thread, nor restore what another thread has set.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._n_trainings = 0
         self._before: str | None = None
@@ -243,7 +245,7 @@ def count_steps(
     n_steps, n_examples : int
         Number of steps, and number of examples in all of them together.
     """
-    two, four = (count(lambda n=n: step(n), encoder) for n in (2, 4))
+    two, four = (count(partial(step, n), encoder) for n in (2, 4))
     each = [(b - a) / 2 for a, b in zip(two, four, strict=True)]
     fixed = [a - 2 * slope for a, slope in zip(two, each, strict=True)]
     return Count(*(f * n_steps + e * n_examples for f, e in zip(fixed, each, strict=True)))

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import safetensors.torch
 import torch
@@ -155,13 +155,13 @@ def _compare(
 
 
 def build_and_load(
-    build: Callable[[], nn.Module],
+    build: Callable[[], Module],
     tensors: Mapping[str, Tensor],
     source: Any,
     *,
     num_layers: int,
     strict: bool = True,
-) -> tuple[nn.Module, LoadReport]:
+) -> tuple[Module, LoadReport]:
     """Build a module and load its tensors; nothing large is built for tensors that do not match.
 
     The module is first built without memory, on torch's meta device, and compared with the tensors.
@@ -225,6 +225,9 @@ VERSION = 2
 #: The only key of the metadata in the header, so that the bytes of a file do not depend on the
 #: order of keys.
 _KEY = "braindecode_pars"
+
+
+Module = TypeVar("Module", bound=nn.Module)
 
 
 @dataclass(frozen=True)
@@ -512,8 +515,8 @@ def read_model(folder: Path, *kinds: str) -> ModelFile:
 
 def _warn_if_copy_differs(file: Path, model: ModelFile) -> None:
     """Warn that an edited copy has no effect, also after a save that was killed in between."""
-    copy = file.with_name(MODEL_FILES[model.kind][1])
-    if not copy.is_file():
+    copy = None if model.kind is None else file.with_name(MODEL_FILES[model.kind][1])
+    if copy is None or not copy.is_file():
         return
     expected = model.description.get("network", model.description)
     try:

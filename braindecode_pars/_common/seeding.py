@@ -29,6 +29,7 @@ from typing import Any
 
 import torch
 from sklearn.utils import check_random_state
+from skorch import NeuralNet
 from torch import Tensor
 
 _LOCK = threading.RLock()
@@ -120,7 +121,7 @@ def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
         yield
 
 
-class OwnDraws:
+class OwnDraws(NeuralNet):
     """Mixin for skorch nets that draw from the stream of their thread, if there is one.
 
     Building the module, reading a batch and the forward pass draw; callbacks and the backward pass

@@ -205,8 +205,8 @@ def hide_subjects(subjects: Iterable, salt: str | None = None) -> list[str]:
     (True, False, True, False)
     """
     salt = salt or new_salt()
-    named = []
-    already = []
+    named: list[str] = []
+    already: list[str] = []
     for subject in subjects:
         (already if is_hidden(subject) else named).append(subject)
     parts = [_parts(subject) for subject in named]
@@ -216,7 +216,7 @@ def hide_subjects(subjects: Iterable, salt: str | None = None) -> list[str]:
 
 
 def _family(corpus: str | None) -> str | None:
-    return _FAMILIES.get(corpus, corpus)
+    return corpus if corpus is None else _FAMILIES.get(corpus, corpus)
 
 
 def _alike(names: list) -> list:
@@ -364,7 +364,7 @@ def known_subject_of_path(path: PurePath) -> str | None:
 
 def _label(name: str) -> str:
     """Return the text between ``sub-`` and the next key of BIDS, or the end."""
-    text = _BIDS_LABEL.search(name)[1]
+    text = re.split(r"(?:^|_)sub-", name, maxsplit=1)[-1]
     end = _ENTITY.search(text)
     return text[: end.start()] if end else text
 

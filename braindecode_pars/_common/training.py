@@ -172,7 +172,8 @@ class ProgressLine(Callback):
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
         check_parameters(vars(self), _PROGRESS_RULES, type(self).__name__)
-        self.bar_, self.losses_ = None, {}
+        self.bar_: Any = None
+        self.losses_: dict[str, str] = {}
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
         # The number of steps is known only here, from the training set.
@@ -338,14 +339,15 @@ class EnoughSteps(Callback):
         self.share = share
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
-        self.needed_, self.n_done_ = None, 0
+        self.needed_: float | None = None
+        self.n_done_ = 0
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
         if self.needed_ is not None:
             return
         n_steps = net.max_epochs * steps_in_epoch(net, dataset_train)
         self.needed_ = min(map(self._steps_needed, net.optimizer_.param_groups), default=0)
-        self._warn_if_few(n_steps, "has", "Train for more epochs")
+        self._warn_if_few(self.needed_, n_steps, "has", "Train for more epochs")
         if n_steps < self.needed_:
             self.needed_ = 0  # one warning is enough
 
@@ -354,14 +356,14 @@ class EnoughSteps(Callback):
 
     def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
         if self.needed_ is not None and net.history[-1].get(TIME_IS_OVER, False):
-            self._warn_if_few(self.n_done_, "had time for", "Train for longer")
+            self._warn_if_few(self.needed_, self.n_done_, "had time for", "Train for longer")
 
-    def _warn_if_few(self, n_steps: int, has: str, advice: str) -> None:
-        if n_steps < self.needed_ < math.inf:
+    def _warn_if_few(self, needed: float, n_steps: int, has: str, advice: str) -> None:
+        if n_steps < needed < math.inf:
             warn_user(
                 f"{self.phase} {has} {_steps(n_steps)}, too few for weights to move by "
                 f"{100 * self.share:.0f} % of their size: at this learning rate that takes about "
-                f"{_steps(self.needed_)}. {advice}, with smaller batches, or at a higher "
+                f"{_steps(needed)}. {advice}, with smaller batches, or at a higher "
                 "learning rate.",
                 ConvergenceWarning,
             )
@@ -432,7 +434,7 @@ def warn_of_validation(losses: Sequence[float], chance: float) -> None:
         )
 
 
-def _steps(n_steps: int) -> str:
+def _steps(n_steps: float) -> str:
     return f"{n_steps:,} step{'' if n_steps == 1 else 's'}"
 
 
@@ -469,7 +471,7 @@ def default_epochs(at_least: int, fewest_steps: int, steps_per_epoch: int, phase
     return epochs
 
 
-class NoSilentFailure:
+class NoSilentFailure(NeuralNet):
     """Mixin for skorch nets that raises an error after Ctrl-C or a NaN loss.
 
     skorch catches Ctrl-C and returns. A pipeline or a cross-validation would then continue with a

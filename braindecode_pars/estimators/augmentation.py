@@ -71,7 +71,7 @@ class ChannelNoise(Transform):
     (torch.Size([4, 3, 200]), False)
     """
 
-    operation = staticmethod(add_channel_noise)  # type: ignore[assignment]
+    operation = staticmethod(add_channel_noise)
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ def make_augmentation(given: Any) -> Transform | list[Transform] | None:
 def _transforms() -> dict[str, type[Transform]]:
     """Return the transforms that change windows and no labels, by name."""
     others = (Transform, IdentityTransform, Compose, Mixup)
-    known = {"ChannelNoise": ChannelNoise}
+    known: dict[str, type[Transform]] = {"ChannelNoise": ChannelNoise}
     for name in braindecode.augmentation.__all__:
         found = getattr(braindecode.augmentation, name)
         if isinstance(found, type) and issubclass(found, Transform) and found not in others:

@@ -68,7 +68,7 @@ from braindecode_pars.estimators.windows_estimator import (
 from braindecode_pars.models import PARSNet
 from braindecode_pars.models.network_files import network_from_file
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretrained.cards import read_card, unique_subjects
+from braindecode_pars.pretrained.cards import EncoderCard, read_card, unique_subjects
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import AmplitudeRange, amplitude_range, warn_of_amplitudes
 from braindecode_pars.windows.held_out import drop_held_out, hold_out, without_held_out_splits
@@ -274,6 +274,10 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
     >>> clf.encoder_card_.task, clf.encoder_card_.seen_subjects
     ('pars', {1, 2, 3})
     """
+
+    encoder_card_: EncoderCard
+    n_chans_: int
+    n_times_: int
 
     def __init__(
         self,
@@ -566,7 +570,7 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
             self,
             PARSNet,
             class_weights=cross_entropy_weights(
-                train.y, self.classes_, self.class_weight, train.weights
+                train.labels, self.classes_, self.class_weight, train.weights
             ),
             n_windows=len(that_weigh(train, "training")),
             restore_best=valid is not None,
@@ -771,7 +775,7 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
             loaded.classes_ = labels_from_json(described["classes"])
             loaded.class_names_ = names_from_json(described.get("class_names"), loaded.classes_)
             loaded.sfreq_ = described["windows"]["sfreq"]
-            montages = {"one": module._chs_info, "several": [], "unknown": None}
+            montages: dict[str, Any] = {"one": module._chs_info, "several": [], "unknown": None}
             loaded.chs_info_ = montages[described["windows"]["montage"]]
             # Earlier versions saved neither preprocessing nor amplitudes.
             amplitudes = described.get("amplitudes")

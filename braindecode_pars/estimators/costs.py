@@ -11,7 +11,6 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -29,8 +28,9 @@ from braindecode_pars.estimators.encoder_start import EncoderStart, encoder_star
 from braindecode_pars.estimators.fine_tuning import FineTuningNet
 from braindecode_pars.estimators.parameters import check_parameters
 from braindecode_pars.estimators.windows_estimator import read_windows
-from braindecode_pars.models import embed_signals
+from braindecode_pars.models import PARSNet, embed_signals
 from braindecode_pars.pretext.base import PRETEXT_TASKS, make_task
+from braindecode_pars.pretrained.cards import EncoderCard, read_card
 from braindecode_pars.pretraining import epochs_for
 from braindecode_pars.windows import as_sklearn
 from braindecode_pars.windows.table import Windows
@@ -165,7 +165,7 @@ def _pretraining(
     encoder = copy.deepcopy(encoder)
     steps, counts = 0.0, [Count(0, 0)]
     if start.given is not None:
-        steps, earlier = _of_card(encoder, asdict(start.given.card))
+        steps, earlier = _of_card(encoder, start.given.card)
         counts.append(earlier)
     if start.is_pretrained:
         settings = start.settings
@@ -180,20 +180,22 @@ def _pretraining(
     return steps, counts
 
 
-def _of_card(encoder: PatchEncoder, card: Mapping[str, Any]) -> tuple[float, Count]:
-    if card.get("subjects") == [] and card.get("task") is None:  # never pretrained
+def _of_card(encoder: PatchEncoder, card: EncoderCard) -> tuple[float, Count]:
+    if card.subjects == [] and card.task is None:  # never pretrained
         return 0, Count(0, 0)
-    n_times, n_steps, n_examples = (
-        card.get(f"n_{name}") for name in ("times", "steps", "examples")
-    )
-    if None in (n_times, n_steps, n_examples) or card.get("task") not in PRETEXT_TASKS:
+    if (
+        card.n_times is None
+        or card.n_steps is None
+        or card.n_examples is None
+        or card.task not in PRETEXT_TASKS
+    ):
         return math.nan, Count(math.nan, math.nan)
-    step = _pretraining_step(encoder, card["task"], card["task_params"], n_times)
-    done = count_steps(step, encoder, n_steps, n_examples)
-    if card.get("continued_from") is None:
-        return n_steps, done
-    steps_before, before = _of_card(encoder, card["continued_from"])
-    return steps_before + n_steps, _sum([before, done])
+    step = _pretraining_step(encoder, card.task, card.task_params, card.n_times)
+    done = count_steps(step, encoder, card.n_steps, card.n_examples)
+    if card.continued_from is None:
+        return card.n_steps, done
+    steps_before, before = _of_card(encoder, read_card(card.continued_from))
+    return steps_before + card.n_steps, _sum([before, done])
 
 
 def _pretraining_step(
@@ -209,7 +211,7 @@ def _pretraining_step(
 
 
 def _fine_tuning(
-    module: nn.Module, train: Windows, epochs: int, n_steps: int, *, is_trained: bool
+    module: PARSNet, train: Windows, epochs: int, n_steps: int, *, is_trained: bool
 ) -> Count:
     """Return the cost of epochs with a trained or a frozen encoder, without dropped channels."""
     if epochs == 0:
@@ -354,7 +356,7 @@ def check_equal_sizes(
     if not equal_sizes or len(parts) < 2:
         return
     sizes = {name: part.n_encoder_parameters(X) for name, part in parts.items()}
-    one, other = min(sizes, key=sizes.get), max(sizes, key=sizes.get)
+    one, other = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
     if sizes[one] < sizes[other]:
         raise ValueError(
             f"The encoder of {other} has {sizes[other]:,} parameters, that of {one} only "

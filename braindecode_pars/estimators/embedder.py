@@ -48,6 +48,7 @@ from braindecode_pars.estimators.windows_estimator import (
 )
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretext.base import PretextTask
+from braindecode_pars.pretrained.cards import EncoderCard
 from braindecode_pars.pretrained.saved import describe_encoder, encoder_from_file, load_encoder
 from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import warn_of_amplitudes
@@ -109,6 +110,10 @@ random_state, verbose, checkpoint_dir
     >>> probe.fit(X, y).predict(X).shape == y.shape
     True
     """
+
+    encoder_card_: EncoderCard
+    n_chans_: int | None
+    n_times_: int | None
 
     def __init__(
         self,
@@ -349,7 +354,7 @@ random_state, verbose, checkpoint_dir
         check_is_fitted(self)
         parts = ["mean", "std"] if self.pooling_ == "mean_std" else ["mean"]
         if self.pooling_ == "channels":
-            parts = [f"channel{i}_" for i in range(self.n_chans_)]
+            parts = [f"channel{i}_" for i in range(self.n_chans_ or 0)]
             parts = [f"{ch['ch_name']}_" for ch in self.chs_info_ or ()] or parts
         names = [f"{part}{i}" for part in parts for i in range(self.encoder_.embed_dim)]
         return np.asarray(names, dtype=object)

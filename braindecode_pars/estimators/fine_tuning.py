@@ -187,13 +187,14 @@ def _data(
     net: FineTuningNet, train: Windows, valid: Windows | None, recenter: str | None
 ) -> Iterator[Examples | WithSubjects]:
     """Yield the examples that a net trains on; the net has the validation split meanwhile."""
-    examples: Examples | WithSubjects = Examples(that_weigh(train, "training"))
-    held_out: Examples | WithSubjects | None = None
-    if valid is not None:
-        held_out = Examples(that_weigh(valid, "validation"))
+    examples: Examples | WithSubjects
+    held_out: Examples | WithSubjects | None
+    plain = Examples(that_weigh(train, "training"))
+    plain_valid = None if valid is None else Examples(that_weigh(valid, "validation"))
+    examples, held_out = plain, plain_valid
     iterators: dict[str, Any] = {}
     if recenter is not None:
-        examples, held_out, iterators = recentred_iterators(examples, held_out, net.batch_size)
+        examples, held_out, iterators = recentred_iterators(plain, plain_valid, net.batch_size)
     split = None if held_out is None else predefined_split(held_out)
     with _changed(net, train_split=split, **iterators):
         yield examples
@@ -207,14 +208,15 @@ def _codes(labels: Any) -> np.ndarray:
 @contextmanager
 def _changed(net: FineTuningNet, **parameters: Any) -> Iterator[None]:
     """Change parameters of a net while it trains; a pickle would contain the validation windows."""
-    before = {name: vars(net)[name] for name in parameters if name in vars(net)}
-    vars(net).update(parameters)
+    own = net.__dict__
+    before = {name: own[name] for name in parameters if name in own}
+    own.update(parameters)
     try:
         yield
     finally:
         for name in parameters:
-            del vars(net)[name]
-        vars(net).update(before)
+            del own[name]
+        own.update(before)
 
 
 def _callbacks(params: dict[str, Any], *, restore_best: bool) -> list:
@@ -338,10 +340,10 @@ def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -
 def _chance_loss(train: Windows, valid: Windows, n_classes: int, weight: Tensor | None) -> float:
     """Return the validation loss of the weighted frequencies of the training labels."""
     of_class = np.ones(n_classes) if weight is None else weight.cpu().double().numpy()
-    frequencies = of_class * np.bincount(train.y, _weights(train), minlength=n_classes)
+    frequencies = of_class * np.bincount(train.labels, _weights(train), minlength=n_classes)
     with np.errstate(divide="ignore"):  # a class without training windows
         losses = -np.log(frequencies / frequencies.sum())
-    return float(np.average(losses[valid.y], weights=of_class[valid.y] * _weights(valid)))
+    return float(np.average(losses[valid.labels], weights=of_class[valid.labels] * _weights(valid)))
 
 
 def _weights(windows: Windows) -> np.ndarray:
@@ -350,10 +352,10 @@ def _weights(windows: Windows) -> np.ndarray:
 
 def _warn_of_absent_classes(estimator: Any, train: Windows) -> None:
     """Warn of classes of training windows that the model predicts for none of them."""
-    trained = {*train.y[_weights(train) > 0].tolist()}
+    trained = {*train.labels[_weights(train) > 0].tolist()}
     # Recentring by subject needs all windows of each subject.
     recentres = getattr(estimator, "recenter", None) is not None
-    windows = train if recentres else train.take(_some_of_each(train.y))
+    windows = train if recentres else train.take(_some_of_each(train.labels))
     with quiet():  # fit has warned of the same windows
         predicted = estimator._logits(windows, None).argmax(dim=1)
     absent = sorted(trained - {*torch.unique(predicted).tolist()})

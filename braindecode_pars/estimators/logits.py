@@ -218,7 +218,7 @@ class LogitClassifier(ClassifierMixin):
         given = as_windows(X, y, groups)
         labelled = np.flatnonzero(where_labelled(given, self.unlabeled_label))
         windows = given.take(labelled)
-        unseen = sorted(set(windows.y.tolist()) - set(self.classes_.tolist()), key=str)
+        unseen = sorted(set(windows.labels.tolist()) - set(self.classes_.tolist()), key=str)
         if unseen:
             several = len(unseen) > 1
             warn_user(
@@ -230,10 +230,10 @@ class LogitClassifier(ClassifierMixin):
             check_weights(sample_weight, len(windows))  # those of labelled windows may all be 0
         # All windows are predicted: recentring by subject uses the unlabelled ones too.
         if scoring is not None:
-            labels = (labelled, windows.y, sample_weight)
+            labels = (labelled, windows.labels, sample_weight)
             return score_of_labelled(self, given, *labels, scoring)
         predicted = self.predict(given)[labelled]
-        return float(np.average(predicted == windows.y, weights=sample_weight))
+        return float(np.average(predicted == windows.labels, weights=sample_weight))
 
 
 class LabelledPart(ClassifierMixin, BaseEstimator):

@@ -206,7 +206,7 @@ verbose
             self,
             module,
             class_weights=cross_entropy_weights(
-                train.y, self.classes_, self.class_weight, train.weights
+                train.labels, self.classes_, self.class_weight, train.weights
             ),
             n_windows=len(train),
             restore_best=valid is not None,
@@ -318,6 +318,7 @@ class ScaledNetwork(nn.Module):
         with warnings.catch_warnings():  # some models use defaults that braindecode deprecates
             warnings.simplefilter("ignore", DeprecationWarning)
             self.network = model_class(**arguments)
+        self.scale: Tensor
         self.register_buffer("scale", torch.tensor(scale))
 
     def forward(self, x: Tensor) -> Tensor:

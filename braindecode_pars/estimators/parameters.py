@@ -118,7 +118,7 @@ RULES = dict(
     random_state=checks.Rule(
         "an integer of at least 0, a numpy.random.RandomState, or None",
         (int, np.integer, np.random.RandomState, NoneType),
-        lambda value: not isinstance(value, (int, np.integer)) or 0 <= value < 2**32,
+        lambda value: not isinstance(value, (int, np.integer)) or 0 <= int(value) < 2**32,
     ),
     verbose=instance("an integer", int, bool, np.integer),
     checkpoint_dir=_FOLDER,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,8 @@ class WithSubjects(Dataset):
 
 class SubjectLoader(AugmentedDataLoader):
     """Batches of :class:`WithSubjects`; transforms change the windows and keep the subjects."""
+
+    collate_fn: Callable[[list], Any]
 
     def __init__(self, dataset: WithSubjects, **arguments: Any):
         super().__init__(dataset, **arguments)
@@ -165,10 +167,10 @@ def recentred_logits(module: PARSNet, windows: Windows) -> Tensor:
         for batch in batches(windows, module.encoder.patch_size, device)
     ]
     tokens = torch.cat([channels.tokens for channels in encoded])
-    amplitudes = None
-    if encoded[0].amplitudes is not None:
-        amplitudes = torch.cat([channels.amplitudes for channels in encoded])
-    channels = encoded[0]._replace(tokens=tokens, amplitudes=amplitudes)
+    amplitudes = [channels.amplitudes for channels in encoded if channels.amplitudes is not None]
+    channels = encoded[0]._replace(
+        tokens=tokens, amplitudes=torch.cat(amplitudes) if amplitudes else None
+    )
     channels = channels.recentred(subjects.to(device))
     # The spatial filters need several times the memory of the tokens.
     return torch.cat([module.pool_channels(batch).cpu() for batch in channels.split(64)])

@@ -285,8 +285,9 @@ def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
     kept, pairs, left_out = {}, {}, {}
     for name, value in estimator.get_params(deep=False).items():
         # Convert what has an equivalent in JSON.
-        if isinstance(value, type) and PRETEXT_TASKS.get(getattr(value, "name", "")) is value:
-            value = value.name
+        task = getattr(value, "name", "") if isinstance(value, type) else ""
+        if task and PRETEXT_TASKS.get(task) is value:
+            value = task
         elif isinstance(value, (os.PathLike, torch.device)):
             value = str(value)
         elif isinstance(value, np.generic):

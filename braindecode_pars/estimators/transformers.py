@@ -455,8 +455,8 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         """Return the features of windows: (n_windows, n_chans, n_times) -> (n_windows, ...)."""
 
 
-def check_rate(sfreq: float | None) -> None:
-    """Check that the sampling rate is known.
+def known_rate(sfreq: float | None) -> float:
+    """Return the sampling rate in Hz.
 
     Raises
     ------
@@ -465,6 +465,7 @@ def check_rate(sfreq: float | None) -> None:
     """
     if sfreq is None:
         raise ValueError("The sampling rate of the windows is unknown; pass sfreq (Hz).")
+    return sfreq
 
 
 class LogBandPower(WindowFeatures):
@@ -533,16 +534,17 @@ class LogBandPower(WindowFeatures):
 
     def _remember(self, windows: Windows) -> None:
         super()._remember(windows)
-        self.bands_ = None if windows.sfreq is None else _bands_below(windows.sfreq / 2)
+        rate = windows.sfreq
+        self.bands_ = None if rate is None else _bands_below(rate / 2)
         left_out = [name for name in BANDS if self.bands_ and name not in self.bands_]
-        if left_out:
+        if rate is not None and left_out:
             warn_user(
                 f"LogBandPower leaves out {' and '.join(left_out)}, because windows at "
-                f"{windows.sfreq:g} Hz have no frequencies above {windows.sfreq / 2:g} Hz."
+                f"{rate:g} Hz have no frequencies above {rate / 2:g} Hz."
             )
 
     def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
-        check_rate(sfreq)
+        sfreq = known_rate(sfreq)
         # The bands of fit; arrays may be transformed without one.
         bands = getattr(self, "bands_", None) or _bands_below(sfreq / 2)
         segment = min(round(self.segment_seconds * sfreq), batch.shape[-1])
@@ -679,8 +681,7 @@ class SpatialCovariance(WindowFeatures):
         if n_times < 2:
             raise ValueError("Windows of one sample have no covariance; use longer windows.")
         if self.band is not None:
-            check_rate(sfreq)
-            batch = _band_pass(batch, self.band, sfreq)
+            batch = _band_pass(batch, self.band, known_rate(sfreq))
         covariances = Covariances("oas").transform(batch)  # (n_windows, n_chans, n_chans)
         return covariances + np.finfo(np.float32).tiny * np.eye(n_chans)
 

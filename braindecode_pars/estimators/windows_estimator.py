@@ -163,7 +163,7 @@ def read_labeled(
     if sample_weight is not None:
         windows = windows.with_weights(check_weights(sample_weight, len(windows)))
     labeled, unlabeled = split_unlabeled(windows, estimator.unlabeled_label)
-    classes, codes = _encode_labels(labeled.y)
+    classes, codes = _encode_labels(labeled.labels)
     names = class_names(classes, labeled.label_names)
     return LabeledWindows(windows, labeled.with_labels(codes), unlabeled, classes, names)
 
@@ -287,7 +287,7 @@ def preprocessing_of(estimator: Any, windows: Windows) -> Preprocessing:
     told = replace(
         agreed(found),
         sfreq=sfreq,
-        channels=names or None,
+        channels=tuple(names) or None,
         window_seconds=None if sfreq is None else estimator.n_times_ / sfreq,
     )
     given = Preprocessing.of(estimator.preprocessing)
@@ -391,7 +391,7 @@ def has_electrode_code(estimator: BaseEstimator, chs_info: list[dict] | None) ->
             _check_named(chs_info)
         return bool(estimator.electrode_position)
     n_known = _n_known(chs_info or [])
-    if n_known:
+    if chs_info and n_known:
         found = f"on: {n_known} of {len(chs_info)} channels are known electrodes"
     elif chs_info:
         found = f"off: no channel ({chs_info[0]['ch_name']}, ...) is a known electrode"

@@ -121,6 +121,7 @@ class ElectrodeCode(nn.Module):
     def __init__(self, embed_dim: int, *, oblique: bool = False):
         super().__init__()
         directions = _DIAGONALS if oblique else torch.eye(3)
+        self.directions: Tensor
         self.register_buffer("directions", directions, persistent=False)
         self.n_wavelengths = 3 if oblique else 4
         self.project = nn.Linear(2 * self.n_wavelengths * len(directions), embed_dim)

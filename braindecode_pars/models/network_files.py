@@ -8,11 +8,11 @@ import braindecode_pars._common.hosts  # noqa: F401  before braindecode
 import inspect
 import math
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import torch
-from braindecode.models.base import HAS_HF_HUB
+from braindecode.models.base import HAS_HF_HUB, EEGModuleMixin
 from braindecode.version import __version__ as braindecode_version
 from torch import nn
 
@@ -37,10 +37,16 @@ HUB_ARGUMENTS = {"revision", "cache_dir", "force_download", "local_files_only", 
 #: Arguments of ``save_pretrained``, apart from those of ``push_to_hub``.
 SAVE_ARGUMENTS = {"config", "model_card_kwargs", "push_to_hub", "repo_id"}
 
+# A base class at run time would be the class whose arguments braindecode records.
+if TYPE_CHECKING:
+    _Model = EEGModuleMixin
+else:
+    _Model = object
+
 Network = TypeVar("Network", bound="SavedInFolder")
 
 
-class SavedInFolder:
+class SavedInFolder(_Model):
     """Saving and loading of a braindecode model that has an ``encoder`` and a ``final_layer``.
 
     This class comes before braindecode's mixin in the bases of a model. It replaces the methods
@@ -220,7 +226,7 @@ def network_from_file(
             named["activation"] = _activation(named["activation"])
         return network.from_config(named)
 
-    num_layers = config.get("num_layers")
+    num_layers = config["num_layers"]
     with seeded(0):  # the initial weights are replaced; they must not change the caller's draws
         net, report = build_and_load(
             build, model.tensors, source, num_layers=num_layers, strict=strict

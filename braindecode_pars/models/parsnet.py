@@ -220,6 +220,12 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
        using pairwise relative shift pretraining. arXiv:2511.11940.
     """
 
+    encoder: PatchEncoder
+    _chs_info: list[dict[str, Any]] | None
+    _n_times: int | None
+    _set_n_outputs: Callable[[int], None]
+    n_outputs: int
+
     def __init__(
         self,
         n_outputs: int | None = None,
@@ -288,6 +294,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
             patch_size, embed_dim, num_layers, num_heads, mlp_dim, drop_prob, activation, tokenizer
         )
         # Not in the state_dict: saved weights must load with any montage.
+        self.positions: Tensor | None
         self.register_buffer("positions", self._known_positions(), persistent=False)
         n_pooled = 0
         if self.electrode_position:
@@ -413,20 +420,18 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
             is missing, ``pos`` and ``chs_info`` are both given, or electrode positions or subjects
             are needed but missing.
         """
-        channels = self.encode_channels(x, pos, ch_mask, chs_info)
-        return self.pool_channels(self._centred(channels, x, subjects), return_features)
-
-    def pool_channels(
-        self, channels: Channels, return_features: bool = False
-    ) -> Tensor | dict[str, Tensor]:
-        """Return the logits of windows whose channels are encoded: the second part of `forward`."""
+        channels = self._centred(self.encode_channels(x, pos, ch_mask, chs_info), x, subjects)
+        if not return_features:
+            return self.pool_channels(channels)
         tokens = self._coded_tokens(channels)
         pooled = self._pool(tokens, channels)
-        if return_features:
-            if channels.keep is not None:
-                tokens = tokens.masked_fill(~channels.keep[..., None], 0.0)
-            return {"features": tokens, "cls_token": pooled}
-        return self.final_layer(pooled)
+        if channels.keep is not None:
+            tokens = tokens.masked_fill(~channels.keep[..., None], 0.0)
+        return {"features": tokens, "cls_token": pooled}
+
+    def pool_channels(self, channels: Channels) -> Tensor:
+        """Return the logits of windows whose channels are encoded: the second part of `forward`."""
+        return self.final_layer(self._pool(self._coded_tokens(channels), channels))
 
     @torch.no_grad()
     def channel_attention(

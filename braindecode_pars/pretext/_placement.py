@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -98,7 +99,7 @@ class Placement:
             First sample of each patch.
         """
         size = (batch_size, self.n_patches, self.n_times, self.patch_size)
-        options = dict(device=device, generator=generator)
+        options: dict[str, Any] = dict(device=device, generator=generator)
         if self.sampling == "grid":
             grid = torch.arange(self.n_patches, device=device) * self.shortest_lag
             return shuffled(grid.expand(batch_size, -1), generator=generator)

@@ -130,8 +130,10 @@ class PretextTask(nn.Module):
         super().__init_subclass__(**kwargs)
         cls.name = cls.__name__.lower()
 
-    #: Class of the loss between ``prediction`` and ``target``.
-    criterion: ClassVar[type[nn.Module]]
+    @property
+    def criterion(self) -> Callable[[], nn.Module]:
+        """Class or constructor of the loss between ``prediction`` and ``target``."""
+        raise NotImplementedError(f"{type(self).__name__} must set criterion, a class of losses.")
 
     def __init__(
         self,
@@ -197,7 +199,7 @@ class PretextTask(nn.Module):
             )
         return instance_norm(x)
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor) -> tuple[Any, Any]:
         """Return the predictions of the task and their targets.
 
         Parameters

@@ -124,7 +124,8 @@ class DistanceLoss(nn.Module):
             Mean over the ordered pairs of different patches.
         """
         batch, n, _ = shifts.shape
-        return sum(self.terms(prediction, shifts)).sum() / (batch * n * (n - 1))
+        distance, order = self.terms(prediction, shifts)
+        return (distance + order).sum() / (batch * n * (n - 1))
 
     def best_guess(self, shifts: Tensor) -> Tensor:
         """Return the best constant prediction.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -23,8 +23,8 @@ class WeightedSum(nn.Module):
 
     Parameters
     ----------
-    criteria : dict of str to type[nn.Module]
-        Class of each task's loss, by task name.
+    criteria : dict of str to callable
+        Class or constructor of each task's loss, by task name.
     factors : dict of str to float
         Weight of each task divided by its chance loss, by task name.
 
@@ -40,7 +40,9 @@ class WeightedSum(nn.Module):
     1.5
     """
 
-    def __init__(self, criteria: Mapping[str, type[nn.Module]], factors: Mapping[str, float]):
+    def __init__(
+        self, criteria: Mapping[str, Callable[[], nn.Module]], factors: Mapping[str, float]
+    ):
         super().__init__()
         self.parts = nn.ModuleDict({name: criterion() for name, criterion in criteria.items()})
         self.factors = dict(factors)
@@ -147,20 +149,19 @@ class Joint(PretextTask):
 
         # Build the tasks on one encoder.
         self.weights = weights
-        self.parts = nn.ModuleDict(
-            {
-                name: make_task(
-                    name, n_times=n_times, encoder=self.encoder, task_params=task_params.get(name)
-                )
-                for name in weights
-            }
-        )
+        parts = {
+            name: make_task(
+                name, n_times=n_times, encoder=self.encoder, task_params=task_params.get(name)
+            )
+            for name in weights
+        }
+        self.parts = cast("Mapping[str, PretextTask]", nn.ModuleDict(parts))
 
         # Computed once, because PARS simulates its chance loss in some settings.
         self.chances = {name: part.chance_loss() for name, part in self.parts.items()}
 
     @property
-    def criterion(self) -> partial[WeightedSum]:
+    def criterion(self) -> Callable[[], WeightedSum]:
         """Constructor of the :class:`~braindecode_pars.pretext.joint.WeightedSum` of the tasks."""
         criteria = {name: part.criterion for name, part in self.parts.items()}
         factors = {name: self.weights[name] / self.chances[name] for name in self.parts}

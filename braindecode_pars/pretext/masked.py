@@ -79,7 +79,10 @@ class MaskedGridTask(GridTask):
         sizes = self.encoder.config
         self.mask_token = nn.Parameter(torch.empty(self.encoder.embed_dim).normal_(std=0.02))
         self.decoder = TransformerBlock(
-            *(sizes[name] for name in ("embed_dim", "num_heads", "mlp_dim", "drop_prob")),
+            sizes["embed_dim"],
+            sizes["num_heads"],
+            sizes["mlp_dim"],
+            sizes["drop_prob"],
             sizes["activation"],
         )
         self.head = nn.Linear(self.encoder.embed_dim, n_outputs)

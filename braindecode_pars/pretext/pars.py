@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -237,18 +237,20 @@ class PARS(PretextTask):
         # References of the losses: a guess without the signal, and bins of lags.
         guess = torch.zeros(())
         if target == "distance":
-            guess = self.criterion().best_guess(self._simulated_shifts(_N_SIMULATED))
+            guess = self._distance_loss().best_guess(self._simulated_shifts(_N_SIMULATED))
+        self.constant_guess: Tensor
         self.register_buffer("constant_guess", guess, persistent=False)
         lags = self.placement.shortest_lag, self.placement.longest_lag
         self.lag_bins = lag_bins(*(lag / self.patch_size for lag in lags))
 
     @property
-    def criterion(self) -> type[nn.Module] | partial[DistanceLoss]:
+    def criterion(self) -> Callable[[], nn.Module]:
         """Class of the loss, or constructor of a :class:`~.distance.DistanceLoss`."""
-        if self.target == "shift":
-            return nn.MSELoss
+        return nn.MSELoss if self.target == "shift" else self._distance_loss
+
+    def _distance_loss(self) -> DistanceLoss:
         longest = self.placement.longest_lag / self.n_times
-        return partial(DistanceLoss, self.n_bins, self.patch_size / self.n_times, longest)
+        return DistanceLoss(self.n_bins, self.patch_size / self.n_times, longest)
 
     def sample_starts(
         self,
@@ -333,7 +335,7 @@ class PARS(PretextTask):
         for the order. Its loss is the entropy of the bins plus log 2, simulated in the same way.
         """
         if self.target == "distance":
-            shifts, criterion = self._simulated_shifts(_N_SIMULATED), self.criterion()
+            shifts, criterion = self._simulated_shifts(_N_SIMULATED), self._distance_loss()
             guess = criterion.best_guess(shifts).expand(*shifts.shape, -1)
             return criterion(guess, shifts).item()
         if self.placement.sampling == "random" and self.placement.overlap:
@@ -364,14 +366,14 @@ class PARS(PretextTask):
         if len(terms) > 1:
             parts = {name: loss.sum() / guessed[name].sum() for name, loss in terms.items()}
         lags = (target.abs() * self.n_times).round() / self.patch_size
-        sums = sum(terms.values()), sum(guessed.values())
-        return parts | losses_by_lag(*sums, lags, self.lag_bins)
+        total, total_guessed = (torch.stack([*each.values()]).sum(0) for each in (terms, guessed))
+        return parts | losses_by_lag(total, total_guessed, lags, self.lag_bins)
 
     def _terms(self, prediction: Tensor, shifts: Tensor) -> dict[str, Tensor]:
         """Return the losses of each pair by name, each of shape (batch, n_masked, n_masked)."""
         if self.target == "shift":
             return {"shift": (prediction - shifts).square()}
-        distance, order = self.criterion().terms(prediction, shifts)
+        distance, order = self._distance_loss().terms(prediction, shifts)
         return {"distance": distance, "order": order}
 
     def _simulated_shifts(self, n_masked: int) -> Tensor:

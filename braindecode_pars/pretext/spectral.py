@@ -140,6 +140,7 @@ class SpectralMAE(MaskedGridTask):
         # Roots of the weights, so that every band has the same share of the mean squared error.
         n_in_band = [1 + last - first for first, last in self.bands for _ in range(first, last + 1)]
         weights = (patch_size // 2) / (len(self.bands) * torch.tensor(n_in_band))
+        self.scale: Tensor
         self.register_buffer("scale", weights.sqrt(), persistent=False)
 
     def spectra(self, patches: Tensor) -> Tensor:

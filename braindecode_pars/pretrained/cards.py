@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -147,11 +147,14 @@ class EncoderCard:
         return min((salt for salt in salts if salt is not None), default=None)
 
     def _hidden(self, salt: str) -> EncoderCard:
-        lists = {name: getattr(self, name) for name in ("subjects", "finetune_subjects")}
+        def hidden(names: list | None) -> list | None:
+            return None if names is None else hide_subjects(names, salt)
+
         before = self.continued_from
         return replace(
             self,
-            **{k: None if v is None else hide_subjects(v, salt) for k, v in lists.items()},
+            subjects=hidden(self.subjects),
+            finetune_subjects=hidden(self.finetune_subjects),
             continued_from=None if before is None else asdict(read_card(before)._hidden(salt)),
             about={key: value for key, value in self.about.items() if key in _SHARED_FACTS},
         )
@@ -234,9 +237,9 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
     if not isinstance(card.continued_from, (dict, type(None))):
         raise TypeError(f"continued_from is {card.continued_from!r}, not a card")
     _check_facts(card.about)
-    if "preprocessing" not in described:  # the card is of an earlier version
-        card.preprocessing = dict(sfreq=card.sfreq, band=card.about.get("band"))
-    card.preprocessing = _read_preprocessing(card.preprocessing)
+    # A card of an earlier version has none.
+    earlier = dict(sfreq=card.sfreq, band=card.about.get("band"))
+    card.preprocessing = _read_preprocessing(described.get("preprocessing", earlier))
     for name in ("subjects", "finetune_subjects"):
         subjects = getattr(card, name)
         if not isinstance(subjects, (list, type(None))):
@@ -268,10 +271,12 @@ def _check_facts(about: Any) -> None:
             raise TypeError(f"held_out is {held_out!r}, not a loss_relative of people")
 
 
-def unique_subjects(*groups: Sequence | None) -> list | None:
+def unique_subjects(*groups: Iterable | None) -> list | None:
     """Return the sorted subjects of several sets of windows; None when some are unknown."""
-    if any(group is None for group in groups):
-        return None
-    # NumPy scalars become Python values; sorting by type first allows mixed types.
-    subjects = {s.item() if hasattr(s, "item") else s for group in groups for s in group}
+    subjects: set[Any] = set()
+    for group in groups:
+        if group is None:
+            return None
+        subjects.update(s.item() if hasattr(s, "item") else s for s in group)  # NumPy scalars
+    # Sorting by type first allows mixed types.
     return sorted(subjects, key=lambda subject: (str(type(subject)), subject))

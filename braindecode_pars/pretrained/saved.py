@@ -222,11 +222,12 @@ def encoder_from_file(model: ModelFile, source: Path, *, strict: bool = True) ->
     """Return the encoder of a model file of any kind; ``source`` is for error messages."""
     if model.kind in (NETWORK, CLASSIFIER):
         net = network_from_file(PARSNet, model, source, strict=strict)
-        if not any(name.startswith("encoder.") for name in net.load_report.loaded):
-            raise ValueError(f"{source} contains no weights of an encoder: {net.load_report}.")
+        report = net.load_report
+        if report is None or not any(name.startswith("encoder.") for name in report.loaded):
+            raise ValueError(f"{source} contains no weights of an encoder: {report}.")
         trained = model.description.get("classifier")
         card = unknown_card(net) if trained is None else card_from(trained, source)
-        return Pretrained(net.encoder, card, net.load_report)
+        return Pretrained(net.encoder, card, report)
 
     card = card_from(model.description, source)
     config = model.description.get("encoder")
@@ -236,7 +237,7 @@ def encoder_from_file(model: ModelFile, source: Path, *, strict: bool = True) ->
     def build() -> PatchEncoder:
         return PatchEncoder(**{**config, "activation": getattr(nn, config["activation"])})
 
-    num_layers = config.get("num_layers")
+    num_layers = config.get("num_layers", 0)
     with seeded(0):  # the initial weights are replaced; they must not change the caller's draws
         encoder, report = build_and_load(
             build, model.tensors, source, num_layers=num_layers, strict=strict

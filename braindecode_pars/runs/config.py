@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -216,11 +216,19 @@ class RunConfig(PretrainingSettings):
         return values
 
 
+@dataclass(frozen=True)
+class SizedRunConfig(RunConfig):
+    """The settings of a run on known data and processes: no size is open."""
+
+    steps_per_epoch: int = 1
+    micro_batch_size: int = 1
+
+
 def _read(file: Path) -> dict[str, Any]:
     # This import takes seconds, too.
     from braindecode_pars._common.files import parse_json
 
-    readers = {".toml": tomllib.loads, ".json": parse_json}
+    readers: dict[str, Callable[[str], Any]] = {".toml": tomllib.loads, ".json": parse_json}
     if file.suffix not in readers:
         raise ValueError(f"A configuration must be a .toml or .json file, got {file}.")
     try:

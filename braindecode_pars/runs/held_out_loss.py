@@ -145,7 +145,7 @@ def held_out_loss(
     with random_stream(seed, net.compute_device):
         rows = [_losses(net, batch) for batch in _batches(crops, batch_size)]
     means = _means(pd.DataFrame(rows))
-    subjects = unique_subjects(table["subject"])
+    subjects = unique_subjects(table["subject"]) or []
     return HeldOutLoss(means.pop("loss_relative"), means, subjects, len(crops))
 
 

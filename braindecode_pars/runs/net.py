@@ -72,6 +72,8 @@ class RunNet(AccelerateMixin, PretrainingNet):
         Arguments of PretrainingNet.
     """
 
+    _criteria: list[str]
+
     def __init__(
         self,
         module: Any,
@@ -138,7 +140,7 @@ class RunNet(AccelerateMixin, PretrainingNet):
 
         Every read of a loss makes the CPU wait for the GPU.
         """
-        if not training:
+        if iterator is None:  # there is no validation
             return
         losses = []
         for number, batch in enumerate(iterator, start=1):

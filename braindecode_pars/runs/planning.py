@@ -215,8 +215,14 @@ def _measured(
     task: PretextTask, config: RunConfig, device: torch.device, at_once: int
 ) -> tuple[int, float]:
     """Return the size of the largest step that was measured, and its windows per second."""
-    settings = dict(lr=config.lr, precision=config.precision, compile=config.compile)
-    net = PretrainingNet(task, device=device, verbose=0, **settings).initialize()
+    net = PretrainingNet(
+        task,
+        lr=config.lr,
+        precision=config.precision,
+        compile=config.compile,
+        device=device,
+        verbose=0,
+    ).initialize()
 
     losses = RelativeLoss()  # the losses of parts of the task take time too
     losses.on_train_begin(net)

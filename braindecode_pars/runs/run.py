@@ -28,7 +28,7 @@ from braindecode_pars.pretext.base import PretextTask, make_task
 from braindecode_pars.pretrained.cards import EncoderCard, Pretrained, unique_subjects
 from braindecode_pars.pretrained.saved import load_encoder, write_encoder
 from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
-from braindecode_pars.runs.config import RunConfig
+from braindecode_pars.runs.config import RunConfig, SizedRunConfig
 from braindecode_pars.runs.net import (
     Checkpoints,
     EpochRecord,
@@ -141,14 +141,15 @@ def pretrain(
     store = _open_store(store, accelerator, verbose)
     store = store.select(exclude=config.exclude_subjects).without_held_out()
     pretrained = load_encoder_of(config, store.sfreq)
-    config, steps = _sized(with_sizes_of(config, pretrained, store.sfreq), store, accelerator)
-    task = build_task(config, store.sfreq, pretrained)
+    config = with_sizes_of(config, pretrained, store.sfreq)
+    sized, steps = _sized(config, store, accelerator)
+    task = build_task(sized, store.sfreq, pretrained)
     before = None if pretrained is None else pretrained.card
 
     # Check the folder.
     folder = RunFolder(Path(out).expanduser())
     described = {
-        "configuration": asdict(config),
+        "configuration": asdict(sized),
         "store": {"path": str(store.path), "checksum": store.checksum, "sfreq": store.sfreq},
     }
     folder.check(described, resume=resume)
@@ -163,7 +164,7 @@ def pretrain(
     with folder.exclusive() if accelerator.is_main_process else nullcontext():
         if accelerator.is_main_process:
             folder.check(described, resume=resume)  # another run may have used it until now
-        _train(steps, task, before, config, accelerator, folder, described, resume, verbose)
+        _train(steps, task, before, sized, accelerator, folder, described, resume, verbose)
     return folder.path
 
 
@@ -171,7 +172,7 @@ def _train(
     steps: Steps,
     task: PretextTask,
     before: EncoderCard | None,
-    config: RunConfig,
+    config: SizedRunConfig,
     accelerator: Accelerator,
     folder: RunFolder,
     described: dict[str, Any],
@@ -266,7 +267,7 @@ def _open_store(
 
 def _sized(
     config: RunConfig, store: SignalStore, accelerator: Accelerator
-) -> tuple[RunConfig, Steps]:
+) -> tuple[SizedRunConfig, Steps]:
     """Return the configuration without open sizes, and the data of this process."""
     # Sizes of a batch.
     n_processes = accelerator.num_processes
@@ -295,7 +296,7 @@ def _sized(
     )
     steps_per_epoch = config.steps_per_epoch or steps.steps_per_pass
     sizes = dict(micro_batch_size=micro_batch_size, steps_per_epoch=steps_per_epoch)
-    return replace(config, **sizes), steps
+    return SizedRunConfig(**{**config.as_dict(), **sizes}), steps
 
 
 def load_encoder_of(config: RunConfig, sfreq: float) -> Pretrained | None:
@@ -318,7 +319,7 @@ def with_sizes_of(config: RunConfig, pretrained: Pretrained | None, sfreq: float
     if pretrained is None:
         return config
     sizes = pretrained.encoder.config
-    taken = {name: sizes[name] for name in _ENCODER_ARGUMENTS}
+    taken: dict[str, Any] = {name: sizes[name] for name in _ENCODER_ARGUMENTS}
     return replace(config, patch_seconds=sizes["patch_size"] / sfreq, **taken)
 
 
@@ -346,7 +347,7 @@ def _restore_once(checkpoint: Checkpoint) -> Callable[[RunNet], None]:
     return lambda net: checkpoints.pop().restore(net)
 
 
-def _records(config: RunConfig, folder: RunFolder, first_epoch: int, is_main: bool) -> list:
+def _records(config: SizedRunConfig, folder: RunFolder, first_epoch: int, is_main: bool) -> list:
     """Return the callbacks; later ones use entries of the history that earlier ones write."""
     records: list = [MeanOverProcesses(), EpochRecord(config.batch_size)]
     if is_main:
@@ -421,7 +422,11 @@ def _session(accelerator: Accelerator, checkpoint: Checkpoint | None) -> dict[st
 
 
 def _overview(
-    task: PretextTask, steps: Steps, config: RunConfig, accelerator: Accelerator, first_epoch: int
+    task: PretextTask,
+    steps: Steps,
+    config: SizedRunConfig,
+    accelerator: Accelerator,
+    first_epoch: int,
 ) -> str:
     """Describe the data, the network and the schedule, one line each."""
     # Data.
@@ -458,7 +463,7 @@ def _outcome(net: RunNet, folder: RunFolder) -> str:
     )
 
 
-def _card(config: RunConfig, steps: Steps, net: RunNet) -> EncoderCard:
+def _card(config: SizedRunConfig, steps: Steps, net: RunNet) -> EncoderCard:
     # Subjects of recordings that are long enough for a window.
     seen = steps.store.recordings["subject"][steps.lengths >= steps.n_times]
     return EncoderCard(

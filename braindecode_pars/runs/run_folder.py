@@ -439,7 +439,12 @@ def newest_checkpoint(folder: Path, task: nn.Module, run_id: str | None) -> Chec
 def _checksum(run: str, tensors: Mapping[str, Tensor]) -> str:
     """Return a checksum of the metadata, and of name, type, shape and content of each tensor."""
     described = [
-        [name, *_kind(tensor), checksum_of(tensor.reshape(-1).view(torch.uint8).numpy())]
+        [
+            name,
+            str(tensor.dtype),
+            list(tensor.shape),
+            checksum_of(tensor.reshape(-1).view(torch.uint8).numpy()),
+        ]
         for name, tensor in sorted(tensors.items())
     ]
     return checksum_of(json.dumps([run, described]).encode())

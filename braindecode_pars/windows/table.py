@@ -270,6 +270,13 @@ class Windows(Sequence):
         return labels if self.label_dtype is None else labels.astype(self.label_dtype)
 
     @property
+    def labels(self) -> np.ndarray:
+        """Labels of windows that have them, shape (n_windows,)."""
+        if (y := self.y) is None:
+            raise ValueError("The windows have no labels.")
+        return y
+
+    @property
     def weights(self) -> np.ndarray | None:
         """Weight of each window in the loss; None when all have the same."""
         return self.windows["weight"].to_numpy() if "weight" in self.windows else None

@@ -131,8 +131,8 @@ def test_defaults_on_the_cpu_are_a_laptops_and_say_so(store, tmp_path):
     few = ["--window-seconds", 3, "--epochs", 1, "--steps-per-epoch", 1, "--batch-size", 4]
     printed = pretrain(store, "--out", tmp_path / "small", *few, "--mlp-dim", 24)
     assert (
-        "These are defaults for a laptop, because the device is the CPU: embed_dim 64, num_layers "
-        "2, num_heads 4, tokenizer spectral, lr 0.004. --paper asks for the published ones."
+        "These are defaults for a laptop, because the device is the CPU: lr 0.004, embed_dim "
+        "64, num_layers 2, num_heads 4, tokenizer spectral. --paper asks for the published ones."
     ) in printed
     found = configuration(tmp_path / "small")
     assert (found["embed_dim"], found["mlp_dim"], found["lr"]) == (64, 24, 4e-3)
