@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import torch
-from braindecode.models.base import HAS_HF_HUB, EEGModuleMixin
+from braindecode.models.base import HAS_HF_HUB
 from braindecode.version import __version__ as braindecode_version
 from torch import nn
 
@@ -39,7 +39,7 @@ SAVE_ARGUMENTS = {"config", "model_card_kwargs", "push_to_hub", "repo_id"}
 
 # A base class at run time would be the class whose arguments braindecode records.
 if TYPE_CHECKING:
-    _Model = EEGModuleMixin
+    from braindecode.models.base import EEGModuleMixin as _Model
 else:
     _Model = object
 
