@@ -142,9 +142,9 @@ def prepare(
     return raw
 
 
-def _check_preparation(*, reference: str | None, **filters: float | None) -> None:
-    check_positive(sfreq=filters["sfreq"])
-    check_filters(**filters)
+def _check_preparation(*, reference: str | None, sfreq: float, **filters: float | None) -> None:
+    check_positive(sfreq=sfreq)
+    check_filters(sfreq=sfreq, **filters)
     check_parameters(dict(reference=reference), dict(reference=choice("average", None)))
 
 
@@ -183,7 +183,9 @@ def cut(
     >>> first = datasets.eegmat.recordings("eegmat")[0]  # doctest: +SKIP
     >>> windows = datasets.eegmat.cut(first)  # doctest: +SKIP
     """
-    prepared = dict(sfreq=sfreq, low=low, high=high, mains=mains, reference=reference)
+    prepared: dict[str, Any] = dict(
+        sfreq=sfreq, low=low, high=high, mains=mains, reference=reference
+    )
     target = CARD["classes"].index(recording.description["condition"])
     return fixed_windows(prepare(recording, **prepared), window_seconds, target)
 
@@ -250,7 +252,9 @@ def load(
     ('rest', 'arithmetic')
     >>> windows = datasets.eegmat.load("eegmat", ["Subject00"])  # doctest: +SKIP
     """
-    prepared = dict(sfreq=sfreq, low=low, high=high, mains=mains, reference=reference)
+    prepared: dict[str, Any] = dict(
+        sfreq=sfreq, low=low, high=high, mains=mains, reference=reference
+    )
     check_positive(window_seconds=window_seconds)
     _check_preparation(**prepared)
     arguments = dict(window_seconds=window_seconds, **prepared)

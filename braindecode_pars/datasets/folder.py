@@ -269,7 +269,9 @@ def load(
     names, targets = classes_and_targets(
         labels, classes, of_files, [recording.file for recording in found], window_seconds
     )
-    settings = dict(window_seconds=window_seconds, sfreq=sfreq, low=low, high=high, mains=mains)
+    settings: dict[str, Any] = dict(
+        window_seconds=window_seconds, sfreq=sfreq, low=low, high=high, mains=mains
+    )
     windows = read_corpus(
         chosen,
         partial(_read, names=names, targets=targets, **settings),
@@ -296,7 +298,9 @@ def _check_cache(cache: str | Path | None, root: Path) -> None:
         )
 
 
-def _labelled(root: Path, subject: Subject, labels: Mapping[Path, FileLabels]) -> list[Recording]:
+def _labelled(
+    root: Path, subject: Subject, labels: Mapping[Path, FileLabels]
+) -> Sequence[Recording]:
     """Return the recordings with their labels, of the subjects that these name or the paths."""
     if not _name_subjects(labels):
         found = _found(root, labels, subject)

@@ -171,14 +171,13 @@ def prepare(
     >>> first = datasets.physionet_mi.recordings("~/mne_data")[0]  # doctest: +SKIP
     >>> raw = datasets.physionet_mi.prepare(first, picks="motor", sfreq=128)  # doctest: +SKIP
     """
-    filters = dict(sfreq=sfreq, low=low, high=high, mains=mains)
-    _check_preparation(reference, **filters)
+    _check_preparation(reference, sfreq=sfreq, low=low, high=high, mains=mains)
     raw = read_recording(recording.file)
     drop_other_signals(raw)
     # The files name their channels "Fc5." and so on; the montage has "FC5".
     mne.datasets.eegbci.standardize(raw)
     raw.set_montage(template_montage(), verbose="error")
-    filter_and_resample(raw, **filters)
+    filter_and_resample(raw, sfreq=sfreq, low=low, high=high, mains=mains)
     # As in the paper, the average of all channels, whichever of them are picked afterwards.
     if reference == "average":
         set_reference(raw, "average")
@@ -189,10 +188,10 @@ def prepare(
     return raw
 
 
-def _check_preparation(reference: str | None, **filters: float | None) -> None:
+def _check_preparation(reference: str | None, sfreq: float, **filters: float | None) -> None:
     check_parameters(dict(reference=reference), dict(reference=RULES["reference"]))
-    check_positive(sfreq=filters["sfreq"])
-    check_filters(**filters)
+    check_positive(sfreq=sfreq)
+    check_filters(sfreq=sfreq, **filters)
 
 
 def cut(
@@ -233,8 +232,10 @@ def cut(
     >>> first = datasets.physionet_mi.recordings("~/mne_data")[0]  # doctest: +SKIP
     >>> windows = datasets.physionet_mi.cut(first)  # doctest: +SKIP
     """
-    prepared = dict(picks=picks, sfreq=sfreq, low=low, high=high, mains=mains, reference=reference)
-    trials = dict(part="trials", contrast=contrast, tmin=tmin, tmax=tmax)
+    prepared: dict[str, Any] = dict(
+        picks=picks, sfreq=sfreq, low=low, high=high, mains=mains, reference=reference
+    )
+    trials: dict[str, Any] = dict(part="trials", contrast=contrast, tmin=tmin, tmax=tmax)
     check_parameters(dict(**trials, reference=reference), RULES)
     _check_order(tmin, tmax)
     return _read(recording, **trials, **prepared)
@@ -334,13 +335,15 @@ def load(
     >>> windows = datasets.physionet_mi.load("~/mne_data", subjects=[1, 2])  # doctest: +SKIP
     """
     # Check the arguments.
-    filters = dict(sfreq=sfreq, low=low, high=high, mains=mains)
-    arguments = dict(part=part, contrast=contrast, tmin=tmin, tmax=tmax, reference=reference)
+    filters: dict[str, Any] = dict(sfreq=sfreq, low=low, high=high, mains=mains)
+    arguments: dict[str, Any] = dict(
+        part=part, contrast=contrast, tmin=tmin, tmax=tmax, reference=reference
+    )
     check_parameters(arguments, RULES)
     check_positive(stride_seconds=stride_seconds)
     _check_preparation(reference, **filters)
     _check_order(tmin, tmax)
-    arguments |= dict(picks=_channels(picks), stride_seconds=stride_seconds, **filters)
+    arguments |= dict(picks=picks and _channels(picks), stride_seconds=stride_seconds, **filters)
     runs = _numbers(runs)
 
     # Find the recordings, then read their windows.
@@ -385,7 +388,7 @@ def class_names(*, contrast: str = "movements") -> tuple[str, ...]:
     return CARD["classes"] if contrast == "movements" else ("rest", "imagined movement")
 
 
-def _channels(picks: list[str] | str | None) -> list[str] | None:
+def _channels(picks: list[str] | str) -> list[str]:
     if not isinstance(picks, str):
         return picks
     if picks not in MONTAGES:

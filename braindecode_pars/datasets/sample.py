@@ -123,5 +123,6 @@ def _windows(
     raw = mne.io.RawArray(STEP * of_subject[target], info, verbose="error")
     remember_steps(raw, PREPARATION)
     windows = fixed_windows(raw, seconds, target)
+    assert windows is not None  # the sample is minutes long
     windows.set_description(description)
     return name_classes(windows, CONDITIONS)

@@ -149,10 +149,12 @@ def leave_out(
     everyone: set = set()
     for item in exclude:
         # A string is the path of a folder; subjects are always in a list.
-        is_folder = isinstance(item, str | PathLike)
-        subjects = temple.subjects_in(item) if is_folder else _subjects_of_list(item)
-        _check_naming(recordings, subjects, str(item) if is_folder else "a list in exclude")
-        if not is_folder:
+        if isinstance(item, str | PathLike):
+            subjects = temple.subjects_in(Path(item))
+            _check_naming(recordings, subjects, str(item))
+        else:
+            subjects = _subjects_of_list(item)
+            _check_naming(recordings, subjects, "a list in exclude")
             _warn_of_absent(recordings, subjects)
         everyone |= subjects
     # Compared by key: a table may contain the subject 00000254 as the number 254.

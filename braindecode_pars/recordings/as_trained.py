@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import mne
@@ -194,15 +195,15 @@ def missing_steps(trained: Preprocessing, found: Preprocessing) -> Preprocessing
     """
     band, had = trained.band or (None, None), found.band or (None, None)
     references = trained.reference, found.reference
-    edges = [None if _is_same(*pair) else pair[0] for pair in zip(band, had, strict=True)]
+    low, high = (None if _is_same(*pair) else pair[0] for pair in zip(band, had, strict=True))
     return replace(
         trained,
-        band=tuple(edges),
-        notch=[
+        band=(low, high),
+        notch=tuple(
             freq
             for freq in trained.notch or ()
             if not any(_is_same(freq, other) for other in found.notch or ())
-        ],
+        ),
         reference=None if is_same_reference(*references) else trained.reference,
         scale=None if trained.scale is None else trained.scale / (found.scale or 1.0),
     )
@@ -394,8 +395,11 @@ def rereferenced(
         others = [n for n in eeg if not _is_bipolar(n) and electrode_pair(n)[1] == own]
     else:
         by_electrode = {electrode_pair(name)[0]: name for name in found if not _is_bipolar(name)}
-        others = [by_electrode.get(electrode) for electrode in _electrodes(reference)]
-    if len(others) < (2 if reference == AVERAGE else 1) or None in others:
+        electrodes = _electrodes(reference)
+        if not all(electrode in by_electrode for electrode in electrodes):
+            return None
+        others = [by_electrode[electrode] for electrode in electrodes]
+    if len(others) < (2 if reference == AVERAGE else 1):
         return None
     if any(electrode_pair(name)[1] != own for name in others):
         return None
@@ -475,11 +479,11 @@ def _padded(signal: np.ndarray, mean: float, before: int, n_padded: int) -> np.n
     padded = np.full(n_padded, -mean, np.float32)
     end = before + len(signal)
     first, last = min(before, limit), min(n_padded - end, limit)
-    single = dict(casting="same_kind")
-    np.subtract(signal, mean, out=padded[before:end], **single)
+    subtract = partial(np.subtract, casting="same_kind")  # in single precision
+    subtract(signal, mean, out=padded[before:end])
     start, stop = 2 * signal[0] - mean, 2 * signal[-1] - mean
-    np.subtract(start, signal[first:0:-1], out=padded[before - first : before], **single)
-    np.subtract(stop, signal[-2 : -2 - last : -1], out=padded[end : end + last], **single)
+    subtract(start, signal[first:0:-1], out=padded[before - first : before])
+    subtract(stop, signal[-2 : -2 - last : -1], out=padded[end : end + last])
     return padded
 
 

@@ -13,8 +13,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import mne
 import numpy as np
@@ -35,7 +36,9 @@ from braindecode_pars.recordings.search import table_beside
 log = logging.getLogger(__name__)
 
 #: Where labels are, see :func:`datasets.folder.load <braindecode_pars.datasets.folder.load>`.
-Labels = str | Path | pd.DataFrame | Sequence[str] | Mapping[str, int] | Mapping[str, str] | None
+Labels: TypeAlias = (
+    str | Path | pd.DataFrame | Sequence[str] | Mapping[str, int] | Mapping[str, str] | None
+)
 
 
 def labels_of_files(
@@ -134,8 +137,9 @@ def classes_and_targets(
     elif isinstance(labels, Mapping):
         return given_classes(labels)
     else:
-        found = labels_in_annotations(files, seconds) if labels is None else map(str, labels)
-        names = {label: label for label in found}
+        assert not isinstance(labels, Path)  # the labels of a table are in of_files
+        in_files = labels_in_annotations(files, seconds) if labels is None else labels
+        names = {str(label): str(label) for label in in_files}
     if not names:
         raise ValueError("There are no labels: the list or the column of labels is empty.")
     targets = targets_of(names)
@@ -384,13 +388,13 @@ def _check_whole(name: str, stretches: list[Stretch]) -> None:
 
 def _check_apart(name: str, stretches: list[Stretch]) -> None:
     """Check that labels with onsets do not overlap, as far as their durations are known."""
-    ordered = sorted(stretches, key=lambda stretch: stretch.onset)
-    for first, second in pairwise(ordered):
-        end = first.onset + (first.duration or 0)
-        if second.onset < end - _TOLERANCE or second.onset == first.onset:
+    timed = [(stretch.onset, stretch) for stretch in stretches if stretch.onset is not None]
+    for (start, first), (next_start, second) in pairwise(sorted(timed, key=itemgetter(0))):
+        end = start + (first.duration or 0)
+        if next_start < end - _TOLERANCE or next_start == start:
             raise ValueError(
-                f"{name} has labels that overlap: {first.label!r} from {first.onset:g} s to "
-                f"{end:g} s, and {second.label!r} from {second.onset:g} s; correct their times."
+                f"{name} has labels that overlap: {first.label!r} from {start:g} s to {end:g} s, "
+                f"and {second.label!r} from {next_start:g} s; correct their times."
             )
 
 

@@ -271,12 +271,16 @@ def given_classes(
     >>> given_classes({"Sleep stage 3": "N3", "Sleep stage 4": "N3", "Sleep stage W": "W"})[1]
     {'N3': 0, 'W': 1}
     """
-    labels = {str(name): value for name, value in labels.items()}
-    values = list(labels.values())
-    if values and all(isinstance(value, str) for value in values):
-        return labels, targets_of(labels)
-    if values and all(isinstance(v, Integral) and not isinstance(v, bool) for v in values):
-        return {name: name for name in labels}, labels
+    classes = {str(name): value for name, value in labels.items() if isinstance(value, str)}
+    if labels and len(classes) == len(labels):
+        return classes, targets_of(classes)
+    targets = {
+        str(name): int(value)
+        for name, value in labels.items()
+        if isinstance(value, Integral) and not isinstance(value, bool)
+    }
+    if labels and len(targets) == len(labels):
+        return {name: name for name in targets}, targets
     raise ValueError(
         "labels must give each description a class, as in {'Sleep stage W': 'W'}, or each a "
         f"target, an integer; got {dict(labels)!r}."

@@ -248,7 +248,7 @@ def read_corpus(
             if on_error == "raise":
                 raise ValueError(f"{message} (on_error='warn' skips such recordings.)")
             failures.append(message)
-        elif windows == "cached":
+        elif store is not None and windows == "cached":
             datasets.append(store.load(recording.file, recording.description))
         elif windows is None:
             too_short += 1
@@ -428,7 +428,8 @@ def set_splits(
             f"The splits name {len(absent)} subjects that are not in the data: {_listed(absent)}. "
             "The others are used."
         )
-    windows_ds.set_description({"split": [split_of[name] for name in found]}, overwrite=True)
+    splits_found = [split_of[name] for name in found if name is not None]
+    windows_ds.set_description({"split": splits_found}, overwrite=True)
     return windows_ds
 
 
@@ -469,8 +470,6 @@ def _listed(names: list[str]) -> str:
 
 
 _SETTINGS = "settings.json"
-#: Columns of braindecode's metadata that reading a window needs.
-_COLUMNS = ("target", "i_window_in_trial", "i_start_in_trial", "i_stop_in_trial")
 
 
 @dataclass(frozen=True)
@@ -481,8 +480,8 @@ class WindowCache:
     same holds for files beside it with the same name and another ending, such as annotations.
 
     Each entry contains the checksums of its signals, of the settings of the cache and of itself. An
-    entry that does not match is not used, nor is one of version 0.1.0, which wrote none: to prepare
-    a recording again is always possible, and always right.
+    entry that does not match is not used: to prepare a recording again is always possible, and
+    always right.
 
     Attributes
     ----------
@@ -557,15 +556,12 @@ class WindowCache:
             content = read_checked(file)
         except FileNotFoundError:
             return False
-        _check_parts(file, content)
         if content.get("settings") != self.settings_checksum:
             raise ValueError(f"{file} was prepared with other settings.")
         if content["source"]["file"] != str(source.absolute()):
             raise ValueError(f"{file} is of the recording {content['source']['file']}.")
         if content["source"] != _state_of(source):
             return False  # the recording has changed
-        if content["windows"]["target"] and self._signals(source).name not in content["signals"]:
-            raise ValueError(f"{file} has no checksum of the signals.")
         for name, expected in content["signals"].items():
             _check_signals(self.folder / name, expected)
         return True
@@ -604,25 +600,6 @@ class WindowCache:
 
     def _windows(self, source: Path) -> dict[str, list]:
         return read_json(self._entry(source))["windows"]
-
-
-def _check_parts(file: Path, content: Mapping[str, Any]) -> None:
-    """Check that an entry has all parts: another program may have written it, with a checksum."""
-    parts = {name: content.get(name) for name in ("source", "signals", "windows")}
-    missing = [name for name, part in parts.items() if not isinstance(part, dict)]
-    if not missing:
-        source, windows = parts["source"], parts["windows"]
-        missing += [] if "file" in source else ["source.file"]
-        columns = _COLUMNS if windows.get("target") else _COLUMNS[:1]
-        missing += [
-            f"windows.{c}"
-            for c in dict.fromkeys([*columns, *windows])
-            if not isinstance(windows.get(c), list)
-        ]
-    if missing:
-        raise ValueError(f"{file} has no entry {', '.join(missing)}.")
-    if len({len(column) for column in windows.values()}) > 1:
-        raise ValueError(f"{file} has columns of different lengths in windows.")
 
 
 def _check_signals(file: Path, expected: str) -> None:

@@ -168,14 +168,15 @@ class Preprocessing:
         >>> Preprocessing.of({"band": [0.5, None]}).band
         (0.5, None)
         """
-        if isinstance(value, cls):
+        if isinstance(value, Preprocessing):
             return value
-        unknown = [name for name in value or {} if name not in FIELDS]
+        entries = value or {}
+        unknown = [name for name in entries if name not in FIELDS]
         if unknown:
             raise ValueError(
                 f"preprocessing has an entry {unknown[0]!r}; its entries are {', '.join(FIELDS)}."
             )
-        return cls(**(value or {}))
+        return cls(**entries)
 
     def known(self) -> dict[str, Any]:
         """Return the entries that are known, as JSON takes them.
@@ -337,7 +338,8 @@ def disagreements(found: Counter[Preprocessing | None]) -> list[str]:
 
 def counted(found: Iterable[Preprocessing | None]) -> Counter[Preprocessing | None]:
     """Count equal descriptions; many windows share one object, which is looked at once."""
-    objects, numbers = {}, Counter()
+    objects: dict[int, Preprocessing | None] = {}
+    numbers: Counter[int] = Counter()
     for each in found:
         objects[id(each)] = each
         numbers[id(each)] += 1
@@ -461,8 +463,9 @@ def is_same_reference(one: str | None, other: str | None) -> bool:
 
 
 def _differ(one: float | None, other: float | None) -> bool:
-    known = one is not None and other is not None
-    return known and not math.isclose(one, other, rel_tol=_TOLERANCE)
+    if one is None or other is None:
+        return False
+    return not math.isclose(one, other, rel_tol=_TOLERANCE)
 
 
 def _top(each: Preprocessing) -> float:
@@ -601,7 +604,7 @@ def _band(
 
 
 def _stops_a_band(l_freq: float | None = None, h_freq: float | None = None, **others: Any) -> bool:
-    return None not in (l_freq, h_freq) and l_freq >= h_freq
+    return l_freq is not None and h_freq is not None and l_freq >= h_freq
 
 
 def _kind_of_filter(steps: list[Step]) -> str | None:
@@ -616,7 +619,7 @@ def _rounded(frequency: float) -> float:
 
 
 def _notch(steps: list[Step], sfreq: float, complete: bool) -> tuple[float, ...] | None:
-    filters = [step.kwargs.get("freqs") for step in steps if step.name == "notch_filter"]
+    filters: list[Any] = [step.kwargs.get("freqs") for step in steps if step.name == "notch_filter"]
     if any(freqs is None for freqs in filters):  # MNE searched the frequencies itself
         return None
     freqs = {float(freq) for freqs in filters for freq in np.atleast_1d(freqs) if freq < sfreq / 2}
@@ -736,8 +739,9 @@ class Step:
             found = found.get("eeg") if isinstance(found, Mapping) else found
         elif self.name in _SCALING:
             found = self.kwargs.get("factor")
-        is_number = isinstance(found, (int, float)) and not isinstance(found, bool)
-        return float(found) if is_number and found > 0 else None
+        if isinstance(found, bool) or not isinstance(found, (int, float)):
+            return None
+        return float(found) if found > 0 else None
 
     @property
     def picked(self) -> list[str]:

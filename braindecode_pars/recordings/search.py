@@ -395,8 +395,8 @@ def check_first_folders(root: PurePath, paths: Iterable[PurePath]) -> None:
     >>> from braindecode_pars.recordings.search import check_first_folders
     >>> check_first_folders(PurePath("data"), [PurePath("anna/night1.edf")])
     """
-    guesses = [(path, _guessed(path)) for path in paths if len(path.parts) > 1]
-    guesses = [(path, name) for path, name in guesses if name is not None]
+    below = [path for path in paths if len(path.parts) > 1]
+    guesses = [(path, name) for path in below if (name := _guessed(path)) is not None]
     subjects = list(dict.fromkeys(name for _, name in guesses))
     if len(subjects) > _FEW_SUBJECTS or len(guesses) < _MANY_RECORDINGS:
         return

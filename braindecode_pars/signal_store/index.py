@@ -214,15 +214,22 @@ class Index:
         replace_file(folder / INDEX, body + _CHECKSUM + f'"{checksum_of(body)}"\n}}\n'.encode())
 
 
-_HEADER = ("complete", "settings", "sfreq", "n_bytes", "mtime_ns", "skipped", "shares", "left_out")
-_HEADER += ("labels",)
+_HEADER = (
+    *("complete", "settings", "sfreq", "n_bytes", "mtime_ns"),
+    *("skipped", "shares", "left_out", "labels"),
+)
 
 
 WINDOWS = "windows.csv"
 #: Onset and duration are in seconds, as in the events of BIDS. Split and fold are those of the
 #: recording's description, for the reader of the table.
 _COLUMNS = ("recording", "onset", "duration", "label", "split", "fold", "i_window_in_trial")
-_KINDS = {"bool": lambda text: text == "True", "int": int, "float": float, "str": str}
+_KINDS: dict[str, Callable[[str], Any]] = {
+    "bool": lambda text: text == "True",
+    "int": int,
+    "float": float,
+    "str": str,
+}
 _COLUMN_NAMES = (",".join(_COLUMNS) + "\n").encode()
 
 

@@ -595,7 +595,7 @@ class JoinedSamples:
             values[rows] = self.parts[part].crops(own, n_times, scale[rows], offset[rows])
         return values
 
-    def _part_of(self, firsts):
+    def _part_of(self, firsts: Any) -> Any:
         return np.searchsorted(self.firsts, firsts, side="right") - 1
 
 

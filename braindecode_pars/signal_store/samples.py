@@ -6,7 +6,7 @@ Recordings are read, prepared and encoded in parallel; results keep the order of
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +25,11 @@ from braindecode_pars.signal_store.sources import NoWindowError, Preparation, So
 from braindecode_pars.windows.amplitudes import N_WINDOWS, amplitude_problem, spread_out
 
 #: Types of stored samples; in the file they are little-endian.
-DTYPES = {"int16": np.dtype("<i2"), "float16": np.dtype("<f2"), "float32": np.dtype("<f4")}
+DTYPES: dict[str, np.dtype] = {
+    "int16": np.dtype("<i2"),
+    "float16": np.dtype("<f2"),
+    "float32": np.dtype("<f4"),
+}
 
 #: Largest stored number; -32768 of int16 is not used, so that the range is symmetric.
 _LARGEST = {"int16": 32767, "float16": 65504}
@@ -355,7 +359,7 @@ class Unusable:
 
 def read_all(
     sources: list[Source], preparation: Preparation, dtype: str, n_jobs: int
-) -> Iterator[list[Encoded | Unusable]]:
+) -> Generator[list[Encoded | Unusable], None, None]:
     """Yield the pieces of each source, in the order of the sources; one piece without gaps."""
     # Without max_nbytes=None, joblib would write large arrays to temporary files.
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)

@@ -351,15 +351,16 @@ def _check_labels_of(corpora: list[ContinuousCorpus]) -> None:
     """Check that all corpora have the same classes, or none has labels."""
     first = corpora[0]
     for corpus in corpora[1:]:
-        if isinstance(corpus, LabelledCorpus) != isinstance(first, LabelledCorpus):
+        of_corpus, of_first = (getattr(each, "classes", None) for each in (corpus, first))
+        if (of_corpus is None) != (of_first is None):
             raise ValueError(
                 f"Only one of {first.name} and {corpus.name} has labels; make a store for "
                 "pretraining and another one with labels, which has validation and test subjects."
             )
-        if isinstance(corpus, LabelledCorpus) and corpus.classes != first.classes:
+        if of_corpus is not None and of_first is not None and of_corpus != of_first:
             raise ValueError(
-                f"{first.name} and {corpus.name} have other classes ({', '.join(first.classes)}; "
-                f"{', '.join(corpus.classes)}); make a store of each."
+                f"{first.name} and {corpus.name} have other classes ({', '.join(of_first)}; "
+                f"{', '.join(of_corpus)}); make a store of each."
             )
 
 
@@ -433,7 +434,7 @@ def _labels_of_leaf(leaf: _Leaf, name: str) -> Labels | None:
 def _of_dataset(dataset: Any, name: str, labels: Labels | None) -> Source:
     raw = dataset.raw
     entries = {} if dataset.description is None else dataset.description.to_dict()
-    state = dict(
+    state: dict[str, Any] = dict(
         n_times=int(raw.n_times), n_chans=len(raw.ch_names), sfreq=float(raw.info["sfreq"])
     )
     if labels is not None:

@@ -106,6 +106,7 @@ class SignalStore:
         recordings: tuple[StoredRecording, ...],
     ):
         self.path = path
+        assert index.sfreq is not None  # a finished store has that of its first recording
         self.sfreq = index.sfreq
         self.dtype = index.settings["dtype"]
         self.shares = dict(index.shares)

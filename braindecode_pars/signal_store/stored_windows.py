@@ -197,6 +197,8 @@ class StoredWindowsDataset(EEGWindowsDataset):
         self.first_signal = first_signal
         self.sfreq = sfreq
 
+    _raw: mne.io.BaseRaw | None  # of the base class
+
     @property
     def info(self) -> mne.Info:
         """Channels of the windows, with the positions that they had when they were stored."""
@@ -253,8 +255,8 @@ def _have_equal_channels(info: mne.Info, other: mne.Info) -> bool:
     )
     if names != other_names:
         return False
-    locs = ([ch["loc"] for ch in each["chs"]] for each in (info, other))
-    return np.array_equal(*locs, equal_nan=True)
+    own, others = ([ch["loc"] for ch in each["chs"]] for each in (info, other))
+    return np.array_equal(own, others, equal_nan=True)
 
 
 @lru_cache(maxsize=256)

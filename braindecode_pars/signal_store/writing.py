@@ -334,7 +334,7 @@ class _Writer:
         for name, encoded in pieces.items():
             with self._short_errors():
                 # Unbuffered files may write only a part.
-                unwritten = memoryview(encoded.stored.reshape(-1).view(np.uint8))
+                unwritten = encoded.stored.reshape(-1).view(np.uint8).data
                 while unwritten:
                     unwritten = unwritten[self.file.write(unwritten) :]
             n_clipped = zip(encoded.ch_names, encoded.n_clipped, strict=True)
@@ -356,8 +356,9 @@ class _Writer:
             )
             n_bytes += encoded.stored.nbytes
         labels = {name: each.labels for name, each in pieces.items() if each.labels is not None}
-        with self._short_errors():
-            self.labels.add(labels, source.description, self.index.sfreq)
+        if labels and self.index.sfreq is not None:  # it is that of the first recording
+            with self._short_errors():
+                self.labels.add(labels, source.description, self.index.sfreq)
         self.index.recordings += added
         self.n_bytes = n_bytes
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from support.recording_files import SETTINGS, read, windows_of
 
-from braindecode_pars._common.files import checksum_of, locked, to_json
+from braindecode_pars._common.files import locked
 from braindecode_pars.recordings.loading import Recording, WindowCache, read_corpus
 from braindecode_pars.recordings.preparation import filter_and_resample, set_reference
 from braindecode_pars.windows.door import as_windows
@@ -123,18 +123,6 @@ def remove_checksum(cache):
     entry.write_text(json.dumps(content))
 
 
-def remove_entries(cache, *names, column=None):
-    """As a program may write it that knows of the checksum, but not of all entries."""
-    (entry,) = cache.glob("s1-*.json")
-    content = json.loads(entry.read_text())
-    for name in ("checksum", *names):
-        del content[name]
-    if column is not None:
-        del content["windows"][column]
-    content["checksum"] = checksum_of(to_json(content).encode())
-    entry.write_text(to_json(content))
-
-
 @pytest.mark.parametrize(
     ("alter", "reason"),
     [
@@ -144,14 +132,6 @@ def remove_entries(cache, *names, column=None):
         (exchange_all, r"s1-.*\.json is of the recording .*s2\.txt"),
         (edit_targets, r"s1-.*\.json does not match its checksum"),
         (remove_checksum, r"s1-.*\.json has no checksum; it is of version 0\.1\.0"),
-        (partial(remove_entries, column="target"), r"s1-.*\.json has no entry windows\.target"),
-        *(
-            (
-                lambda cache, name=name: remove_entries(cache, name),
-                rf"s1-.*\.json has no entry {name}",
-            )
-            for name in ("source", "signals", "windows")
-        ),
     ],
 )
 def test_an_altered_entry_is_prepared_again(recordings, tmp_path, alter, reason):
