@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +15,6 @@ __all__ = [
     "extract_patches",
     "grid_patches",
     "instance_norm",
-    "log_lag_starts",
     "nonoverlapping_starts",
     "random_starts",
     "sinusoidal_positions",
@@ -237,7 +235,13 @@ def nonoverlapping_starts(
     [[0, 110, 220]]
     """
     stride = patch_size + min_gap
-    slack = _slack(n_patches, n_times, patch_size, min_gap)
+    slack = n_times - n_patches * stride + min_gap  # samples that patches and gaps leave free
+    if slack < 0:
+        raise ValueError(
+            f"{n_patches} patches of {patch_size} samples, at least {min_gap} samples apart, do "
+            f"not fit into {n_times} samples; at most {(n_times + min_gap) // stride} do. Lower "
+            "n_patches or min_gap, or allow overlap."
+        )
     # Without the samples that patches and gaps occupy, an arrangement is a multiset of n_patches
     # values in 0..slack. Each multiset is a subset of n_patches values in
     # 0..slack + n_patches - 1, sorted, with the rank of each value subtracted. The n_patches
@@ -247,108 +251,6 @@ def nonoverlapping_starts(
     # Multiplying the rank by the stride puts the occupied samples back in.
     ordered = keys.topk(n_patches, dim=-1).indices.sort(dim=-1).values - ranks + ranks * stride
     return shuffled(ordered, generator=generator)
-
-
-def log_lag_starts(
-    batch_size: int,
-    n_patches: int,
-    n_times: int,
-    patch_size: int,
-    *,
-    overlap: bool = True,
-    min_gap: int = 0,
-    device: torch.device | str | None = None,
-    generator: torch.Generator | None = None,
-) -> Tensor:
-    r"""Draw starts whose pairwise lags are spread over all time scales.
-
-    Starts drawn uniformly from a window of minutes are seldom a few seconds apart. Here the lags
-    of pairs are nearly uniform on a logarithmic scale, from the length of a patch to that of the
-    window.
-
-    The first patch, the anchor, is uniform in the window. The others lie before or after it, at
-    the distance :math:`d = a (b / a)^{v^2}` with :math:`v` uniform in [0, 1], where :math:`a` is
-    the length of a patch with its gap, and :math:`b` the distance from the anchor to the farther
-    end. On a logarithmic scale from 0 to 1, :math:`d` has the distribution function
-    :math:`\sqrt{u}`. The larger of two such distances, which is nearly the lag between the two
-    patches, is then uniform.
-
-    Parameters
-    ----------
-    batch_size, n_patches, n_times, patch_size, device, generator
-        As in :func:`random_starts`.
-    overlap : bool
-        Whether patches may share samples. If not, patches that are too close to the one before
-        are moved to its end; with many patches, the shortest lags are then rarer.
-    min_gap : int
-        Smallest number of samples between neighbouring patches; needs ``overlap=False``.
-
-    Returns
-    -------
-    Tensor of int64, shape (batch_size, n_patches)
-        First sample of each patch, in random order.
-
-    Raises
-    ------
-    ValueError
-        When patches without overlap do not fit into the signal, as in
-        :func:`nonoverlapping_starts`.
-
-    Examples
-    --------
-    Lags in three minutes at 100 Hz, in patches of one second:
-
-    >>> import torch
-    >>> from braindecode_pars.tokens import log_lag_starts
-    >>> starts = log_lag_starts(500, 20, n_times=18_000, patch_size=100)
-    >>> lags = (starts[:, :, None] - starts[:, None]).abs() / 100
-    >>> for low, high in [(1, 4), (4, 16), (16, 64)]:
-    ...     share = ((lags >= low) & (lags < high)).float().mean().item()
-    ...     print(f"{low} to {high} s: {share:.1f}")
-    1 to 4 s: 0.2
-    4 to 16 s: 0.3
-    16 to 64 s: 0.3
-    """
-    longest, stride = n_times - patch_size, patch_size + min_gap
-    on: dict[str, Any] = dict(device=device, generator=generator)
-
-    # The anchor, and the distances of the other patches from it.
-    anchor = torch.randint(longest + 1, (batch_size, 1), **on)
-    farthest = torch.maximum(anchor, longest - anchor).clamp(min=1).float()  # (batch_size, 1)
-    nearest = farthest.clamp(max=stride)
-    scale = torch.rand(batch_size, n_patches - 1, **on).square()
-    distances = (nearest * (farthest / nearest) ** scale).round().long()
-    # Each patch is on a random side of the anchor, or on the other one where it does not fit.
-    after = torch.rand(batch_size, n_patches - 1, **on) < 0.5
-    after = torch.where(after, anchor + distances <= longest, anchor < distances)
-    others = torch.where(after, anchor + distances, anchor - distances)
-    starts = torch.cat([anchor, others], dim=1).clamp(0, longest)
-    if not overlap:
-        starts = _moved_apart(starts, n_times, patch_size, min_gap)
-    return shuffled(starts, generator=generator)
-
-
-def _moved_apart(starts: Tensor, n_times: int, patch_size: int, min_gap: int) -> Tensor:
-    """Return sorted starts at least a patch and a gap apart, and in the signal."""
-    n_patches, stride = starts.shape[1], patch_size + min_gap
-    slack = _slack(n_patches, n_times, patch_size, min_gap)
-    # Without the samples that patches and gaps occupy, starts must not decrease.
-    ranks = torch.arange(n_patches, device=starts.device)
-    free = starts.sort(dim=1).values - ranks * stride
-    return free.cummax(dim=1).values.clamp(0, slack) + ranks * stride
-
-
-def _slack(n_patches: int, n_times: int, patch_size: int, min_gap: int) -> int:
-    """Return the number of samples that patches and gaps leave free, or raise an error."""
-    stride = patch_size + min_gap
-    slack = n_times - n_patches * stride + min_gap
-    if slack < 0:
-        raise ValueError(
-            f"{n_patches} patches of {patch_size} samples, at least {min_gap} samples apart, do "
-            f"not fit into {n_times} samples; at most {(n_times + min_gap) // stride} do. Lower "
-            "n_patches or min_gap, or allow overlap."
-        )
-    return slack
 
 
 def shuffled(values: Tensor, *, generator: torch.Generator | None = None) -> Tensor:

@@ -8,17 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from braindecode_pars.tokens import (
-    log_lag_starts,
-    nonoverlapping_starts,
-    random_starts,
-    shuffled,
-)
-
-__all__ = ["Placement", "default_n_patches"]
+from braindecode_pars.tokens import nonoverlapping_starts, random_starts, shuffled
 
 #: Ways to draw the starts of patches.
-SAMPLINGS = ("random", "grid", "log_lags")
+SAMPLINGS = ("random", "grid")
 
 
 @dataclass(frozen=True)
@@ -103,8 +96,6 @@ class Placement:
         if self.sampling == "grid":
             grid = torch.arange(self.n_patches, device=device) * self.shortest_lag
             return shuffled(grid.expand(batch_size, -1), generator=generator)
-        if self.sampling == "log_lags":
-            return log_lag_starts(*size, overlap=self.overlap, min_gap=self.min_gap, **options)
         if self.overlap:
             return random_starts(*size, **options)
         return nonoverlapping_starts(*size, min_gap=self.min_gap, **options)
@@ -124,7 +115,4 @@ def default_n_patches(
         return most
     # The paper's 40 patches for 30 s; without overlap fewer, so that there is space between them.
     length = n_times / patch_size
-    if sampling == "log_lags":
-        # In a window of minutes, few patches already have pairs at every lag.
-        length = min(length, 30)
     return round(4 / 3 * length) if overlap else min(round(2 / 3 * length), most)

@@ -91,15 +91,13 @@ class PARS(PretextTask):
     n_patches : int | None
         Number of patches per signal. None means 4/3 of ``n_times / patch_size``, which gives the
         paper's 40 patches for 30 s. With ``overlap=False`` None means 2/3 of it, so that there is
-        space between the patches, or as many as fit with their gaps. With
-        ``sampling="log_lags"`` it is at most as many as for thirty patches, since the window may
-        have minutes. Grid sampling always has all patches of the grid.
+        space between the patches, or as many as fit with their gaps. Grid sampling always has all
+        patches of the grid.
     position_mask_ratio : float
         Share of the patches that lose their position, in (0, 1].
-    sampling : "random" | "grid" | "log_lags"
-        Independent random starts; adjacent patches (the ablation of appendix A.4), or patches
-        ``min_gap`` apart; or starts whose pairwise lags are spread over all time scales, from a
-        patch to the window (:func:`~braindecode_pars.tokens.log_lag_starts`).
+    sampling : "random" | "grid"
+        Independent random starts; or adjacent patches (the ablation of appendix A.4), or patches
+        ``min_gap`` apart.
     overlap : bool
         Whether random patches may share samples. The paper cuts forty one-second patches from
         thirty seconds, so its patches overlap. A model can then find shifts from the samples that

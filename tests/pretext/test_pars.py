@@ -29,14 +29,14 @@ class TestPARS(PretextContract):
 
 
 class TestPARSOnDistances(PretextContract):
-    """The other target, without drift and overlap, on all time scales."""
+    """The other target, without drift."""
 
     task = PARS
     noise_arguments: ClassVar[dict] = dict(overlap=False, min_gap=5)
     overfit_steps = 300
 
     def make(self, *args, **arguments):
-        given = dict(target="distance", n_bins=4, detrend=True, sampling="log_lags", **arguments)
+        given = dict(target="distance", n_bins=4, detrend=True, **arguments)
         return super().make(*args, **given)
 
     def ignore_signal(self, task):
@@ -207,8 +207,8 @@ def test_chance_loss_is_the_mean_squared_shift(arguments):
     "arguments",
     [
         {},
-        dict(sampling="log_lags", n_times=18_000),
-        dict(sampling="log_lags", overlap=False, min_gap=20),
+        dict(n_times=18_000, n_patches=40),
+        dict(overlap=False, min_gap=20),
         dict(sampling="grid", min_gap=20),
         dict(sampling="grid", n_times=400, n_bins=12),
     ],
@@ -281,12 +281,11 @@ def test_detrended_patches_reach_the_tokenizer():
 
 def test_windows_of_minutes():
     """Three minutes at 128 Hz, with pairs seconds to minutes apart."""
-    options = dict(sampling="log_lags", overlap=False, min_gap=16)
+    options = dict(n_patches=20, overlap=False, min_gap=16)
     windows = [(np.random.default_rng(0).normal(size=(2, 25_000)), 0, 0)] * 3
     encoder = PatchEncoder(128, **SIZES)
     settings = PretrainingSettings("pars", options, epochs=1, batch_size=2)
     net = pretrain_encoder(encoder, windows, settings, n_times=180 * 128, verbose=0)
-    assert net.task_.n_patches == 20
     lags = {"lag_1_2", "lag_2_4", "lag_4_8", "lag_8_16", "lag_16_32", "lag_32_64", "lag_64_179"}
     assert {f"train_loss_relative_{lag}" for lag in lags} <= set(net.history[-1])
 
@@ -350,14 +349,13 @@ def test_decoders_by_name():
         (dict(position_mask_ratio=0.02), "masks 1; use more patches"),
         (dict(n_patches=1), "masks 1; use more patches"),
         (dict(n_times=200, n_patches=8), "has only one patch"),
-        (dict(sampling="uniform"), "'random', 'grid', 'log_lags', got 'uniform'"),
+        (dict(sampling="uniform"), "'random', 'grid', got 'uniform'"),
         (dict(sampling="grid", n_patches=40), "gives 30 patches of 200"),
         (dict(overlap=False, n_patches=40), "at most 30 do"),
         (dict(overlap=False, n_patches=25, min_gap=100), "at most 20 do"),
         (dict(min_gap=10), "needs overlap=False"),
         (dict(sampling="grid", min_gap=10, n_patches=30), "gives 28 patches of 200 with gaps of"),
         (dict(sampling="grid", min_gap=6000), "masks 1; use more patches"),
-        (dict(sampling="log_lags", overlap=False, n_patches=31), "at most 30 do"),
         (dict(target="lag"), "'shift', 'distance', got 'lag'"),
         (dict(target="distance", n_bins=1), "n_bins must be an integer of at least 2, got 1"),
         (dict(target="distance", n_times=400), "windows of more than two patches, 400 samples"),
