@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -79,20 +79,14 @@ def find(path: str | Path, corpus: str, layouts: Iterable[str], example: str) ->
         where = file.absolute().as_posix()
         match = next((m for pattern in patterns if (m := pattern.search(where))), None)
         if match:
-            found.append(Recording(file, dict(_plain(match.groupdict(), corpus))))
+            groups = {"subject": match["subject"], "corpus": corpus, **match.groupdict()}
+            numbers = {name: int(match[name]) for name in ("session", "token")}
+            found.append(Recording(file, groups | numbers))
     if not found:
         raise FileNotFoundError(
             f"{folder} contains no recording of this corpus; expected files such as {example}."
         )
     return found
-
-
-def _plain(groups: Mapping[str, str], corpus: str) -> Iterator[tuple[str, str | int]]:
-    yield "subject", groups["subject"]
-    yield "corpus", corpus
-    for name, value in groups.items():
-        if name != "subject":
-            yield name, int(value) if name in ("session", "token") else value
 
 
 def subjects_in(folder: str | Path) -> set[str]:
@@ -153,24 +147,14 @@ def divide(recordings: Iterable[Recording], given: Mapping[str, str], seed: int)
     list of Recording
         The recordings with an entry ``split`` in their description.
     """
-    # Draw a split for the subjects of all folders that have none.
     recordings = list(recordings)
-    rest = {recording.subject for recording in recordings if _folder(recording) not in given}
+    rest = {r.subject for r in recordings if r.description["folder"] not in given}
     drawn = split_subjects(rest, {"train": 0.8, "valid": 0.2}, seed)
-    return [
-        replace(
-            recording,
-            description={
-                **recording.description,
-                "split": given.get(_folder(recording)) or drawn[recording.subject],
-            },
-        )
-        for recording in recordings
-    ]
-
-
-def _folder(recording: Recording) -> str:
-    return recording.description["folder"]
+    divided = []
+    for recording in recordings:
+        split = given.get(recording.description["folder"]) or drawn[recording.subject]
+        divided.append(replace(recording, description={**recording.description, "split": split}))
+    return divided
 
 
 def check_no_shared_subjects(recordings: Iterable[Recording]) -> None:
@@ -184,10 +168,9 @@ def check_no_shared_subjects(recordings: Iterable[Recording]) -> None:
     splits: dict[str, set[str]] = {}
     for recording in recordings:
         splits.setdefault(recording.subject, set()).add(recording.description["split"])
-    shared = {subject: found for subject, found in splits.items() if len(found) > 1}
+    shared = [f"{s} ({' and '.join(sorted(f))})" for s, f in splits.items() if len(f) > 1]
     if shared:
-        named = ", ".join(f"{s} ({' and '.join(sorted(found))})" for s, found in shared.items())
         raise ValueError(
-            f"Subjects are in several splits: {named}. Test subjects would be training subjects "
-            "too; exclude these subjects with `subjects`, or remove one of their folders."
+            f"Subjects are in several splits: {', '.join(shared)}. Test subjects would be training "
+            "subjects too; exclude these subjects with `subjects`, or remove one of their folders."
         )

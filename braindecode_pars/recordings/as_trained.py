@@ -294,11 +294,11 @@ def find_derivations(
     >>> [d and d.formula for d in find_derivations(["C3-M2", "Fpz-Cz", "T7", "O1"], found)]
     ['EEG C3-REF - EEG A2-REF', '- EEG Cz-Fpz', 'T3', None]
     """
-    pairs = _by_pair(found)
+    pairs: _Pairs = {}
+    for channel in found:
+        pairs.setdefault(electrode_pair(channel), []).append(channel)
     return [
-        _same_pair(name, pairs)
-        or (_computed(name, pairs) if compute else None)
-        or _same_electrode(name, place, found)
+        _derivation(name, place, pairs, found, compute)
         for name, place in zip(wanted, match_channels(wanted, found), strict=True)
     ]
 
@@ -307,42 +307,30 @@ def find_derivations(
 _Pairs = dict[tuple[str, str | None], list[str]]
 
 
-def _by_pair(found: Iterable[str]) -> _Pairs:
-    pairs: _Pairs = {}
-    for name in found:
-        pairs.setdefault(electrode_pair(name), []).append(name)
-    return pairs
+def _derivation(
+    name: str, place: int | None, pairs: _Pairs, found: Sequence[str], compute: bool
+) -> Derivation | None:
+    """Return a channel of the model; ``place`` is that of a channel of its electrode."""
+    first, second = electrode_pair(name)
+    channel = _one_of((first, second), pairs, name)
+    if channel is not None:
+        return Derivation(name, ((channel, 1.0),))
+    if compute and second is not None:
+        reversed_channel = _one_of((second, first), pairs)
+        if reversed_channel is not None:
+            return Derivation(name, ((reversed_channel, -1.0),))
+        # One reference: None stands for the unnamed reference of all channels without one.
+        for reference in [r for electrode, r in pairs if electrode == first]:
+            plus, minus = _one_of((first, reference), pairs), _one_of((second, reference), pairs)
+            if plus is not None and minus is not None:
+                return Derivation(name, ((plus, 1.0), (minus, -1.0)))
+    return None if place is None else Derivation(name, ((found[place], 1.0),))
 
 
 def _one_of(pair: tuple[str, str | None], pairs: _Pairs, name: str = "") -> str | None:
     """Return the channel of a pair: of several, such as T3 and T7, only one of the same name."""
     names = pairs.get(pair, [])
     return names[0] if len(names) == 1 else next((n for n in names if n == name), None)
-
-
-def _same_pair(name: str, pairs: _Pairs) -> Derivation | None:
-    channel = _one_of(electrode_pair(name), pairs, name)
-    return None if channel is None else Derivation(name, ((channel, 1.0),))
-
-
-def _computed(name: str, pairs: _Pairs) -> Derivation | None:
-    """Return a channel with the sign changed, or a difference of two channels."""
-    first, second = electrode_pair(name)
-    if second is None:
-        return None
-    reversed_channel = _one_of((second, first), pairs)
-    if reversed_channel is not None:
-        return Derivation(name, ((reversed_channel, -1.0),))
-    # One reference: None stands for the unnamed reference of all channels without one.
-    for reference in [r for electrode, r in pairs if electrode == first]:
-        plus, minus = _one_of((first, reference), pairs), _one_of((second, reference), pairs)
-        if plus is not None and minus is not None:
-            return Derivation(name, ((plus, 1.0), (minus, -1.0)))
-    return None
-
-
-def _same_electrode(name: str, place: int | None, found: Sequence[str]) -> Derivation | None:
-    return None if place is None else Derivation(name, ((found[place], 1.0),))
 
 
 def rereferenced(
@@ -510,13 +498,6 @@ class HeldTime(NamedTuple):
     clipped: float
 
 
-class _Runs(NamedTuple):
-    """Samples after one another that are equal: their values, and how many they are."""
-
-    values: np.ndarray
-    lengths: np.ndarray
-
-
 def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
     """Return the time in which channels of a recording are flat or clipped.
 
@@ -550,35 +531,29 @@ def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
     found = {}
     for name in names:
         channel = raw.ch_names.index(name)
-        parts, ranges = [], []
+        parts = []
         for start, stop in stretches:
             # Not raw[name, start:stop], which makes an array of the times, too.
             samples = raw.get_data([channel], start, stop, verbose="error")[0]
-            parts.append(_runs(samples))
-            ranges.append((samples.min(), samples.max()))
-        found[name] = _held(parts, np.array(ranges), sfreq)
+            parts.append((*_runs(samples), [samples.min(), samples.max()]))
+        if not parts:
+            found[name] = HeldTime(0.0, 0.0)
+            continue
+        values, lengths, ends = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        low, high = ends.min(), ends.max()
+        clipped = ((values == low) | (values == high)) & (low < high)
+        flat = ~clipped & (lengths >= _FLAT * sfreq)
+        found[name] = HeldTime(*(float(lengths[which].sum() / sfreq) for which in (flat, clipped)))
     return found
 
 
-def _runs(samples: np.ndarray) -> _Runs:
-    """Return the runs of at least three equal samples."""
+def _runs(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values and lengths of the runs of at least three equal samples."""
     equal = np.flatnonzero(samples[1:] == samples[:-1])  # sample i and the next are equal
     if not len(equal):
-        return _Runs(np.zeros(0), np.zeros(0, int))
+        return np.zeros(0), np.zeros(0, int)
     ends = np.flatnonzero(np.diff(equal) > 1)
     first = equal[np.concatenate([[0], ends + 1])]
     lengths = equal[np.concatenate([ends, [-1]])] - first + 2
     long = lengths >= _CLIPPED
-    return _Runs(samples[first[long]], lengths[long])
-
-
-def _held(parts: list[_Runs], ranges: np.ndarray, sfreq: float) -> HeldTime:
-    """Divide the runs of a channel, shape of ``ranges`` (n_parts, 2), into flat and clipped."""
-    if not parts:
-        return HeldTime(0.0, 0.0)
-    values = np.concatenate([part.values for part in parts])
-    lengths = np.concatenate([part.lengths for part in parts])
-    low, high = ranges[:, 0].min(), ranges[:, 1].max()
-    clipped = ((values == low) | (values == high)) & (low < high)
-    flat = ~clipped & (lengths >= _FLAT * sfreq)
-    return HeldTime(*(float(lengths[which].sum() / sfreq) for which in (flat, clipped)))
+    return samples[first[long]], lengths[long]

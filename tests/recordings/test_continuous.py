@@ -70,7 +70,7 @@ def test_settings_reach_the_functions_of_the_recipe(folder, tmp_path):
     corpus = ContinuousCorpus.of(physionet_mi, tmp_path / "mi", runs=[6], sfreq=128)
     assert [r.description["run"] for r in corpus.recordings] == [6]
     assert corpus.read.keywords == dict(sfreq=128)
-    with pytest.raises(TypeError, match="Own has no setting sfreq; its settings are level"):
+    with pytest.raises(TypeError, match="sfreq"):
         ContinuousCorpus.of(own_recipe, folder, sfreq=128)
 
 
@@ -81,17 +81,17 @@ def test_folders_of_other_temple_corpora_are_excluded(tmp_path):
     touch(tmp_path / "tuab/edf/eval/normal/01_tcp_ar/zzzzzzzz_s009_t000.edf")
     corpus = ContinuousCorpus.of(tueg, tmp_path / "v2", exclude=[tmp_path / "tuab", ["zz"]])
     assert (subjects(corpus.recordings), corpus.absent) == (["aaaaaaab"], ("zz",))
-    with pytest.warns(UserWarning, match="TUEG contains the subjects of TUAB and TUSZ"):
+    with pytest.warns(UserWarning, match="TUAB and TUSZ"):
         ContinuousCorpus.of(tueg, tmp_path / "v2")
 
 
 @pytest.mark.parametrize(
     ("exclude", "error", "message"),
     [
-        ("tuab", TypeError, "exclude is the path 'tuab'; pass a list"),
-        (["tuab"], ValueError, "folder tuab, but Own shares no subjects with other corpora"),
-        ([7], TypeError, r"exclude contains 7; put subjects into a list: \[\[7\]\]"),
-        ([["P01", "P02", "P05"]], ValueError, "recordings of 5 subjects of Own, but all of them"),
+        ("tuab", TypeError, "'tuab'"),
+        (["tuab"], ValueError, "tuab"),
+        ([7], TypeError, r"\[\[7\]\]"),
+        ([["P01", "P02", "P05"]], ValueError, "5 subjects"),
     ],
 )
 def test_exclusions_that_cannot_be_meant(folder, exclude, error, message):

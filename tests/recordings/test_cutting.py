@@ -24,7 +24,7 @@ def test_fixed_windows_drop_an_incomplete_window():
     assert fixed_windows(raw, 10.1) is None
     half = fixed_windows(raw, 3.0, stride_seconds=1.5)
     assert half.metadata["i_start_in_trial"].tolist() == [0, 150, 300, 450, 600]
-    with pytest.raises(ValueError, match="stride_seconds must be positive, got 0"):
+    with pytest.raises(ValueError, match="stride_seconds"):
         fixed_windows(raw, 3.0, stride_seconds=0)
 
 
@@ -71,14 +71,14 @@ def test_labels_that_overlap_are_named():
     raw = recording(np.zeros(9000), 100.0)
     raw.set_annotations(mne.Annotations([0, 30, 60], [90, 30, 30], ["night", "N2", "W"]))
     mapping = {"night": 0, "N2": 1, "W": 2}
-    with pytest.raises(ValueError, match="labels 'night', from 0 s on, and 'N2', from 30 s on,"):
+    with pytest.raises(ValueError, match=r"'night'.* 0 s.*'N2'.* 30 s"):
         event_windows(raw.copy(), mapping, 30.0)
     assert len(event_windows(raw.copy(), {"N2": 1, "W": 2}, 30.0)) == 2
     # Windows of marks may overlap, in the order of the marks.
     raw.set_annotations(mne.Annotations([0, 2, 4], 3, ["left", "right", "left"]))
     assert len(event_windows(raw.copy(), {"left": 0, "right": 1}, 3.0)) == 3
     raw.set_annotations(mne.Annotations([2, 2], 3, ["left", "right"]))
-    with pytest.raises(ValueError, match="labels 'left', from 2 s on, and 'right', from 2 s on,"):
+    with pytest.raises(ValueError, match=r"'left'.* 2 s.*'right'.* 2 s"):
         event_windows(raw, {"left": 0, "right": 1}, 3.0)
 
 

@@ -41,6 +41,6 @@ def test_one_line_counts_all_recordings():
     many = {f"DC{i}": "other" for i in range(6)}
     assert count_left_out([night, night, {}, {**many, "O2": "EEG"}]) == (
         "Channels left out of 3 of 4 recordings: 2 ECG (ECG), 2 EOG (E1-M2), 4 respiration (ABD, "
-        "CHEST), 6 other (DC0, DC1, DC2, DC3, ...), 1 EEG that is bad or not chosen (O2)."
+        "CHEST), 6 other (DC0, DC1, DC2, DC3 and 2 more), 1 EEG that is bad or not chosen (O2)."
     )
     assert count_left_out([{}, {}]) is None

@@ -26,12 +26,12 @@ def test_two_processes_read_the_same(recordings):
 
 def test_a_damaged_file_is_named(recordings):
     recordings[1].file.write_text("")
-    with pytest.raises(ValueError, match=r"s1\.txt cannot be used: it is empty .*on_error='warn'"):
+    with pytest.raises(ValueError, match=r"s1\.txt .*it is empty"):
         read_corpus(recordings, read, SETTINGS, verbose=0)
-    with pytest.warns(UserWarning, match=r"1 of 3 recordings were skipped.*s1\.txt"):
+    with pytest.warns(UserWarning, match=r"1 of 3 .*s1\.txt"):
         windows = read_corpus(recordings, read, SETTINGS, on_error="warn", verbose=0)
     assert windows.description["subject"].tolist() == [3, 2]
-    with pytest.raises(ValueError, match="on_error must be 'raise' or 'warn', got 'skip'"):
+    with pytest.raises(ValueError, match=r"on_error .*'skip'"):
         read_corpus(recordings, read, SETTINGS, on_error="skip")
 
 
@@ -39,10 +39,10 @@ def test_a_file_that_was_not_downloaded_is_named(recordings):
     """A link of git-annex without its content is not called damaged."""
     recordings[1].file.unlink()
     recordings[1].file.symlink_to("absent")
-    message = r"s1\.txt cannot be used: it is a link to a file that does not exist; download"
+    message = r"s1\.txt .*link"
     with pytest.raises(ValueError, match=message):
         read_corpus(recordings, read, SETTINGS, verbose=0)
-    with pytest.warns(UserWarning, match=r"1 of 3 recordings were skipped.*datalad get"):
+    with pytest.warns(UserWarning, match="1 of 3 .*datalad get"):
         assert len(read_corpus(recordings, read, SETTINGS, on_error="warn", verbose=0)) == 9
 
 
@@ -54,19 +54,19 @@ def test_too_short_recordings_are_counted(recordings, tmp_path, caplog, cached):
         cache = tmp_path / "cache" if cached else None
         windows = read_corpus(recordings, read, SETTINGS, cache=cache)
         assert windows.description["subject"].tolist() == [3, 1]
-        assert "1 of 3 recordings are too short for a window and were skipped." in caplog.text
+        assert caplog.messages[-1].startswith("1 of 3 recordings")
     for recording in recordings:
         recording.file.write_text("2 1")
-    with pytest.raises(ValueError, match="None of 3 recordings contains a window"):
+    with pytest.raises(ValueError, match="3 recordings"):
         read_corpus(recordings, read, SETTINGS, verbose=0)
 
 
 def test_choosing_subjects(recordings, tmp_path):
     assert [r.subject for r in choose_subjects(recordings, [2, 3], tmp_path)] == [3, 2]
     assert choose_subjects(recordings, None, tmp_path) == recordings
-    with pytest.raises(FileNotFoundError, match="of subjects 8, 9; it has 3, 1, 2"):
+    with pytest.raises(FileNotFoundError, match=r"8, 9.* 3, 1, 2"):
         choose_subjects(recordings, [1, 8, 9], tmp_path)
-    with pytest.raises(ValueError, match="empty list"):
+    with pytest.raises(ValueError, match="empty"):
         choose_subjects(recordings, [], tmp_path)
-    with pytest.raises(TypeError, match="the string 's1'; give a list"):
+    with pytest.raises(TypeError, match="'s1'"):
         choose_subjects(recordings, "s1", tmp_path)

@@ -27,9 +27,7 @@ def test_a_raw_is_returned_as_it_is(tmp_path):
 def test_a_raw_without_the_gaps_of_its_file_is_a_warning(tmp_path, recwarn):
     waves = np.arange(1000.0)[None]
     gaps = write_edf_records(tmp_path / "gaps.edf", waves, [*range(5), *range(9, 14)])
-    with pytest.warns(
-        UserWarning, match=r"gaps\.edf is a discontinuous EDF\+ file.* Pass the path"
-    ):
+    with pytest.warns(UserWarning, match=r"gaps\.edf"):
         open_recording(mne.io.read_raw_edf(gaps, verbose="error"))
     recwarn.clear()
     whole = write_edf_records(tmp_path / "whole.edf", waves, range(10), kind="EDF+C")
@@ -40,7 +38,7 @@ def test_a_raw_without_the_gaps_of_its_file_is_a_warning(tmp_path, recwarn):
 
 @pytest.mark.parametrize("raw", [None, 3, np.zeros((2, 100)), ["a.edf"]])
 def test_other_objects_are_refused(raw):
-    with pytest.raises(TypeError, match=r"raw is a .*; it must be an mne\.io\.Raw or the path"):
+    with pytest.raises(TypeError, match=r"mne\.io\.Raw"):
         open_recording(raw)
 
 
@@ -50,13 +48,13 @@ def test_files_that_are_no_recordings(tmp_path):
     (tmp_path / "text_raw.fif").write_text("not EEG")
     (tmp_path / "folder.edf").mkdir()
     for name, problem in {
-        "notes.txt": "its name does not end as that of a recording, with .edf",
-        "empty.edf": "it is damaged or truncated",
-        "text_raw.fif": "it is damaged or truncated",
-        "folder.edf": "it is not a file",
-        "missing.edf": "it does not exist",
+        "notes.txt": r"\.hea",
+        "empty.edf": "damaged",
+        "text_raw.fif": "damaged",
+        "folder.edf": "not a file",
+        "missing.edf": "not exist",
     }.items():
-        with pytest.raises(ValueError, match=rf"{name} cannot be used: {problem}"):
+        with pytest.raises(ValueError, match=rf"{name} .*{problem}"):
             open_recording(tmp_path / name)
 
 
@@ -66,5 +64,5 @@ def test_a_file_without_permission(tmp_path, monkeypatch):
 
     (tmp_path / "night.edf").touch()
     monkeypatch.setattr(mne.io, "read_raw_edf", refuse)  # root may read every file
-    with pytest.raises(ValueError, match="its content may not be read"):
+    with pytest.raises(ValueError, match="permission"):
         open_recording(tmp_path / "night.edf")

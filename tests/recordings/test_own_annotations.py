@@ -19,17 +19,17 @@ def test_the_table_of_bids_beside_a_recording(tmp_path):
     table.write_text("onset\tduration\ttrial_type\n2\t4\tNone\n8\t4\tNA\n")
     assert annotations_of(file, raw).description.tolist() == ["None", "NA"]
     table.write_text("onset\tduration\ttrial_type\n2\t4\tleft\nn/a\t4\tright\n")
-    with pytest.raises(ValueError, match="has the onset nan of 'right'; write seconds"):
+    with pytest.raises(ValueError, match="'right'"):
         annotations_of(file, raw)
     table.write_text("onset\tduration\n2\t4\n")
-    with pytest.raises(ValueError, match="no column 'trial_type'"):
+    with pytest.raises(ValueError, match="'trial_type'"):
         annotations_of(file, raw)
 
 
 @pytest.mark.parametrize(("name", "content"), [("a.hea", "a 1 100 6000\n"), ("b.edf", "damaged")])
 def test_a_file_without_annotations(tmp_path, name, content):
     (tmp_path / name).write_text(content)
-    with pytest.raises(ValueError, match="No annotation of 1 recordings"):
+    with pytest.raises(ValueError, match="30 s"):
         labels_in_annotations([tmp_path / name], 30.0)
 
 
@@ -41,5 +41,5 @@ def test_labels_are_as_long_as_a_window_or_without_a_duration(tmp_path):
     assert labels_in_annotations([file], 30.0) == ["N1", "W"]
     assert labels_in_annotations([file], 31.0) == ["left", "right"]
     table.write_text(rows)
-    with pytest.raises(ValueError, match="No annotation of 1 recordings is as long as a window of"):
+    with pytest.raises(ValueError, match="31 s"):
         labels_in_annotations([file], 31.0)

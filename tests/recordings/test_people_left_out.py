@@ -32,11 +32,9 @@ def test_people_whom_another_corpus_leaves_out_are_left_out(tmp_path, caplog):
     assert set(subjects(large.recordings)) == {"aaaaaaad", "aaaaaaae"} - left_out
     assert set(subjects(small.recordings)) == {"aaaaaaad"} - left_out
     assert "aaaaaaaa" in subjects(large.excluded)
-    assert caplog.messages[-1] == (
-        "tuab: left out 1 recordings of people whom the other corpora exclude or hold out."
-    )
+    assert caplog.messages[-1].startswith("tuab: left out 1 recordings")
     assert without_left_out([large, small]) == [large, small]
     assert without_left_out([of_tueg]) == [of_tueg]
     every = ContinuousCorpus.of(tueg, tmp_path / "v2", exclude=[tmp_path / "tuab"])
-    with pytest.raises(ValueError, match=r"All 2 recordings of tuab are of people whom the other"):
+    with pytest.raises(ValueError, match="2 recordings of tuab"):
         without_left_out([every, of_tuab])

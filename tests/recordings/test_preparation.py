@@ -51,7 +51,7 @@ def test_frequencies_above_the_band_are_removed():
 def test_a_channel_with_nan_is_named():
     signals = np.zeros((2, 1000))
     signals[1, 10] = np.nan
-    with pytest.raises(ValueError, match="channel C4 contains NaN"):
+    with pytest.raises(ValueError, match="C4"):
         filter_and_resample(recording(signals, names=["C3", "C4"]))
 
 
@@ -76,15 +76,15 @@ def test_signals_other_than_eeg_are_dropped():
     raw.set_channel_types({"X1": "eog"}, verbose="error")
     assert drop_other_signals(raw).ch_names == ["Fc5.", "C3"]
     assert channels_left_out(raw) == {"ECG": "ECG", "X1": "EOG"}
-    with pytest.raises(ValueError, match="it has no EEG channel, only ECG"):
+    with pytest.raises(ValueError, match="ECG"):
         drop_other_signals(recording(np.zeros((1, 100)), names=["ECG"]))
 
 
 def test_missing_and_duplicate_channels_are_named():
     raw = recording(np.zeros((2, 500)), names=["C3-M1", "C3-M2"])
-    with pytest.raises(ValueError, match="channels C4, Pz missing; the recording has C3-M1, C3-M2"):
+    with pytest.raises(ValueError, match=r"C4, Pz missing.*C3-M1, C3-M2"):
         pick_electrodes(raw, ["C3", "C4", "Pz"], lambda name: name.split("-")[0])
-    with pytest.raises(ValueError, match="several channels belong to one electrode: C3-M1, C3-M2"):
+    with pytest.raises(ValueError, match="C3-M1, C3-M2"):
         pick_electrodes(raw, ["C3"], lambda name: name.split("-")[0])
 
 
@@ -95,11 +95,11 @@ def test_there_are_nineteen_common_channels():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (dict(sfreq=0), ValueError, "sfreq must be a positive number, got 0"),
-        (dict(low=-1.0), ValueError, "low must be a positive number, got -1"),
-        (dict(high="45"), TypeError, "high must be a positive number, got '45'"),
-        (dict(mains=True), TypeError, "mains must be a positive number, got True"),
-        (dict(low=45, high=45), ValueError, "low=45 Hz must be less than high=45 Hz"),
+        (dict(sfreq=0), ValueError, "sfreq"),
+        (dict(low=-1.0), ValueError, "low"),
+        (dict(high="45"), TypeError, "high"),
+        (dict(mains=True), TypeError, "mains"),
+        (dict(low=45, high=45), ValueError, "low=45"),
     ],
 )
 def test_wrong_filters_raise(arguments, error, message):

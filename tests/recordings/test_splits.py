@@ -30,7 +30,7 @@ def test_another_seed_gives_another_split():
 
 
 def test_shares_sum_to_one():
-    with pytest.raises(ValueError, match="sum to 1"):
+    with pytest.raises(ValueError, match="shares"):
         split_subjects(range(5), {"train": 0.8, "test": 0.1})
 
 
@@ -54,22 +54,22 @@ def test_names_with_the_corpus_in_front_are_the_same_subjects():
     splits = {"tuab:aaaaaaab": "train", "tuab:aaaaaaac": "test"}
     set_splits(windows, splits)
     assert list(windows.description["split"]) == ["train", "test"]
-    with pytest.raises(ValueError, match="do not name 2 subjects of the data: aaaaaaab, aaaaaaac"):
+    with pytest.raises(ValueError, match="aaaaaaab, aaaaaaac"):
         set_splits(windows, {f"ysyw:{name[5:]}": split for name, split in splits.items()})
 
 
 def test_a_file_that_names_absent_people_says_so():
     windows = sleep(n_subjects=2, hours=0.1, n_chans=1)
-    with pytest.warns(UserWarning, match="name 2 subjects that are not in the data: 8, 9"):
+    with pytest.warns(UserWarning, match="8, 9"):
         set_splits(windows, {1: "train", 2: "valid", 8: "test", 9: "test"})
 
 
 def test_splits_that_cannot_be_set(tmp_path):
     windows = sleep(n_subjects=2, hours=0.1, n_chans=1)
-    with pytest.raises(ValueError, match="do not name 1 subjects of the data: 2; add them"):
+    with pytest.raises(ValueError, match=r"1 subjects .*: 2"):
         set_splits(windows, {1: "train"})
-    with pytest.raises(ValueError, match="Subject 01 is in the splits 'train' and 'test'"):
+    with pytest.raises(ValueError, match=r"01 .*'train' and 'test'"):
         set_splits(windows, {1: "train", "01": "test"})
     (tmp_path / "splits.csv").write_text("subject,part\n1,train\n")
-    with pytest.raises(ValueError, match="no column 'split'; it needs 'subject' and 'split'"):
+    with pytest.raises(ValueError, match="'split'"):
         set_splits(windows, tmp_path / "splits.csv")

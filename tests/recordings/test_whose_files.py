@@ -33,7 +33,7 @@ OBVIOUS = {
 @pytest.mark.parametrize("person", OBVIOUS)
 def test_names_that_count_recordings_of_one_person_ask_for_the_subject(person):
     first, second = paths(*OBVIOUS[person])
-    with pytest.raises(ValueError, match="look like two recordings of one person") as caught:
+    with pytest.raises(ValueError, match="one person") as caught:
         check_one_person_each([PurePosixPath("ben.edf"), first, second])
     message = str(caught.value)
     assert all(text in message for text in (str(first), str(second), person, "--subject"))
@@ -79,10 +79,10 @@ def test_subjects_by_a_pattern_or_a_function():
 @pytest.mark.parametrize(
     ("pattern", "error", "message"),
     [
-        ("(S", ValueError, "is not a regular expression"),
-        ("S", ValueError, "has 0 groups; put parentheses around the subject only"),
-        ("(S)(P)", ValueError, "has 2 groups"),
-        (3, TypeError, "a function of a path, a regular expression or None, got 3"),
+        ("(S", ValueError, "regular expression"),
+        ("S", ValueError, "0 groups"),
+        ("(S)(P)", ValueError, "2 groups"),
+        (3, TypeError, "3"),
     ],
 )
 def test_patterns_that_cannot_be_used(pattern, error, message):
@@ -91,5 +91,5 @@ def test_patterns_that_cannot_be_used(pattern, error, message):
 
 
 def test_a_path_without_the_pattern():
-    with pytest.raises(ValueError, match=r"finds no subject in anna\.edf"):
+    with pytest.raises(ValueError, match=r"anna\.edf"):
         subject_finder("(P[0-9]+)")(PurePosixPath("anna.edf"))
