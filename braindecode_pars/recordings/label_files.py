@@ -10,12 +10,12 @@ import json
 import logging
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from numbers import Integral
 from operator import itemgetter
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import mne
@@ -325,24 +325,18 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     """
     given = Path(file).expanduser()
     path = given if given.is_file() else folder / given
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"labels={str(file)!r} is a file that does not exist, neither here nor in {folder}."
-        )
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        header = text.partition("\n")[0]
-        separator = max(",;\t", key=header.count)
+        header = path.read_text(encoding="utf-8-sig").partition("\n")[0]
         table = pd.read_csv(
             path,
-            sep=separator,
+            sep=max(",;\t", key=header.count),
             dtype=str,
             encoding="utf-8-sig",
             keep_default_na=False,
             na_values=["", "n/a"],
             skipinitialspace=True,
         )
-    except (ValueError, OSError) as error:  # also UnicodeDecodeError and pandas' own errors
+    except ValueError as error:  # also UnicodeDecodeError and pandas' own errors
         raise ValueError(f"{path} is not a table of labels in UTF-8: {error}") from error
     if not isinstance(table.index, pd.RangeIndex):
         raise ValueError(f"{path} has rows with more cells than its header.")
@@ -548,37 +542,44 @@ def labels_in_names(pattern: str, root: Path, files: Sequence[Path]) -> list[Lab
     >>> labelled.subject, labelled.stretches
     ('Subject00', ((None, None, '1'),))
     """
-    read = _expression(pattern) if _NAMED_GROUP in pattern else _template(pattern)
+    longest, shortest = _expressions(pattern)
     found = []
     for file in files:
-        fields = {name: (text or "").strip() for name, text in read(file.relative_to(root)).items()}
+        path = normalized(file.relative_to(root).as_posix())
+        text = path if _NAMED_GROUP in pattern else without_ending(path)
+        match, other = longest.search(text), shortest.search(text)
+        groups = match.groupdict() if match else {}
+        fields = {name: (groups[name] or "").strip() for name in _FIELDS if name in groups}
         missing = [name for name in _FIELDS if not fields.get(name, name == "subject")]
-        if missing:
+        if missing or match is None or other is None:
             raise ValueError(
                 f"{file} has no {missing[0]}: labels={pattern!r} does not match its name; change "
                 "the pattern, or move the file out of the folder."
+            )
+        # A name that the longest and the shortest fields match differently can be read in two ways.
+        unclear = [name for name in fields if match[name] != other[name]]
+        if unclear:
+            field = unclear[0]
+            raise ValueError(
+                f"The {field} of {path} may be {other[field]!r} or {match[field]!r} by "
+                f"labels={pattern!r}; pass a regular expression, such as "
+                "'(?P<subject>[^/_]+)_(?P<label>[^/.]+)'."
             )
         label = fields.pop("label")
         found.append(LabelledFile(file, fields, ((None, None, label),)))
     return found
 
 
-def _expression(pattern: str) -> Callable[[PurePath], dict[str, str]]:
-    try:
-        expression = re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"labels={pattern!r} is not a regular expression: {error}.") from error
-    if "label" not in expression.groupindex:
-        raise ValueError(f"labels={pattern!r} has no group (?P<label>...) around the label.")
-
-    def read(path: PurePath) -> dict[str, str]:
-        found = expression.search(normalized(path.as_posix()))
-        return found.groupdict() if found else {}
-
-    return read
-
-
-def _template(pattern: str) -> Callable[[PurePath], dict[str, str]]:
+def _expressions(pattern: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the expressions with the longest and with the shortest fields of a template."""
+    if _NAMED_GROUP in pattern:
+        try:
+            expression = re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"labels={pattern!r} is not a regular expression: {error}.") from error
+        if "label" not in expression.groupindex:
+            raise ValueError(f"labels={pattern!r} has no group (?P<label>...) around the label.")
+        return expression, expression
     parts = re.split(r"(\{.*?\}|\*)", pattern)
     fields = [part[1:-1] for part in parts if part.startswith("{")]
     if "label" not in fields or len(set(fields)) < len(fields) or not {*fields} <= {*_FIELDS}:
@@ -586,32 +587,15 @@ def _template(pattern: str) -> Callable[[PurePath], dict[str, str]]:
             f"labels={pattern!r} is no template of names; it needs the field {{label}} once, may "
             "have {subject} once, and * for any text, as in '{subject}_{label}'."
         )
-    # A name that the longest and the shortest fields match differently can be read in two ways.
-    longest, shortest = (_compiled(parts, more) for more in ("+", "+?"))
+    start = "^" if "/" in pattern else "(?:^|/)"
 
-    def read(path: PurePath) -> dict[str, str]:
-        stem = without_ending(normalized(path.as_posix()))
-        name = stem if "/" in pattern else stem.rpartition("/")[2]
-        found, other = longest.fullmatch(name), shortest.fullmatch(name)
-        if found is None or other is None:
-            return {}
-        unclear = [field for field in _FIELDS if field in fields and found[field] != other[field]]
-        if unclear:
-            field = unclear[0]
-            raise ValueError(
-                f"The {field} of {path} may be {other[field]!r} or {found[field]!r} by "
-                f"labels={pattern!r}; pass a regular expression, such as "
-                "'(?P<subject>[^/_]+)_(?P<label>[^/.]+)'."
-            )
-        return found.groupdict()
+    def compiled(more: str) -> re.Pattern[str]:
+        written = {f"{{{field}}}": f"(?P<{field}>[^/]{more})" for field in _FIELDS}
+        written["*"] = f"(?:[^/]{more})?"
+        text = "".join(written.get(part, re.escape(part)) for part in parts)
+        return re.compile(rf"{start}{text}\Z")
 
-    return read
-
-
-def _compiled(parts: Sequence[str], more: str) -> re.Pattern[str]:
-    written = {"*": f"(?:[^/]{more})?"}
-    written |= {f"{{{field}}}": f"(?P<{field}>[^/]{more})" for field in _FIELDS}
-    return re.compile("".join(written.get(part, re.escape(part)) for part in parts))
+    return compiled("+"), compiled("+?")
 
 
 def annotations_of(file: Path, raw: mne.io.BaseRaw) -> mne.Annotations:
