@@ -9,7 +9,7 @@ from pathlib import Path
 
 import mne
 
-from braindecode_pars.recordings.loading import Recording, split_subjects
+from braindecode_pars.recordings.loading import Recording, choose_subjects, split_subjects
 from braindecode_pars.recordings.preparation import filter_and_resample, pick_electrodes
 from braindecode_pars.recordings.readers import read_edf
 from braindecode_pars.recordings.search import list_files
@@ -129,8 +129,14 @@ def prepare(file: Path, channels: Sequence[str]) -> mne.io.BaseRaw:
     return filter_and_resample(pick_electrodes(raw, channels, electrode), mains=60.0)
 
 
-def divide(recordings: Iterable[Recording], given: Mapping[str, str], seed: int) -> list[Recording]:
-    """Add a ``split`` to the description of each recording.
+def divide(
+    recordings: Iterable[Recording],
+    given: Mapping[str, str],
+    seed: int,
+    subjects: Iterable[str] | None = None,
+    path: str | Path = "",
+) -> list[Recording]:
+    """Add a ``split`` to the description of each recording, then choose subjects.
 
     Parameters
     ----------
@@ -140,12 +146,24 @@ def divide(recordings: Iterable[Recording], given: Mapping[str, str], seed: int)
         Split of all recordings in a folder, by folder. The subjects of other folders are divided
         at random into 80 % train and 20 % valid.
     seed : int
-        Seed of the random division.
+        Seed of the random division, which does not depend on the chosen subjects.
+    subjects : iterable of str | None
+        Subjects to keep; None keeps all.
+    path : path
+        Folder of the recordings, for the error message.
 
     Returns
     -------
     list of Recording
         The recordings with an entry ``split`` in their description.
+
+    Raises
+    ------
+    FileNotFoundError
+        When a subject has no recording.
+    ValueError
+        When a subject is in several splits, unlike in the published corpora. The message names the
+        subjects and their splits.
     """
     recordings = list(recordings)
     rest = {r.subject for r in recordings if r.description["folder"] not in given}
@@ -154,19 +172,9 @@ def divide(recordings: Iterable[Recording], given: Mapping[str, str], seed: int)
     for recording in recordings:
         split = given.get(recording.description["folder"]) or drawn[recording.subject]
         divided.append(replace(recording, description={**recording.description, "split": split}))
-    return divided
-
-
-def check_no_shared_subjects(recordings: Iterable[Recording]) -> None:
-    """Check that each subject is in one split only, as in the published corpora.
-
-    Raises
-    ------
-    ValueError
-        When a subject is in several splits. The message names the subjects and their splits.
-    """
+    chosen = choose_subjects(divided, subjects, path)
     splits: dict[str, set[str]] = {}
-    for recording in recordings:
+    for recording in chosen:
         splits.setdefault(recording.subject, set()).add(recording.description["split"])
     shared = [f"{s} ({' and '.join(sorted(f))})" for s, f in splits.items() if len(f) > 1]
     if shared:
@@ -174,3 +182,4 @@ def check_no_shared_subjects(recordings: Iterable[Recording]) -> None:
             f"Subjects are in several splits: {', '.join(shared)}. Test subjects would be training "
             "subjects too; exclude these subjects with `subjects`, or remove one of their folders."
         )
+    return chosen

@@ -12,7 +12,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from braindecode_pars.datasets import temple
 from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
-from braindecode_pars.recordings.loading import Recording, choose_subjects
+from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
@@ -85,12 +85,8 @@ def recordings(
     >>> [recording.description[name] for name in ("subject", "label", "split")]
     ['aaaaaaaa', 'abnormal', 'test']
     """
-    found = temple.divide(
-        temple.find(path, "tuab", [_LAYOUT], _EXAMPLE), {"eval": "test"}, split_seed
-    )
-    chosen = choose_subjects(found, subjects, path)
-    temple.check_no_shared_subjects(chosen)
-    return chosen
+    found = temple.find(path, "tuab", [_LAYOUT], _EXAMPLE)
+    return temple.divide(found, {"eval": "test"}, split_seed, subjects, path)
 
 
 def prepare(recording: Recording) -> mne.io.BaseRaw:

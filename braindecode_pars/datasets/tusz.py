@@ -14,7 +14,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from braindecode_pars.datasets import temple
 from braindecode_pars.recordings.cutting import continuous_stretches, fixed_windows
 from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
-from braindecode_pars.recordings.loading import Recording, choose_subjects
+from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
 __all__ = [
@@ -116,11 +116,7 @@ def recordings(
     found = temple.find(path, "tusz", [_LAYOUT], _EXAMPLE)
     if dev == "leave_out":
         found = [recording for recording in found if recording.description["folder"] != "dev"]
-    # Divide before choosing, so that the division does not depend on the chosen subjects.
-    divided = temple.divide(found, _FIXED_SPLITS[dev], split_seed)
-    chosen = choose_subjects(divided, subjects, path)
-    temple.check_no_shared_subjects(chosen)
-    return chosen
+    return temple.divide(found, _FIXED_SPLITS[dev], split_seed, subjects, path)
 
 
 def prepare(recording: Recording) -> mne.io.BaseRaw:

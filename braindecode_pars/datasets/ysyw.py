@@ -260,13 +260,12 @@ def _read(recording: Recording, *, part: str) -> EEGWindowsDataset | None:
 
 
 def _signals(file: Path) -> mne.io.BaseRaw:
-    raw = read_wfdb(file, lambda name: _electrode(name) in CHANNELS)
-    pick_electrodes(raw, CHANNELS, _electrode)
+    def electrode(name: str) -> str:
+        return name.split("-")[0]
+
+    raw = read_wfdb(file, lambda name: electrode(name) in CHANNELS)
+    pick_electrodes(raw, CHANNELS, electrode)
     return raw.set_montage(template_montage(), verbose="error")
-
-
-def _electrode(name: str) -> str:
-    return name.split("-")[0]
 
 
 def _stages(file: Path) -> mne.Annotations:

@@ -8,7 +8,7 @@ night is made. Flat and clipped samples are found before.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -89,14 +89,25 @@ def preprocessed_signals(
         first, last = (new_sample(sample, raw, sfreq) for sample in (start, stop))
         if last - first < shortest:
             continue
-        part = _Part(raw, start, stop)
         references = {
-            names: part.weighted_sum([(name, 1 / len(names)) for name in names])
+            names: _weighted_sum(raw, start, stop, [(name, 1 / len(names)) for name in names])
             for names in {derivation.reference for derivation in derivations}
             if names
         }
         for row, derivation in enumerate(derivations):
-            part.prepare(derivation, references, sfreq, preprocessing, out=signals[row, first:])
+            # Nothing else refers to the signal at the old rate, so that its memory is soon free.
+            signal = resampled(
+                _weighted_sum(
+                    raw, start, stop, derivation.weights, references.get(derivation.reference)
+                ),
+                sfreq,
+                raw.info["sfreq"],
+            )
+            if derivation.is_eeg:
+                signal = _filtered(signal, sfreq, preprocessing)
+            out = signals[row, first : first + len(signal)]
+            scale = preprocessing.scale or 1.0
+            np.multiply(signal[: len(out)], scale, out=out, casting="same_kind")
     return signals
 
 
@@ -118,55 +129,28 @@ def _filtered(signal: np.ndarray, sfreq: float, preprocessing: Preprocessing) ->
     return signal
 
 
-class _Part(NamedTuple):
-    """A part of a recording without gaps."""
-
-    raw: mne.io.BaseRaw
-    start: int
-    stop: int
-
-    def prepare(
-        self,
-        derivation: Derivation,
-        references: Mapping[tuple[str, ...], np.ndarray],
-        sfreq: float,
-        preprocessing: Preprocessing,
-        out: np.ndarray,
-    ) -> None:
-        """Write a channel, resampled, filtered and scaled, to the beginning of ``out``."""
-        # Nothing else refers to the signal at the old rate, so that its memory is soon free.
-        signal = resampled(self.signal(derivation, references), sfreq, self.raw.info["sfreq"])
-        if derivation.is_eeg:
-            signal = _filtered(signal, sfreq, preprocessing)
-        signal = signal[: len(out)]
-        np.multiply(signal, preprocessing.scale or 1.0, out=out[: len(signal)], casting="same_kind")
-
-    def signal(
-        self, derivation: Derivation, references: Mapping[tuple[str, ...], np.ndarray]
-    ) -> np.ndarray:
-        """Return a channel as a new array of float64, shape (n_times,)."""
-        signal = self.weighted_sum(derivation.weights)
-        if derivation.reference:
-            signal -= references[derivation.reference]
-        return signal
-
-    def weighted_sum(self, weights: Sequence[tuple[str, float]]) -> np.ndarray:
-        """Return the sum of channels as a new array of float64, shape (n_times,)."""
-        total = np.zeros(self.stop - self.start)
-        for name, weight in weights:
-            channel = self.raw.ch_names.index(name)
-            for start in range(self.start, self.stop, _BLOCK):
-                block = slice(start, min(start + _BLOCK, self.stop))
-                # Not raw[channel, block], which makes an array of the times, too.
-                samples = self.raw.get_data([channel], block.start, block.stop, verbose="error")[0]
-                if not np.isfinite(samples).all():
-                    raise ValueError(
-                        f"channel {name} contains NaN or infinite samples; remove or repair it "
-                        "first."
-                    )
-                samples *= weight
-                total[block.start - self.start : block.stop - self.start] += samples
-        return total
+def _weighted_sum(
+    raw: mne.io.BaseRaw,
+    start: int,
+    stop: int,
+    weights: Sequence[tuple[str, float]],
+    reference: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return a sum of channels less a reference as a new array of float64, shape (n_times,)."""
+    total = np.zeros(stop - start)
+    for name, weight in weights:
+        channel = raw.ch_names.index(name)
+        for first in range(start, stop, _BLOCK):
+            last = min(first + _BLOCK, stop)
+            # Not raw[channel, first:last], which makes an array of the times, too.
+            samples = raw.get_data([channel], first, last, verbose="error")[0]
+            if not np.isfinite(samples).all():
+                raise ValueError(
+                    f"channel {name} contains NaN or infinite samples; remove or repair it first."
+                )
+            samples *= weight
+            total[first - start : last - start] += samples
+    return total if reference is None else np.subtract(total, reference, out=total)
 
 
 def missing_steps(trained: Preprocessing, found: Preprocessing) -> Preprocessing:

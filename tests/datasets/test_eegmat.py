@@ -80,14 +80,6 @@ def test_files_in_several_folders_and_at_several_rates_are_one_dataset(tmp_path)
     assert prepared.reference == ", ".join(COMMON_CHANNELS)
 
 
-def test_a_recording_in_two_folders_raises(tmp_path):
-    for folder in "ab":
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "Subject00_1.edf").touch()
-    with pytest.raises(ValueError, match=r"Subject00_1\.edf"):
-        eegmat.load(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -108,14 +100,6 @@ def test_all_folders_of_real_recordings_are_read(eeg_folder):
     windows = eegmat.load(eeg_folder, ["Subject07", "Subject08"], sfreq=128, verbose=0)
     assert {x.shape for x, _, _ in windows} == {(19, 1280)}
     assert windows.description["subject"].value_counts().to_dict() == dict(Subject07=2, Subject08=2)
-
-
-def test_missing_recordings_and_subjects_raise(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"Subject00_1\.edf"):
-        eegmat.load(tmp_path)
-    (tmp_path / "Subject00_1.edf").touch()
-    with pytest.raises(FileNotFoundError, match=r"Subject07.*Subject00"):
-        eegmat.load(tmp_path, ["Subject07"])
 
 
 def test_a_store_has_the_same_labelled_windows(tmp_path):

@@ -219,18 +219,6 @@ def test_the_cache_gives_the_same_windows_without_the_source(corpus, tmp_path, m
     np.testing.assert_array_equal(plain, cached)
     for name in ("target", "missing"):
         assert first.get_metadata()[name].tolist() == second.get_metadata()[name].tolist()
-    # A cache of another version is an error.
-    settings = tmp_path / "cache" / "settings.json"
-    settings.write_text(settings.read_text().replace("1.0.5", "1.0.4"))
-    with pytest.raises(ValueError, match=r"version is '1\.0\.5'"):
-        eesm17.load(corpus, subjects, cache=tmp_path / "cache", verbose=0)
-
-
-@pytest.mark.slow
-def test_two_processes_give_the_same_windows(corpus, windows):
-    both = eesm17.load(corpus, n_jobs=2, verbose=0)
-    assert both.description.equals(windows.description)
-    np.testing.assert_array_equal(both[11][0], windows[11][0])
 
 
 def test_a_store_has_the_same_labelled_windows(corpus, tmp_path):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support.edf_files import write_edf_records
-from support.temple_trees import level, truncate, write_recording
+from support.temple_trees import level, write_recording
 
 from braindecode_pars.datasets import tueg
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
@@ -180,17 +179,6 @@ def test_an_exclusion_without_matching_subjects_raises(written, tmp_path):
 
 
 @ignore_missing_exclusion
-def test_missing_channels_are_named_with_the_file(tree):
-    file = tree / "edf/000/aaaaaaac/s001_2003/01_tcp_ar/aaaaaaac_s001_t000.edf"
-    write_recording(file, drop=("T6",), seconds=32)
-    with pytest.raises(ValueError, match=r"aaaaaaac_s001_t000\.edf .*T6"):
-        tueg.load(tree, verbose=0)
-    with pytest.warns(UserWarning, match=r"1 of 3 .*aaaaaaac_s001_t000\.edf"):
-        windows = tueg.load(tree, on_error="warn", verbose=0)
-    assert set(windows.description["subject"]) == {"aaaaaaaa", "aaaaaaab"}
-
-
-@ignore_missing_exclusion
 def test_windows_do_not_contain_gaps(tree):
     """A pause of one minute after 35 seconds: one window before it, and one after it."""
     file = next(tree.rglob("aaaaaaab_s001_t000.edf"))
@@ -202,36 +190,9 @@ def test_windows_do_not_contain_gaps(tree):
     assert windows.datasets[0].metadata["i_start_in_trial"].tolist() == [0, 35 * 200]
 
 
-@ignore_missing_exclusion
-def test_a_truncated_file_is_named(tree):
-    truncate(next(tree.rglob("aaaaaaab_s001_t000.edf")))
-    with pytest.raises(ValueError, match=r"aaaaaaab_s001_t000\.edf"):
-        tueg.load(tree, verbose=0)
-    with pytest.warns(UserWarning, match=r"1 of 2 .*aaaaaaab_s001_t000\.edf"):
-        assert len(tueg.load(tree, on_error="warn", verbose=0)) == 1
-
-
 def test_missing_folders_and_subjects_raise(tmp_path, tree):
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match=r"edf/000/aaaaaaaa/s001_2015_12_30/01_tcp_ar/"):
         tueg.load(tmp_path / "empty")
     with pytest.raises(FileNotFoundError, match="zzzzzzzz"):
         tueg.load(tree, ["zzzzzzzz"])
-
-
-@ignore_missing_exclusion
-def test_cache_and_n_jobs_do_not_change_the_windows(tree, tmp_path):
-    plain = tueg.load(tree, verbose=0)
-    cache = tmp_path / "cache"
-    tueg.load(tree, cache=cache, n_jobs=2, verbose=0)
-    for file in tree.rglob("*.edf"):  # keep size and time, remove the content
-        state = file.stat()
-        file.write_bytes(bytes(state.st_size))
-        os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
-    # exclude does not change the windows, so the cache is valid.
-    with pytest.warns(UserWarning, match="zzzzzzzz"):
-        again = tueg.load(tree, exclude=[["zzzzzzzz"]], cache=cache, verbose=0)
-    assert len(again) == len(plain) == 2
-    for (x, y, _), (other, target, _) in zip(plain, again, strict=True):
-        np.testing.assert_allclose(other, x, rtol=1e-5, atol=1e-10)
-        assert y == target

@@ -194,24 +194,6 @@ def test_missing_recordings_and_subjects_raise(challenge, tmp_path):
         ysyw.load(challenge, "tr03-0001")
 
 
-def test_the_cache_gives_the_same_windows_without_the_source(challenge, tmp_path, monkeypatch):
-    subjects = ["tr03-0001", "tr03-0002"]
-    first = ysyw.load(challenge, subjects, cache=tmp_path / "cache", verbose=0)
-    monkeypatch.setattr(wfdb, "rdrecord", None)
-    second = ysyw.load(challenge, subjects, cache=tmp_path / "cache", verbose=0)
-    plain, cached = (np.stack([x for x, _, _ in windows]) for windows in (first, second))
-    np.testing.assert_array_equal(plain, cached)
-    assert first.get_metadata()["target"].tolist() == second.get_metadata()["target"].tolist()
-    with pytest.raises(ValueError, match="part is 'pretraining'"):
-        ysyw.load(challenge, part="pretraining", cache=tmp_path / "cache", verbose=0)
-
-
-def test_two_processes_give_the_same_windows(challenge, labelled):
-    both = ysyw.load(challenge, n_jobs=2, verbose=0)
-    assert both.description.equals(labelled.description)
-    np.testing.assert_array_equal(both[17][0], labelled[17][0])
-
-
 def test_a_store_has_the_same_labelled_windows(challenge, tmp_path):
     """Those of subjects with stages; the others of the folder are not stored."""
     store = check_same_windows(ysyw, challenge, tmp_path / "store", split_seed=3)

@@ -127,6 +127,6 @@ def test_division_by_subject():
 
 
 def test_a_subject_in_two_splits_is_named():
-    divided = temple.divide(_recordings(train="ab", eval="bc"), {"eval": "test"}, seed=0)
+    found = _recordings(train="ab", eval="bc")
     with pytest.raises(ValueError, match=r": b \(test and \w+\)\."):
-        temple.check_no_shared_subjects(divided)
+        temple.divide(found, {"eval": "test"}, seed=0)
