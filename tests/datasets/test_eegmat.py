@@ -83,9 +83,7 @@ def test_files_in_several_folders_and_at_several_rates_are_one_dataset(tmp_path)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(sfreq=0), "sfreq"),
         (dict(window_seconds=0), "window_seconds"),
-        (dict(mains=0), "mains"),
         (dict(low=50, high=45), "low=50"),
         (dict(reference="picks"), "reference"),
     ],

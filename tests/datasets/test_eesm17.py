@@ -62,13 +62,6 @@ def test_only_the_nights_are_read(corpus, windows):
     assert night.description["subject"] == "009"
 
 
-def test_the_notch_removes_the_mains_and_keeps_ten_hertz(windows):
-    spectrum = np.abs(np.fft.rfft(windows.datasets[0][3][0])) / 3000 * 1e6
-    expected = [40 * level(name) for name in eesm17.CHANNELS]
-    assert spectrum[:, 10 * 30] == pytest.approx(np.array(expected), rel=0.02)
-    assert (spectrum[:, 50 * 30] < 1).all()
-
-
 def test_scoring_may_count_from_the_start_of_the_recording(tmp_path, windows):
     write(tmp_path, "001", first=LIGHTS_OFF)
     (night,) = eesm17.load(tmp_path, verbose=0).datasets

@@ -302,13 +302,6 @@ def test_montages_have_names(eeg_folder):
     assert {x.shape for x, _, _ in both} == {(37, 512)}
 
 
-def test_a_run_in_two_folders_raises(two_trees):
-    (two_trees / "copy").mkdir()
-    (two_trees / "copy/S002R04.edf").touch()
-    with pytest.raises(ValueError, match=r"S002R04\.edf"):
-        physionet_mi.load(two_trees)
-
-
 def test_a_store_has_the_same_labelled_windows(two_trees, tmp_path):
     settings = {name: value for name, value in PREPARED.items() if name != "verbose"}
     store = check_same_windows(

@@ -188,11 +188,3 @@ def test_windows_do_not_contain_gaps(tree):
     write_edf_records(file, noise, onsets, labels=labels, sfreq=200)
     windows = tueg.load(tree, ["aaaaaaab"], verbose=0)
     assert windows.datasets[0].metadata["i_start_in_trial"].tolist() == [0, 35 * 200]
-
-
-def test_missing_folders_and_subjects_raise(tmp_path, tree):
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(FileNotFoundError, match=r"edf/000/aaaaaaaa/s001_2015_12_30/01_tcp_ar/"):
-        tueg.load(tmp_path / "empty")
-    with pytest.raises(FileNotFoundError, match="zzzzzzzz"):
-        tueg.load(tree, ["zzzzzzzz"])

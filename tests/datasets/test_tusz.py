@@ -125,23 +125,6 @@ def test_overlap_agrees_with_counting_on_a_fine_grid():
         np.testing.assert_allclose(tusz.overlap(start, start + 30, stretches), counted, atol=1e-9)
 
 
-def test_names_are_read_without_opening_files(tmp_path):
-    file = tmp_path / "edf/dev/aaaaaajy/s002_2003_02_05/03_tcp_ar_a/aaaaaajy_s002_t004.edf"
-    file.parent.mkdir(parents=True)
-    file.touch()
-    (recording,) = tusz.recordings(tmp_path, dev="valid")
-    assert recording.file == file
-    assert recording.description == dict(
-        subject="aaaaaajy",
-        corpus="tusz",
-        folder="dev",
-        montage="03_tcp_ar_a",
-        session=2,
-        token=4,
-        split="valid",
-    )
-
-
 def test_use_of_the_folder_dev(written):
     def splits(dev):
         return {r.subject: r.description["split"] for r in tusz.recordings(written, dev=dev)}
@@ -228,14 +211,6 @@ def test_invalid_arguments_raise(tree):
     for min_overlap in (0, -1, 30.5, np.nan):
         with pytest.raises(ValueError, match=r"min_overlap .*30"):
             tusz.load(tree, min_overlap=min_overlap)
-
-
-def test_missing_folders_and_subjects_raise(tmp_path, tree):
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(FileNotFoundError, match=r"edf/train/aaaaaaaa/s001_2003/02_tcp_le/"):
-        tusz.load(tmp_path / "empty")
-    with pytest.raises(FileNotFoundError, match="zzzzzzzz"):
-        tusz.load(tree, ["zzzzzzzz"])
 
 
 def test_cache_and_n_jobs_do_not_change_the_windows(tree, tmp_path):

@@ -15,7 +15,6 @@ from braindecode_pars.recordings.cutting import (
     continuous_stretches,
     event_windows,
     fixed_windows,
-    is_gap,
     name_classes,
     split_at_gaps,
 )
@@ -177,18 +176,6 @@ def test_concatenated_recordings_are_split():
     joined = mne.concatenate_raws([part.copy() for part in parts], verbose="error")
     for part, found in zip(parts, split_at_gaps(joined), strict=True):
         np.testing.assert_array_equal(found.get_data(), part.get_data())
-
-
-@pytest.mark.parametrize(
-    ("description", "expected"),
-    [
-        *[(name, True) for name in ("boundary", "BAD boundary", "EDGE boundary", "BAD_ACQ_SKIP")],
-        *[(name, False) for name in ("BAD", "gap", "edge", "boundary of the seizure")],
-        ("Edge electrode loose", False),
-    ],
-)
-def test_descriptions_of_gaps(description, expected):
-    assert is_gap(description) is expected
 
 
 def two_windows():

@@ -338,11 +338,6 @@ def test_the_checksum_changes_with_each_label_and_class():
     assert len({checksum(), *others}) == 6
 
 
-def test_a_labelled_file_is_a_recording():
-    file = LabelledFile(Path("a.edf"), {"subject": "a", "corpus": "mine"}, ((0, 1, "W"),))
-    assert file.person == "mine:a"
-
-
 def test_whole_numbers_are_in_their_order_and_others_in_that_of_the_alphabet():
     assert list(classes_of_labels({"10", "9", "-1"}, None)) == ["-1", "9", "10"]
     assert list(classes_of_labels({"W", "N1", "10"}, None)) == ["10", "N1", "W"]

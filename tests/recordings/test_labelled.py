@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from types import SimpleNamespace
 
 import pytest
 from support import own_recipe
 
-from braindecode_pars.datasets import physionet_mi, tueg
+from braindecode_pars.datasets import RECIPES, physionet_mi, tueg
 from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.labelled import LabelledCorpus
@@ -96,3 +97,16 @@ def test_settings_and_corpora_that_have_no_labels(folder, tmp_path):
     rest = LabelledCorpus.of(physionet_mi, tmp_path, contrast="rest", tmin=1)
     assert rest.classes == ("rest", "imagined movement")
     assert isinstance(rest, ContinuousCorpus)
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values())
+def test_load_names_what_it_passes_on(recipe):
+    names = list(inspect.signature(recipe.load).parameters)
+    assert names[:2] == ["path", "subjects"]
+    assert names[-4:] == ["n_jobs", "cache", "on_error", "verbose"]
+
+
+def test_load_refuses_an_argument_that_no_function_of_the_recipe_takes(tmp_path):
+    (tmp_path / "Subject00_1.edf").touch()
+    with pytest.raises(TypeError, match="window"):
+        RECIPES["eegmat"].load(tmp_path, window=3)

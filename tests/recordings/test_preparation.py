@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from braindecode_pars.recordings.preparation import (
-    COMMON_CHANNELS,
     channels_left_out,
     check_filters,
     count_left_out,
@@ -90,10 +89,6 @@ def test_missing_and_duplicate_channels_are_named():
         pick_electrodes(raw, ["C3"], lambda name: name.split("-")[0])
 
 
-def test_there_are_nineteen_common_channels():
-    assert len(set(COMMON_CHANNELS)) == 19
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -107,11 +102,6 @@ def test_there_are_nineteen_common_channels():
 def test_wrong_filters_raise(arguments, error, message):
     with pytest.raises(error, match=message):
         check_filters(**arguments)
-
-
-def test_filters_may_be_left_out():
-    check_filters()
-    check_filters(sfreq=128, low=None, high=45, mains=None)
 
 
 def raw_of(names, kinds="eeg") -> mne.io.BaseRaw:
