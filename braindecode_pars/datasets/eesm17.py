@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Unpack
@@ -23,6 +22,7 @@ from braindecode_pars.recordings.preparation import (
     filter_and_resample,
     pick_electrodes,
 )
+from braindecode_pars.recordings.readers import short_errors
 from braindecode_pars.recordings.search import list_files
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
@@ -240,20 +240,14 @@ def load(
 
 def _complete_signals(file: Path) -> tuple[mne.io.BaseRaw, np.ndarray]:
     """Return the signals without NaN, and the share of channels that was NaN at each sample."""
-    try:
-        with warnings.catch_warnings():
-            # mne_bids warns about channel types unknown to BIDS; no ear channel is affected.
-            warnings.simplefilter("ignore")
-            raw = mne_bids.read_raw_bids(
-                mne_bids.get_bids_path_from_fname(file, verbose="error"),
-                on_ch_mismatch="reorder",
-                verbose="error",
-            )
-            raw.load_data(verbose="error")
-    except Exception as error:
-        raise ValueError(
-            f"it is damaged or truncated ({error}); delete it and download it again."
-        ) from error
+    # Warnings about channel types unknown to BIDS concern no ear channel.
+    with short_errors():
+        raw = mne_bids.read_raw_bids(
+            mne_bids.get_bids_path_from_fname(file, verbose="error"),
+            on_ch_mismatch="reorder",
+            verbose="error",
+        )
+        raw.load_data(verbose="error")
     pick_electrodes(raw, CHANNELS, str)
     gaps = np.isnan(raw.get_data())
     if gaps.any():

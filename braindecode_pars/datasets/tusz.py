@@ -305,17 +305,15 @@ def read_seizures(file: Path) -> np.ndarray:
         table = pd.read_csv(file, comment="#", skipinitialspace=True)
         times = table[["start_time", "stop_time"]].to_numpy(dtype=float)
         is_seizure = table["label"].str.strip().ne("bckg").to_numpy(dtype=bool)
+        if not len(table) or table["label"].isna().any():
+            raise ValueError("it is empty or truncated")
+        if not (times[:, 0] <= times[:, 1]).all():  # False for NaN as well
+            raise ValueError("an annotation stops before it starts")
     except (OSError, ValueError, KeyError, AttributeError) as error:
         raise ValueError(
             f"its annotation file {file.name} cannot be read ({error}); expected the columns "
             "channel, start_time, stop_time, label and confidence."
         ) from error
-    if not len(table) or table["label"].isna().any():
-        raise ValueError(f"its annotation file {file.name} is empty or truncated.")
-    if not (times[:, 0] <= times[:, 1]).all():  # False for NaN as well
-        raise ValueError(
-            f"its annotation file {file.name} contains an annotation that stops before it starts."
-        )
     return times[is_seizure]
 
 

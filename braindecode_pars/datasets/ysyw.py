@@ -238,8 +238,6 @@ def load(
     """
     if part not in _PARTS:
         raise ValueError(f"part must be 'labeled' or 'pretraining', got {part!r}.")
-    if subjects is not None and not isinstance(subjects, str):
-        subjects = list(subjects)  # it may be an iterator
     chosen = choose_subjects(recordings(path, split_seed=split_seed), subjects, path)
     inside = [r for r in chosen if r.description["split"] in _PARTS[part]]
     # Requested subjects outside the part are an error.
@@ -270,11 +268,6 @@ def _signals(file: Path) -> mne.io.BaseRaw:
 
 def _stages(file: Path) -> mne.Annotations:
     """Return the sleep stages of a record, without the annotations of arousals and breathing."""
-    if not file.with_suffix(".arousal").is_file():
-        raise ValueError(
-            f"it has no stages: {file.stem}.arousal is missing; download that file too, or use "
-            "part='pretraining'."
-        )
     # Notes and samples are not those of rdann, which removes every note at sample 0, because it may
     # be a definition. A stage at sample 0 is none.
     record = str(file.with_suffix(""))

@@ -460,14 +460,14 @@ class _CacheEntry:
     @classmethod
     def of(cls, source: Path, folder: Path) -> _CacheEntry:
         # The hash distinguishes files of the same name in different folders.
-        name = hashlib.sha256(str(source.absolute()).encode()).hexdigest()[:12]
+        digest = hashlib.sha256(str(source.absolute()).encode()).hexdigest()[:12]
         states = {file.name: file.stat() for file in files_beside(source)}
         state = {
             "file": str(source.absolute()),
             "bytes": {name: state.st_size for name, state in states.items()},
             "changed": {name: state.st_mtime_ns for name, state in states.items()},
         }
-        return cls(folder / f"{source.stem}-{name}.json", state)
+        return cls(folder / f"{source.stem}-{digest}.json", state)
 
     @property
     def signals(self) -> Path:

@@ -87,7 +87,7 @@ def read_recording(file: Path) -> mne.io.BaseRaw:
         return raw
     if suffix == ".hea":
         return _mark_other_kinds(read_wfdb(file))
-    with _short_errors():
+    with short_errors():
         return mne.io.read_raw_fif(file, preload=True, verbose="error")
 
 
@@ -140,7 +140,7 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
 def _read_edf(file: Path) -> tuple[mne.io.BaseRaw, dict[str, str]]:
     """Read an EDF or BDF file, and the unit of each channel."""
     read = mne.io.read_raw_bdf if file.suffix.lower() == ".bdf" else mne.io.read_raw_edf
-    with _short_errors():
+    with short_errors():
         raw = read(file, preload=True, verbose="warning")
         records = EdfRecords.read(file)
         if records.discontinuous:
@@ -197,12 +197,12 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
     """
     # Read the selected signals.
     record = str(file.with_suffix(""))  # wfdb expects a path without ending
-    with _short_errors():
+    with short_errors():
         found = wfdb.rdheader(record).sig_name or []
     names = None if wanted is None else [name for name in found if wanted(name)]
     if names == []:
         raise ValueError(f"it has none of the wanted signals, only {', '.join(found)}.")
-    with _short_errors():
+    with short_errors():
         read = wfdb.rdrecord(record, channel_names=names)
     # Keep voltages only. A signal in an unknown unit may be EEG, unless its label shows otherwise.
     volts = [i for i, unit in enumerate(read.units) if unit in VOLTS]
@@ -238,7 +238,7 @@ def _set_misc(raw: mne.io.BaseRaw, names: list[str]) -> mne.io.BaseRaw:
 
 
 @contextmanager
-def _short_errors() -> Iterator[None]:
+def short_errors() -> Iterator[None]:
     """Convert any error of a reader to a short ValueError; the caller adds the name of the file."""
     try:
         with warnings.catch_warnings():
