@@ -87,7 +87,7 @@ def recordings(path: str | Path) -> list[Recording]:
             file,
             dict(subject=match[1], corpus="eegmat", condition=CARD["classes"][int(match[2]) - 1]),
         )
-        for file, match in find_named(path, _NAME, "recording of EEGMAT", "Subject00_1.edf")
+        for file, match in find_named(path, _NAME, "no recording of EEGMAT", "Subject00_1.edf")
     ]
 
 

@@ -122,7 +122,7 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[Recordin
     if not runs or not set(runs) <= set(RUNS):
         raise ValueError(f"runs must be among {RUNS}, the motor imagery runs; got {runs}.")
     name = re.compile(rf"S(\d{{3}})R({'|'.join(f'{run:02d}' for run in runs)})\.edf")
-    what = f"run {', '.join(map(str, runs))} of eegmmidb"
+    what = f"none of the runs {', '.join(map(str, runs))} of eegmmidb"
     found = []
     for file, match in find_named(path, name, what, f"S001R{runs[0]:02d}.edf"):
         subject, run = int(match[1]), int(match[2])

@@ -103,7 +103,7 @@ def find_named(
     pattern : re.Pattern
         Regular expression of a whole name, such as ``S(\\d{3})R(\\d{2})\\.edf``.
     what, example : str
-        What is searched for, and one of its names, for the error message.
+        What a folder without them contains ("no night"), and a name, for the error message.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def find_named(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Path(folder, "S007R04.edf").touch()
     ...     pattern = re.compile(r"S(\\d{3})R(\\d{2})\\.edf")
-    ...     [(file, match)] = find_named(folder, pattern, "run", "S001R04.edf")
+    ...     [(file, match)] = find_named(folder, pattern, "no run", "S001R04.edf")
     >>> file.name, match.groups()
     ('S007R04.edf', ('007', '04'))
     """
@@ -141,7 +141,7 @@ def find_named(
     found = [(file, match) for file, match in named if match]
     if not found:
         raise FileNotFoundError(
-            f"{path} contains no {what}; expected files such as {example}, at any depth."
+            f"{path} contains {what}; expected files such as {example}, at any depth."
         )
     return found
 
