@@ -365,16 +365,13 @@ def rereferenced(
         return derivation
     if reference == AVERAGE:  # of channels with one reference: A2-A1 is none of them
         others = [n for n in eeg if not _is_bipolar(n) and electrode_pair(n)[1] == own]
+        if len(others) < 2:
+            return None
     else:
         by_electrode = {electrode_pair(name)[0]: name for name in found if not _is_bipolar(name)}
-        electrodes = _electrodes(reference)
-        if not all(electrode in by_electrode for electrode in electrodes):
+        others = [by_electrode.get(electrode, "") for electrode in _electrodes(reference)]
+        if not all(others) or any(electrode_pair(name)[1] != own for name in others):
             return None
-        others = [by_electrode[electrode] for electrode in electrodes]
-    if len(others) < (2 if reference == AVERAGE else 1):
-        return None
-    if any(electrode_pair(name)[1] != own for name in others):
-        return None
     return replace(derivation, reference=tuple(others))
 
 

@@ -534,13 +534,15 @@ def recorded(
     sfreq = float(info["sfreq"]) if sfreq is None else sfreq
     found = [Step.of(record) for record in (*remembered_steps(info), *steps)]
     complete = bool(found) and all(step.is_known for step in found)
+    kinds = {step.kwargs.get("method", "fir") for step in found if step.name == "filter"}
     return Preprocessing(
         sfreq=sfreq,
         band=_band(info, found, sfreq, complete),
         notch=_notch(found, sfreq, complete),
         reference=_reference(info, found, complete),
         scale=float(np.prod([step.factor or 1.0 for step in found])) if complete else None,
-        filter=_kind_of_filter(found),
+        # FIR filters, MNE's default, are not named.
+        filter="iir" if kinds == {"iir"} else None,
     )
 
 
@@ -564,12 +566,6 @@ def _band(
     if low is not None and high is not None and low >= high:
         return None
     return (low, high) if complete or (low, high) != (None, None) else None
-
-
-def _kind_of_filter(steps: list[Step]) -> str | None:
-    """Return "iir" where such a filter is recorded; FIR filters, MNE's default, are not named."""
-    kinds = {step.kwargs.get("method", "fir") for step in steps if step.name == "filter"}
-    return "iir" if kinds == {"iir"} else None
 
 
 def _rounded(frequency: float) -> float:

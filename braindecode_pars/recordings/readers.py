@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -80,8 +80,7 @@ def read_recording(file: Path) -> mne.io.BaseRaw:
     suffix = file.suffix.lower()
     if suffix in (".edf", ".bdf"):
         raw, units = _read_edf(file)
-        others = [name for name in raw.ch_names if units[name] in _OTHER_UNITS]
-        raw = _set_misc(_mark_other_kinds(raw), others)
+        _mark_other_kinds(raw, units)
         eeg = mne.pick_types(raw.info, eeg=True, exclude=())
         _check_voltages({name: units[name] for name in np.array(raw.ch_names)[eeg]})
         return raw
@@ -224,16 +223,15 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
     return raw
 
 
-def _mark_other_kinds(raw: mne.io.BaseRaw) -> mne.io.BaseRaw:
-    """Set the type of channels that are not EEG to "misc", by their labels."""
+def _mark_other_kinds(
+    raw: mne.io.BaseRaw, units: Mapping[str, str] | None = None
+) -> mne.io.BaseRaw:
+    """Set the type of channels that are not EEG to "misc", by their labels and units."""
     # If some labels begin with "EEG", as EDF+ requires ("EEG Fp1"), the other signals are not EEG.
-    eeg = [name for name in raw.ch_names if name.upper().startswith("EEG")]
-    others = [name for name in raw.ch_names if is_other_kind(name) or (eeg and name not in eeg)]
-    return _set_misc(raw, others)
-
-
-def _set_misc(raw: mne.io.BaseRaw, names: list[str]) -> mne.io.BaseRaw:
-    kinds = dict.fromkeys(names, "misc")
+    eeg = [name for name in raw.ch_names if name.upper().startswith("EEG")] or raw.ch_names
+    others = [name for name in raw.ch_names if is_other_kind(name) or name not in eeg]
+    others += [name for name, unit in (units or {}).items() if unit in _OTHER_UNITS]
+    kinds = dict.fromkeys(others, "misc")
     return raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
 
 
