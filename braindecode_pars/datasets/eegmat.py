@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import mne
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
@@ -18,10 +17,12 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from braindecode_pars._common.channel_names import template_montage
 from braindecode_pars._common.checks import check_parameters, check_positive, choice
 from braindecode_pars.recordings.cutting import fixed_windows
-from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
+from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
+from braindecode_pars.recordings.loading import Recording, choose_subjects
 from braindecode_pars.recordings.preparation import (
     COMMON_CHANNELS,
     SFREQ,
+    Preparation,
     check_filters,
     filter_and_resample,
     pick_electrodes,
@@ -81,19 +82,13 @@ def recordings(path: str | Path) -> list[Recording]:
     >>> recording.description
     {'subject': 'Subject00', 'corpus': 'eegmat', 'condition': 'arithmetic'}
     """
-    found_recordings = [
+    return [
         Recording(
             file,
             dict(subject=match[1], corpus="eegmat", condition=CARD["classes"][int(match[2]) - 1]),
         )
-        for file, match in find_named(path, _NAME)
+        for file, match in find_named(path, _NAME, "no recording of EEGMAT", "Subject00_1.edf")
     ]
-    if not found_recordings:
-        raise FileNotFoundError(
-            f"{path} contains no recording of EEGMAT; expected files such as Subject00_1.edf, at "
-            "any depth."
-        )
-    return found_recordings
 
 
 def prepare(
@@ -131,7 +126,7 @@ def prepare(
     >>> first = datasets.eegmat.recordings("eegmat")[0]  # doctest: +SKIP
     >>> raw = datasets.eegmat.prepare(first, sfreq=128)  # doctest: +SKIP
     """
-    _check_preparation(sfreq=sfreq, low=low, high=high, mains=mains, reference=reference)
+    _check(sfreq=sfreq, low=low, high=high, mains=mains, reference=reference)
     # The files name their channels "EEG Fp1" and so on, and the ECG "ECG ECG".
     raw = read_edf(recording.file, lambda name: name.startswith("EEG "))
     pick_electrodes(raw, COMMON_CHANNELS, lambda name: name.removeprefix("EEG "))
@@ -142,21 +137,21 @@ def prepare(
     return raw
 
 
-def _check_preparation(*, reference: str | None, sfreq: float, **filters: float | None) -> None:
-    check_positive(sfreq=sfreq)
-    check_filters(sfreq=sfreq, **filters)
+class Settings(Preparation, Reading, total=False):
+    """What :func:`load` passes on."""
+
+    window_seconds: float
+
+
+def _check(reference: str | None, window_seconds: float = 10.0, **filters: float | None) -> None:
     check_parameters(dict(reference=reference), dict(reference=choice("average", None)))
+    check_positive(window_seconds=window_seconds)
+    check_filters(**filters)
 
 
+@with_keywords_of(prepare)
 def cut(
-    recording: Recording,
-    *,
-    window_seconds: float = 10.0,
-    sfreq: float = SFREQ,
-    low: float | None = 0.3,
-    high: float | None = 75.0,
-    mains: float | None = 50.0,
-    reference: str | None = None,
+    recording: Recording, *, window_seconds: float = 10.0, **preparation: Unpack[Preparation]
 ) -> EEGWindowsDataset | None:
     """Read a recording and cut it into labelled windows, as :func:`load` does.
 
@@ -183,27 +178,13 @@ def cut(
     >>> first = datasets.eegmat.recordings("eegmat")[0]  # doctest: +SKIP
     >>> windows = datasets.eegmat.cut(first)  # doctest: +SKIP
     """
-    prepared: dict[str, Any] = dict(
-        sfreq=sfreq, low=low, high=high, mains=mains, reference=reference
-    )
     target = CARD["classes"].index(recording.description["condition"])
-    return fixed_windows(prepare(recording, **prepared), window_seconds, target)
+    return fixed_windows(prepare(recording, **preparation), window_seconds, target)
 
 
+@with_keywords_of(cut, read_recipe)
 def load(
-    path: str | Path,
-    subjects: Iterable[str] | None = None,
-    *,
-    window_seconds: float = 10.0,
-    sfreq: float = SFREQ,
-    low: float | None = 0.3,
-    high: float | None = 75.0,
-    mains: float | None = 50.0,
-    reference: str | None = None,
-    n_jobs: int = 1,
-    cache: str | Path | None = None,
-    on_error: str = "raise",
-    verbose: int = 1,
+    path: str | Path, subjects: Iterable[str] | None = None, **settings: Unpack[Settings]
 ) -> BaseConcatDataset:
     """Return windows of rest (three minutes per subject) and mental arithmetic (one minute).
 
@@ -252,19 +233,5 @@ def load(
     ('rest', 'arithmetic')
     >>> windows = datasets.eegmat.load("eegmat", ["Subject00"])  # doctest: +SKIP
     """
-    prepared: dict[str, Any] = dict(
-        sfreq=sfreq, low=low, high=high, mains=mains, reference=reference
-    )
-    check_positive(window_seconds=window_seconds)
-    _check_preparation(**prepared)
-    arguments = dict(window_seconds=window_seconds, **prepared)
-    return read_corpus(
-        choose_subjects(recordings(path), subjects, path),
-        partial(cut, **arguments),
-        dict(corpus=CARD["name"], version=CARD["version"], **arguments),
-        classes=CARD["classes"],
-        n_jobs=n_jobs,
-        cache=cache,
-        on_error=on_error,
-        verbose=verbose,
-    )
+    found = choose_subjects(recordings(path), subjects, path)
+    return read_recipe(CARD, found, cut, _check, **settings)

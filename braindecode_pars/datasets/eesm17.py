@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import mne
 import mne_bids
@@ -13,14 +12,17 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
+from braindecode_pars._common.checks import listed
 from braindecode_pars.recordings.cutting import event_windows
-from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
+from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
+from braindecode_pars.recordings.loading import Recording, choose_subjects
 from braindecode_pars.recordings.preparation import (
     SFREQ,
     SLEEP_STAGES,
     filter_and_resample,
     pick_electrodes,
 )
+from braindecode_pars.recordings.readers import short_errors
 from braindecode_pars.recordings.search import list_files
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
@@ -43,7 +45,6 @@ CARD: dict[str, Any] = dict(
 )
 
 WINDOW_SECONDS = 30.0
-_TASK = "sleep"
 
 #: Codes of the stages in the scoring. Other entries, such as 7 (artefact) and 8 (unknown), are
 #: dropped.
@@ -86,26 +87,18 @@ def recordings(path: str | Path) -> list[Recording]:
     {'subject': '001', 'corpus': 'eesm17', 'session': '001'}
     """
     folder = Path(path).expanduser()
-    nights = [file for file in list_files(folder, _is_night) if file.parent.name == "eeg"]
+    found = list_files(folder, lambda name: "_task-sleep_" in name and name.endswith("_eeg.set"))
+    nights = [file for file in found if file.parent.name == "eeg"]
     if not nights:
-        example = f"sub-001/ses-001/eeg/sub-001_ses-001_task-{_TASK}_eeg.set"
+        example = folder / "sub-001/ses-001/eeg/sub-001_ses-001_task-sleep_eeg.set"
         raise FileNotFoundError(
-            f"{path} contains no night of EESM17; expected files such as {folder / example}."
+            f"{path} contains no night of EESM17; expected files such as {example}."
         )
-    found = []
-    for night in nights:
-        entities = mne_bids.get_entities_from_fname(night)
-        found.append(
-            Recording(
-                night,
-                dict(subject=entities["subject"], corpus="eesm17", session=entities["session"]),
-            )
-        )
-    return found
-
-
-def _is_night(name: str) -> bool:
-    return f"_task-{_TASK}_" in name and name.endswith("_eeg.set")
+    return [
+        Recording(night, dict(subject=of["subject"], corpus="eesm17", session=of["session"]))
+        for night in nights
+        if (of := mne_bids.get_entities_from_fname(night))
+    ]
 
 
 def prepare(recording: Recording) -> mne.io.BaseRaw:
@@ -174,19 +167,20 @@ def cut(recording: Recording) -> EEGWindowsDataset | None:
     targets = {stage: target for target, stage in enumerate(SLEEP_STAGES)}
     windows = event_windows(raw, targets, WINDOW_SECONDS)
     if windows is not None:
+        # The difference of two cumulative sums is the sum over a window.
+        total = np.concatenate([[0.0], np.cumsum(missing)])
         starts = windows.metadata["i_start_in_trial"].to_numpy() / SFREQ
-        windows.metadata["missing"] = _mean_per_window(missing, native_sfreq, starts)
+        first = np.round(starts * native_sfreq).astype(int)
+        last = np.minimum(first + round(WINDOW_SECONDS * native_sfreq), len(missing))
+        windows.metadata["missing"] = (total[last] - total[first]) / (last - first)
     return windows
 
 
+@with_keywords_of(read_recipe)
 def load(
     path: str | Path,
     subjects: Iterable[str] | None = None,
-    *,
-    n_jobs: int = 1,
-    cache: str | Path | None = None,
-    on_error: str = "raise",
-    verbose: int = 1,
+    **reading: Unpack[Reading],
 ) -> BaseConcatDataset:
     """Return 30-second windows of 12 ear channels at 200 Hz, band-pass 0.3-75 Hz, notch 50 Hz.
 
@@ -240,65 +234,29 @@ def load(
     ('W', 'N1', 'N2', 'N3', 'R')
     >>> windows = datasets.eesm17.load("ds004348", ["001", "002"])  # doctest: +SKIP
     """
-    return read_corpus(
-        choose_subjects(recordings(path), subjects, path),
-        cut,
-        dict(corpus=CARD["name"], version=CARD["version"]),
-        classes=CARD["classes"],
-        n_jobs=n_jobs,
-        cache=cache,
-        on_error=on_error,
-        verbose=verbose,
-    )
+    found = choose_subjects(recordings(path), subjects, path)
+    return read_recipe(CARD, found, cut, **reading)
 
 
 def _complete_signals(file: Path) -> tuple[mne.io.BaseRaw, np.ndarray]:
     """Return the signals without NaN, and the share of channels that was NaN at each sample."""
-    raw = _read_signals(file)
+    # Warnings about channel types unknown to BIDS concern no ear channel.
+    with short_errors():
+        raw = mne_bids.read_raw_bids(
+            mne_bids.get_bids_path_from_fname(file, verbose="error"),
+            on_ch_mismatch="reorder",
+            verbose="error",
+        )
+        raw.load_data(verbose="error")
     pick_electrodes(raw, CHANNELS, str)
-    return raw, _fill_gaps(raw)
-
-
-def _read_signals(file: Path) -> mne.io.BaseRaw:
-    try:
-        with warnings.catch_warnings():
-            # mne_bids warns about channel types unknown to BIDS; no ear channel is affected.
-            warnings.simplefilter("ignore")
-            raw = mne_bids.read_raw_bids(
-                mne_bids.get_bids_path_from_fname(file, verbose="error"),
-                on_ch_mismatch="reorder",
-                verbose="error",
-            )
-            return raw.load_data(verbose="error")
-    except Exception as error:
-        raise ValueError(
-            f"it is damaged or truncated ({error}); delete it and download it again."
-        ) from error
-
-
-def _fill_gaps(raw: mne.io.BaseRaw) -> np.ndarray:
-    """Interpolate NaN in place; return the share of NaN channels at each sample, (n_times,)."""
     gaps = np.isnan(raw.get_data())
     if gaps.any():
         raw.apply_function(_interpolate, picks="all", verbose="error")
-    return gaps.mean(axis=0)
+    return raw, gaps.mean(axis=0)
 
 
 def _interpolate(signal: np.ndarray) -> np.ndarray:
-    gap = np.isnan(signal)
-    if gap.all():
-        return np.zeros_like(signal)
-    times = np.arange(len(signal))
-    return np.interp(times, times[~gap], signal[~gap])
-
-
-def _mean_per_window(missing: np.ndarray, sfreq: float, starts: np.ndarray) -> np.ndarray:
-    """Return the mean over each window that starts at ``starts`` (seconds), (n_windows,)."""
-    # The difference of two cumulative sums is the sum over a window.
-    total = np.concatenate([[0.0], np.cumsum(missing)])
-    first = np.round(starts * sfreq).astype(int)
-    last = np.minimum(first + round(WINDOW_SECONDS * sfreq), len(missing))
-    return (total[last] - total[first]) / (last - first)
+    return pd.Series(signal).interpolate(limit_direction="both").fillna(0.0).to_numpy()
 
 
 def _read_scoring(file: Path) -> mne.Annotations:
@@ -314,53 +272,41 @@ def _read_scoring(file: Path) -> mne.Annotations:
         )
 
     # Scoring files name the column staging or scoring; other events have trial_type.
-    table = pd.read_csv(source, sep="\t", dtype=str, keep_default_na=False)
+    table = _table(source)
     column = next((c for c in table if c.lower().startswith(("staging", "scoring"))), "trial_type")
     if not {"onset", column} <= set(table):
         raise ValueError(
             f"{source.name} has the columns {', '.join(table)}; the columns onset and staging "
             "are required."
         )
-    stages = [_stage(value) for value in table[column]]
-    if not any(stages):
-        shown = ", ".join(sorted(set(table[column]))[:10]) or "no entry"
+    codes = table[column].str.strip().str.upper().str.removesuffix(".0")
+    stages = codes.map({**_CODES, **_NAMES})
+    if stages.isna().all():
         raise ValueError(
-            f"it has no scoring: {source.name} contains {shown}, but no sleep stage "
-            f"({', '.join(_CODES)} or {', '.join(_NAMES)})."
+            f"it has no scoring: {source.name} contains {listed(sorted(set(table[column])))}, but "
+            f"no sleep stage ({', '.join(_CODES)} or {', '.join(_NAMES)})."
         )
 
     onsets = table["onset"].astype(float).to_numpy()
-    if source == scoring:
-        onsets = _from_start_of_recording(onsets, _lights_off(events))
-    return mne.Annotations(onsets, _durations(table), [stage or "none" for stage in stages])
+    if source == scoring and events.is_file():
+        # The first scored window starts at lights off: an onset near 0 counts from there.
+        lights_off = _lights_off(_table(events))
+        if abs(onsets[0]) < abs(onsets[0] - lights_off):
+            onsets = onsets + lights_off
+    # A missing, zero or shorter duration becomes one window.
+    durations = pd.Series(0.0, table.index)
+    if "duration" in table:
+        durations = pd.to_numeric(table["duration"], errors="coerce").fillna(0.0)
+    return mne.Annotations(onsets, durations.clip(WINDOW_SECONDS), stages.fillna("none"))
 
 
-def _durations(table: pd.DataFrame) -> np.ndarray:
-    """Return durations in seconds; a missing, zero or shorter duration becomes one window."""
-    if "duration" not in table:
-        return np.full(len(table), WINDOW_SECONDS)
-    seconds = pd.to_numeric(table["duration"], errors="coerce").fillna(0.0)
-    return np.maximum(seconds.to_numpy(), WINDOW_SECONDS)
+def _table(file: Path) -> pd.DataFrame:
+    return pd.read_csv(file, sep="\t", dtype=str, keep_default_na=False)
 
 
-def _stage(value: str) -> str | None:
-    value = value.strip().upper().removesuffix(".0")
-    return _CODES.get(value) or _NAMES.get(value)
-
-
-def _lights_off(events: Path) -> float:
+def _lights_off(events: pd.DataFrame) -> float:
     """Return the time of lights off in seconds, or 0 when the events do not contain it."""
-    if not events.is_file():
+    if not {"onset", "trial_type"} <= set(events):
         return 0.0
-    table = pd.read_csv(events, sep="\t", dtype=str, keep_default_na=False)
-    if not {"onset", "trial_type"} <= set(table):
-        return 0.0
-    onsets = table["onset"][table["trial_type"].str.strip().str.lower() == "lights off"]
+    onsets = events["onset"][events["trial_type"].str.strip().str.lower() == "lights off"]
     return float(onsets.iloc[0]) if len(onsets) else 0.0
-
-
-def _from_start_of_recording(onsets: np.ndarray, lights_off: float) -> np.ndarray:
-    """Return onsets relative to the start of the recording."""
-    # The first scored window starts at lights off: an onset near 0 counts from lights off.
-    counts_from_lights_off = abs(onsets[0]) < abs(onsets[0] - lights_off)
-    return onsets + lights_off if counts_from_lights_off else onsets

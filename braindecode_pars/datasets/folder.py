@@ -8,19 +8,19 @@ name of the file; or a row in a table of all files.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import mne
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._common.checks import check_positive
+from braindecode_pars._common.checks import check_positive, listed
 from braindecode_pars._common.subjects import normalized
 from braindecode_pars.recordings.cutting import event_windows, is_gap
 from braindecode_pars.recordings.label_files import (
-    FileLabels,
     LabelledFile,
     Labels,
     annotations_of,
@@ -29,6 +29,7 @@ from braindecode_pars.recordings.label_files import (
     labels_of_files,
     to_annotations,
 )
+from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
 from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus, set_splits
 from braindecode_pars.recordings.preparation import SFREQ, check_filters, filter_and_resample
 from braindecode_pars.recordings.readers import ENDINGS, read_recording
@@ -93,7 +94,7 @@ def recordings(path: str | Path, *, subject: Subject = None) -> list[Recording]:
     '01'
     """
     root = Path(path).expanduser()
-    found = _found(root, _files(root), subject)
+    found = _with_subjects(root, [Recording(file, {}) for file in _files(root)], subject)
     if subject is None:
         _check_guessed(root, found)
     return found
@@ -105,33 +106,34 @@ def _check_guessed(root: Path, found: Iterable[Recording]) -> None:
     check_one_person_each(paths)
 
 
-def _found(root: Path, files: Iterable[Path], subject: Subject) -> list[Recording]:
-    find = subject_finder(subject)
-    found = []
-    for file in files:
+def _with_subjects(root: Path, found: Iterable[Recording], subject: Subject) -> list[Recording]:
+    """Return recordings with the subject in one Unicode form: by their labels, or their paths."""
+    find, named = subject_finder(subject), []
+    for recording in found:
+        name = recording.description.get("subject")
         try:
-            subject = normalized(find(file.relative_to(root)))
-            found.append(Recording(file, {"subject": subject}))
+            name = normalized(find(recording.file.relative_to(root)) if name is None else name)
         except ValueError as error:
-            raise ValueError(f"{file} cannot be used: {error}") from error
-    return found
+            raise ValueError(f"{recording.file} cannot be used: {error}") from error
+        named.append(replace(recording, description={"subject": name}))
+    return named
 
 
 def _files(root: Path) -> list[Path]:
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder; pass the folder of the recordings.")
-    found = list_files(root, lambda name: name.lower().endswith((*ENDINGS, *_OF_MNE)))
-    files = [file for file in found if is_recording(file)]
+    endings = (*ENDINGS, *_OF_MNE)
+    files = list(filter(is_recording, list_files(root, lambda n: n.lower().endswith(endings))))
     if (root / "dataset_description.json").is_file():
         files = [file for file in files if file.relative_to(root).parts[0] not in _COPIES]
     if not files:
         raise FileNotFoundError(
-            f"{root} contains no recording; expected files that end with "
-            f"{', '.join((*ENDINGS, *_OF_MNE))}."
+            f"{root} contains no recording; expected files that end with {', '.join(endings)}."
         )
     return files
 
 
+@with_keywords_of(read_recipe)
 def load(
     path: str | Path,
     subjects: Iterable[str] | None = None,
@@ -145,10 +147,7 @@ def load(
     high: float | None = 75.0,
     mains: float | None = 60.0,
     splits: Mapping[str, str] | str | Path | None = None,
-    n_jobs: int = 1,
-    cache: str | Path | None = None,
-    on_error: str = "raise",
-    verbose: int = 1,
+    **reading: Unpack[Reading],
 ) -> BaseConcatDataset:
     """Return labelled windows of the EEG channels of all recordings in a folder.
 
@@ -260,29 +259,38 @@ def load(
     check_positive(window_seconds=window_seconds)
     root = Path(path).expanduser()
     files = _files(root)
-    _check_cache(cache, root)
-    of_files = labels_of_files(labels, root, files, window_seconds)
-    found = _labelled(root, subject, of_files) if of_files else _found(root, files, subject)
+    _check_cache(reading.get("cache"), root)
+    labelled = labels_of_files(labels, root, files, window_seconds)
+    are_named = labelled is not None and all("subject" in each.description for each in labelled)
+    if are_named and subject is not None:
+        raise ValueError(
+            f"subject={subject!r} is given, but the labels name the subjects; omit it."
+        )
+    found = _with_subjects(root, labelled or [Recording(file, {}) for file in files], subject)
     chosen = choose_subjects(found, subjects, path)
-    if subject is None and not _name_subjects(of_files):
+    if subject is None and not are_named:
+        _check_subjects_are_no_labels(found)
         _check_guessed(root, chosen)
-    names, targets = classes_and_targets(
-        labels, classes, of_files, [recording.file for recording in found], window_seconds
-    )
-    settings: dict[str, Any] = dict(
+    names, targets = classes_and_targets(labels, classes, labelled, files, window_seconds)
+    cutting: dict[str, Any] = dict(
         window_seconds=window_seconds, sfreq=sfreq, low=low, high=high, mains=mains
     )
+    # What the windows of a cache depend on.
+    settings = dict(corpus="own folder", labels=targets, **cutting)
+    if labelled is not None:
+        settings["label_table"] = checksum_of_labels(labelled, names, root)
+    elif any(label != name for label, name in names.items()):
+        settings["classes"] = dict(names)
     windows = read_corpus(
         chosen,
-        partial(_read, names=names, targets=targets, **settings),
-        dict(corpus="own folder", labels=targets, **_origin(names, of_files, root), **settings),
+        partial(_read, names=names, targets=targets, **cutting),
+        settings,
         classes=targets,
-        n_jobs=n_jobs,
-        cache=cache,
-        on_error=on_error,
-        verbose=verbose,
+        **reading,
     )
-    splits = _listed_splits(root) if splits is None else splits
+    table = root / "participants.tsv"
+    if splits is None and table.is_file() and "split" in pd.read_csv(table, sep="\t", nrows=0):
+        splits = table
     return windows if splits is None else set_splits(windows, splits)
 
 
@@ -298,57 +306,20 @@ def _check_cache(cache: str | Path | None, root: Path) -> None:
         )
 
 
-def _labelled(
-    root: Path, subject: Subject, labels: Mapping[Path, FileLabels]
-) -> Sequence[Recording]:
-    """Return the recordings with their labels, of the subjects that these name or the paths."""
-    if not _name_subjects(labels):
-        found = _found(root, labels, subject)
-        labelled = [LabelledFile(r.file, r.description, labels[r.file].stretches) for r in found]
-        if subject is None:
-            _check_subjects_are_no_labels(labelled)
-        return labelled
-    if subject is not None:
-        raise ValueError(
-            f"subject={subject!r} is given, but the labels name the subjects; omit it."
-        )
-    return [
-        LabelledFile(file, {"subject": normalized(one.subject)}, one.stretches)
-        for file, one in labels.items()
-    ]
-
-
-def _check_subjects_are_no_labels(files: Iterable[LabelledFile]) -> None:
+def _check_subjects_are_no_labels(files: Iterable[Recording]) -> None:
     """Check that folders of labels, as in rest/P01.edf, are not taken for subjects."""
-    named = [(one.subject, {label for _, _, label in one.stretches}) for one in files]
-    named = [(subject, found) for subject, found in named if found]
-    if named and all(found == {subject} for subject, found in named):
-        subjects = ", ".join(sorted({subject for subject, _ in named})[:5])
+    named = [
+        (file.subject, {label for _, _, label in file.stretches})
+        for file in files
+        if isinstance(file, LabelledFile) and file.stretches
+    ]
+    if named and all(labels == {subject} for subject, labels in named):
         raise ValueError(
-            f"The subjects of the recordings would be the same as their labels: {subjects}. Name "
-            "the subject in the template, as in '{label}/{subject}', or in the table, or pass "
-            "subject=, a function of the path or a regular expression with one group."
+            "The subjects of the recordings would be the same as their labels: "
+            f"{listed(sorted({subject for subject, _ in named}), most=5)}. Name the subject in "
+            "the template, as in '{label}/{subject}', or in the table, or pass subject=, a "
+            "function of the path or a regular expression with one group."
         )
-
-
-def _name_subjects(labels: Mapping[Path, FileLabels] | None) -> bool:
-    return labels is not None and all(one.subject is not None for one in labels.values())
-
-
-def _origin(
-    names: Mapping[str, str], of_files: Mapping[Path, FileLabels] | None, root: Path
-) -> dict[str, Any]:
-    """Return what the windows of a cache depend on besides the targets."""
-    if of_files is not None:
-        return {"label_table": checksum_of_labels(of_files, names, root)}
-    return {} if all(label == name for label, name in names.items()) else {"classes": dict(names)}
-
-
-def _listed_splits(root: Path) -> Path | None:
-    """Return the file participants.tsv, if it has a column "split"."""
-    file = root / "participants.tsv"
-    has_splits = file.is_file() and "split" in pd.read_csv(file, sep="\t", nrows=0)
-    return file if has_splits else None
 
 
 def _read(
@@ -361,33 +332,23 @@ def _read(
 ) -> EEGWindowsDataset | None:
     """Read one recording: its EEG channels, and the windows within its labels."""
     raw = _open(recording.file)
-    gaps = [i for i, name in enumerate(raw.annotations.description) if is_gap(name)]
-    kept = raw.annotations[gaps]
-    labelled = _classes_of(recording, names, raw, window_seconds)
-    labelled.append(kept.onset - raw.first_time, kept.duration, kept.description)
+    # The labels are annotations with the names of their classes; gaps stay marked.
+    notes = raw.annotations[[is_gap(name) for name in raw.annotations.description]]
+    if isinstance(recording, LabelledFile):
+        labelled = to_annotations(recording.stretches, names, raw, window_seconds)
+    else:
+        found = annotations_of(recording.file, raw)
+        found = found[[name in names for name in found.description]]
+        found.duration[found.duration == 0] = window_seconds
+        classes = [names[name] for name in found.description]
+        labelled = mne.Annotations(found.onset, found.duration, classes)
+    labelled.append(notes.onset - raw.first_time, notes.duration, notes.description)
     raw.set_annotations(labelled, verbose="error")
     if not mne.pick_types(raw.info, eeg=True, exclude=()).size:
         raise ValueError(f"it has no EEG channel; its channels are {', '.join(raw.ch_names)}.")
     raw.pick("eeg", exclude=(), verbose="error")
     filter_and_resample(raw, **filters)
     return event_windows(raw, targets, window_seconds)
-
-
-def _classes_of(
-    recording: Recording, names: Mapping[str, str], raw: mne.io.BaseRaw, seconds: float
-) -> mne.Annotations:
-    """Return the labelled stretches of a recording, described by their classes."""
-    if isinstance(recording, LabelledFile):
-        return to_annotations(recording.stretches, names, raw, seconds)
-    annotations = annotations_of(recording.file, raw)
-    annotations = annotations[[name in names for name in annotations.description]]
-    # An annotation without a duration lasts for one window.
-    annotations.duration[annotations.duration == 0] = seconds
-    return mne.Annotations(
-        annotations.onset,
-        annotations.duration,
-        [names[name] for name in annotations.description],
-    )
 
 
 def _open(file: Path) -> mne.io.BaseRaw:
@@ -398,8 +359,7 @@ def _open(file: Path) -> mne.io.BaseRaw:
         raw = mne.io.read_raw(file, preload=True, verbose="error")
     table = table_beside(file, "channels")
     if table is not None:
-        channels = pd.read_csv(table, sep="\t", dtype=str).set_index("name")
-        channels = channels.reindex(raw.ch_names)
+        channels = pd.read_csv(table, sep="\t", dtype=str).set_index("name").reindex(raw.ch_names)
         others = channels.index[channels["type"].notna() & (channels["type"].str.upper() != "EEG")]
         kinds = dict.fromkeys(others, "misc")
         raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")

@@ -5,10 +5,8 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable
-from functools import partial
-from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import mne
 import numpy as np
@@ -17,15 +15,17 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from braindecode_pars._common.channel_names import template_montage
 from braindecode_pars._common.checks import (
     check_parameters,
-    check_positive,
     choice,
+    listed,
     number,
     positive,
 )
 from braindecode_pars.recordings.cutting import event_windows, fixed_windows
-from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
+from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
+from braindecode_pars.recordings.loading import Recording, choose_subjects
 from braindecode_pars.recordings.preparation import (
     SFREQ,
+    Preparation,
     check_filters,
     drop_other_signals,
     filter_and_resample,
@@ -78,9 +78,10 @@ RULES = dict(
     contrast=choice("movements", "rest"),
     tmin=number("of at least 0", lambda value: value >= 0),
     tmax=positive(),
+    stride_seconds=positive(),
+    sfreq=positive(),
     reference=choice("average", "picks", None),
 )
-_NAME = re.compile(r"S(\d{3})R(\d{2})\.edf")
 
 
 def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[Recording]:
@@ -117,22 +118,17 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[Recordin
     >>> recording.description
     {'subject': 71, 'corpus': 'physionet_mi', 'run': 4, 'split': 'valid'}
     """
-    runs = _numbers(runs)
+    runs = tuple(runs)
     if not runs or not set(runs) <= set(RUNS):
         raise ValueError(f"runs must be among {RUNS}, the motor imagery runs; got {runs}.")
-    named = [(file, int(match[1]), int(match[2])) for file, match in find_named(path, _NAME)]
-    found = [
-        Recording(
-            file, dict(subject=subject, corpus="physionet_mi", run=run, split=_split(subject))
-        )
-        for file, subject, run in named
-        if run in runs
-    ]
-    if not found:
-        raise FileNotFoundError(
-            f"{path} contains none of the runs {', '.join(map(str, runs))} of eegmmidb; expected "
-            f"files such as S001R{runs[0]:02d}.edf, at any depth."
-        )
+    name = re.compile(rf"S(\d{{3}})R({'|'.join(f'{run:02d}' for run in runs)})\.edf")
+    what = f"none of the runs {', '.join(map(str, runs))} of eegmmidb"
+    found = []
+    for file, match in find_named(path, name, what, f"S001R{runs[0]:02d}.edf"):
+        subject, run = int(match[1]), int(match[2])
+        split = "train" if subject <= 70 else "valid" if subject <= 89 else "test"
+        described = dict(subject=subject, corpus="physionet_mi", run=run, split=split)
+        found.append(Recording(file, described))
     return found
 
 
@@ -171,7 +167,7 @@ def prepare(
     >>> first = datasets.physionet_mi.recordings("~/mne_data")[0]  # doctest: +SKIP
     >>> raw = datasets.physionet_mi.prepare(first, picks="motor", sfreq=128)  # doctest: +SKIP
     """
-    _check_preparation(reference, sfreq=sfreq, low=low, high=high, mains=mains)
+    _check(reference=reference, sfreq=sfreq, low=low, high=high, mains=mains)
     raw = read_recording(recording.file)
     drop_other_signals(raw)
     # The files name their channels "Fc5." and so on; the montage has "FC5".
@@ -181,31 +177,46 @@ def prepare(
     # As in the paper, the average of all channels, whichever of them are picked afterwards.
     if reference == "average":
         set_reference(raw, "average")
+    picks = _channels(picks)
     if picks is not None:
-        pick_electrodes(raw, _channels(picks), str)
+        pick_electrodes(raw, picks, str)
     if reference == "picks":
         set_reference(raw, raw.ch_names)  # by name, as the record of what was done
     return raw
 
 
-def _check_preparation(reference: str | None, sfreq: float, **filters: float | None) -> None:
-    check_parameters(dict(reference=reference), dict(reference=RULES["reference"]))
-    check_positive(sfreq=sfreq)
-    check_filters(sfreq=sfreq, **filters)
+class Picked(Preparation, total=False):
+    """What :func:`cut` and :func:`load` pass on to :func:`prepare`."""
+
+    picks: list[str] | str | None
 
 
+class Settings(Picked, Reading, total=False):
+    """What :func:`load` passes on."""
+
+    part: str
+    contrast: str
+    tmin: float
+    tmax: float
+    stride_seconds: float
+
+
+def _check(*, tmin: float = 0.0, tmax: float = 4.0, **settings: Any) -> None:
+    check_parameters(dict(tmin=tmin, tmax=tmax, **settings), RULES)
+    filters = ("sfreq", "low", "high", "mains")
+    check_filters(**{name: settings[name] for name in filters if name in settings})
+    if tmin >= tmax:
+        raise ValueError(f"tmin={tmin:g} s must be less than tmax={tmax:g} s, the end of a window.")
+
+
+@with_keywords_of(prepare)
 def cut(
     recording: Recording,
     *,
     contrast: str = "movements",
     tmin: float = 0.0,
     tmax: float = 4.0,
-    picks: list[str] | str | None = None,
-    sfreq: float = SFREQ,
-    low: float | None = 0.3,
-    high: float | None = None,
-    mains: float | None = 60.0,
-    reference: str | None = "average",
+    **preparation: Unpack[Picked],
 ) -> EEGWindowsDataset | None:
     """Read a recording and cut it into labelled windows, as :func:`load` does.
 
@@ -232,35 +243,35 @@ def cut(
     >>> first = datasets.physionet_mi.recordings("~/mne_data")[0]  # doctest: +SKIP
     >>> windows = datasets.physionet_mi.cut(first)  # doctest: +SKIP
     """
-    prepared: dict[str, Any] = dict(
-        picks=picks, sfreq=sfreq, low=low, high=high, mains=mains, reference=reference
-    )
-    trials: dict[str, Any] = dict(part="trials", contrast=contrast, tmin=tmin, tmax=tmax)
-    check_parameters(dict(**trials, reference=reference), RULES)
-    _check_order(tmin, tmax)
-    return _read(recording, **trials, **prepared)
+    _check(contrast=contrast, tmin=tmin, tmax=tmax)
+    raw = prepare(recording, **preparation)
+    # The annotation of a trial becomes its window; in a shorter one no window has room.
+    notes = raw.annotations.copy()
+    trial = np.isin(notes.description, list(REST_OR_IMAGERY))
+    notes.duration[trial] = np.clip(notes.duration[trial] - tmin, 0, tmax - tmin)
+    notes.onset[trial] += tmin
+    raw.set_annotations(notes, verbose="error")
+    targets = TARGETS[recording.description["run"]] if contrast == "movements" else REST_OR_IMAGERY
+    return event_windows(raw, targets, tmax - tmin)
 
 
+@with_keywords_of(cut)
+def _read(
+    recording: Recording, *, part: str = "trials", stride_seconds: float = 30.0, **settings: Any
+) -> EEGWindowsDataset | None:
+    if part == "trials":
+        return cut(recording, **settings)
+    whole = {name: settings[name] for name in Picked.__annotations__}
+    return fixed_windows(prepare(recording, **whole), stride_seconds=stride_seconds)
+
+
+@with_keywords_of(_read, read_recipe)
 def load(
     path: str | Path,
     subjects: Iterable[int] | None = None,
     *,
-    part: str = "trials",
-    contrast: str = "movements",
-    tmin: float = 0.0,
-    tmax: float = 4.0,
     runs: Iterable[int] = RUNS,
-    picks: list[str] | str | None = None,
-    sfreq: float = SFREQ,
-    low: float | None = 0.3,
-    high: float | None = None,
-    mains: float | None = 60.0,
-    reference: str | None = "average",
-    stride_seconds: float = 30.0,
-    n_jobs: int = 1,
-    cache: str | Path | None = None,
-    on_error: str = "raise",
-    verbose: int = 1,
+    **settings: Unpack[Settings],
 ) -> BaseConcatDataset:
     """Return windows of motor imagery, or of whole runs.
 
@@ -334,37 +345,16 @@ def load(
     ('left fist', 'right fist', 'both fists', 'both feet')
     >>> windows = datasets.physionet_mi.load("~/mne_data", subjects=[1, 2])  # doctest: +SKIP
     """
-    # Check the arguments.
-    filters: dict[str, Any] = dict(sfreq=sfreq, low=low, high=high, mains=mains)
-    arguments: dict[str, Any] = dict(
-        part=part, contrast=contrast, tmin=tmin, tmax=tmax, reference=reference
-    )
-    check_parameters(arguments, RULES)
-    check_positive(stride_seconds=stride_seconds)
-    _check_preparation(reference, **filters)
-    _check_order(tmin, tmax)
-    arguments |= dict(picks=picks and _channels(picks), stride_seconds=stride_seconds, **filters)
-    runs = _numbers(runs)
-
-    # Find the recordings, then read their windows.
-    chosen = choose_subjects(recordings(path, runs=runs), subjects, path)
-    if verbose:
-        _log_missing_runs(chosen, runs)
-    return read_corpus(
-        chosen,
-        partial(_read, **arguments),
-        dict(corpus=CARD["name"], version=CARD["version"], **arguments),
-        classes=class_names(contrast=contrast),
-        n_jobs=n_jobs,
-        cache=cache,
-        on_error=on_error,
-        verbose=verbose,
-    )
-
-
-def _check_order(tmin: float, tmax: float) -> None:
-    if tmin >= tmax:
-        raise ValueError(f"tmin={tmin:g} s must be less than tmax={tmax:g} s, the end of a window.")
+    runs = tuple(runs)
+    found = choose_subjects(recordings(path, runs=runs), subjects, path)
+    requested = {(subject, run) for subject in {r.subject for r in found} for run in runs}
+    missing = requested - {(r.subject, r.description["run"]) for r in found}
+    if missing and settings.get("verbose", 1):
+        names = [f"S{subject:03d}R{run:02d}" for subject, run in sorted(missing)]
+        log.info("Skipped %d missing runs: %s.", len(missing), listed(names, most=6))
+    settings["picks"] = _channels(settings.get("picks"))
+    classes = class_names(contrast=settings.get("contrast", "movements"))
+    return read_recipe(CARD, found, _read, _check, classes, **settings)
 
 
 def class_names(*, contrast: str = "movements") -> tuple[str, ...]:
@@ -388,58 +378,10 @@ def class_names(*, contrast: str = "movements") -> tuple[str, ...]:
     return CARD["classes"] if contrast == "movements" else ("rest", "imagined movement")
 
 
-def _channels(picks: list[str] | str) -> list[str]:
+def _channels(picks: list[str] | str | None) -> list[str] | None:
     if not isinstance(picks, str):
         return picks
     if picks not in MONTAGES:
         known = ", ".join(map(repr, MONTAGES))
         raise ValueError(f"picks must be a list of channels or one of {known}, got {picks!r}.")
     return list(MONTAGES[picks])
-
-
-def _numbers(runs: Iterable[int]) -> tuple[int, ...]:
-    if isinstance(runs, Integral):
-        raise TypeError(f"runs is the number {runs}; pass a list of runs, such as [{runs}].")
-    return tuple(runs)
-
-
-def _split(subject: int) -> str:
-    if subject <= 70:
-        return "train"
-    return "valid" if subject <= 89 else "test"
-
-
-def _log_missing_runs(found: list[Recording], runs: tuple[int, ...]) -> None:
-    requested = {(r.subject, run) for r in found for run in runs}
-    missing = sorted(requested - {(r.subject, r.description["run"]) for r in found})
-    if missing:
-        shown = ", ".join(f"S{subject:03d}R{run:02d}" for subject, run in missing[:6])
-        more = ", ..." if len(missing) > 6 else ""
-        log.info("Skipped %d missing runs: %s%s.", len(missing), shown, more)
-
-
-def _read(
-    recording: Recording,
-    *,
-    part: str,
-    contrast: str,
-    tmin: float,
-    tmax: float,
-    stride_seconds: float = 30.0,
-    **prepared: Any,
-) -> EEGWindowsDataset | None:
-    raw = prepare(recording, **prepared)
-    if part == "pretraining":
-        return fixed_windows(raw, stride_seconds=stride_seconds)
-    _shorten_trials(raw, tmin, tmax)
-    targets = TARGETS[recording.description["run"]] if contrast == "movements" else REST_OR_IMAGERY
-    return event_windows(raw, targets, tmax - tmin)
-
-
-def _shorten_trials(raw: mne.io.BaseRaw, tmin: float, tmax: float) -> None:
-    """Shorten the annotation of each trial to its window; in a shorter one no window has room."""
-    notes = raw.annotations.copy()
-    trial = np.isin(notes.description, list(REST_OR_IMAGERY))
-    notes.duration[trial] = np.clip(notes.duration[trial] - tmin, 0, tmax - tmin)
-    notes.onset[trial] += tmin
-    raw.set_annotations(notes, verbose="error")

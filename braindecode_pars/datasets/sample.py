@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import mne
 import numpy as np
-from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars._common.channel_names import template_montage
 from braindecode_pars._common.checks import check_parameters, positive
@@ -96,33 +95,22 @@ def mental_arithmetic(
     with np.load(FILE, allow_pickle=False) as archive:
         sample = {name: archive[name] for name in archive.files}
     known = sample["subjects"].tolist()
-    chosen = choose_subjects(
-        (
-            Recording(FILE, dict(subject=s, corpus="eegmat", condition=c))
-            for s in known
-            for c in CONDITIONS
-        ),
-        subjects,
-        "The sample",
+    recordings = (
+        Recording(FILE, dict(subject=s, corpus="eegmat", condition=c))
+        for s in known
+        for c in CONDITIONS
     )
+    chosen = choose_subjects(recordings, subjects, "The sample")
     info = mne.create_info(sample["ch_names"].tolist(), float(sample["sfreq"]), "eeg")
     info.set_montage(template_montage())
-    return BaseConcatDataset(
-        [
-            _windows(sample["samples"][known.index(r.subject)], info, r.description, window_seconds)
-            for r in chosen
-        ]
-    )
-
-
-def _windows(
-    of_subject: np.ndarray, info: mne.Info, description: Mapping[str, Any], seconds: float
-) -> EEGWindowsDataset:
-    """Windows of one condition from the samples of a subject, (n_conditions, n_chans, n_times)."""
-    target = CONDITIONS.index(description["condition"])
-    raw = mne.io.RawArray(STEP * of_subject[target], info, verbose="error")
-    remember_steps(raw, PREPARATION)
-    windows = fixed_windows(raw, seconds, target)
-    assert windows is not None  # the sample is minutes long
-    windows.set_description(description)
-    return name_classes(windows, CONDITIONS)
+    datasets = []
+    for recording in chosen:
+        target = CONDITIONS.index(recording.description["condition"])
+        of_subject = sample["samples"][known.index(recording.subject)]
+        raw = mne.io.RawArray(STEP * of_subject[target], info, verbose="error")
+        remember_steps(raw, PREPARATION)
+        windows = fixed_windows(raw, window_seconds, target)
+        assert windows is not None  # the sample is minutes long
+        windows.set_description(recording.description)
+        datasets.append(name_classes(windows, CONDITIONS))
+    return BaseConcatDataset(datasets)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import mne
 
-from braindecode_pars.recordings.loading import Recording, split_subjects
+from braindecode_pars.recordings.loading import Recording, choose_subjects, split_subjects
 from braindecode_pars.recordings.preparation import filter_and_resample, pick_electrodes
 from braindecode_pars.recordings.readers import read_edf
 from braindecode_pars.recordings.search import list_files
@@ -79,20 +79,14 @@ def find(path: str | Path, corpus: str, layouts: Iterable[str], example: str) ->
         where = file.absolute().as_posix()
         match = next((m for pattern in patterns if (m := pattern.search(where))), None)
         if match:
-            found.append(Recording(file, dict(_plain(match.groupdict(), corpus))))
+            groups = {"subject": match["subject"], "corpus": corpus, **match.groupdict()}
+            numbers = {name: int(match[name]) for name in ("session", "token")}
+            found.append(Recording(file, groups | numbers))
     if not found:
         raise FileNotFoundError(
             f"{folder} contains no recording of this corpus; expected files such as {example}."
         )
     return found
-
-
-def _plain(groups: Mapping[str, str], corpus: str) -> Iterator[tuple[str, str | int]]:
-    yield "subject", groups["subject"]
-    yield "corpus", corpus
-    for name, value in groups.items():
-        if name != "subject":
-            yield name, int(value) if name in ("session", "token") else value
 
 
 def subjects_in(folder: str | Path) -> set[str]:
@@ -135,8 +129,14 @@ def prepare(file: Path, channels: Sequence[str]) -> mne.io.BaseRaw:
     return filter_and_resample(pick_electrodes(raw, channels, electrode), mains=60.0)
 
 
-def divide(recordings: Iterable[Recording], given: Mapping[str, str], seed: int) -> list[Recording]:
-    """Add a ``split`` to the description of each recording.
+def divide(
+    recordings: Iterable[Recording],
+    given: Mapping[str, str],
+    seed: int,
+    subjects: Iterable[str] | None = None,
+    path: str | Path = "",
+) -> list[Recording]:
+    """Add a ``split`` to the description of each recording, then choose subjects.
 
     Parameters
     ----------
@@ -146,48 +146,40 @@ def divide(recordings: Iterable[Recording], given: Mapping[str, str], seed: int)
         Split of all recordings in a folder, by folder. The subjects of other folders are divided
         at random into 80 % train and 20 % valid.
     seed : int
-        Seed of the random division.
+        Seed of the random division, which does not depend on the chosen subjects.
+    subjects : iterable of str | None
+        Subjects to keep; None keeps all.
+    path : path
+        Folder of the recordings, for the error message.
 
     Returns
     -------
     list of Recording
         The recordings with an entry ``split`` in their description.
-    """
-    # Draw a split for the subjects of all folders that have none.
-    recordings = list(recordings)
-    rest = {recording.subject for recording in recordings if _folder(recording) not in given}
-    drawn = split_subjects(rest, {"train": 0.8, "valid": 0.2}, seed)
-    return [
-        replace(
-            recording,
-            description={
-                **recording.description,
-                "split": given.get(_folder(recording)) or drawn[recording.subject],
-            },
-        )
-        for recording in recordings
-    ]
-
-
-def _folder(recording: Recording) -> str:
-    return recording.description["folder"]
-
-
-def check_no_shared_subjects(recordings: Iterable[Recording]) -> None:
-    """Check that each subject is in one split only, as in the published corpora.
 
     Raises
     ------
+    FileNotFoundError
+        When a subject has no recording.
     ValueError
-        When a subject is in several splits. The message names the subjects and their splits.
+        When a subject is in several splits, unlike in the published corpora. The message names the
+        subjects and their splits.
     """
-    splits: dict[str, set[str]] = {}
+    recordings = list(recordings)
+    rest = {r.subject for r in recordings if r.description["folder"] not in given}
+    drawn = split_subjects(rest, {"train": 0.8, "valid": 0.2}, seed)
+    divided = []
     for recording in recordings:
+        split = given.get(recording.description["folder"]) or drawn[recording.subject]
+        divided.append(replace(recording, description={**recording.description, "split": split}))
+    chosen = choose_subjects(divided, subjects, path)
+    splits: dict[str, set[str]] = {}
+    for recording in chosen:
         splits.setdefault(recording.subject, set()).add(recording.description["split"])
-    shared = {subject: found for subject, found in splits.items() if len(found) > 1}
+    shared = [f"{s} ({' and '.join(sorted(f))})" for s, f in splits.items() if len(f) > 1]
     if shared:
-        named = ", ".join(f"{s} ({' and '.join(sorted(found))})" for s, found in shared.items())
         raise ValueError(
-            f"Subjects are in several splits: {named}. Test subjects would be training subjects "
-            "too; exclude these subjects with `subjects`, or remove one of their folders."
+            f"Subjects are in several splits: {', '.join(shared)}. Test subjects would be training "
+            "subjects too; exclude these subjects with `subjects`, or remove one of their folders."
         )
+    return chosen

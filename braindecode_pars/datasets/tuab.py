@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import mne
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars.datasets import temple
 from braindecode_pars.recordings.cutting import fixed_windows
-from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
+from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
+from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
@@ -84,12 +85,8 @@ def recordings(
     >>> [recording.description[name] for name in ("subject", "label", "split")]
     ['aaaaaaaa', 'abnormal', 'test']
     """
-    found = temple.divide(
-        temple.find(path, "tuab", [_LAYOUT], _EXAMPLE), {"eval": "test"}, split_seed
-    )
-    chosen = choose_subjects(found, subjects, path)
-    temple.check_no_shared_subjects(chosen)
-    return chosen
+    found = temple.find(path, "tuab", [_LAYOUT], _EXAMPLE)
+    return temple.divide(found, {"eval": "test"}, split_seed, subjects, path)
 
 
 def prepare(recording: Recording) -> mne.io.BaseRaw:
@@ -147,15 +144,13 @@ def cut(recording: Recording) -> EEGWindowsDataset | None:
     return fixed_windows(prepare(recording), target=target)
 
 
+@with_keywords_of(read_recipe)
 def load(
     path: str | Path,
     subjects: Iterable[str] | None = None,
     *,
     split_seed: int = 0,
-    n_jobs: int = 1,
-    cache: str | Path | None = None,
-    on_error: str = "raise",
-    verbose: int = 1,
+    **reading: Unpack[Reading],
 ) -> BaseConcatDataset:
     """Return 30-second windows of 21 channels at 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
 
@@ -197,13 +192,5 @@ def load(
     >>> windows = datasets.tuab.load("tuh_eeg_abnormal/v3.0.1")  # doctest: +SKIP
     >>> test = windows.split("split")["test"]  # doctest: +SKIP
     """
-    return read_corpus(
-        recordings(path, subjects, split_seed=split_seed),
-        cut,
-        {"corpus": CARD["name"], "version": CARD["version"]},
-        classes=CARD["classes"],
-        n_jobs=n_jobs,
-        cache=cache,
-        on_error=on_error,
-        verbose=verbose,
-    )
+    found = recordings(path, subjects, split_seed=split_seed)
+    return read_recipe(CARD, found, cut, **reading)

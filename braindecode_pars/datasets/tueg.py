@@ -6,16 +6,18 @@ import logging
 from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import mne
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._common.checks import warn_user
+from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars._common.subjects import SubjectKeys, subject_key
 from braindecode_pars.datasets import temple
+from braindecode_pars.recordings.continuous import count_subjects, folders_and_lists
 from braindecode_pars.recordings.cutting import fixed_windows
-from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
+from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
+from braindecode_pars.recordings.loading import Recording, choose_subjects
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
 __all__ = ["CARD", "OVERLAP", "leave_out", "load", "prepare", "recordings"]
@@ -142,58 +144,38 @@ def leave_out(
     ['aaaaaaaa']
     """
     recordings = list(recordings)
-    if isinstance(exclude, str | PathLike):
-        raise TypeError(
-            f"exclude is the path {str(exclude)!r}; pass a list of folders or of lists of subjects."
-        )
+    present = SubjectKeys(recording.person for recording in recordings)
+    folders, lists = folders_and_lists(exclude)
     everyone: set = set()
-    for item in exclude:
-        # A string is the path of a folder; subjects are always in a list.
-        if isinstance(item, str | PathLike):
-            subjects = temple.subjects_in(Path(item))
-            _check_naming(recordings, subjects, str(item))
-        else:
-            subjects = _subjects_of_list(item)
-            _check_naming(recordings, subjects, "a list in exclude")
-            _warn_of_absent(recordings, subjects)
+    for folder in folders:
+        subjects = temple.subjects_in(Path(folder))
+        _check_naming(recordings, subjects, str(folder))
         everyone |= subjects
+    for listed_subjects in lists:
+        _check_naming(recordings, set(listed_subjects), "a list in exclude")
+        everyone |= set(listed_subjects)
+        # Subjects without a recording may be typing errors.
+        by_key = {subject_key(subject): subject for subject in listed_subjects}
+        absent = sorted(str(subject) for subject in by_key.values() if subject not in present)
+        if absent:
+            warn_user(
+                f"{len(absent)} of {len(by_key)} subjects in a list in exclude have no recording: "
+                f"{listed(absent)}. Check their spelling, or they are trained on."
+            )
     # Compared by key: a table may contain the subject 00000254 as the number 254.
     keys = SubjectKeys(everyone)
     excluded = [recording for recording in recordings if recording.person in keys]
     return [recording for recording in recordings if recording.person not in keys], excluded
 
 
-def _subjects_of_list(item: Iterable) -> set:
-    if not isinstance(item, Iterable):
-        raise TypeError(
-            f"exclude contains {item!r}, which is neither a folder nor a list of subjects; put "
-            f"subjects into a list within the list: exclude=[[{item!r}]]."
-        )
-    return set(item)
-
-
-def _warn_of_absent(recordings: list[Recording], subjects: set) -> None:
-    """Warn of excluded subjects without recording, which may be typing errors."""
-    present = SubjectKeys(recording.person for recording in recordings)
-    by_key = {subject_key(subject): subject for subject in subjects}
-    absent = sorted(str(subject) for subject in by_key.values() if subject not in present)
-    if absent:
-        more = ", ..." if len(absent) > 10 else ""
-        warn_user(
-            f"{len(absent)} of {len(by_key)} subjects in a list in exclude have no recording: "
-            f"{', '.join(absent[:10])}{more}. Check their spelling, or they are trained on."
-        )
-
-
 def _check_naming(recordings: list[Recording], subjects: set[str], source: str) -> None:
     # One example subject for each kind of name: number (True) or letters (False).
     recorded = {recording.subject.isdigit(): recording.subject for recording in recordings}
-    keys = {subject: subject_key(subject).rpartition(":") for subject in subjects}
-    excluded = {
-        name.isdigit(): subject
-        for subject, (corpus, _, name) in keys.items()
-        if corpus in _FAMILY  # those of other hospitals are named otherwise
-    }
+    excluded = {}
+    for subject in subjects:
+        corpus, _, name = subject_key(subject).rpartition(":")
+        if corpus in _FAMILY:  # those of other hospitals are named otherwise
+            excluded[name.isdigit()] = subject
     if recorded and excluded and recorded.keys() != excluded.keys():
         raise ValueError(
             f"{source} has subjects such as {', '.join(map(str, excluded.values()))}, but the "
@@ -231,15 +213,13 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
     return temple.prepare(recording.file, COMMON_CHANNELS)
 
 
+@with_keywords_of(read_recipe)
 def load(
     path: str | Path,
     subjects: Iterable[str] | None = None,
     *,
     exclude: Sequence[Excluded] = (),
-    n_jobs: int = 1,
-    cache: str | Path | None = None,
-    on_error: str = "raise",
-    verbose: int = 1,
+    **reading: Unpack[Reading],
 ) -> BaseConcatDataset:
     """Return 30-second windows of 19 channels at 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
 
@@ -299,33 +279,12 @@ def load(
     kept, excluded = leave_out(found, exclude)
     if not exclude:
         warn_user(OVERLAP)
-    elif verbose:
-        log.info(
-            "Excluded from %s: %s of %s. Remaining: %s.",
-            CARD["name"],
-            _count(excluded),
-            _count(found),
-            _count(kept),
-        )
+    elif reading.get("verbose", 1):
+        counts = count_subjects(excluded), count_subjects(found), count_subjects(kept)
+        log.info("Excluded from TUEG: %s of %s. Remaining: %s.", *counts)
     if not kept:
-        raise ValueError(f"exclude removes all of {_count(found)}; none is left to read.")
-    return read_corpus(
-        kept,
-        _read,
-        {"corpus": CARD["name"], "version": CARD["version"]},
-        n_jobs=n_jobs,
-        cache=cache,
-        on_error=on_error,
-        verbose=verbose,
-    )
-
-
-def _count(recordings: list[Recording]) -> str:
-    subjects, files = len({recording.subject for recording in recordings}), len(recordings)
-    return (
-        f"{subjects} subject{'' if subjects == 1 else 's'} "
-        f"({files} recording{'' if files == 1 else 's'})"
-    )
+        raise ValueError(f"exclude removes all of {count_subjects(found)}; none is left to read.")
+    return read_recipe(CARD, kept, _read, **reading)
 
 
 def _read(recording: Recording) -> EEGWindowsDataset | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import mne
 import numpy as np
@@ -14,7 +13,8 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars.datasets import temple
 from braindecode_pars.recordings.cutting import continuous_stretches, fixed_windows
-from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
+from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
+from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 
 __all__ = [
@@ -116,11 +116,7 @@ def recordings(
     found = temple.find(path, "tusz", [_LAYOUT], _EXAMPLE)
     if dev == "leave_out":
         found = [recording for recording in found if recording.description["folder"] != "dev"]
-    # Divide before choosing, so that the division does not depend on the chosen subjects.
-    divided = temple.divide(found, _FIXED_SPLITS[dev], split_seed)
-    chosen = choose_subjects(divided, subjects, path)
-    temple.check_no_shared_subjects(chosen)
-    return chosen
+    return temple.divide(found, _FIXED_SPLITS[dev], split_seed, subjects, path)
 
 
 def prepare(recording: Recording) -> mne.io.BaseRaw:
@@ -179,7 +175,7 @@ def cut(
     >>> first = datasets.tusz.recordings("tuh_eeg_seizure/v2.0.3")[0]  # doctest: +SKIP
     >>> windows = datasets.tusz.cut(first)  # doctest: +SKIP
     """
-    _check_annotations(annotations, min_overlap)
+    _check(annotations, min_overlap)
     # A recording without annotations fails before its signals are loaded, which is slow.
     seizures = read_seizures(recording.file.with_suffix(f".{annotations}"))
 
@@ -196,7 +192,7 @@ def cut(
     return fixed_windows(raw, seconds=WINDOW_SECONDS, target=target)
 
 
-def _check_annotations(annotations: str, min_overlap: float) -> None:
+def _check(annotations: str, min_overlap: float) -> None:
     if annotations not in ("csv_bi", "csv"):
         raise ValueError(f"annotations must be 'csv_bi' or 'csv', got {annotations!r}.")
     if not 0 < min_overlap <= WINDOW_SECONDS:
@@ -206,6 +202,7 @@ def _check_annotations(annotations: str, min_overlap: float) -> None:
         )
 
 
+@with_keywords_of(read_recipe)
 def load(
     path: str | Path,
     subjects: Iterable[str] | None = None,
@@ -214,10 +211,7 @@ def load(
     split_seed: int = 0,
     min_overlap: float = MIN_OVERLAP,
     annotations: str = "csv_bi",
-    n_jobs: int = 1,
-    cache: str | Path | None = None,
-    on_error: str = "raise",
-    verbose: int = 1,
+    **reading: Unpack[Reading],
 ) -> BaseConcatDataset:
     """Return 30-second windows of 19 channels at 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
 
@@ -264,22 +258,9 @@ def load(
     ('background', 'seizure')
     >>> windows = datasets.tusz.load("tuh_eeg_seizure/v2.0.3", min_overlap=5)  # doctest: +SKIP
     """
-    _check_annotations(annotations, min_overlap)
-    return read_corpus(
-        recordings(path, subjects, dev=dev, split_seed=split_seed),
-        functools.partial(cut, annotations=annotations, min_overlap=min_overlap),
-        {
-            "corpus": CARD["name"],
-            "version": CARD["version"],
-            "annotations": annotations,
-            "min_overlap": float(min_overlap),
-        },
-        classes=CARD["classes"],
-        n_jobs=n_jobs,
-        cache=cache,
-        on_error=on_error,
-        verbose=verbose,
-    )
+    found = recordings(path, subjects, dev=dev, split_seed=split_seed)
+    own: dict[str, Any] = dict(annotations=annotations, min_overlap=min_overlap)
+    return read_recipe(CARD, found, cut, _check, **own, **reading)
 
 
 def read_seizures(file: Path) -> np.ndarray:
@@ -319,33 +300,27 @@ def read_seizures(file: Path) -> np.ndarray:
     ...     read_seizures(file)
     array([[ 36.8868, 183.3055]])
     """
-    if not file.is_file():
-        raise ValueError(f"its annotation file {file.name} is missing.")
-    # Empty files and other columns raise various errors; all of them name the file.
+    # Absent or empty files and other columns raise various errors; all of them name the file.
     try:
         table = pd.read_csv(file, comment="#", skipinitialspace=True)
         times = table[["start_time", "stop_time"]].to_numpy(dtype=float)
         is_seizure = table["label"].str.strip().ne("bckg").to_numpy(dtype=bool)
-    except (ValueError, KeyError, AttributeError) as error:
+        if not len(table) or table["label"].isna().any():
+            raise ValueError("it is empty or truncated")
+        if not (times[:, 0] <= times[:, 1]).all():  # False for NaN as well
+            raise ValueError("an annotation stops before it starts")
+    except (OSError, ValueError, KeyError, AttributeError) as error:
         raise ValueError(
             f"its annotation file {file.name} cannot be read ({error}); expected the columns "
             "channel, start_time, stop_time, label and confidence."
         ) from error
-    if not len(table) or table["label"].isna().any():
-        raise ValueError(f"its annotation file {file.name} is empty or truncated.")
-    if not (times[:, 0] <= times[:, 1]).all():  # False for NaN as well
-        raise ValueError(
-            f"its annotation file {file.name} contains an annotation that stops before it starts."
-        )
     return times[is_seizure]
 
 
 def overlap(start: np.ndarray, stop: np.ndarray, stretches: np.ndarray) -> np.ndarray:
     r"""Return how long each window overlaps with the union of some stretches of time.
 
-    .. math:: o_i = |[a_i, b_i] \cap \bigcup_j [s_j, e_j]| = F(b_i) - F(a_i)
-
-    where :math:`F(t)` is the duration of the union before time :math:`t`.
+    .. math:: o_i = |[a_i, b_i] \cap \bigcup_j [s_j, e_j]|
 
     Parameters
     ----------
@@ -367,20 +342,10 @@ def overlap(start: np.ndarray, stop: np.ndarray, stretches: np.ndarray) -> np.nd
     >>> overlap(start, stop, [(28, 31), (25, 29), (28, 29)])
     array([5., 1.])
     """
-    # Merge overlapping stretches.
-    union: list[list[float]] = []
-    for begin, end in sorted(map(tuple, stretches)):
-        if union and begin <= union[-1][1]:
-            union[-1][1] = max(union[-1][1], end)
-        else:
-            union.append([begin, end])
-    if not union:
-        return np.zeros(len(start))
-
-    # F is piecewise linear, with knots at the starts and stops of the union.
-    knots = np.array(union)  # (n_disjoint, 2)
-    total = np.cumsum(knots[:, 1] - knots[:, 0])
-    before = np.column_stack([np.r_[0.0, total[:-1]], total])  # F at the knots, (n_disjoint, 2)
-    return np.interp(stop, knots.ravel(), before.ravel()) - np.interp(
-        start, knots.ravel(), before.ravel()
-    )
+    # Each stretch begins where those before it end.
+    ordered = np.array(sorted(map(tuple, stretches)), dtype=float).reshape(-1, 2)
+    ends = np.r_[-np.inf, np.maximum.accumulate(ordered[:, 1])]
+    begins = np.maximum(ordered[:, 0], ends[:-1])
+    # Overlap of each window with each stretch, (n_windows, n_stretches).
+    shared = np.minimum(stop[:, None], ordered[:, 1]) - np.maximum(start[:, None], begins)
+    return shared.clip(0).sum(axis=1)

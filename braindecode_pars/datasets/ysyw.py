@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import mne
 import numpy as np
@@ -15,13 +14,10 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from wfdb.io.annotation import load_byte_pairs, proc_ann_bytes
 
 from braindecode_pars._common.channel_names import template_montage
+from braindecode_pars._common.checks import listed
 from braindecode_pars.recordings.cutting import event_windows, fixed_windows
-from braindecode_pars.recordings.loading import (
-    Recording,
-    choose_subjects,
-    read_corpus,
-    split_subjects,
-)
+from braindecode_pars.recordings.labelled import Reading, read_recipe, with_keywords_of
+from braindecode_pars.recordings.loading import Recording, choose_subjects, split_subjects
 from braindecode_pars.recordings.preparation import (
     SFREQ,
     SLEEP_STAGES,
@@ -166,19 +162,21 @@ def cut(recording: Recording) -> EEGWindowsDataset | None:
     >>> first = datasets.ysyw.recordings("challenge-2018/1.0.0")[0]  # doctest: +SKIP
     >>> windows = datasets.ysyw.cut(first)  # doctest: +SKIP
     """
-    return _read(recording, part="labeled")
+    raw = _signals(recording.file)
+    raw.set_annotations(_stages(recording.file), verbose="error")
+    filter_and_resample(raw, mains=60.0)
+    targets = {stage: target for target, stage in enumerate(SLEEP_STAGES)}
+    return event_windows(raw, targets, WINDOW_SECONDS)
 
 
+@with_keywords_of(read_recipe)
 def load(
     path: str | Path,
     subjects: Iterable[str] | None = None,
     *,
     part: str = "labeled",
     split_seed: int = 0,
-    n_jobs: int = 1,
-    cache: str | Path | None = None,
-    on_error: str = "raise",
-    verbose: int = 1,
+    **reading: Unpack[Reading],
 ) -> BaseConcatDataset:
     """Return 30-second windows of six channels at 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
 
@@ -240,63 +238,36 @@ def load(
     """
     if part not in _PARTS:
         raise ValueError(f"part must be 'labeled' or 'pretraining', got {part!r}.")
-    # A list, since subjects may be an iterator; choose_subjects rejects a string.
-    requested = None if subjects is None or isinstance(subjects, str) else list(subjects)
-    chosen = choose_subjects(
-        recordings(path, split_seed=split_seed), subjects if requested is None else requested, path
-    )
-    return read_corpus(
-        _select_part(chosen, part, requested=requested is not None),
-        partial(_read, part=part),
-        dict(corpus=CARD["name"], version=CARD["version"], part=part),
-        classes=CARD["classes"],
-        n_jobs=n_jobs,
-        cache=cache,
-        on_error=on_error,
-        verbose=verbose,
-    )
-
-
-def _select_part(chosen: list[Recording], part: str, *, requested: bool) -> list[Recording]:
-    """Return the recordings of a part; requested subjects outside the part are an error."""
+    chosen = choose_subjects(recordings(path, split_seed=split_seed), subjects, path)
     inside = [r for r in chosen if r.description["split"] in _PARTS[part]]
-    outside = [r for r in chosen if r.description["split"] not in _PARTS[part]]
-    if outside and (requested or not inside):
-        shown = ", ".join(f"{r.subject} ({r.description['split']})" for r in outside[:10])
+    # Requested subjects outside the part are an error.
+    if not inside or (subjects is not None and len(inside) < len(chosen)):
+        outside = [r for r in chosen if r not in inside]
+        shown = listed([f"{r.subject} ({r.description['split']})" for r in outside])
         raise ValueError(
             f"part={part!r} contains only the splits {' and '.join(_PARTS[part])}, not {shown}; "
             "remove these subjects or choose the other part."
         )
-    return inside
+    return read_recipe(CARD, inside, _read, part=part, **reading)
 
 
 def _read(recording: Recording, *, part: str) -> EEGWindowsDataset | None:
-    if part == "pretraining":
-        return fixed_windows(prepare(recording), WINDOW_SECONDS)
-    raw = _signals(recording.file)
-    raw.set_annotations(_stages(recording.file), verbose="error")
-    filter_and_resample(raw, mains=60.0)
-    targets = {stage: target for target, stage in enumerate(SLEEP_STAGES)}
-    return event_windows(raw, targets, WINDOW_SECONDS)
+    if part == "labeled":
+        return cut(recording)
+    return fixed_windows(prepare(recording), WINDOW_SECONDS)
 
 
 def _signals(file: Path) -> mne.io.BaseRaw:
-    raw = read_wfdb(file, lambda name: _electrode(name) in CHANNELS)
-    pick_electrodes(raw, CHANNELS, _electrode)
+    def electrode(name: str) -> str:
+        return name.split("-")[0]
+
+    raw = read_wfdb(file, lambda name: electrode(name) in CHANNELS)
+    pick_electrodes(raw, CHANNELS, electrode)
     return raw.set_montage(template_montage(), verbose="error")
-
-
-def _electrode(name: str) -> str:
-    return name.split("-")[0]
 
 
 def _stages(file: Path) -> mne.Annotations:
     """Return the sleep stages of a record, without the annotations of arousals and breathing."""
-    if not file.with_suffix(".arousal").is_file():
-        raise ValueError(
-            f"it has no stages: {file.stem}.arousal is missing; download that file too, or use "
-            "part='pretraining'."
-        )
     # Notes and samples are not those of rdann, which removes every note at sample 0, because it may
     # be a definition. A stage at sample 0 is none.
     record = str(file.with_suffix(""))

@@ -8,7 +8,7 @@ night is made. Flat and clipped samples are found before.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -89,14 +89,25 @@ def preprocessed_signals(
         first, last = (new_sample(sample, raw, sfreq) for sample in (start, stop))
         if last - first < shortest:
             continue
-        part = _Part(raw, start, stop)
         references = {
-            names: part.weighted_sum([(name, 1 / len(names)) for name in names])
+            names: _weighted_sum(raw, start, stop, [(name, 1 / len(names)) for name in names])
             for names in {derivation.reference for derivation in derivations}
             if names
         }
         for row, derivation in enumerate(derivations):
-            part.prepare(derivation, references, sfreq, preprocessing, out=signals[row, first:])
+            # Nothing else refers to the signal at the old rate, so that its memory is soon free.
+            signal = resampled(
+                _weighted_sum(
+                    raw, start, stop, derivation.weights, references.get(derivation.reference)
+                ),
+                sfreq,
+                raw.info["sfreq"],
+            )
+            if derivation.is_eeg:
+                signal = _filtered(signal, sfreq, preprocessing)
+            out = signals[row, first : first + len(signal)]
+            scale = preprocessing.scale or 1.0
+            np.multiply(signal[: len(out)], scale, out=out, casting="same_kind")
     return signals
 
 
@@ -118,55 +129,28 @@ def _filtered(signal: np.ndarray, sfreq: float, preprocessing: Preprocessing) ->
     return signal
 
 
-class _Part(NamedTuple):
-    """A part of a recording without gaps."""
-
-    raw: mne.io.BaseRaw
-    start: int
-    stop: int
-
-    def prepare(
-        self,
-        derivation: Derivation,
-        references: Mapping[tuple[str, ...], np.ndarray],
-        sfreq: float,
-        preprocessing: Preprocessing,
-        out: np.ndarray,
-    ) -> None:
-        """Write a channel, resampled, filtered and scaled, to the beginning of ``out``."""
-        # Nothing else refers to the signal at the old rate, so that its memory is soon free.
-        signal = resampled(self.signal(derivation, references), sfreq, self.raw.info["sfreq"])
-        if derivation.is_eeg:
-            signal = _filtered(signal, sfreq, preprocessing)
-        signal = signal[: len(out)]
-        np.multiply(signal, preprocessing.scale or 1.0, out=out[: len(signal)], casting="same_kind")
-
-    def signal(
-        self, derivation: Derivation, references: Mapping[tuple[str, ...], np.ndarray]
-    ) -> np.ndarray:
-        """Return a channel as a new array of float64, shape (n_times,)."""
-        signal = self.weighted_sum(derivation.weights)
-        if derivation.reference:
-            signal -= references[derivation.reference]
-        return signal
-
-    def weighted_sum(self, weights: Sequence[tuple[str, float]]) -> np.ndarray:
-        """Return the sum of channels as a new array of float64, shape (n_times,)."""
-        total = np.zeros(self.stop - self.start)
-        for name, weight in weights:
-            channel = self.raw.ch_names.index(name)
-            for start in range(self.start, self.stop, _BLOCK):
-                block = slice(start, min(start + _BLOCK, self.stop))
-                # Not raw[channel, block], which makes an array of the times, too.
-                samples = self.raw.get_data([channel], block.start, block.stop, verbose="error")[0]
-                if not np.isfinite(samples).all():
-                    raise ValueError(
-                        f"channel {name} contains NaN or infinite samples; remove or repair it "
-                        "first."
-                    )
-                samples *= weight
-                total[block.start - self.start : block.stop - self.start] += samples
-        return total
+def _weighted_sum(
+    raw: mne.io.BaseRaw,
+    start: int,
+    stop: int,
+    weights: Sequence[tuple[str, float]],
+    reference: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return a sum of channels less a reference as a new array of float64, shape (n_times,)."""
+    total = np.zeros(stop - start)
+    for name, weight in weights:
+        channel = raw.ch_names.index(name)
+        for first in range(start, stop, _BLOCK):
+            last = min(first + _BLOCK, stop)
+            # Not raw[channel, first:last], which makes an array of the times, too.
+            samples = raw.get_data([channel], first, last, verbose="error")[0]
+            if not np.isfinite(samples).all():
+                raise ValueError(
+                    f"channel {name} contains NaN or infinite samples; remove or repair it first."
+                )
+            samples *= weight
+            total[first - start : last - start] += samples
+    return total if reference is None else np.subtract(total, reference, out=total)
 
 
 def missing_steps(trained: Preprocessing, found: Preprocessing) -> Preprocessing:
@@ -294,11 +278,11 @@ def find_derivations(
     >>> [d and d.formula for d in find_derivations(["C3-M2", "Fpz-Cz", "T7", "O1"], found)]
     ['EEG C3-REF - EEG A2-REF', '- EEG Cz-Fpz', 'T3', None]
     """
-    pairs = _by_pair(found)
+    pairs: _Pairs = {}
+    for channel in found:
+        pairs.setdefault(electrode_pair(channel), []).append(channel)
     return [
-        _same_pair(name, pairs)
-        or (_computed(name, pairs) if compute else None)
-        or _same_electrode(name, place, found)
+        _derivation(name, place, pairs, found, compute)
         for name, place in zip(wanted, match_channels(wanted, found), strict=True)
     ]
 
@@ -307,42 +291,30 @@ def find_derivations(
 _Pairs = dict[tuple[str, str | None], list[str]]
 
 
-def _by_pair(found: Iterable[str]) -> _Pairs:
-    pairs: _Pairs = {}
-    for name in found:
-        pairs.setdefault(electrode_pair(name), []).append(name)
-    return pairs
+def _derivation(
+    name: str, place: int | None, pairs: _Pairs, found: Sequence[str], compute: bool
+) -> Derivation | None:
+    """Return a channel of the model; ``place`` is that of a channel of its electrode."""
+    first, second = electrode_pair(name)
+    channel = _one_of((first, second), pairs, name)
+    if channel is not None:
+        return Derivation(name, ((channel, 1.0),))
+    if compute and second is not None:
+        reversed_channel = _one_of((second, first), pairs)
+        if reversed_channel is not None:
+            return Derivation(name, ((reversed_channel, -1.0),))
+        # One reference: None stands for the unnamed reference of all channels without one.
+        for reference in [r for electrode, r in pairs if electrode == first]:
+            plus, minus = _one_of((first, reference), pairs), _one_of((second, reference), pairs)
+            if plus is not None and minus is not None:
+                return Derivation(name, ((plus, 1.0), (minus, -1.0)))
+    return None if place is None else Derivation(name, ((found[place], 1.0),))
 
 
 def _one_of(pair: tuple[str, str | None], pairs: _Pairs, name: str = "") -> str | None:
     """Return the channel of a pair: of several, such as T3 and T7, only one of the same name."""
     names = pairs.get(pair, [])
     return names[0] if len(names) == 1 else next((n for n in names if n == name), None)
-
-
-def _same_pair(name: str, pairs: _Pairs) -> Derivation | None:
-    channel = _one_of(electrode_pair(name), pairs, name)
-    return None if channel is None else Derivation(name, ((channel, 1.0),))
-
-
-def _computed(name: str, pairs: _Pairs) -> Derivation | None:
-    """Return a channel with the sign changed, or a difference of two channels."""
-    first, second = electrode_pair(name)
-    if second is None:
-        return None
-    reversed_channel = _one_of((second, first), pairs)
-    if reversed_channel is not None:
-        return Derivation(name, ((reversed_channel, -1.0),))
-    # One reference: None stands for the unnamed reference of all channels without one.
-    for reference in [r for electrode, r in pairs if electrode == first]:
-        plus, minus = _one_of((first, reference), pairs), _one_of((second, reference), pairs)
-        if plus is not None and minus is not None:
-            return Derivation(name, ((plus, 1.0), (minus, -1.0)))
-    return None
-
-
-def _same_electrode(name: str, place: int | None, found: Sequence[str]) -> Derivation | None:
-    return None if place is None else Derivation(name, ((found[place], 1.0),))
 
 
 def rereferenced(
@@ -393,16 +365,13 @@ def rereferenced(
         return derivation
     if reference == AVERAGE:  # of channels with one reference: A2-A1 is none of them
         others = [n for n in eeg if not _is_bipolar(n) and electrode_pair(n)[1] == own]
+        if len(others) < 2:
+            return None
     else:
         by_electrode = {electrode_pair(name)[0]: name for name in found if not _is_bipolar(name)}
-        electrodes = _electrodes(reference)
-        if not all(electrode in by_electrode for electrode in electrodes):
+        others = [by_electrode.get(electrode, "") for electrode in _electrodes(reference)]
+        if not all(others) or any(electrode_pair(name)[1] != own for name in others):
             return None
-        others = [by_electrode[electrode] for electrode in electrodes]
-    if len(others) < (2 if reference == AVERAGE else 1):
-        return None
-    if any(electrode_pair(name)[1] != own for name in others):
-        return None
     return replace(derivation, reference=tuple(others))
 
 
@@ -510,13 +479,6 @@ class HeldTime(NamedTuple):
     clipped: float
 
 
-class _Runs(NamedTuple):
-    """Samples after one another that are equal: their values, and how many they are."""
-
-    values: np.ndarray
-    lengths: np.ndarray
-
-
 def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
     """Return the time in which channels of a recording are flat or clipped.
 
@@ -550,35 +512,29 @@ def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
     found = {}
     for name in names:
         channel = raw.ch_names.index(name)
-        parts, ranges = [], []
+        parts = []
         for start, stop in stretches:
             # Not raw[name, start:stop], which makes an array of the times, too.
             samples = raw.get_data([channel], start, stop, verbose="error")[0]
-            parts.append(_runs(samples))
-            ranges.append((samples.min(), samples.max()))
-        found[name] = _held(parts, np.array(ranges), sfreq)
+            parts.append((*_runs(samples), [samples.min(), samples.max()]))
+        if not parts:
+            found[name] = HeldTime(0.0, 0.0)
+            continue
+        values, lengths, ends = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        low, high = ends.min(), ends.max()
+        clipped = ((values == low) | (values == high)) & (low < high)
+        flat = ~clipped & (lengths >= _FLAT * sfreq)
+        found[name] = HeldTime(*(float(lengths[which].sum() / sfreq) for which in (flat, clipped)))
     return found
 
 
-def _runs(samples: np.ndarray) -> _Runs:
-    """Return the runs of at least three equal samples."""
+def _runs(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values and lengths of the runs of at least three equal samples."""
     equal = np.flatnonzero(samples[1:] == samples[:-1])  # sample i and the next are equal
     if not len(equal):
-        return _Runs(np.zeros(0), np.zeros(0, int))
+        return np.zeros(0), np.zeros(0, int)
     ends = np.flatnonzero(np.diff(equal) > 1)
     first = equal[np.concatenate([[0], ends + 1])]
     lengths = equal[np.concatenate([ends, [-1]])] - first + 2
     long = lengths >= _CLIPPED
-    return _Runs(samples[first[long]], lengths[long])
-
-
-def _held(parts: list[_Runs], ranges: np.ndarray, sfreq: float) -> HeldTime:
-    """Divide the runs of a channel, shape of ``ranges`` (n_parts, 2), into flat and clipped."""
-    if not parts:
-        return HeldTime(0.0, 0.0)
-    values = np.concatenate([part.values for part in parts])
-    lengths = np.concatenate([part.lengths for part in parts])
-    low, high = ranges[:, 0].min(), ranges[:, 1].max()
-    clipped = ((values == low) | (values == high)) & (low < high)
-    flat = ~clipped & (lengths >= _FLAT * sfreq)
-    return HeldTime(*(float(lengths[which].sum() / sfreq) for which in (flat, clipped)))
+    return samples[first[long]], lengths[long]

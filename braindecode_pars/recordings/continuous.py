@@ -126,25 +126,44 @@ class ContinuousCorpus:
         UserWarning
             When the corpus has subjects of others, and none is excluded.
         """
-        name = recipe.__name__.rpartition(".")[-1]
         finding, preparing = divided(recipe, recipe.prepare, settings)
         found = recipe.recordings(path, **finding)
-        trained_on = [r for r in found if r.description.get("split") not in HELD_OUT]
-        kept, excluded, absent = _leave_out(recipe, trained_on, found, exclude)
+        held_out = [r for r in found if r.description.get("split") in HELD_OUT]
+        kept = [r for r in found if r.description.get("split") not in HELD_OUT]
+        if not exclude and (overlap := getattr(recipe, "OVERLAP", None)):
+            warn_user(overlap)
+
+        # Folders of other corpora, for recipes whose corpus has the subjects of others.
+        folders, lists = folders_and_lists(exclude)
+        excluded: list[Recording] = []
+        if folders and not hasattr(recipe, "leave_out"):
+            raise ValueError(
+                f"exclude has the folder {folders[0]}, but {recipe.CARD['name']} shares no "
+                "subjects with other corpora; pass a list of its subjects."
+            )
+        if folders:
+            kept, excluded = recipe.leave_out(kept, folders)  # type: ignore[attr-defined]
+
+        # Lists of subjects, of which some may be in other corpora only.
+        listed = list(dict.fromkeys(subject for subjects in lists for subject in subjects))
+        keys, present = SubjectKeys(listed), SubjectKeys(recording.person for recording in found)
+        excluded += [r for r in kept if r.person in keys]
+        kept = [r for r in kept if r.person not in keys]
         if not kept:
             raise ValueError(
-                f"{path} has recordings of {_subjects(found)} of {recipe.CARD['name']}, but all of "
-                "them are excluded or in its validation and test sets; none is left to store."
+                f"{path} has recordings of {count_subjects(found)} of {recipe.CARD['name']}, but "
+                "all of them are excluded or in its validation and test sets; none is left to "
+                "store."
             )
         return cls(
-            name,
+            recipe.__name__.rpartition(".")[-1],
             Path(path).expanduser(),
             tuple(kept),
             partial(recipe.prepare, **preparing),
             dict(corpus=recipe.CARD["name"], version=recipe.CARD["version"], **settings),
-            held_out=tuple(r for r in found if r.description.get("split") in HELD_OUT),
+            held_out=tuple(held_out),
             excluded=tuple(excluded),
-            absent=tuple(absent),
+            absent=tuple(str(name) for name in listed if name not in present),
             n_published=recipe.CARD.get("subjects"),
         )
 
@@ -157,59 +176,48 @@ class ContinuousCorpus:
     def summary(self) -> str:
         """A line that counts who is stored and who is left out, with the reasons."""
         total = "" if self.n_published is None else f" of the {self.n_published:,} published"
-        line = f"{self.name}: {_count(self.recordings)}{total}."
+        line = f"{self.name}: {count_subjects(self.recordings)}{total}."
         reasons = {
             "in its validation and test sets": self.held_out,
             "excluded": self.excluded,
         }
-        phrases = [f"{_count(found)} {reason}" for reason, found in reasons.items() if found]
+        phrases = [
+            f"{count_subjects(found)} {reason}" for reason, found in reasons.items() if found
+        ]
         return f"{line} Left out: {'; '.join(phrases)}." if phrases else line
 
 
-def _leave_out(
-    recipe: _Recipe,
-    recordings: list[Recording],
-    found: list[Recording],
+def folders_and_lists(
     exclude: Sequence[str | PathLike | Iterable],
-) -> tuple[list[Recording], list[Recording], list[str]]:
-    """Return kept and excluded recordings, and people in lists who have none in the folder."""
+) -> tuple[list[str | PathLike], list[list]]:
+    """Divide what is excluded into folders of other corpora and lists of subjects.
+
+    Raises
+    ------
+    TypeError
+        When ``exclude`` is a path, or has an entry that is neither.
+    """
     if isinstance(exclude, str | PathLike):
         raise TypeError(f"exclude is the path {str(exclude)!r}; pass a list of folders and lists.")
-    folders = [item for item in exclude if isinstance(item, str | PathLike)]
-    lists = [item for item in exclude if not isinstance(item, str | PathLike)]
-    for item in lists:
-        if not isinstance(item, Iterable):
+    folders: list[str | PathLike] = []
+    lists: list[list] = []
+    for item in exclude:
+        if isinstance(item, str | PathLike):
+            folders.append(item)
+        elif isinstance(item, Iterable):
+            lists.append(list(item))
+        else:
             raise TypeError(f"exclude contains {item!r}; put subjects into a list: [[{item!r}]].")
-    listed = [subject for item in lists for subject in item]
-    if not exclude and (overlap := getattr(recipe, "OVERLAP", None)):
-        warn_user(overlap)
-
-    # Folders of other corpora, for recipes whose corpus has the subjects of others.
-    excluded: list[Recording] = []
-    if folders:
-        if not hasattr(recipe, "leave_out"):
-            raise ValueError(
-                f"exclude has the folder {folders[0]}, but {recipe.CARD['name']} shares no "
-                "subjects with other corpora; pass a list of its subjects."
-            )
-        recordings, excluded = recipe.leave_out(recordings, folders)
-
-    # Lists of subjects, of which some may be in other corpora only.
-    keys = SubjectKeys(listed)
-    excluded += [r for r in recordings if r.person in keys]
-    kept = [r for r in recordings if r.person not in keys]
-    present = SubjectKeys(recording.person for recording in found)
-    return kept, excluded, [str(name) for name in dict.fromkeys(listed) if name not in present]
+    return folders, lists
 
 
-def _subjects(recordings: Iterable[Recording]) -> str:
-    n_subjects = len({recording.subject for recording in recordings})
-    return f"{n_subjects:,} subject{'' if n_subjects == 1 else 's'}"
-
-
-def _count(recordings: Sequence[Recording]) -> str:
-    n_files = len(recordings)
-    return f"{_subjects(recordings)} ({n_files:,} recording{'' if n_files == 1 else 's'})"
+def count_subjects(recordings: Sequence[Recording]) -> str:
+    """Return numbers for a sentence, such as "1 subject (2 recordings)"."""
+    subjects, files = len({recording.subject for recording in recordings}), len(recordings)
+    return (
+        f"{subjects:,} subject{'' if subjects == 1 else 's'} "
+        f"({files:,} recording{'' if files == 1 else 's'})"
+    )
 
 
 #: Splits of a corpus that are not trained on.
@@ -226,7 +234,10 @@ def divided(
     TypeError
         When a setting is of neither function.
     """
-    finding, reading = map(_parameters, (recipe.recordings, read))
+    finding, reading = (
+        set(inspect.signature(function).parameters) - {"path", "subjects", "recording"}
+        for function in (recipe.recordings, read)
+    )
     unknown = [name for name in settings if name not in finding | reading]
     if unknown:
         accepted = ", ".join(sorted(finding | reading)) or "none"
@@ -237,10 +248,6 @@ def divided(
         {name: value for name, value in settings.items() if name in finding},
         {name: value for name, value in settings.items() if name in reading},
     )
-
-
-def _parameters(function: Callable[..., Any]) -> set[str]:
-    return set(inspect.signature(function).parameters) - {"path", "subjects", "recording"}
 
 
 log = logging.getLogger(__name__)
@@ -271,27 +278,19 @@ def without_left_out(
         When no recording of a corpus is left.
     """
     people = [list(others), *(corpus.people_left_out for corpus in corpora)]
-    return [
-        _without(corpus, SubjectKeys(p for other in (*people[:i], *people[i + 1 :]) for p in other))
-        for i, corpus in enumerate(corpora, 1)
-    ]
-
-
-def _without(corpus: ContinuousCorpus, keys: SubjectKeys) -> ContinuousCorpus:
-    """Exclude the people in ``keys`` from a corpus."""
-    dropped = tuple(r for r in corpus.recordings if r.person in keys)
-    if not dropped:
-        return corpus
-    kept = tuple(r for r in corpus.recordings if r.person not in keys)
-    if not kept:
-        raise ValueError(
-            f"All {len(dropped)} recordings of {corpus.name} are of people whom the other "
-            f"corpora exclude or hold out; none is left to store. Omit {corpus.name}, or "
-            "exclude fewer people."
-        )
-    log.warning(
-        "%s: left out %d recordings of people whom the other corpora exclude or hold out.",
-        corpus.name,
-        len(dropped),
-    )
-    return replace(corpus, recordings=kept, excluded=(*corpus.excluded, *dropped))
+    found = []
+    for i, corpus in enumerate(corpora, 1):
+        keys = SubjectKeys(p for other in (*people[:i], *people[i + 1 :]) for p in other)
+        dropped = tuple(r for r in corpus.recordings if r.person in keys)
+        kept = tuple(r for r in corpus.recordings if r.person not in keys)
+        if dropped and not kept:
+            raise ValueError(
+                f"All {len(dropped)} recordings of {corpus.name} are of people whom the other "
+                f"corpora exclude or hold out; omit {corpus.name}, or exclude fewer people."
+            )
+        if dropped:
+            message = "%s: left out %d recordings of people whom the other corpora leave out."
+            log.warning(message, corpus.name, len(dropped))
+            corpus = replace(corpus, recordings=kept, excluded=(*corpus.excluded, *dropped))
+        found.append(corpus)
+    return found

@@ -357,7 +357,9 @@ def usable_stretches(raw: mne.io.BaseRaw, channels: Collection[str]) -> list[tup
     bad = []
     for annotation in raw.annotations:
         of = annotation.get("ch_names", ())
-        if _is_bad(annotation["description"]) and (not of or not set(of).isdisjoint(channels)):
+        name = annotation["description"]
+        is_bad = name.upper().startswith("BAD") and not is_gap(name)
+        if is_bad and (not of or not set(of).isdisjoint(channels)):
             onset = annotation["onset"] - raw.first_time
             start, stop = (round(time * sfreq) for time in (onset, onset + annotation["duration"]))
             bad.append((start, max(stop, start + 1)))  # a moment is one sample
@@ -365,11 +367,6 @@ def usable_stretches(raw: mne.io.BaseRaw, channels: Collection[str]) -> list[tup
     for bad_stretch in bad:
         stretches = [part for stretch in stretches for part in _without(stretch, bad_stretch)]
     return stretches
-
-
-def _is_bad(description: str) -> bool:
-    """Whether MNE would reject the time of an annotation; gaps have functions of their own."""
-    return description.upper().startswith("BAD") and not is_gap(description)
 
 
 def _without(stretch: tuple[int, int], bad: tuple[int, int]) -> list[tuple[int, int]]:

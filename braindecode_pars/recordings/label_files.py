@@ -10,26 +10,22 @@ import json
 import logging
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
+from numbers import Integral
 from operator import itemgetter
-from pathlib import Path, PurePath
-from typing import Any, NamedTuple, TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import mne
 import numpy as np
 import pandas as pd
 
+from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars._common.files import checksum_of
 from braindecode_pars._common.subjects import normalized, without_ending
 from braindecode_pars.recordings.cutting import holds_a_window, is_gap
-from braindecode_pars.recordings.labelled import (
-    check_ordered,
-    classes_of_labels,
-    given_classes,
-    targets_of,
-)
 from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.search import table_beside
 
@@ -40,10 +36,21 @@ Labels: TypeAlias = (
     str | Path | pd.DataFrame | Sequence[str] | Mapping[str, int] | Mapping[str, str] | None
 )
 
+#: Start and duration of a labelled stretch in seconds, and its label. Without a start it is the
+#: whole recording, without a duration one window.
+Stretch: TypeAlias = tuple[float | None, float | None, str]
+
+
+@dataclass(frozen=True)
+class LabelledFile(Recording):
+    """A recording, not yet opened, with labelled stretches, and its subject if they name it."""
+
+    stretches: tuple[Stretch, ...] = ()
+
 
 def labels_of_files(
     labels: Labels, root: Path, files: Sequence[Path], seconds: float
-) -> dict[Path, FileLabels] | None:
+) -> list[LabelledFile] | None:
     """Return the labels in names of files or in a table; None for labels in annotations.
 
     Parameters
@@ -70,20 +77,19 @@ def labels_of_files(
     >>> from pathlib import Path
     >>> from braindecode_pars.recordings.label_files import labels_of_files
     >>> root, file = Path("data"), Path("data", "P01_rest.edf")
-    >>> labels_of_files("{subject}_{label}", root, [file], 30)[file].subject
+    >>> labels_of_files("{subject}_{label}", root, [file], 30)[0].subject
     'P01'
     >>> labels_of_files(["W", "N1"], root, [file], 30) is None
     True
     """
     if isinstance(labels, pd.DataFrame):
         return labels_in_table(labels, root, files, seconds, "The table of labels")
-    if labels is None:
-        return None
     if not isinstance(labels, (str, Path)):
-        check_ordered("labels", labels)
+        if labels is not None:
+            check_ordered("labels", labels)
         return None
     text = str(labels)
-    if is_name_pattern(text):
+    if "{" in text or _NAMED_GROUP in text:
         return labels_in_names(text, root, files)
     if text.lower().endswith((".csv", ".tsv")):
         return labels_in_table(read_table(text, root), root, files, seconds, text)
@@ -96,7 +102,7 @@ def labels_of_files(
 def classes_and_targets(
     labels: Labels,
     classes: Sequence[str] | Mapping[str, str] | None,
-    of_files: Mapping[Path, FileLabels] | None,
+    of_files: Sequence[LabelledFile] | None,
     files: Sequence[Path],
     seconds: float,
 ) -> tuple[dict[str, str], dict[str, int]]:
@@ -107,8 +113,8 @@ def classes_and_targets(
     labels : list | dict | str | path | DataFrame | None
         Where labels are; for those in annotations also which they are.
     classes : list of str | mapping of str to str | None
-        As in :func:`~braindecode_pars.recordings.labelled.classes_of_labels`.
-    of_files : mapping of Path to FileLabels | None
+        As in :func:`classes_of_labels`.
+    of_files : list of LabelledFile | None
         What :func:`labels_of_files` returned.
     files : list of Path
         Recordings in whose annotations labels are searched for if none are given.
@@ -127,8 +133,8 @@ def classes_and_targets(
     ({'Sleep stage W': 'W'}, {'W': 0})
     """
     if of_files is not None:
-        found = {stretch.label for one in of_files.values() for stretch in one.stretches}
-        names = classes_of_labels(found, classes)
+        labelled = {label for file in of_files for _, _, label in file.stretches}
+        names = classes_of_labels(labelled, classes)
     elif classes is not None:
         raise ValueError(
             "classes is for labels in names of files or in a table; write the classes of "
@@ -147,7 +153,136 @@ def classes_and_targets(
     return names, targets
 
 
-_COLUMNS = ("subject", "file", "label", "onset", "duration")
+def check_ordered(name: str, labels: Any) -> None:
+    """Check that labels have an order, which is that of the targets.
+
+    Raises
+    ------
+    TypeError
+        When they are a set, whose order is another one in the next process, or no labels at all.
+    """
+    if isinstance(labels, (set, frozenset)) or not isinstance(labels, Iterable):
+        raise TypeError(
+            f"{name} must be a list in the order of the targets, or a dict, got {labels!r}."
+        )
+
+
+def classes_of_labels(
+    found: Iterable[str], classes: Sequence[str] | Mapping[str, str] | None
+) -> dict[str, str]:
+    """Return the class of each label, in the order of the targets.
+
+    Parameters
+    ----------
+    found : iterable of str
+        Labels of all files.
+    classes : list of str | mapping of str to str | None
+        Labels that are used, in the order of the targets; or a class for each label that is used.
+        None uses all labels, numbers in their order, others in alphabetical order.
+
+    Returns
+    -------
+    dict of str to str
+        Class by label.
+
+    Raises
+    ------
+    TypeError
+        When ``classes`` are neither a list nor a dict.
+    ValueError
+        When no file has one of the labels.
+
+    Warns
+    -----
+    UserWarning
+        When labels that become classes differ in upper and lower case only.
+
+    Examples
+    --------
+    >>> from braindecode_pars.recordings.label_files import classes_of_labels
+    >>> classes_of_labels(["10", "9"], None)
+    {'9': '9', '10': '10'}
+    >>> classes_of_labels(["1", "2"], {"1": "rest", "2": "arithmetic"})
+    {'1': 'rest', '2': 'arithmetic'}
+    """
+    labels = sorted(set(found))
+    if all(re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", label) for label in labels):
+        labels.sort(key=float)
+    if classes is None:
+        for _, same in groupby(sorted(labels, key=str.casefold), str.casefold):
+            if len(spellings := list(same)) > 1:
+                warn_user(
+                    f"The labels {' and '.join(map(repr, spellings))} are different classes. If "
+                    "they are one, pass classes={label: class}."
+                )
+        return {label: label for label in labels}
+    if isinstance(classes, str):
+        raise ValueError(f"classes is the text {classes!r}; give a list of labels, [{classes!r}].")
+    check_ordered("classes", classes)
+    names = classes.values() if isinstance(classes, Mapping) else classes
+    chosen = {str(label): str(name) for label, name in zip(classes, names, strict=True)}
+    absent = [label for label in chosen if label not in labels]
+    if absent or not chosen:
+        raise ValueError(
+            f"classes has {', '.join(map(repr, absent)) or 'no label'}, but the labels of the "
+            f"files are {', '.join(map(repr, labels))}."
+        )
+    return chosen
+
+
+def targets_of(classes: Mapping[str, str]) -> dict[str, int]:
+    """Return the targets of classes, in the order in which labels have them.
+
+    Examples
+    --------
+    >>> from braindecode_pars.recordings.label_files import targets_of
+    >>> targets_of({"3": "N3", "4": "N3", "5": "R"})
+    {'N3': 0, 'R': 1}
+    """
+    return {name: target for target, name in enumerate(dict.fromkeys(classes.values()))}
+
+
+def given_classes(
+    labels: Mapping[str, str] | Mapping[str, int],
+) -> tuple[dict[str, str], dict[str, int]]:
+    """Return the class of each description of annotations, and the target of each class.
+
+    Parameters
+    ----------
+    labels : mapping of str to (str | int)
+        Class by description, or target by description; a class is then called as its description.
+
+    Returns
+    -------
+    classes : dict of str to str
+        Class by description.
+    targets : dict of str to int
+        Target by class, without given targets in the order of the classes.
+
+    Raises
+    ------
+    ValueError
+        When the values are neither all texts nor all integers.
+
+    Examples
+    --------
+    >>> from braindecode_pars.recordings.label_files import given_classes
+    >>> given_classes({"Sleep stage 3": "N3", "Sleep stage 4": "N3", "Sleep stage W": "W"})[1]
+    {'N3': 0, 'W': 1}
+    """
+    values = labels.values()
+    if labels and all(isinstance(value, str) for value in values):
+        classes = {str(name): str(value) for name, value in labels.items()}
+        return classes, targets_of(classes)
+    if labels and all(isinstance(v, Integral) and not isinstance(v, bool) for v in values):
+        targets = {str(name): int(value) for name, value in labels.items()}
+        return {name: name for name in targets}, targets
+    raise ValueError(
+        "labels must give each description a class, as in {'Sleep stage W': 'W'}, or each a "
+        f"target, an integer; got {dict(labels)!r}."
+    )
+
+
 #: Seconds by which rounded labels may overlap.
 _TOLERANCE = 1e-3
 
@@ -190,33 +325,27 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     """
     given = Path(file).expanduser()
     path = given if given.is_file() else folder / given
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"labels={str(file)!r} is a file that does not exist, neither here nor in {folder}."
-        )
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        header = text.partition("\n")[0]
-        separator = max(",;\t", key=header.count)
+        header = path.read_text(encoding="utf-8-sig").partition("\n")[0]
         table = pd.read_csv(
             path,
-            sep=separator,
+            sep=max(",;\t", key=header.count),
             dtype=str,
             encoding="utf-8-sig",
             keep_default_na=False,
             na_values=["", "n/a"],
             skipinitialspace=True,
         )
-        if not isinstance(table.index, pd.RangeIndex):
-            raise ValueError("its rows have more cells than its header")
-        return table.rename(columns=str.strip)
-    except (ValueError, OSError) as error:  # also UnicodeDecodeError and pandas' own errors
+    except ValueError as error:  # also UnicodeDecodeError and pandas' own errors
         raise ValueError(f"{path} is not a table of labels in UTF-8: {error}") from error
+    if not isinstance(table.index, pd.RangeIndex):
+        raise ValueError(f"{path} has rows with more cells than its header.")
+    return table.rename(columns=str.strip)
 
 
 def labels_in_table(
     table: pd.DataFrame, root: Path, files: Sequence[Path], seconds: float, where: str
-) -> dict[Path, FileLabels]:
+) -> list[LabelledFile]:
     """Return the labels of each file.
 
     Parameters
@@ -235,8 +364,8 @@ def labels_in_table(
 
     Returns
     -------
-    dict of Path to FileLabels
-        Labels of all files; none for a file whose only row has no label.
+    list of LabelledFile
+        All files; one whose only row has no label has no stretch.
 
     Raises
     ------
@@ -251,49 +380,41 @@ def labels_in_table(
     >>> import pandas as pd
     >>> from braindecode_pars.recordings.label_files import labels_in_table
     >>> table = pd.DataFrame({"file": ["a.edf"], "label": ["N2"], "onset": [30], "duration": [60]})
-    >>> [labels] = labels_in_table(table, Path("d"), [Path("d", "a.edf")], 30, "table").values()
-    >>> labels.stretches
-    (Stretch(onset=30.0, duration=60.0, label='N2'),)
+    >>> [file] = labels_in_table(table, Path("d"), [Path("d", "a.edf")], 30, "table")
+    >>> file.stretches
+    ((30.0, 60.0, 'N2'),)
     """
     _check_columns(table, where)
-    rows_of: dict[Path, list[dict[str, Any]]] = {}
-    known = _names_of(root, files)
-    for row in table.to_dict("records"):
-        rows_of.setdefault(_file_of(row, known, where), []).append(row)
-    without = [file for file in files if file not in rows_of]
-    if without:
-        raise ValueError(
-            f"{where} has no row of {_listed(without, root)}; add the label, or a row with an "
-            "empty label, which leaves the file out."
-        )
-    labels = {file: _labels_of(file, rows_of[file], where) for file in files}
-    _check_lengths(labels, seconds, where)
-    return labels
-
-
-def _check_columns(table: pd.DataFrame, where: str) -> None:
-    absent = [name for name in ("file", "label") if name not in table]
-    unknown = [str(name) for name in table if name not in _COLUMNS]
-    if absent or unknown:
-        wrong = f"no column {absent[0]!r}" if absent else f"the unknown column {unknown[0]!r}"
-        raise ValueError(
-            f"{where} has {wrong}; its columns are {', '.join(map(str, table))}. It needs 'file' "
-            "and 'label', and may have 'subject', 'onset' and 'duration', both in seconds; rename "
-            "or remove others."
-        )
-    if "duration" in table and "onset" not in table:
-        raise ValueError(f"{where} has durations without onsets; add the column 'onset'.")
-
-
-def _names_of(root: Path, files: Sequence[Path]) -> dict[str, list[Path]]:
-    """Return the files that a text may mean: a path below the folder or a name, or its stem."""
+    # A file is named by its path below the folder or its name, with or without the ending.
     known: dict[str, list[Path]] = {}
     for file in files:
         path = file.relative_to(root)
         names = (normalized(path.as_posix()), normalized(path.name))
-        for name in dict.fromkeys((*names, *map(without_ending, names))):
+        for name in {*names, *map(without_ending, names)}:
             known.setdefault(name, []).append(file)
-    return known
+    rows_of: dict[Path, list[dict[str, Any]]] = {file: [] for file in files}
+    for row in table.to_dict("records"):
+        rows_of[_file_of(row, known, where)].append(row)
+    without = [file.relative_to(root).as_posix() for file, rows in rows_of.items() if not rows]
+    if without:
+        raise ValueError(
+            f"{where} has no row of {listed(without, most=5)}; add the label, or a row with an "
+            "empty label, which leaves the file out."
+        )
+    return [_labelled(file, rows, seconds, where) for file, rows in rows_of.items()]
+
+
+def _check_columns(table: pd.DataFrame, where: str) -> None:
+    columns, known = set(table), {"file", "label", "subject", "onset", "duration"}
+    wrong = [f"no column {name!r}" for name in ("file", "label") if name not in columns]
+    wrong += [f"the unknown column {name!r}" for name in table if name not in known]
+    if "duration" in columns and "onset" not in columns:
+        wrong.append("durations without onsets")
+    if wrong:
+        raise ValueError(
+            f"{where} has {wrong[0]}. It needs the columns 'file' and 'label', and may have "
+            "'subject', and 'onset' and 'duration' in seconds; rename or remove others."
+        )
 
 
 def _file_of(row: dict[str, Any], known: dict[str, list[Path]], where: str) -> Path:
@@ -301,30 +422,31 @@ def _file_of(row: dict[str, Any], known: dict[str, list[Path]], where: str) -> P
         raise ValueError(f"{where} has a row without a file (label {row['label']!r}); fill it in.")
     name = _text(row["file"]).replace("\\", "/").removeprefix("./")
     found = known.get(name, [])
-    if not found:
+    if len(found) != 1:
+        which = f"may be {found[0]} or {found[1]}" if found else "is not in the folder"
         raise ValueError(
-            f"{where} names the file {name!r}, which is not in the folder; correct the name, write "
-            "it as a path below the folder, or remove the row."
-        )
-    if len(found) > 1:
-        raise ValueError(
-            f"{where} names the file {name!r}, which may be {found[0]} or {found[1]}; write its "
-            "path below the folder."
+            f"{where} names the file {name!r}, which {which}; write its path below the folder."
         )
     return found[0]
 
 
-def _labels_of(file: Path, rows: list[dict[str, Any]], where: str) -> FileLabels:
-    subject = _subject_of(file, rows, where)
-    stretches = [
-        Stretch(_seconds(row, "onset", where), _seconds(row, "duration", where), label)
+def _labelled(file: Path, rows: list[dict[str, Any]], seconds: float, where: str) -> LabelledFile:
+    """Return a file with the labels in its rows."""
+    subjects = [row["subject"] for row in rows if "subject" in row]
+    subjects = [_text(s) or None if isinstance(s, str) else s for s in subjects]
+    subjects = list(dict.fromkeys(subjects))
+    if len(subjects) > 1 or any(map(pd.isna, subjects)):
+        named = " and ".join("none" if pd.isna(s) else str(s) for s in subjects)
+        raise ValueError(
+            f"{where} names the subject of {file.name} as {named}; write the same in each row."
+        )
+    stretches = tuple(
+        (_seconds(row, "onset", where), _seconds(row, "duration", where) or None, label)
         for row in rows
         if (label := _label_of(row["label"]))
-    ]
-    has_whole = any(stretch.onset is None for stretch in stretches)
-    check = _check_whole if has_whole else _check_apart
-    check(f"{where}: {file.name}", stretches)
-    return FileLabels(tuple(stretches), subject)
+    )
+    _check_stretches(f"{where}: {file.name}", stretches, seconds)
+    return LabelledFile(file, {"subject": subjects[0]} if subjects else {}, stretches)
 
 
 def _text(value: Any) -> str:
@@ -339,105 +461,54 @@ def _label_of(value: Any) -> str:
     return whole[1] if whole else text
 
 
-def _subject_of(file: Path, rows: list[dict[str, Any]], where: str) -> Any:
-    found = [row.get("subject") for row in rows]
-    found = [_text(subject) or None if isinstance(subject, str) else subject for subject in found]
-    subjects = list(dict.fromkeys(found))
-    if len(subjects) > 1 or ("subject" in rows[0] and pd.isna(subjects[0])):
-        named = " and ".join("none" if pd.isna(subject) else str(subject) for subject in subjects)
-        raise ValueError(
-            f"{where} names the subject of {file.name} as {named}; write the same subject in each "
-            "row of the file."
-        )
-    return subjects[0]
-
-
 def _seconds(row: dict[str, Any], column: str, where: str) -> float | None:
     """Return a time in seconds; None for an empty cell."""
-    text = row.get(column)
-    if text is None or pd.isna(text):
+    text: Any = row.get(column)
+    if pd.isna(text):
         return None
-    at = f"{where} has the {column} {text!r} in a row of {row['file']}"
     try:
         value = float(text)
-    except (TypeError, ValueError):
-        is_clock = isinstance(text, str) and ":" in text
-        what = "a clock time" if is_clock else "no number with a decimal point"
+    except (TypeError, ValueError):  # such as a clock time
+        value = math.nan
+    if not 0 <= value < math.inf:
         raise ValueError(
-            f"{at}, which is {what}; write seconds from the start of the recording, such as 90.5."
-        ) from None
-    if not math.isfinite(value) or value < 0:
-        raise ValueError(f"{at}; it must be a number of seconds of at least 0.")
-    return None if column == "duration" and value == 0 else value
-
-
-def _check_whole(name: str, stretches: list[Stretch]) -> None:
-    """Check the labels of a file of which at least one has no onset."""
-    if len(stretches) > 1:
-        labels = " and ".join(dict.fromkeys(repr(stretch.label) for stretch in stretches))
-        raise ValueError(
-            f"{name} has {len(stretches)} rows, not all with an onset (label {labels}); give each "
-            "row an onset, or the file one row, which labels the whole recording."
+            f"{where} has the {column} {text!r} in a row of {row['file']}; write seconds from the "
+            "start of the recording, such as 90.5."
         )
-    if stretches[0].duration is not None:
+    return value
+
+
+def _check_stretches(name: str, stretches: Sequence[Stretch], seconds: float) -> None:
+    """Check that labels with onsets do not overlap, and that one without is the only one."""
+    timed = [(onset, lasts, label) for onset, lasts, label in stretches if onset is not None]
+    timed.sort(key=itemgetter(0))
+    if len(timed) < len(stretches) and (len(stretches) > 1 or stretches[0][1] is not None):
+        labels = ", ".join(dict.fromkeys(repr(label) for _, _, label in stretches))
         raise ValueError(
-            f"{name} has a duration without an onset (label {stretches[0].label!r}); add the "
-            "onset, or remove the duration to label the whole recording."
+            f"{name} has a label without an onset beside other labels or with a duration (labels "
+            f"{labels}); give each row an onset, or the file one row for the whole recording."
         )
-
-
-def _check_apart(name: str, stretches: list[Stretch]) -> None:
-    """Check that labels with onsets do not overlap, as far as their durations are known."""
-    timed = [(stretch.onset, stretch) for stretch in stretches if stretch.onset is not None]
-    for (start, first), (next_start, second) in pairwise(sorted(timed, key=itemgetter(0))):
-        end = start + (first.duration or 0)
+    for (start, lasts, first), (next_start, _, second) in pairwise(timed):
+        end = start + (lasts or 0)
         if next_start < end - _TOLERANCE or next_start == start:
             raise ValueError(
-                f"{name} has labels that overlap: {first.label!r} from {start:g} s to {end:g} s, "
-                f"and {second.label!r} from {next_start:g} s; correct their times."
+                f"{name} has labels that overlap: {first!r} from {start:g} s to {end:g} s, and "
+                f"{second!r} from {next_start:g} s; correct their times."
             )
-
-
-def _check_lengths(labels: Mapping[Path, FileLabels], seconds: float, where: str) -> None:
-    short = [
-        (file, stretch)
-        for file, found in labels.items()
-        for stretch in found.stretches
-        if stretch.duration is not None and not holds_a_window(stretch.duration, seconds)
-    ]
-    if short:
-        file, stretch = short[0]
-        count = "a label that is" if len(short) == 1 else f"{len(short)} labels that are"
-        raise ValueError(
-            f"{where} has {count} shorter than a window of {seconds:g} s: {stretch.label!r} of "
-            f"{file.name} at {stretch.onset:g} s has {stretch.duration:g} s; pass a shorter "
-            "window_seconds, or remove such rows."
-        )
-
-
-def _listed(files: Sequence[Path], root: Path) -> str:
-    names = [file.relative_to(root).as_posix() for file in files[:5]]
-    more = f" and {len(files) - 5} more files" if len(files) > 5 else ""
-    return f"{', '.join(names)}{more}"
+    for start, lasts, label in timed:
+        if lasts is not None and not holds_a_window(lasts, seconds):
+            raise ValueError(
+                f"{name} has the label {label!r} at {start:g} s, whose {lasts:g} s are shorter "
+                f"than a window of {seconds:g} s; pass a shorter window_seconds, or remove such "
+                "rows."
+            )
 
 
 _FIELDS = ("label", "subject")
 _NAMED_GROUP = "(?P<"
 
 
-def is_name_pattern(text: str) -> bool:
-    """Return whether a text is a template or a regular expression of names.
-
-    Examples
-    --------
-    >>> from braindecode_pars.recordings.label_files import is_name_pattern
-    >>> is_name_pattern("{subject}_{label}"), is_name_pattern("labels.csv")
-    (True, False)
-    """
-    return "{" in text or _NAMED_GROUP in text
-
-
-def labels_in_names(pattern: str, root: Path, files: Sequence[Path]) -> dict[Path, FileLabels]:
+def labels_in_names(pattern: str, root: Path, files: Sequence[Path]) -> list[LabelledFile]:
     """Return the label of each file, of the whole recording, and its subject.
 
     Parameters
@@ -454,8 +525,8 @@ def labels_in_names(pattern: str, root: Path, files: Sequence[Path]) -> dict[Pat
 
     Returns
     -------
-    dict of Path to FileLabels
-        Labels of all files.
+    list of LabelledFile
+        All files.
 
     Raises
     ------
@@ -467,40 +538,48 @@ def labels_in_names(pattern: str, root: Path, files: Sequence[Path]) -> dict[Pat
     >>> from pathlib import Path
     >>> from braindecode_pars.recordings.label_files import labels_in_names
     >>> file = Path("data", "Subject00_1.edf")
-    >>> labels_in_names("{subject}_{label}", Path("data"), [file])[file]
-    FileLabels(stretches=(Stretch(onset=None, duration=None, label='1'),), subject='Subject00')
+    >>> [labelled] = labels_in_names("{subject}_{label}", Path("data"), [file])
+    >>> labelled.subject, labelled.stretches
+    ('Subject00', ((None, None, '1'),))
     """
-    read = _expression(pattern) if _NAMED_GROUP in pattern else _template(pattern)
-    found = {}
+    longest, shortest = _expressions(pattern)
+    found = []
     for file in files:
-        read_fields = read(file.relative_to(root)).items()
-        fields = {name: (text or "").strip() for name, text in read_fields}
+        path = normalized(file.relative_to(root).as_posix())
+        text = path if _NAMED_GROUP in pattern else without_ending(path)
+        match, other = longest.search(text), shortest.search(text)
+        groups = match.groupdict() if match else {}
+        fields = {name: (groups[name] or "").strip() for name in _FIELDS if name in groups}
         missing = [name for name in _FIELDS if not fields.get(name, name == "subject")]
-        if missing:
+        if missing or match is None or other is None:
             raise ValueError(
                 f"{file} has no {missing[0]}: labels={pattern!r} does not match its name; change "
                 "the pattern, or move the file out of the folder."
             )
-        found[file] = FileLabels((Stretch(None, None, fields["label"]),), fields.get("subject"))
+        # A name that the longest and the shortest fields match differently can be read in two ways.
+        unclear = [name for name in fields if match[name] != other[name]]
+        if unclear:
+            field = unclear[0]
+            raise ValueError(
+                f"The {field} of {path} may be {other[field]!r} or {match[field]!r} by "
+                f"labels={pattern!r}; pass a regular expression, such as "
+                "'(?P<subject>[^/_]+)_(?P<label>[^/.]+)'."
+            )
+        label = fields.pop("label")
+        found.append(LabelledFile(file, fields, ((None, None, label),)))
     return found
 
 
-def _expression(pattern: str) -> Callable[[PurePath], dict[str, str]]:
-    try:
-        expression = re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"labels={pattern!r} is not a regular expression: {error}.") from error
-    if "label" not in expression.groupindex:
-        raise ValueError(f"labels={pattern!r} has no group (?P<label>...) around the label.")
-
-    def read(path: PurePath) -> dict[str, str]:
-        found = expression.search(normalized(path.as_posix()))
-        return found.groupdict() if found else {}
-
-    return read
-
-
-def _template(pattern: str) -> Callable[[PurePath], dict[str, str]]:
+def _expressions(pattern: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the expressions with the longest and with the shortest fields of a template."""
+    if _NAMED_GROUP in pattern:
+        try:
+            expression = re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"labels={pattern!r} is not a regular expression: {error}.") from error
+        if "label" not in expression.groupindex:
+            raise ValueError(f"labels={pattern!r} has no group (?P<label>...) around the label.")
+        return expression, expression
     parts = re.split(r"(\{.*?\}|\*)", pattern)
     fields = [part[1:-1] for part in parts if part.startswith("{")]
     if "label" not in fields or len(set(fields)) < len(fields) or not {*fields} <= {*_FIELDS}:
@@ -508,32 +587,15 @@ def _template(pattern: str) -> Callable[[PurePath], dict[str, str]]:
             f"labels={pattern!r} is no template of names; it needs the field {{label}} once, may "
             "have {subject} once, and * for any text, as in '{subject}_{label}'."
         )
-    # A name that the longest and the shortest fields match differently can be read in two ways.
-    longest, shortest = (_compiled(parts, more) for more in ("+", "+?"))
+    start = "^" if "/" in pattern else "(?:^|/)"
 
-    def read(path: PurePath) -> dict[str, str]:
-        stem = without_ending(normalized(path.as_posix()))
-        name = stem if "/" in pattern else stem.rpartition("/")[2]
-        found, other = longest.fullmatch(name), shortest.fullmatch(name)
-        if found is None or other is None:
-            return {}
-        unclear = [field for field in _FIELDS if field in fields and found[field] != other[field]]
-        if unclear:
-            field = unclear[0]
-            raise ValueError(
-                f"The {field} of {path} may be {other[field]!r} or {found[field]!r} by "
-                f"labels={pattern!r}; pass a regular expression, such as "
-                "'(?P<subject>[^/_]+)_(?P<label>[^/.]+)'."
-            )
-        return found.groupdict()
+    def compiled(more: str) -> re.Pattern[str]:
+        written = {f"{{{field}}}": f"(?P<{field}>[^/]{more})" for field in _FIELDS}
+        written["*"] = f"(?:[^/]{more})?"
+        text = "".join(written.get(part, re.escape(part)) for part in parts)
+        return re.compile(rf"{start}{text}\Z")
 
-    return read
-
-
-def _compiled(parts: Sequence[str], more: str) -> re.Pattern[str]:
-    written = {"*": f"(?:[^/]{more})?"}
-    written |= {f"{{{field}}}": f"(?P<{field}>[^/]{more})" for field in _FIELDS}
-    return re.compile("".join(written.get(part, re.escape(part)) for part in parts))
+    return compiled("+"), compiled("+?")
 
 
 def annotations_of(file: Path, raw: mne.io.BaseRaw) -> mne.Annotations:
@@ -624,43 +686,11 @@ def labels_in_annotations(files: Sequence[Path], seconds: float) -> list[str]:
     return sorted(long or instant)
 
 
-class Stretch(NamedTuple):
-    """A labelled stretch of a recording.
-
-    Attributes
-    ----------
-    onset : float | None
-        Start in seconds from the first sample; None for the whole recording.
-    duration : float | None
-        Length in seconds; None for one window from the onset.
-    label : str
-        Label.
-    """
-
-    onset: float | None
-    duration: float | None
-    label: str
-
-
-class FileLabels(NamedTuple):
-    """Labelled stretches of a file, and its subject; None if the labels do not name it."""
-
-    stretches: tuple[Stretch, ...]
-    subject: Any = None
-
-
-@dataclass(frozen=True)
-class LabelledFile(Recording):
-    """A recording, not yet opened, with labelled stretches."""
-
-    stretches: tuple[Stretch, ...] = ()
-
-
 def checksum_of_labels(
-    labels: Mapping[Path, FileLabels], classes: Mapping[str, str], root: Path
+    files: Iterable[LabelledFile], classes: Mapping[str, str], root: Path
 ) -> str:
     """Return a checksum of the labels of all files, for the settings of a cache."""
-    rows = sorted((f.relative_to(root).as_posix(), one.stretches) for f, one in labels.items())
+    rows = sorted((each.file.relative_to(root).as_posix(), each.stretches) for each in files)
     return checksum_of(json.dumps([rows, list(classes.items())]).encode())
 
 
@@ -694,11 +724,10 @@ def to_annotations(
     --------
     >>> import mne
     >>> import numpy as np
-    >>> from braindecode_pars.recordings.label_files import Stretch, to_annotations
+    >>> from braindecode_pars.recordings.label_files import to_annotations
     >>> info = mne.create_info(["C3"], 100.0, "eeg")
     >>> raw = mne.io.RawArray(np.zeros((1, 6000)), info, verbose="error")
-    >>> stretches = [Stretch(30, None, "2")]
-    >>> print(*to_annotations(stretches, {"2": "N2"}, raw, 30.0).description)
+    >>> print(*to_annotations([(30, None, "2")], {"2": "N2"}, raw, 30.0).description)
     N2
     """
     length = raw.n_times / raw.info["sfreq"]

@@ -1,24 +1,18 @@
-"""The recordings of a corpus with their labels, each read and cut when its turn comes.
-
-Which labels are one class, and the target of each class, holds for the whole corpus.
-"""
+"""The recordings of a corpus with their labels: for a store, or all of them as windows."""
 
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, TypeVar
 
-from braindecode.datasets import EEGWindowsDataset
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._common.checks import warn_user
 from braindecode_pars.recordings.continuous import ContinuousCorpus, divided
-from braindecode_pars.recordings.loading import Recording, choose_subjects
+from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
 
 #: Split of recordings whose labels are not published, such as the test set of YSYW's challenge.
 _UNLABELED = "unlabeled"
@@ -141,147 +135,89 @@ def _class_names(recipe: _Recipe, cutting: Mapping[str, Any]) -> tuple[str, ...]
     return tuple(names(**{name: value for name, value in cutting.items() if name in known}))
 
 
-def check_ordered(name: str, labels: Any) -> None:
-    """Check that labels have an order, which is that of the targets.
+class Reading(TypedDict, total=False):
+    """What every ``load`` passes on to :func:`read_corpus`."""
 
-    Raises
-    ------
-    TypeError
-        When they are a set, whose order is another one in the next process, or no labels at all.
-    """
-    if isinstance(labels, (set, frozenset)) or not isinstance(labels, Iterable):
-        raise TypeError(
-            f"{name} must be a list in the order of the targets, or a dict, got {labels!r}."
-        )
+    n_jobs: int
+    cache: str | Path | None
+    on_error: str
+    verbose: int
 
 
-def classes_of_labels(
-    found: Iterable[str], classes: Sequence[str] | Mapping[str, str] | None
-) -> dict[str, str]:
-    """Return the class of each label, in the order of the targets.
-
-    Parameters
-    ----------
-    found : iterable of str
-        Labels of all files.
-    classes : list of str | mapping of str to str | None
-        Labels that are used, in the order of the targets; or a class for each label that is used.
-        None uses all labels, numbers in their order, others in alphabetical order.
-
-    Returns
-    -------
-    dict of str to str
-        Class by label.
-
-    Raises
-    ------
-    TypeError
-        When ``classes`` are neither a list nor a dict.
-    ValueError
-        When no file has one of the labels.
-
-    Warns
-    -----
-    UserWarning
-        When labels that become classes differ in upper and lower case only.
-
-    Examples
-    --------
-    >>> from braindecode_pars.recordings.labelled import classes_of_labels
-    >>> classes_of_labels(["10", "9"], None)
-    {'9': '9', '10': '10'}
-    >>> classes_of_labels(["1", "2"], {"1": "rest", "2": "arithmetic"})
-    {'1': 'rest', '2': 'arithmetic'}
-    """
-    labels = _in_order(set(found))
-    if classes is None:
-        _warn_of_cases(labels)
-        return {label: label for label in labels}
-    if isinstance(classes, str):
-        raise ValueError(f"classes is the text {classes!r}; give a list of labels, [{classes!r}].")
-    check_ordered("classes", classes)
-    chosen = dict(classes) if isinstance(classes, Mapping) else {str(c): str(c) for c in classes}
-    chosen = {str(label): str(name) for label, name in chosen.items()}
-    absent = [label for label in chosen if label not in labels]
-    if absent or not chosen:
-        raise ValueError(
-            f"classes has {', '.join(map(repr, absent)) or 'no label'}, but the labels of the "
-            f"files are {', '.join(map(repr, labels))}."
-        )
-    return chosen
-
-
-def _in_order(labels: set[str]) -> list[str]:
-    are_numbers = all(re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", label) for label in labels)
-    # "1" and "01" are one number, but two labels.
-    return (
-        sorted(labels, key=lambda label: (float(label), label)) if are_numbers else sorted(labels)
-    )
-
-
-def _warn_of_cases(labels: Sequence[str]) -> None:
-    cases: dict[str, list[str]] = {}
-    for label in labels:
-        cases.setdefault(label.casefold(), []).append(label)
-    for same in cases.values():
-        if len(same) > 1:
-            warn_user(
-                f"The labels {' and '.join(map(repr, same))} are different classes. If they are "
-                "one, pass classes={label: class}."
-            )
-
-
-def targets_of(classes: Mapping[str, str]) -> dict[str, int]:
-    """Return the targets of classes, in the order in which labels have them.
-
-    Examples
-    --------
-    >>> from braindecode_pars.recordings.labelled import targets_of
-    >>> targets_of({"3": "N3", "4": "N3", "5": "R"})
-    {'N3': 0, 'R': 1}
-    """
-    return {name: target for target, name in enumerate(dict.fromkeys(classes.values()))}
-
-
-def given_classes(
-    labels: Mapping[str, str] | Mapping[str, int],
-) -> tuple[dict[str, str], dict[str, int]]:
-    """Return the class of each description of annotations, and the target of each class.
+def read_recipe(
+    card: Mapping[str, Any],
+    recordings: Iterable[Recording],
+    cut: Callable[..., EEGWindowsDataset | None],
+    check: Callable[..., None] | None = None,
+    classes: Sequence[str] | None = None,
+    *,
+    n_jobs: int = 1,
+    cache: str | Path | None = None,
+    on_error: str = "raise",
+    verbose: int = 1,
+    **settings: Any,
+) -> BaseConcatDataset:
+    """Read the recordings of a recipe into one dataset of windows: the second half of ``load``.
 
     Parameters
     ----------
-    labels : mapping of str to (str | int)
-        Class by description, or target by description; a class is then called as its description.
+    card : mapping
+        Card of the recipe.
+    recordings : iterable of Recording
+        Recordings to read.
+    cut : callable
+        Function of a recording and the settings that returns its windows.
+    check : callable | None
+        Function that checks the settings before a file is opened.
+    classes : sequence of str | None
+        Names of the targets; None takes those of the card.
+    n_jobs, cache, on_error, verbose
+        As in :func:`read_corpus`.
+    **settings
+        Keyword arguments of ``cut``. All of them are settings of a cache, with their defaults.
+    """
+    call = inspect.signature(cut).bind(None, **settings)
+    call.apply_defaults()
+    if check is not None:
+        check(**call.kwargs)
+    return read_corpus(
+        recordings,
+        partial(cut, **call.kwargs),
+        dict(corpus=card["name"], version=card["version"], **call.kwargs),
+        classes=card["classes"] if classes is None else classes,
+        n_jobs=n_jobs,
+        cache=cache,
+        on_error=on_error,
+        verbose=verbose,
+    )
 
-    Returns
-    -------
-    classes : dict of str to str
-        Class by description.
-    targets : dict of str to int
-        Target by class, without given targets in the order of the classes.
 
-    Raises
-    ------
-    ValueError
-        When the values are neither all texts nor all integers.
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def with_keywords_of(*others: Callable[..., Any]) -> Callable[[F], F]:
+    """Return a decorator for a function that passes ``**keywords`` on to other functions.
+
+    Its signature then names them, with their defaults.
 
     Examples
     --------
-    >>> from braindecode_pars.recordings.labelled import given_classes
-    >>> given_classes({"Sleep stage 3": "N3", "Sleep stage 4": "N3", "Sleep stage W": "W"})[1]
-    {'N3': 0, 'W': 1}
+    >>> import inspect
+    >>> from braindecode_pars.recordings.labelled import with_keywords_of
+    >>> def prepare(recording, *, sfreq=200.0): ...
+    >>> @with_keywords_of(prepare)
+    ... def cut(recording, *, window_seconds=10.0, **preparation): ...
+    >>> inspect.signature(cut)
+    <Signature (recording, *, window_seconds=10.0, sfreq=200.0)>
     """
-    classes = {str(name): value for name, value in labels.items() if isinstance(value, str)}
-    if labels and len(classes) == len(labels):
-        return classes, targets_of(classes)
-    targets = {
-        str(name): int(value)
-        for name, value in labels.items()
-        if isinstance(value, Integral) and not isinstance(value, bool)
-    }
-    if labels and len(targets) == len(labels):
-        return {name: name for name in targets}, targets
-    raise ValueError(
-        "labels must give each description a class, as in {'Sleep stage W': 'W'}, or each a "
-        f"target, an integer; got {dict(labels)!r}."
-    )
+
+    def decorate(function: F) -> F:
+        own = inspect.signature(function)
+        found = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        for other in others:
+            parameters = inspect.signature(other).parameters.values()
+            found += [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+        function.__signature__ = own.replace(parameters=found)  # type: ignore[attr-defined]
+        return function
+
+    return decorate

@@ -19,10 +19,9 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from tqdm.auto import tqdm
 
-from braindecode_pars._common.checks import warn_user
+from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars._common.files import (
     check_may_write,
-    checksum_of,
     checksum_of_file,
     differences,
     locked,
@@ -136,10 +135,9 @@ def choose_subjects(
     known = {*found, *(recording.person for recording in recordings)}
     absent = [subject for subject in subjects if subject not in known]
     if absent:
-        shown = ", ".join(map(str, found[:10])) + (", ..." if len(found) > 10 else "")
         raise FileNotFoundError(
-            f"{where} contains no recording of subject{'s' if len(absent) > 1 else ''} "
-            f"{', '.join(map(str, absent))}; it has {shown or 'no subjects'}."
+            f"{where} contains no recording of subject {', '.join(map(str, absent))}; it has "
+            f"{listed(list(map(str, found))) or 'none'}."
         )
     wanted = set(subjects)
     return [r for r in recordings if r.subject in wanted or r.person in wanted]
@@ -175,8 +173,9 @@ def read_corpus(
         Number of processes, as in joblib.
     cache : path | None
         Folder for prepared recordings, in single precision. A second call reads windows from this
-        folder, each when it is indexed, so the corpus need not fit into memory. None keeps all
-        signals in memory.
+        folder, each when it is indexed, so the corpus need not fit into memory. Recordings whose
+        files have changed, and entries of the cache that are damaged, are prepared again. None
+        keeps all signals in memory.
     on_error : "raise" | "warn"
         Whether a recording that cannot be read raises an error, or is skipped with a warning.
     verbose : int
@@ -197,8 +196,7 @@ def read_corpus(
     Warns
     -----
     UserWarning
-        With ``on_error="warn"``, when recordings are skipped. When entries of the cache are damaged
-        or were edited, so that their recordings are prepared again. The message names them.
+        With ``on_error="warn"``, when recordings are skipped. The message names them.
 
     Examples
     --------
@@ -228,98 +226,65 @@ def read_corpus(
     if on_error not in ("raise", "warn"):
         raise ValueError(f"on_error must be 'raise' or 'warn', got {on_error!r}.")
     recordings = list(recordings)
-    store = None if cache is None else WindowCache.open(cache, settings)
+    folder = None if cache is None else _open_cache(Path(cache).expanduser(), settings)
     # Read in parallel; results arrive in the given order.
     jobs = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
-        joblib.delayed(_read_one)(recording, read, store) for recording in recordings
+        joblib.delayed(_read_one)(recording, read, folder) for recording in recordings
     )
-    datasets, failures, too_short, refused, left_out = [], [], 0, [], []
     bar = tqdm(
-        zip(recordings, jobs, strict=True),
+        jobs,
         total=len(recordings),
         desc=f"reading {settings.get('corpus', 'recordings')}",
         unit=" recordings",
         disable=not verbose,
     )
-    for recording, (windows, problem, reason) in bar:
-        refused.append(reason)
+    datasets, failures, left_out = [], [], []
+    for recording, (windows, problem) in zip(recordings, bar, strict=True):
         if problem is not None:
             message = f"{recording.file} cannot be used: {problem}"
             if on_error == "raise":
                 raise ValueError(f"{message} (on_error='warn' skips such recordings.)")
             failures.append(message)
-        elif store is not None and windows == "cached":
-            datasets.append(store.load(recording.file, recording.description))
-        elif windows is None:
-            too_short += 1
-        else:
+        elif windows is not None:
             windows.set_description(dict(recording.description), overwrite=True)
-            datasets.append(windows)
+            datasets.append(name_classes(windows, classes))
             left_out.append(channels_left_out(windows.raw))
-    # Report entries of the cache that were not used, and recordings that gave no window.
-    _warn_of_refused([reason for reason in refused if reason is not None])
+    # Report what was not used.
     if failures:
         warn_user(skipped_message(failures, len(recordings)))
-    if verbose:
-        _log_counts(left_out, too_short, len(recordings))
+    if verbose and (line := count_left_out(left_out)):
+        log.info(line)
+    too_short = len(recordings) - len(failures) - len(datasets)
+    if verbose and too_short:
+        log.info("%d of %d recordings have no window.", too_short, len(recordings))
     if not datasets:
         raise ValueError(
             f"None of {len(recordings)} recordings contains a window. Either all are shorter than "
             "one, or they have no label that was asked for and is as long as a window."
         )
-    return BaseConcatDataset([name_classes(windows, classes) for windows in datasets])
-
-
-def _log_counts(left_out: list[dict[str, str]], too_short: int, n_recordings: int) -> None:
-    """Log which channels were left out, and how many recordings gave no window."""
-    if (line := count_left_out(left_out)) is not None:
-        log.info(line)
-    if too_short:
-        log.info(
-            "%d of %d recordings are too short for a window and were skipped.",
-            too_short,
-            n_recordings,
-        )
+    return BaseConcatDataset(datasets)
 
 
 def _read_one(
     recording: Recording,
     read: Callable[[Recording], EEGWindowsDataset | None],
-    cache: WindowCache | None,
-) -> tuple[EEGWindowsDataset | str | None, str | None, str | None]:
-    """Return windows, a problem, and the reason why an entry of the cache was not used.
-
-    The windows are None if there is a problem, or no window; "cached" stands for windows on disk.
-    """
-    # Windows in the cache are not sent between processes; the caller loads them from disk.
-    refused = None
-    try:
-        if cache is not None and cache.holds(recording.file):
-            return ("cached" if cache.n_windows(recording.file) else None), None, None
-    except ValueError as error:
-        refused = str(error)
+    cache: Path | None,
+) -> tuple[EEGWindowsDataset | None, str | None]:
+    """Return the windows of a recording, or why it cannot be read."""
     problem = why_unreadable(recording.file)
     if problem is not None:
-        return None, problem, refused
+        return None, problem
+    entry = None if cache is None else _CacheEntry.of(recording.file, cache)
+    if entry is not None and entry.is_valid():
+        return entry.windows(), None
     try:
         windows = read(recording)
     except Exception as error:  # the caller names the file, whatever error a reader raises
-        return None, f"{error or type(error).__name__}", refused
-    if cache is None:
-        return windows, None, None
-    cache.store(recording.file, windows)
-    return (None if windows is None else "cached"), None, refused
-
-
-def _warn_of_refused(refused: Sequence[str]) -> None:
-    if not refused:
-        return
-    more = f" And {len(refused) - 5} more." if len(refused) > 5 else ""
-    entries = "1 entry" if len(refused) == 1 else f"{len(refused)} entries"
-    warn_user(
-        f"{entries} of the cache cannot be used, so the recordings are prepared again: "
-        f"{' '.join(refused[:5])}{more}"
-    )
+        return None, f"{error or type(error).__name__}"
+    if entry is None:
+        return windows, None
+    entry.write(windows)
+    return entry.windows(), None
 
 
 def split_subjects(
@@ -412,210 +377,131 @@ def set_splits(
     >>> sorted(windows.split("split"))
     ['test', 'train', 'valid']
     """
-    split_of = _by_key(splits.items() if isinstance(splits, Mapping) else _read(Path(splits)))
-    # A name with the corpus decides before the name alone.
-    names = [_spellings(part.description) for part in windows_ds.datasets]
-    found = [next((name for name in both if name in split_of), None) for both in names]
-    without = sorted({both[-1] for both, name in zip(names, found, strict=True) if name is None})
+    split_of: dict[str, str] = {}
+    for subject, split in _pairs(splits):
+        before = split_of.setdefault(subject_key(subject), split)
+        if before != split:
+            raise ValueError(f"Subject {subject} is in the splits {before!r} and {split!r}.")
+    # Keys of each subject; a name with the corpus in front decides before the name alone.
+    names = [
+        (subject_key(in_corpus(each.get("corpus"), each["subject"])), subject_key(each["subject"]))
+        for each in (part.description for part in windows_ds.datasets)
+    ]
+    found = [split_of.get(qualified, split_of.get(name)) for qualified, name in names]
+    without = {name for (_, name), split in zip(names, found, strict=True) if split is None}
     if without:
         raise ValueError(
-            f"The splits do not name {len(without)} subjects of the data: {_listed(without)}; add "
-            "them to the splits, or leave them out of the data."
+            f"The splits do not name {len(without)} subjects of the data: "
+            f"{listed(sorted(without))}; add them to the splits, or leave them out of the data."
         )
-    absent = sorted(split_of.keys() - {name for both in names for name in both})
+    absent = split_of.keys() - {name for both in names for name in both}
     if absent:
         warn_user(
-            f"The splits name {len(absent)} subjects that are not in the data: {_listed(absent)}. "
-            "The others are used."
+            f"The splits name {len(absent)} subjects that are not in the data: "
+            f"{listed(sorted(absent))}. The others are used."
         )
-    splits_found = [split_of[name] for name in found if name is not None]
-    windows_ds.set_description({"split": splits_found}, overwrite=True)
+    windows_ds.set_description({"split": found}, overwrite=True)
     return windows_ds
 
 
-def _spellings(description: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the keys of a subject with the corpus in front, and without it."""
-    subject = description.get("subject")
-    return subject_key(in_corpus(description.get("corpus"), subject)), subject_key(subject)
-
-
-def _by_key(pairs: Iterable[tuple[Any, str]]) -> dict[str, str]:
-    """Return the split of each subject, whatever the spelling of its name."""
-    split_of: dict[str, str] = {}
-    for subject, split in pairs:
-        before = split_of.setdefault(subject_key(subject), split)
-        if before != split:
-            raise ValueError(
-                f"Subject {subject} is in the splits {before!r} and {split!r}; put it in one."
-            )
-    return split_of
-
-
-def _read(file: Path) -> list[tuple[str, str]]:
-    """Return pairs of subject and split from a table; subjects without a split are left out."""
-    table = pd.read_csv(file.expanduser(), sep="\t" if file.suffix == ".tsv" else ",", dtype=str)
+def _pairs(splits: Mapping[Any, str] | str | Path) -> Iterable[tuple[Any, str]]:
+    """Return pairs of subject and split; subjects without a split in a file are left out."""
+    if isinstance(splits, Mapping):
+        return splits.items()
+    file = Path(splits).expanduser()
+    table = pd.read_csv(file, sep="\t" if file.suffix == ".tsv" else ",", dtype=str)
     subject = "participant_id" if "participant_id" in table else "subject"
-    absent = [name for name in (subject, "split") if name not in table]
-    if absent:
+    if not {subject, "split"} <= set(table):
         raise ValueError(
-            f"{file} has no column {absent[0]!r}; it needs 'subject' and 'split', and has "
-            f"{', '.join(map(str, table))}."
+            f"{file} needs the columns 'subject' and 'split'; it has {', '.join(table)}."
         )
     table = table.dropna(subset=["split"])
-    return list(zip(table[subject], table["split"], strict=True))
+    return zip(table[subject], table["split"], strict=True)
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+def _open_cache(folder: Path, settings: Mapping[str, Any]) -> Path:
+    """Open a cache of windows, or create it in an empty folder.
 
-
-_SETTINGS = "settings.json"
+    Raises
+    ------
+    ValueError
+        When the folder is not a cache, or was created with other settings. The message names the
+        differences.
+    """
+    file = folder / "settings.json"
+    check_may_write(folder, "a cache of windows", is_ours=file.exists())
+    with locked(folder, f"{folder} is locked by another process; try again.", wait=60):
+        if not file.exists():
+            replace_file(file, to_json(settings))
+    found = differences(read_json(file), settings)
+    if found:
+        raise ValueError(
+            f"The cache {folder} was created with other settings: {'; '.join(found)}. Pass "
+            "another folder, or remove this one."
+        )
+    return folder
 
 
 @dataclass(frozen=True)
-class WindowCache:
-    """Folder of prepared recordings: signals as FIF in single precision, windows as JSON.
-
-    A recording is prepared again when the size or modification time of its file has changed. The
-    same holds for files beside it with the same name and another ending, such as annotations.
-
-    Each entry contains the checksums of its signals, of the settings of the cache and of itself. An
-    entry that does not match is not used: to prepare a recording again is always possible, and
-    always right.
+class _CacheEntry:
+    """A recording in a cache: signals as FIF in single precision, windows as JSON.
 
     Attributes
     ----------
-    folder : Path
-        Folder of the cache.
-    settings_checksum : str
-        Checksum of the settings of the preparation.
+    file : Path
+        JSON file of the entry.
+    source : dict
+        Size and modification time of the recording and of the files beside it, such as annotations.
     """
 
-    folder: Path
-    settings_checksum: str
+    file: Path
+    source: dict[str, Any]
 
     @classmethod
-    def open(cls, folder: str | Path, settings: Mapping[str, Any]) -> WindowCache:
-        """Open a cache, or create it in an empty folder.
-
-        Parameters
-        ----------
-        folder : path
-            Folder of the cache.
-        settings : mapping
-            Settings of the preparation. They are stored in the folder when it is created.
-
-        Raises
-        ------
-        ValueError
-            When the folder is not a cache, or was created with other settings. The message names
-            the differences.
-        """
-        folder = Path(folder).expanduser()
-        file = folder / _SETTINGS
-        # A new cache: store the settings, but only in an empty folder. Another process may create
-        # the same cache at this moment.
-        check_may_write(folder, "a cache of windows", is_ours=file.exists())
-        cache = cls(folder, checksum_of(to_json(settings).encode()))
-        if not file.exists():
-            with locked(folder, f"{folder} is locked by another process; try again.", wait=60):
-                if not file.exists():
-                    replace_file(file, to_json(settings))
-        # Its settings must be the same.
-        try:
-            stored = read_json(file)
-        except ValueError as error:
-            raise ValueError(f"{error} Remove the cache folder.") from error
-        found = differences(stored, settings)
-        if found:
-            raise ValueError(
-                f"The cache {folder} was created with other settings: {'; '.join(found)}. Pass "
-                "another folder, or remove this one."
-            )
-        return cache
-
-    def _entry(self, source: Path) -> Path:
+    def of(cls, source: Path, folder: Path) -> _CacheEntry:
         # The hash distinguishes files of the same name in different folders.
-        name = hashlib.sha256(str(source.absolute()).encode()).hexdigest()[:12]
-        return self.folder / f"{source.stem}-{name}.json"
-
-    def _signals(self, source: Path) -> Path:
-        return self._entry(source).with_name(self._entry(source).stem + "_raw.fif")
-
-    def holds(self, source: Path) -> bool:
-        """Whether the cache contains an up-to-date entry of a recording. Its signals are read.
-
-        Raises
-        ------
-        ValueError
-            When the entry or its signals are damaged, were edited, or are of another recording or
-            version. The message names the file.
-        """
-        file = self._entry(source)
-        try:
-            content = read_checked(file)
-        except FileNotFoundError:
-            return False
-        if content.get("settings") != self.settings_checksum:
-            raise ValueError(f"{file} was prepared with other settings.")
-        if content["source"]["file"] != str(source.absolute()):
-            raise ValueError(f"{file} is of the recording {content['source']['file']}.")
-        if content["source"] != _state_of(source):
-            return False  # the recording has changed
-        for name, expected in content["signals"].items():
-            _check_signals(self.folder / name, expected)
-        return True
-
-    def n_windows(self, source: Path) -> int:
-        return len(self._windows(source)["target"])
-
-    def store(self, source: Path, windows: EEGWindowsDataset | None) -> None:
-        """Write a prepared recording; ``windows`` is None if it is too short for a window."""
-        table: dict[str, list] = {"target": []}
-        signals: dict[str, str] = {}
-        steps: list[Any] = []
-        if windows is not None:
-            steps = remembered_steps(windows.raw.info)  # a FIF file does not contain them
-            table = windows.metadata.to_dict(orient="list")
-            with written_aside(self.folder) as aside:
-                windows.raw.save(aside / self._signals(source).name, fmt="single", verbose="error")
-                # MNE splits signals of more than 2 GB into several files.
-                signals = {file.name: checksum_of_file(file) for file in aside.iterdir()}
-        # The entry is written last, so that it exists only when the signals do.
-        content = {
-            "source": _state_of(source),
-            "settings": self.settings_checksum,
-            "signals": signals,
-            "windows": table,
-            "steps": steps,
+        digest = hashlib.sha256(str(source.absolute()).encode()).hexdigest()[:12]
+        states = {file.name: file.stat() for file in files_beside(source)}
+        state = {
+            "file": str(source.absolute()),
+            "bytes": {name: state.st_size for name, state in states.items()},
+            "changed": {name: state.st_mtime_ns for name, state in states.items()},
         }
-        write_checked(self._entry(source), content)
+        return cls(folder / f"{source.stem}-{digest}.json", state)
 
-    def load(self, source: Path, description: Mapping[str, Any]) -> EEGWindowsDataset:
-        """Return the windows of a recording; each is read from disk when it is indexed."""
-        raw = mne.io.read_raw_fif(self._signals(source), preload=False, verbose="error")
-        entry = read_json(self._entry(source))
-        remember_steps(raw, entry.get("steps", ()))  # earlier versions kept none
-        return EEGWindowsDataset(raw, pd.DataFrame(entry["windows"]), dict(description))
+    @property
+    def signals(self) -> Path:
+        return self.file.with_name(f"{self.file.stem}_raw.fif")
 
-    def _windows(self, source: Path) -> dict[str, list]:
-        return read_json(self._entry(source))["windows"]
+    def is_valid(self) -> bool:
+        """Whether the entry is whole and of this state of the recording. Its signals are read."""
+        try:
+            content = read_checked(self.file)
+            found = {
+                name: checksum_of_file(self.file.with_name(name)) for name in content["signals"]
+            }
+        except (OSError, ValueError):
+            return False
+        return content["source"] == self.source and content["signals"] == found
 
+    def write(self, windows: EEGWindowsDataset | None) -> None:
+        """Write a prepared recording; ``windows`` is None if it has no window."""
+        content: dict[str, Any] = dict(source=self.source, signals={}, windows=None, steps=[])
+        if windows is not None:
+            content["windows"] = windows.metadata.to_dict(orient="list")
+            content["steps"] = remembered_steps(windows.raw.info)  # a FIF file has none
+            with written_aside(self.file.parent) as aside:
+                windows.raw.save(aside / self.signals.name, fmt="single", verbose="error")
+                # MNE splits signals of more than 2 GB into several files.
+                content["signals"] = {f.name: checksum_of_file(f) for f in aside.iterdir()}
+        # The entry is written last, so that it exists only when the signals do.
+        write_checked(self.file, content)
 
-def _check_signals(file: Path, expected: str) -> None:
-    try:
-        found = checksum_of_file(file)
-    except OSError as error:  # it is missing, or a folder
-        raise ValueError(f"{file} cannot be read ({error.strerror}).") from error
-    if found != expected:
-        raise ValueError(f"{file} does not match its checksum.")
-
-
-def _state_of(source: Path) -> dict[str, Any]:
-    """Return size and modification time of a recording and of files with the same name."""
-    states = {file.name: file.stat() for file in files_beside(source)}
-    return {
-        "file": str(source.absolute()),
-        "bytes": {name: state.st_size for name, state in states.items()},
-        "changed": {name: state.st_mtime_ns for name, state in states.items()},
-    }
+    def windows(self) -> EEGWindowsDataset | None:
+        """Return the windows, each of which is read from disk when it is indexed."""
+        content = read_json(self.file)
+        if not content["signals"]:
+            return None
+        raw = mne.io.read_raw_fif(self.signals, preload=False, verbose="error")
+        remember_steps(raw, content["steps"])
+        return EEGWindowsDataset(raw, pd.DataFrame(content["windows"]), {})

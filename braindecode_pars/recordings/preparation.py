@@ -6,14 +6,14 @@ Channels that are not used are remembered, and counted by kind.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import mne
 import numpy as np
 
 from braindecode_pars._common.channel_names import signal_kind
-from braindecode_pars._common.checks import check_positive
-from braindecode_pars.recordings.preprocessing import remember_steps
+from braindecode_pars._common.checks import check_positive, listed
+from braindecode_pars.recordings.preprocessing import remember_steps, temporary
 
 #: Channels that all corpora of Temple University have.
 COMMON_CHANNELS = (
@@ -26,6 +26,16 @@ SFREQ = 200.0
 
 #: Classes of the sleep corpora, in the order of the targets 0 to 4.
 SLEEP_STAGES = ("W", "N1", "N2", "N3", "R")
+
+
+class Preparation(TypedDict, total=False):
+    """Arguments of the function ``prepare`` of a recipe."""
+
+    sfreq: float
+    low: float | None
+    high: float | None
+    mains: float | None
+    reference: str | None
 
 
 def pick_electrodes(
@@ -69,8 +79,7 @@ def pick_electrodes(
     missing = [name for name in wanted if name.upper() not in found]
     if missing:
         raise ValueError(
-            f"channel{'s' if len(missing) > 1 else ''} {', '.join(missing)} missing; the recording "
-            f"has {', '.join(raw.ch_names)}."
+            f"channel {', '.join(missing)} missing; the recording has {', '.join(raw.ch_names)}."
         )
     twice = [names for name in wanted if len(names := found[name.upper()]) > 1]
     if twice:
@@ -275,7 +284,7 @@ def remember_left_out(raw: mne.io.BaseRaw, kinds: Mapping[str, str]) -> None:
     >>> channels_left_out(raw)
     {'Chin': 'EMG'}
     """
-    raw.info["temp"] = {**_temporary(raw), _ENTRY: {**channels_left_out(raw), **kinds}}
+    raw.info["temp"] = {**temporary(raw.info), _ENTRY: {**channels_left_out(raw), **kinds}}
 
 
 def channels_left_out(raw: mne.io.BaseRaw, used: Sequence[str] | None = None) -> dict[str, str]:
@@ -295,14 +304,8 @@ def channels_left_out(raw: mne.io.BaseRaw, used: Sequence[str] | None = None) ->
         are not in ``used``.
     """
     unused = [] if used is None else [ch for ch in raw.info["chs"] if ch["ch_name"] not in used]
-    remembered = _temporary(raw).get(_ENTRY, {})
+    remembered = temporary(raw.info).get(_ENTRY, {})
     return {**remembered, **{ch["ch_name"]: signal_kind(ch) for ch in unused}}
-
-
-def _temporary(raw: mne.io.BaseRaw) -> dict[str, Any]:
-    """Return the entry of ``info`` that MNE keeps for others; it is never written to a file."""
-    found = raw.info.get("temp")
-    return found if isinstance(found, dict) else {}
 
 
 def count_left_out(left_out: Iterable[Mapping[str, str]]) -> str | None:
@@ -321,18 +324,17 @@ def count_left_out(left_out: Iterable[Mapping[str, str]]) -> str | None:
     """
     recordings = list(left_out)
     counts = dict.fromkeys(_KINDS, 0)
-    names: dict[str, list[str]] = {kind: [] for kind in _KINDS}
+    names: dict[str, dict[str, None]] = {kind: {} for kind in _KINDS}
     for recording in recordings:
         for name, kind in recording.items():
             counts[kind] += 1
-            if name not in names[kind]:
-                names[kind].append(name)
-    phrases = [f"{n} {_KINDS[kind]} ({_listed(names[kind])})" for kind, n in counts.items() if n]
+            names[kind][name] = None
+    phrases = [
+        f"{n} {_KINDS[kind]} ({listed(list(names[kind]), _SHOWN)})"
+        for kind, n in counts.items()
+        if n
+    ]
     if not phrases:
         return None
     n_with = sum(map(bool, recordings))
     return f"Channels left out of {n_with} of {len(recordings)} recordings: {', '.join(phrases)}."
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")

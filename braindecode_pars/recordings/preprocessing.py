@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import mne
@@ -29,6 +30,7 @@ from braindecode_pars._common.checks import (
     check_parameters,
     choice,
     instance,
+    listed,
     optional,
     positive,
 )
@@ -36,25 +38,19 @@ from braindecode_pars._common.checks import (
 #: References that are no electrodes.
 AS_RECORDED, AVERAGE = "as recorded", "average"
 
-_POSITIVE = positive()
+
+def _are_positive(values: Sequence[Any]) -> bool:
+    are_numbers = all(isinstance(v, Real) and not isinstance(v, bool) for v in values)
+    return are_numbers and all(0 < value < math.inf for value in values)
 
 
 def _is_band(band: tuple) -> bool:
     edges = [edge for edge in band if edge is not None]
-    ordered = len(edges) < 2 or edges[0] < edges[1]
-    return len(band) == 2 and all(map(_is_positive, edges)) and ordered
-
-
-def _is_positive(value: Any) -> bool:
-    try:
-        _POSITIVE.check("", value)
-    except (TypeError, ValueError):
-        return False
-    return True
+    return len(band) == 2 and _are_positive(edges) and edges == sorted(set(edges))
 
 
 _RULES = dict(
-    sfreq=optional(_POSITIVE),
+    sfreq=optional(positive()),
     band=optional(
         Rule(
             "a lower and a higher frequency in Hz, such as (0.3, 35) or (0.3, None)",
@@ -62,13 +58,9 @@ _RULES = dict(
             _is_band,
         )
     ),
-    notch=optional(
-        Rule(
-            "a list of positive numbers (Hz)", (tuple,), lambda freqs: all(map(_is_positive, freqs))
-        )
-    ),
+    notch=optional(Rule("a list of positive numbers (Hz)", (tuple,), _are_positive)),
     reference=optional(instance("a text", str)),
-    scale=optional(_POSITIVE),
+    scale=optional(positive()),
     channels=optional(
         Rule(
             "a list of names",
@@ -76,7 +68,7 @@ _RULES = dict(
             lambda names: len(names) > 0 and all(isinstance(name, str) for name in names),
         )
     ),
-    window_seconds=optional(_POSITIVE),
+    window_seconds=optional(positive()),
     filter=choice("fir", "iir", None),
 )
 #: Names of the entries, in the order of the description.
@@ -220,30 +212,25 @@ class Preprocessing:
         ...  for step in trained.steps()]
         ['resample', 'filter', 'set_eeg_reference']
         """
-        steps: list[tuple[str, dict[str, Any]]] = []
+        steps: dict[str, dict[str, Any]] = {}
         if self.sfreq is not None:
-            steps.append(("resample", dict(sfreq=self.sfreq)))
+            steps["resample"] = dict(sfreq=self.sfreq)
         if self.band not in (None, (None, None)):
-            kwargs: dict[str, Any] = dict(zip(("l_freq", "h_freq"), self.band, strict=True))
-            steps.append(
-                ("filter", kwargs if self.filter is None else kwargs | {"method": self.filter})
-            )
+            steps["filter"] = dict(zip(("l_freq", "h_freq"), self.band, strict=True))
+            if self.filter is not None:
+                steps["filter"]["method"] = self.filter
         if self.notch:
-            steps.append(("notch_filter", dict(freqs=list(self.notch))))
+            steps["notch_filter"] = dict(freqs=list(self.notch))
         if self.reference not in (None, AS_RECORDED):
-            names = self.reference.split(", ")
-            steps.append(("set_eeg_reference", dict(ref_channels=_average_or(names))))
+            names = AVERAGE if self.reference == AVERAGE else self.reference.split(", ")
+            steps["set_eeg_reference"] = dict(ref_channels=names)
         if self.scale not in (None, 1):
-            steps.append(("rescale", dict(scalings=self.scale)))
-        return [{"fn": fn, "kwargs": kwargs} for fn, kwargs in steps]
+            steps["rescale"] = dict(scalings=self.scale)
+        return [{"fn": fn, "kwargs": kwargs} for fn, kwargs in steps.items()]
 
     def __str__(self) -> str:
         known = [f"{WORDS[name]} {text_of(name, value)}" for name, value in self.known().items()]
         return ", ".join(known) or "unknown"
-
-
-def _average_or(names: list[str]) -> str | list[str]:
-    return AVERAGE if names == [AVERAGE] else names
 
 
 #: Names of the entries in sentences.
@@ -267,31 +254,25 @@ def text_of(name: str, value: Any) -> str:
     if name == "sfreq":
         return f"{value:g} Hz"
     if name == "band":
-        return _text_of_band(*value)
+        low, high = value
+        if low is None:
+            return "not filtered" if high is None else f"up to {high:g} Hz"
+        return f"from {low:g} Hz" if high is None else f"{low:g}-{high:g} Hz"
     if name == "notch":
         return f"{', '.join(f'{freq:g}' for freq in value)} Hz" if value else "none"
     if name == "window_seconds":
         return f"{value:g} s"
     if name in ("channels", "reference"):
-        value = value.split(", ") if isinstance(value, str) else value
-        return ", ".join(value[:10]) + (f" and {len(value) - 10} more" * (len(value) > 10))
+        return listed(value.split(", ") if isinstance(value, str) else value)
     return value if name == "filter" else f"{value:g}"
 
 
-def _text_of_band(low: float | None, high: float | None) -> str:
-    if low is None and high is None:
-        return "not filtered"
-    if low is None:
-        return f"up to {high:g} Hz"
-    return f"from {low:g} Hz" if high is None else f"{low:g}-{high:g} Hz"
-
-
-def agreed(found: Iterable[Preprocessing | None]) -> Preprocessing:
+def agreed(found: Collection[Preprocessing | None]) -> Preprocessing:
     """Return the entries that are the same in all descriptions; others are unknown.
 
     Parameters
     ----------
-    found : iterable of Preprocessing | None
+    found : collection of Preprocessing | None
         Descriptions; None stands for an unknown one.
 
     Returns
@@ -306,8 +287,7 @@ def agreed(found: Iterable[Preprocessing | None]) -> Preprocessing:
     >>> print(agreed([Preprocessing(sfreq=100, notch=[50]), Preprocessing(sfreq=100, notch=[60])]))
     sampling rate 100 Hz
     """
-    each = [each or Preprocessing() for each in found]
-    values = {name: {getattr(one, name) for one in each} for name in FIELDS}
+    values = {name: {getattr(each, name, None) for each in found} for name in FIELDS}
     return Preprocessing(**{name: v.pop() for name, v in values.items() if len(v) == 1})
 
 
@@ -336,15 +316,11 @@ def disagreements(found: Counter[Preprocessing | None]) -> list[str]:
     return phrases
 
 
-def counted(found: Iterable[Preprocessing | None]) -> Counter[Preprocessing | None]:
+def counted(found: Collection[Preprocessing | None]) -> Counter[Preprocessing | None]:
     """Count equal descriptions; many windows share one object, which is looked at once."""
-    objects: dict[int, Preprocessing | None] = {}
-    numbers: Counter[int] = Counter()
-    for each in found:
-        objects[id(each)] = each
-        numbers[id(each)] += 1
+    objects = {id(each): each for each in found}
     counts: Counter[Preprocessing | None] = Counter()
-    for number, n in numbers.items():
+    for number, n in Counter(map(id, found)).items():
         counts[objects[number]] += n
     return counts
 
@@ -417,34 +393,23 @@ def differences(trained: Preprocessing, found: Preprocessing) -> list[Difference
     sampling rate 256 Hz, but 100 Hz in training | resample
     band from 0.5 Hz, but 0.3-35 Hz in training | None
     """
-    differing = _band_difference(trained, found), *_others(trained, found)
-    return sorted(filter(None, differing), key=lambda each: FIELDS.index(each.name))
-
-
-def _others(trained: Preprocessing, found: Preprocessing) -> Iterator[Difference]:
-    """Yield the differences of all entries but the band."""
-    for name, repair in _differing(trained, found):
-        values = getattr(trained, name), getattr(found, name)
-        if None not in values:
-            yield Difference(name, *values, repair)
-
-
-def _differing(trained: Preprocessing, found: Preprocessing) -> Iterator[tuple[str, str | None]]:
-    """Yield name and repair of each entry that differs; also of unknown ones."""
-    if _differ(trained.sfreq, found.sfreq):
-        yield "sfreq", "resample"
     missing, further = _compare_notches(trained, found)
-    if missing or further:
-        yield "notch", None if further else "notch_filter"
-    if not is_same_reference(trained.reference, found.reference):
-        yield "reference", _reference_repair(trained, found)
-    if _differ(trained.scale, found.scale):
-        yield "scale", "rescale"
     absent, reordered = _compare_channels(trained.channels, found.channels)
-    if absent or reordered:
-        yield "channels", None if absent else "pick"
-    if _differ(trained.window_seconds, found.window_seconds):
-        yield "window_seconds", "cut"
+    same_reference = is_same_reference(trained.reference, found.reference)
+    rows = (
+        ("sfreq", _differ(trained.sfreq, found.sfreq), "resample"),
+        ("notch", bool(missing or further), None if further else "notch_filter"),
+        ("reference", not same_reference, _reference_repair(trained, found)),
+        ("scale", _differ(trained.scale, found.scale), "rescale"),
+        ("channels", absent or reordered, None if absent else "pick"),
+        ("window_seconds", _differ(trained.window_seconds, found.window_seconds), "cut"),
+    )
+    differing = _band_difference(trained, found)
+    for name, differs, repair in rows:
+        values = getattr(trained, name), getattr(found, name)
+        if differs and None not in values:
+            differing.append(Difference(name, *values, repair))
+    return sorted(differing, key=lambda each: FIELDS.index(each.name))
 
 
 def is_same_reference(one: str | None, other: str | None) -> bool:
@@ -470,29 +435,28 @@ def _differ(one: float | None, other: float | None) -> bool:
 
 def _top(each: Preprocessing) -> float:
     """Return the highest frequency that signals can have: at most half the sampling rate."""
-    high = None if each.band is None else each.band[1]
-    nyquist = math.inf if each.sfreq is None else each.sfreq / 2
-    return min(nyquist, math.inf if high is None else high)
+    high = each.band[1] if each.band else None
+    return min(math.inf if each.sfreq is None else each.sfreq / 2, high or math.inf)
 
 
-def _band_difference(trained: Preprocessing, found: Preprocessing) -> Difference | None:
+def _band_difference(trained: Preprocessing, found: Preprocessing) -> list[Difference]:
     """Compare the bands. A low sampling rate can take away a part of the band, too."""
     if trained.band is None:
-        return None
+        return []
     low, high = trained.band
+    found_low, _ = found.band or (None, None)
     top, found_top = _top(trained), _top(found)
-    is_lower = found_top < top * (1 - _TOLERANCE)
+    if found_top < top * (1 - _TOLERANCE):
+        return [Difference("band", (low, top), (found_low, found_top))]
     if found.band is None:
-        return Difference("band", (low, top), (None, found_top)) if is_lower else None
-    found_low = found.band[0]
-    if is_lower:
-        return Difference("band", (low, top), (found_low, found_top))
+        return []
     if not math.isclose(low or 0, found_low or 0, rel_tol=_TOLERANCE):
-        is_narrower = (found_low or 0) > (low or 0)
-        return Difference("band", trained.band, found.band, None if is_narrower else "filter")
+        repair = None if (found_low or 0) > (low or 0) else "filter"
+        return [Difference("band", trained.band, found.band, repair)]
     # Without a low-pass filter in training, resampling takes away what is above.
-    is_higher = high is not None and found_top > high * (1 + _TOLERANCE)
-    return Difference("band", trained.band, found.band, "filter") if is_higher else None
+    if high is not None and found_top > high * (1 + _TOLERANCE):
+        return [Difference("band", trained.band, found.band, "filter")]
+    return []
 
 
 def _compare_notches(
@@ -512,9 +476,8 @@ def _reference_repair(trained: Preprocessing, found: Preprocessing) -> str | Non
     """Return how the reference of the model can be computed, if it can."""
     if trained.reference in (None, AS_RECORDED):
         return None
-    needed = trained.channels
-    if trained.reference != AVERAGE:
-        needed = tuple(trained.reference.split(", "))
+    of_average = trained.reference == AVERAGE
+    needed = trained.channels if of_average else tuple(trained.reference.split(", "))
     absent, _ = _compare_channels(needed, found.channels)
     return None if absent else "set_eeg_reference"
 
@@ -571,13 +534,15 @@ def recorded(
     sfreq = float(info["sfreq"]) if sfreq is None else sfreq
     found = [Step.of(record) for record in (*remembered_steps(info), *steps)]
     complete = bool(found) and all(step.is_known for step in found)
+    kinds = {step.kwargs.get("method", "fir") for step in found if step.name == "filter"}
     return Preprocessing(
         sfreq=sfreq,
         band=_band(info, found, sfreq, complete),
         notch=_notch(found, sfreq, complete),
         reference=_reference(info, found, complete),
-        scale=_scale(found) if complete else None,
-        filter=_kind_of_filter(found),
+        scale=float(np.prod([step.factor or 1.0 for step in found])) if complete else None,
+        # FIR filters, MNE's default, are not named.
+        filter="iir" if kinds == {"iir"} else None,
     )
 
 
@@ -591,7 +556,7 @@ def _band(
     """
     filters = [step.kwargs for step in steps if step.name in ("filter", "filter_data")]
     # An upper edge below the lower one is a band-stop filter.
-    filters = [kwargs for kwargs in filters if not _stops_a_band(**kwargs)]
+    filters = [f for f in filters if (f.get("l_freq") or 0) < (f.get("h_freq") or math.inf)]
     lows = [kwargs["l_freq"] for kwargs in filters if "l_freq" in kwargs] or [info.get("highpass")]
     highs = [kwargs["h_freq"] for kwargs in filters if "h_freq" in kwargs] or [info.get("lowpass")]
     top = sfreq / 2 * (1 - 1e-6)
@@ -601,16 +566,6 @@ def _band(
     if low is not None and high is not None and low >= high:
         return None
     return (low, high) if complete or (low, high) != (None, None) else None
-
-
-def _stops_a_band(l_freq: float | None = None, h_freq: float | None = None, **others: Any) -> bool:
-    return l_freq is not None and h_freq is not None and l_freq >= h_freq
-
-
-def _kind_of_filter(steps: list[Step]) -> str | None:
-    """Return "iir" where such a filter is recorded; FIR filters, MNE's default, are not named."""
-    kinds = {step.kwargs.get("method", "fir") for step in steps if step.name == "filter"}
-    return "iir" if kinds == {"iir"} else None
 
 
 def _rounded(frequency: float) -> float:
@@ -672,10 +627,6 @@ def _name_of(ref_channels: str | Sequence[str] | Mapping) -> str | None:
     return ", ".join(names) or AS_RECORDED
 
 
-def _scale(steps: list[Step]) -> float:
-    return float(np.prod([step.factor or 1.0 for step in steps]))
-
-
 #: Our entry in ``info["temp"]``, where MNE keeps what others add; it is not written to files.
 _ENTRY = "braindecode_pars_steps"
 
@@ -723,9 +674,7 @@ class Step:
     @property
     def is_known(self) -> bool:
         """Whether it is known what the step does with the signals."""
-        if not self.is_method:
-            return self.factor is not None
-        if self.name == "rescale":
+        if not self.is_method or self.name == "rescale":
             return self.factor is not None
         is_of_mne = hasattr(mne.io.BaseRaw, self.name) or hasattr(mne.BaseEpochs, self.name)
         return is_of_mne and self.name not in _OPAQUE
@@ -733,12 +682,10 @@ class Step:
     @property
     def factor(self) -> float | None:
         """Factor by which the step multiplies EEG; None for an unknown one."""
-        found = None
+        found = self.kwargs.get("factor") if self.name in _SCALING else None
         if self.is_method and self.name == "rescale":
             found = self.kwargs.get("scalings")
             found = found.get("eeg") if isinstance(found, Mapping) else found
-        elif self.name in _SCALING:
-            found = self.kwargs.get("factor")
         if isinstance(found, bool) or not isinstance(found, (int, float)):
             return None
         return float(found) if found > 0 else None
@@ -803,14 +750,15 @@ def remember_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, 
     [('notch_filter', {'freqs': [50.0]})]
     """
     new = [(name, dict(kwargs)) for name, kwargs in steps]
-    raw.info["temp"] = {**_temporary(raw.info), _ENTRY: [*remembered_steps(raw.info), *new]}
+    raw.info["temp"] = {**temporary(raw.info), _ENTRY: [*remembered_steps(raw.info), *new]}
 
 
 def remembered_steps(info: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Return the steps that :func:`remember_steps` added, in the order of their application."""
-    return [(name, dict(kwargs)) for name, kwargs in _temporary(info).get(_ENTRY, ())]
+    return [(name, dict(kwargs)) for name, kwargs in temporary(info).get(_ENTRY, ())]
 
 
-def _temporary(info: Mapping[str, Any]) -> dict[str, Any]:
+def temporary(info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entry of ``info`` that MNE keeps for others; it is never written to a file."""
     found = info.get("temp")
     return found if isinstance(found, dict) else {}

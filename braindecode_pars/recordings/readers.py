@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import mne
+import numpy as np
 import wfdb
 
 from braindecode_pars._common.channel_names import is_other_kind, signal_kind
-from braindecode_pars._common.checks import warn_user
+from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars.recordings.cutting import is_gap
 from braindecode_pars.recordings.edf_records import EdfRecords, mark_gaps
 from braindecode_pars.recordings.preparation import remember_left_out
@@ -79,13 +80,13 @@ def read_recording(file: Path) -> mne.io.BaseRaw:
     suffix = file.suffix.lower()
     if suffix in (".edf", ".bdf"):
         raw, units = _read_edf(file)
-        others = [name for name in raw.ch_names if units[name] in _OTHER_UNITS]
-        raw = _set_misc(_mark_other_kinds(raw), others)
-        _check_voltages({raw.ch_names[i]: units[raw.ch_names[i]] for i in _eeg_of(raw)})
+        _mark_other_kinds(raw, units)
+        eeg = mne.pick_types(raw.info, eeg=True, exclude=())
+        _check_voltages({name: units[name] for name in np.array(raw.ch_names)[eeg]})
         return raw
     if suffix == ".hea":
         return _mark_other_kinds(read_wfdb(file))
-    with _short_errors():
+    with short_errors():
         return mne.io.read_raw_fif(file, preload=True, verbose="error")
 
 
@@ -138,7 +139,7 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
 def _read_edf(file: Path) -> tuple[mne.io.BaseRaw, dict[str, str]]:
     """Read an EDF or BDF file, and the unit of each channel."""
     read = mne.io.read_raw_bdf if file.suffix.lower() == ".bdf" else mne.io.read_raw_edf
-    with _short_errors():
+    with short_errors():
         raw = read(file, preload=True, verbose="warning")
         records = EdfRecords.read(file)
         if records.discontinuous:
@@ -149,20 +150,12 @@ def _read_edf(file: Path) -> tuple[mne.io.BaseRaw, dict[str, str]]:
 def _check_voltages(units: dict[str, str]) -> None:
     """Check that EEG signals of an EDF file have a unit that MNE converts to volts."""
     wrong = {name: unit for name, unit in units.items() if unit not in _EDF_VOLTS}
-    if not wrong:
-        return
-    shown = ", ".join(f"{name} ({unit or 'no unit'})" for name, unit in list(wrong.items())[:5])
-    remedy = "correct the header of the file"
-    if "" in wrong.values():
-        remedy += ", or read it with mne.io.read_raw_edf(file, units='uV') and use the recording"
-    raise ValueError(
-        f"its signal{'s' if len(wrong) > 1 else ''} {shown}{', ...' if len(wrong) > 5 else ''} "
-        f"must be in uV, mV or V to be read as EEG; {remedy}."
-    )
-
-
-def _eeg_of(raw: mne.io.BaseRaw) -> list[int]:
-    return mne.pick_types(raw.info, eeg=True, exclude=()).tolist()
+    if wrong:
+        shown = [f"{name} ({unit or 'no unit'})" for name, unit in wrong.items()]
+        raise ValueError(
+            f"its signal {listed(shown, most=5)} must be in uV, mV or V to be read as EEG; correct "
+            "the header, or read it with mne.io.read_raw_edf(file, units='uV') and use the Raw."
+        )
 
 
 def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.BaseRaw:
@@ -203,26 +196,25 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
     """
     # Read the selected signals.
     record = str(file.with_suffix(""))  # wfdb expects a path without ending
-    with _short_errors():
+    with short_errors():
         found = wfdb.rdheader(record).sig_name or []
     names = None if wanted is None else [name for name in found if wanted(name)]
     if names == []:
         raise ValueError(f"it has none of the wanted signals, only {', '.join(found)}.")
-    with _short_errors():
+    with short_errors():
         read = wfdb.rdrecord(record, channel_names=names)
     # Keep voltages only. A signal in an unknown unit may be EEG, unless its label shows otherwise.
     volts = [i for i, unit in enumerate(read.units) if unit in VOLTS]
-    others = [i for i, unit in enumerate(read.units) if unit not in VOLTS]
-    refused = others
-    if wanted is None and volts:
-        refused = [
-            i
-            for i in others
-            if read.units[i] not in _OTHER_UNITS and not is_other_kind(read.sig_name[i])
-        ]
+    refused = {
+        unit
+        for name, unit in zip(read.sig_name, read.units, strict=True)
+        if unit not in VOLTS
+        and not (wanted is None and volts and (unit in _OTHER_UNITS or is_other_kind(name)))
+    }
     if refused:
-        units = ", ".join(sorted({read.units[i] for i in refused}))
-        raise ValueError(f"its signals are in {units}, not in {', '.join(VOLTS)}.")
+        raise ValueError(
+            f"its signals are in {', '.join(sorted(refused))}, not in {', '.join(VOLTS)}."
+        )
     scale = [[VOLTS[read.units[i]]] for i in volts]
     info = mne.create_info([read.sig_name[i] for i in volts], float(read.fs), "eeg")
     raw = mne.io.RawArray(read.p_signal.T[volts] * scale, info, verbose="error")
@@ -231,21 +223,20 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
     return raw
 
 
-def _mark_other_kinds(raw: mne.io.BaseRaw) -> mne.io.BaseRaw:
-    """Set the type of channels that are not EEG to "misc", by their labels."""
+def _mark_other_kinds(
+    raw: mne.io.BaseRaw, units: Mapping[str, str] | None = None
+) -> mne.io.BaseRaw:
+    """Set the type of channels that are not EEG to "misc", by their labels and units."""
     # If some labels begin with "EEG", as EDF+ requires ("EEG Fp1"), the other signals are not EEG.
-    eeg = [name for name in raw.ch_names if name.upper().startswith("EEG")]
-    others = [name for name in raw.ch_names if is_other_kind(name) or (eeg and name not in eeg)]
-    return _set_misc(raw, others)
-
-
-def _set_misc(raw: mne.io.BaseRaw, names: list[str]) -> mne.io.BaseRaw:
-    kinds = dict.fromkeys(names, "misc")
+    eeg = [name for name in raw.ch_names if name.upper().startswith("EEG")] or raw.ch_names
+    others = [name for name in raw.ch_names if is_other_kind(name) or name not in eeg]
+    others += [name for name, unit in (units or {}).items() if unit in _OTHER_UNITS]
+    kinds = dict.fromkeys(others, "misc")
     return raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
 
 
 @contextmanager
-def _short_errors() -> Iterator[None]:
+def short_errors() -> Iterator[None]:
     """Convert any error of a reader to a short ValueError; the caller adds the name of the file."""
     try:
         with warnings.catch_warnings():
@@ -305,7 +296,14 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
     """
     if isinstance(raw, mne.io.BaseRaw):
         files = [Path(file) for file in raw.filenames if file is not None]
-        _warn_of_hidden_gaps(raw, files)
+        edf = [file for file in files if file.suffix.lower() in (".edf", ".bdf") and file.is_file()]
+        gaps = [file.name for file in edf if EdfRecords.read(file).discontinuous]
+        if gaps and not any(map(is_gap, raw.annotations.description)):
+            warn_user(
+                f"{gaps[0]} is a discontinuous EDF+ file, which MNE reads without its gaps: "
+                "windows may span them, and times after them are too early. Pass the path of the "
+                "file instead."
+            )
         return raw, files[0].name if files else "recording"
     if not isinstance(raw, (str, PathLike)):
         raise TypeError(
@@ -313,30 +311,13 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
         )
     file = Path(raw).expanduser()
     try:
-        return _read(file), file.name
+        if problem := why_unreadable(file):
+            raise ValueError(problem)
+        if not file.name.lower().endswith(ENDINGS):
+            raise ValueError(
+                f"its name does not end as that of a recording, with {', '.join(ENDINGS)}; read it "
+                "with mne.io.read_raw and pass the Raw."
+            )
+        return read_recording(file), file.name
     except ValueError as error:
         raise ValueError(f"{file} cannot be used: {error}") from error
-
-
-def _warn_of_hidden_gaps(raw: mne.io.BaseRaw, files: list[Path]) -> None:
-    """MNE reads the records of a discontinuous file as if they followed each other."""
-    edf = [file for file in files if file.suffix.lower() in (".edf", ".bdf") and file.is_file()]
-    gaps = [file.name for file in edf if EdfRecords.read(file).discontinuous]
-    if gaps and not any(map(is_gap, raw.annotations.description)):
-        warn_user(
-            f"{gaps[0]} is a discontinuous EDF+ file, which MNE reads without its gaps: "
-            "windows may span them, and times after them are too early. Pass the path of the file "
-            "instead."
-        )
-
-
-def _read(file: Path) -> mne.io.BaseRaw:
-    problem = why_unreadable(file)
-    if problem is not None:
-        raise ValueError(problem)
-    if not file.name.lower().endswith(ENDINGS):
-        raise ValueError(
-            f"its name does not end as that of a recording, with {', '.join(ENDINGS)}; read it "
-            "with mne.io.read_raw and pass the Raw."
-        )
-    return read_recording(file)

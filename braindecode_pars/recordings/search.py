@@ -8,7 +8,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -65,12 +65,10 @@ def find_files(root: Path, wanted: Callable[[str], bool]) -> dict[Path, str | No
 
     for folder, folders, files in os.walk(root, onerror=add_unlisted):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in files:
-            if not name.startswith(".") and wanted(name):
-                path = Path(folder, name)
+        for path in (Path(folder, name) for name in files if not name.startswith(".")):
+            if wanted(path.name):
                 found[path] = why_unreadable(path)
-        for name in folders:
-            path = Path(folder, name)
+        for path in (Path(folder, name) for name in folders):
             reason = _why_not_searched(path, root, wanted)
             if reason is not None:
                 found[path] = reason
@@ -93,7 +91,9 @@ def list_files(root: Path, wanted: Callable[[str], bool]) -> list[Path]:
     return list(found)
 
 
-def find_named(path: str | Path, pattern: re.Pattern) -> list[tuple[Path, re.Match]]:
+def find_named(
+    path: str | Path, pattern: re.Pattern, what: str, example: str
+) -> list[tuple[Path, re.Match]]:
     """Find recordings whose names tell what they are, in whichever folders they are.
 
     Parameters
@@ -102,6 +102,8 @@ def find_named(path: str | Path, pattern: re.Pattern) -> list[tuple[Path, re.Mat
         Folder to search, at any depth.
     pattern : re.Pattern
         Regular expression of a whole name, such as ``S(\\d{3})R(\\d{2})\\.edf``.
+    what, example : str
+        What a folder without them contains ("no night"), and a name, for the error message.
 
     Returns
     -------
@@ -110,6 +112,8 @@ def find_named(path: str | Path, pattern: re.Pattern) -> list[tuple[Path, re.Mat
 
     Raises
     ------
+    FileNotFoundError
+        When there is no such file.
     ValueError
         When two files have the same name, or when files may be missing, see :func:`list_files`.
 
@@ -120,7 +124,8 @@ def find_named(path: str | Path, pattern: re.Pattern) -> list[tuple[Path, re.Mat
     >>> from braindecode_pars.recordings.search import find_named
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Path(folder, "S007R04.edf").touch()
-    ...     [(file, match)] = find_named(folder, re.compile(r"S(\\d{3})R(\\d{2})\\.edf"))
+    ...     pattern = re.compile(r"S(\\d{3})R(\\d{2})\\.edf")
+    ...     [(file, match)] = find_named(folder, pattern, "no run", "S001R04.edf")
     >>> file.name, match.groups()
     ('S007R04.edf', ('007', '04'))
     """
@@ -132,8 +137,13 @@ def find_named(path: str | Path, pattern: re.Pattern) -> list[tuple[Path, re.Mat
                 f"{path} has two recordings with the name {file.name}: {first} and {file}. Pass a "
                 "folder that has one of them."
             )
-    matches = ((by_name[name], pattern.fullmatch(name)) for name in sorted(by_name))
-    return [(file, match) for file, match in matches if match]
+    named = ((by_name[name], pattern.fullmatch(name)) for name in sorted(by_name))
+    found = [(file, match) for file, match in named if match]
+    if not found:
+        raise FileNotFoundError(
+            f"{path} contains {what}; expected files such as {example}, at any depth."
+        )
+    return found
 
 
 def is_recording(file: Path) -> bool:
@@ -148,18 +158,14 @@ def is_recording(file: Path) -> bool:
             return "/" not in (file.read_text(errors="replace").split() or [""])[0]
         except OSError:
             return True
-    return not _is_later_part(file)
-
-
-def _is_later_part(file: Path) -> bool:
-    """Whether a FIF file is a later part of a split recording; MNE reads it with the first."""
-    # Names of the first part: name-1.fif follows name.fif, split-02 follows split-01.
+    # A FIF file may be a later part of a split recording, which MNE reads with the first one:
+    # name-1.fif follows name.fif, and split-02 follows split-01.
     firsts = {
         re.sub(r"-[1-9]\d*(\.fif(\.gz)?)$", r"\1", file.name),
         re.sub(r"_split-(\d+)_", lambda part: f"_split-{1:0{len(part[1])}}_", file.name),
     }
     found = (file.with_name(name) for name in firsts - {file.name})
-    return any(first.exists() and _has_part(first, file) for first in found)
+    return not any(first.exists() and _has_part(first, file) for first in found)
 
 
 def _has_part(first: Path, file: Path) -> bool:
@@ -201,13 +207,11 @@ def _why_not_searched(folder: Path, root: Path, wanted: Callable[[str], bool]) -
 
 
 def _contains(folder: Path, wanted: Callable[[str], bool]) -> bool:
-    return any(wanted(name) for name in _names(folder))
-
-
-def _names(folder: Path) -> Iterator[str]:
     for _, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (name for name in files if not name.startswith("."))
+        if any(wanted(name) for name in files if not name.startswith(".")):
+            return True
+    return False
 
 
 def files_beside(recording: Path) -> list[Path]:
@@ -305,7 +309,17 @@ def subject_finder(subject: Subject) -> Callable[[Any], Any]:
         raise TypeError(
             f"subject must be a function of a path, a regular expression or None, got {subject!r}."
         )
-    expression = _with_one_group(subject)
+    try:
+        expression = re.compile(subject)
+    except re.error as error:
+        raise ValueError(
+            f"The pattern {subject!r} of the subject is not a regular expression: {error}."
+        ) from error
+    if expression.groups != 1:
+        raise ValueError(
+            f"The pattern {subject!r} of the subject has {expression.groups} groups; put "
+            "parentheses around the subject only."
+        )
 
     def find(file: PurePath) -> str:
         found = expression.search(normalized(file.as_posix()))
@@ -316,21 +330,6 @@ def subject_finder(subject: Subject) -> Callable[[Any], Any]:
         return found[1]
 
     return find
-
-
-def _with_one_group(pattern: str) -> re.Pattern[str]:
-    try:
-        expression = re.compile(pattern)
-    except re.error as error:
-        raise ValueError(
-            f"The pattern {pattern!r} of the subject is not a regular expression: {error}."
-        ) from error
-    if expression.groups != 1:
-        raise ValueError(
-            f"The pattern {pattern!r} of the subject has {expression.groups} groups; put "
-            "parentheses around the subject only."
-        )
-    return expression
 
 
 def check_one_person_each(paths: Iterable[PurePath]) -> None:
@@ -396,16 +395,16 @@ def check_first_folders(root: PurePath, paths: Iterable[PurePath]) -> None:
     >>> check_first_folders(PurePath("data"), [PurePath("anna/night1.edf")])
     """
     below = [path for path in paths if len(path.parts) > 1]
-    guesses = [(path, name) for path in below if (name := _guessed(path)) is not None]
-    subjects = list(dict.fromkeys(name for _, name in guesses))
+    guesses = {path: name for path in below if (name := _guessed(path)) is not None}
+    subjects = sorted(set(guesses.values()))
     if len(subjects) > _FEW_SUBJECTS or len(guesses) < _MANY_RECORDINGS:
         return
     which = "one subject" if len(subjects) == 1 else "two subjects"
     raise ValueError(
         f"{len(guesses)} recordings in {root} would be of {which}, {' and '.join(subjects)}, the "
-        f"name of their first folder, such as {guesses[0][0].as_posix()}. State the subject by a "
-        "regular expression with one group: '([^/]+)/[^/]+$' for the folder of a file, '^([^/]+)/' "
-        f"for the first folder. {_WHERE_TO_PASS}"
+        f"name of their first folder, such as {next(iter(guesses)).as_posix()}. State the subject "
+        "by a regular expression with one group: '([^/]+)/[^/]+$' for the folder of a file, "
+        f"'^([^/]+)/' for the first folder. {_WHERE_TO_PASS}"
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import mne
 import numpy as np
 import pandas as pd
@@ -212,14 +214,14 @@ def test_a_cache_belongs_to_its_labels(tmp_path):
         windows = folder.load(root, labels=table, cache=cache, **KEEP)
         assert classes_of(windows) == ["W"] * 2 + ["R"] * 2
     table["label"] = ["R", "W"]
-    with pytest.raises(ValueError, match="was created with other settings: label_table is"):
+    with pytest.raises(ValueError, match="label_table"):
         folder.load(root, labels=table, cache=cache, **KEEP)
 
 
 def test_a_cache_is_not_read_as_recordings(tmp_path):
     root = named(tmp_path / "data", "a", "b")
     for cache in (root, root / "cache"):
-        with pytest.raises(ValueError, match="is in the folder of the recordings"):
+        with pytest.raises(ValueError, match=re.escape(str(cache))):
             folder.load(root, labels="{label}", subject="(.)_raw", cache=cache, **KEEP)
 
 
@@ -230,14 +232,14 @@ def test_a_cache_is_not_read_as_recordings(tmp_path):
 def test_labels_have_an_order(tmp_path, given):
     """A set has another one in the next process."""
     *_, name = given
-    with pytest.raises(TypeError, match=f"{name} must be a list in the order of the targets, or"):
+    with pytest.raises(TypeError, match=name):
         folder.load(named(tmp_path, "a"), **given, **KEEP)
 
 
 def test_labels_after_the_end_of_a_recording(tmp_path):
     named(tmp_path, "a", seconds=50)
     table = pd.DataFrame({"file": ["a_raw"], "label": ["W"], "onset": [30], "duration": [30]})
-    with pytest.raises(ValueError, match=r"a_raw.fif cannot be used: its label 'W' at 30 s ends"):
+    with pytest.raises(ValueError, match=r"a_raw\.fif .*'W' at 30 s"):
         folder.load(tmp_path, labels=table, **KEEP)
     assert len(folder.load(tmp_path, labels=table.assign(onset=20), **KEEP)) == 1
 
@@ -245,7 +247,7 @@ def test_labels_after_the_end_of_a_recording(tmp_path):
 def test_files_of_one_person_ask_for_the_subject(tmp_path):
     root = named(tmp_path, "S00_1", "S00_2")
     table = pd.DataFrame({"file": ["S00_1_raw", "S00_2_raw"], "label": ["1", "2"]})
-    message = "S00_1_raw.fif and S00_2_raw.fif look like two recordings of one person, S00"
+    message = r"S00_1_raw\.fif and S00_2_raw\.fif"
     with pytest.raises(ValueError, match=message):
         folder.recordings(root)
     with pytest.raises(ValueError, match=message):
@@ -256,7 +258,7 @@ def test_files_of_one_person_ask_for_the_subject(tmp_path):
         assert windows.description["subject"].tolist() == ["S00", "S00"]
     two = folder.load(root, labels=table, subject=lambda path: path.stem, **KEEP)
     assert two.description["subject"].tolist() == ["S00_1_raw", "S00_2_raw"]
-    with pytest.raises(ValueError, match="is given, but the labels name the subjects; omit it"):
+    with pytest.raises(ValueError, match="'\\(S00\\)'"):
         folder.load(root, labels="{subject}_{label}_raw", subject="(S00)", **KEEP)
 
 
@@ -266,7 +268,7 @@ def test_folders_of_labels_are_no_subjects(tmp_path, labels):
     root = named(tmp_path, "rest/P01", "task/P01")
     rows = "rest/P01_raw,rest\ntask/P01_raw,task\n"
     (root / "labels.csv").write_text(f"file,label\n{rows}")
-    with pytest.raises(ValueError, match="would be the same as their labels: rest, task"):
+    with pytest.raises(ValueError, match="rest, task"):
         folder.load(root, labels=labels, **KEEP)
     windows = folder.load(root, labels=labels, subject="(P[0-9]+)", **KEEP)
     assert windows.description["subject"].tolist() == ["P01", "P01"]
@@ -277,7 +279,7 @@ def test_folders_of_parts_are_no_subjects(tmp_path):
         for i in range(5):
             (tmp_path / part / f"p{i}.edf").parent.mkdir(exist_ok=True)
             (tmp_path / part / f"p{i}.edf").touch()
-    message = r"10 recordings in .* would be of two subjects, test and train"
+    message = "10 recordings .*test and train"
     with pytest.raises(ValueError, match=message):
         folder.recordings(tmp_path)
     with pytest.raises(ValueError, match=message):
@@ -295,16 +297,16 @@ def test_a_subject_has_one_unicode_form(tmp_path):
 
 def test_folders_that_cannot_be_used(tmp_path):
     for absent in (tmp_path / "absent", tmp_path / "file"):
-        with pytest.raises(FileNotFoundError, match=f"{absent.name} is not a folder; pass the"):
+        with pytest.raises(FileNotFoundError, match=absent.name):
             folder.load(absent)
         absent.parent.joinpath("file").touch()
-    with pytest.raises(FileNotFoundError, match=r"contains no recording; expected files that end"):
+    with pytest.raises(FileNotFoundError, match=r"\.vhdr"):
         folder.load(tmp_path)
     recording().export(tmp_path / "P01.edf", verbose="error")
-    with pytest.raises(ValueError, match="No annotation of 1 recordings is as long as a window"):
+    with pytest.raises(ValueError, match="30 s"):
         folder.load(tmp_path, verbose=0)
-    with pytest.raises(ValueError, match="labels is the text 'W'"):
+    with pytest.raises(ValueError, match="'W'"):
         folder.load(tmp_path, labels="W", verbose=0)
     (tmp_path / "P01_events.tsv").write_text("onset\tduration\tstage\n0\t30\tW\n")
-    with pytest.raises(ValueError, match="no column 'trial_type'"):
+    with pytest.raises(ValueError, match="'trial_type'"):
         folder.load(tmp_path, labels=["W"], verbose=0)

@@ -117,13 +117,13 @@ def test_some_subjects_and_other_windows(windows):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (dict(subjects=["Subject24"]), FileNotFoundError, "no recording of subject Subject24"),
-        (dict(subjects=[0]), FileNotFoundError, "subject 0; it has Subject00, Subject01"),
-        (dict(subjects="Subject01"), TypeError, "give a list of subjects"),
-        (dict(subjects=[]), ValueError, "subjects is an empty list"),
-        (dict(window_seconds=0), ValueError, "a positive number of at most 60, got 0"),
-        (dict(window_seconds=61), ValueError, "a positive number of at most 60, got 61"),
-        (dict(window_seconds="10"), TypeError, "window_seconds must be a positive number"),
+        (dict(subjects=["Subject24"]), FileNotFoundError, "Subject24"),
+        (dict(subjects=[0]), FileNotFoundError, "Subject00, Subject01"),
+        (dict(subjects="Subject01"), TypeError, "Subject01"),
+        (dict(subjects=[]), ValueError, "empty"),
+        (dict(window_seconds=0), ValueError, "window_seconds"),
+        (dict(window_seconds=61), ValueError, "60"),
+        (dict(window_seconds="10"), TypeError, "window_seconds"),
     ],
 )
 def test_wrong_arguments_raise(arguments, error, message):

@@ -125,11 +125,11 @@ def test_a_seed_gives_the_same_subjects():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(n_subjects=0), "n_subjects must be at least 1"),
-        (dict(n_chans=0), "n_chans must be between 1 and 13"),
-        (dict(n_chans=14), "n_chans must be between 1 and 13"),
-        (dict(sfreq=50), "sfreq must be at least 64 Hz"),
-        (dict(hours=0), "hours must give at least one 30-second window, got 0"),
+        (dict(n_subjects=0), "n_subjects"),
+        (dict(n_chans=0), "n_chans"),
+        (dict(n_chans=14), "n_chans"),
+        (dict(sfreq=50), "64 Hz"),
+        (dict(hours=0), "hours"),
     ],
 )
 def test_invalid_arguments_raise(arguments, message):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -12,7 +13,7 @@ import pytest
 from support.recording_files import SETTINGS, read, windows_of
 
 from braindecode_pars._common.files import locked
-from braindecode_pars.recordings.loading import Recording, WindowCache, read_corpus
+from braindecode_pars.recordings.loading import Recording, read_corpus
 from braindecode_pars.recordings.preparation import filter_and_resample, set_reference
 from braindecode_pars.windows.door import as_windows
 
@@ -66,24 +67,14 @@ def test_the_cache_notices_changed_annotations(tmp_path, file, beside):
     assert len(log.read_text().split()) == 2
 
 
-def test_deleted_signals_are_prepared_again(recordings, tmp_path):
-    cache = tmp_path / "cache"
-    read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
+def delete_signals(cache):
     for file in cache.glob("s1-*.fif"):
         file.unlink()
-    with pytest.warns(UserWarning, match=r"1 entry of the cache .*s1-.*_raw\.fif cannot be read"):
-        windows = read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
-    assert len(windows) == 12
 
 
-def test_an_incomplete_entry_is_prepared_again(recordings, tmp_path):
-    cache = tmp_path / "cache"
-    read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
+def truncate_entry(cache):
     (entry,) = cache.glob("s1-*.json")
     entry.write_text(entry.read_text()[:20])
-    with pytest.warns(UserWarning, match=r"prepared again: .*s1-.*\.json is damaged"):
-        windows = read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
-    assert len(windows) == 12
 
 
 def flip_a_bit(cache):
@@ -124,76 +115,60 @@ def remove_checksum(cache):
 
 
 @pytest.mark.parametrize(
-    ("alter", "reason"),
+    "alter",
     [
-        (flip_a_bit, r"s1-.*_raw\.fif does not match its checksum"),
-        (truncate, r"s1-.*_raw\.fif does not match its checksum"),
-        (exchange_signals, r"s1-.*_raw\.fif does not match its checksum"),
-        (exchange_all, r"s1-.*\.json is of the recording .*s2\.txt"),
-        (edit_targets, r"s1-.*\.json does not match its checksum"),
-        (remove_checksum, r"s1-.*\.json has no checksum; it is of version 0\.1\.0"),
+        delete_signals,
+        truncate_entry,
+        flip_a_bit,
+        truncate,
+        exchange_signals,
+        exchange_all,
+        edit_targets,
+        remove_checksum,
     ],
 )
-def test_an_altered_entry_is_prepared_again(recordings, tmp_path, alter, reason):
+def test_an_altered_entry_is_prepared_again(recordings, tmp_path, alter):
     log, cache = tmp_path / "log", tmp_path / "cache"
     direct = read_corpus(recordings, partial(read, log=log), SETTINGS, cache=cache, verbose=0)
     before, targets = windows_of(direct), direct.get_metadata()["target"].tolist()
     alter(cache)
-    with pytest.warns(UserWarning, match=rf"1 entry of the cache .* prepared again: .*{reason}"):
-        again = read_corpus(recordings, partial(read, log=log), SETTINGS, cache=cache, verbose=0)
+    again = read_corpus(recordings, partial(read, log=log), SETTINGS, cache=cache, verbose=0)
     np.testing.assert_array_equal(windows_of(again), before)
     assert again.get_metadata()["target"].tolist() == targets
     assert len(log.read_text().split()) == 4
     # Now it is as it was.
-    read_corpus(recordings, partial(read, log=log), SETTINGS, cache=cache, verbose=0)
+    read_corpus(recordings, partial(read, log=log), SETTINGS, cache=cache, n_jobs=2, verbose=0)
     assert len(log.read_text().split()) == 4
 
 
-def test_entries_of_a_cache_with_other_settings_are_not_used(recordings, tmp_path):
-    """Neither copied ones, nor those of a cache whose settings were edited."""
-    cache, other = tmp_path / "cache", SETTINGS | {"sfreq": 200.0}
-    read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
-    (cache / "settings.json").write_text(json.dumps(other))
-    message = r"3 entries of the cache .*s3-.*\.json was prepared with other settings\."
-    with pytest.warns(UserWarning, match=message):
-        read_corpus(recordings, read, other, cache=cache, verbose=0)
-
-
-def test_workers_report_altered_entries(recordings, tmp_path):
-    cache = tmp_path / "cache"
-    read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
-    flip_a_bit(cache)
-    with pytest.warns(UserWarning, match="does not match its checksum"):
-        read_corpus(recordings, read, SETTINGS, cache=cache, n_jobs=2, verbose=0)
-
-
-def test_a_cache_that_another_process_creates_at_this_moment(tmp_path):
+def test_a_cache_that_another_process_creates_at_this_moment(recordings, tmp_path):
     cache = tmp_path / "cache"
     with ThreadPoolExecutor(1) as pool:
         with locked(cache, "no other process has this folder"):
-            opened = pool.submit(WindowCache.open, cache, SETTINGS)
+            other = partial(read_corpus, recordings, read, SETTINGS, cache=cache, verbose=0)
+            reading = pool.submit(other)
             with pytest.raises(TimeoutError):
-                opened.result(timeout=0.3)  # it waits for the other process
-            (cache / "settings.json").write_text(json.dumps(SETTINGS))
-            (cache / "s1.json").write_text("{}")
-        assert opened.result() == WindowCache.open(cache, SETTINGS)
+                reading.result(timeout=0.3)  # it waits for the other process
+            (cache / "settings.json").write_text(json.dumps(SETTINGS | {"sfreq": 200.0}))
+        with pytest.raises(ValueError, match="sfreq"):
+            reading.result()
 
 
 def test_a_cache_with_other_settings_raises(recordings, tmp_path):
     cache = tmp_path / "cache"
     read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
-    with pytest.raises(ValueError, match=r"other settings: sfreq is 200\.0, was 100\.0"):
+    with pytest.raises(ValueError, match=r"sfreq is 200\.0"):
         read_corpus(recordings, read, SETTINGS | {"sfreq": 200.0}, cache=cache, verbose=0)
-    with pytest.raises(ValueError, match="mains is 50, was not set"):
+    with pytest.raises(ValueError, match="mains is 50"):
         read_corpus(recordings, read, SETTINGS | {"mains": 50}, cache=cache, verbose=0)
     (cache / "settings.json").write_text("[1")
-    with pytest.raises(ValueError, match=r"settings\.json is damaged"):
-        WindowCache.open(cache, SETTINGS)
+    with pytest.raises(ValueError, match=r"settings\.json"):
+        read_corpus(recordings, read, SETTINGS, cache=cache, verbose=0)
 
 
 def test_a_folder_with_other_files_is_not_a_cache(recordings, tmp_path):
     (tmp_path / "thesis.txt").write_text("do not touch")
-    with pytest.raises(ValueError, match=r"contains .* and is not the folder of a cache"):
+    with pytest.raises(ValueError, match=re.escape(str(tmp_path))):
         read_corpus(recordings, read, SETTINGS, cache=tmp_path, verbose=0)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from support import own_recipe
 
-from braindecode_pars.datasets import eesm17, physionet_mi, tueg
-from braindecode_pars.recordings.continuous import ContinuousCorpus
+from braindecode_pars.datasets import eesm17, physionet_mi, tuab, tueg, tusz
+from braindecode_pars.recordings.continuous import ContinuousCorpus, divided, without_left_out
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_settings_reach_the_functions_of_the_recipe(folder, tmp_path):
     corpus = ContinuousCorpus.of(physionet_mi, tmp_path / "mi", runs=[6], sfreq=128)
     assert [r.description["run"] for r in corpus.recordings] == [6]
     assert corpus.read.keywords == dict(sfreq=128)
-    with pytest.raises(TypeError, match="Own has no setting sfreq; its settings are level"):
+    with pytest.raises(TypeError, match="sfreq"):
         ContinuousCorpus.of(own_recipe, folder, sfreq=128)
 
 
@@ -81,17 +81,17 @@ def test_folders_of_other_temple_corpora_are_excluded(tmp_path):
     touch(tmp_path / "tuab/edf/eval/normal/01_tcp_ar/zzzzzzzz_s009_t000.edf")
     corpus = ContinuousCorpus.of(tueg, tmp_path / "v2", exclude=[tmp_path / "tuab", ["zz"]])
     assert (subjects(corpus.recordings), corpus.absent) == (["aaaaaaab"], ("zz",))
-    with pytest.warns(UserWarning, match="TUEG contains the subjects of TUAB and TUSZ"):
+    with pytest.warns(UserWarning, match="TUAB and TUSZ"):
         ContinuousCorpus.of(tueg, tmp_path / "v2")
 
 
 @pytest.mark.parametrize(
     ("exclude", "error", "message"),
     [
-        ("tuab", TypeError, "exclude is the path 'tuab'; pass a list"),
-        (["tuab"], ValueError, "folder tuab, but Own shares no subjects with other corpora"),
-        ([7], TypeError, r"exclude contains 7; put subjects into a list: \[\[7\]\]"),
-        ([["P01", "P02", "P05"]], ValueError, "recordings of 5 subjects of Own, but all of them"),
+        ("tuab", TypeError, "'tuab'"),
+        (["tuab"], ValueError, "tuab"),
+        ([7], TypeError, r"\[\[7\]\]"),
+        ([["P01", "P02", "P05"]], ValueError, "5 subjects"),
     ],
 )
 def test_exclusions_that_cannot_be_meant(folder, exclude, error, message):
@@ -103,3 +103,31 @@ def test_a_corpus_without_splits_is_stored_whole(tmp_path):
     touch(tmp_path / "sub-001/ses-001/eeg/sub-001_ses-001_task-sleep_eeg.set")
     corpus = ContinuousCorpus.of(eesm17, tmp_path)
     assert corpus.summary == "eesm17: 1 subject (1 recording) of the 9 published."
+
+
+def test_people_whom_another_corpus_leaves_out_are_left_out(tmp_path, caplog):
+    """Test subjects and excluded subjects of TUAB are in TUEG too, and the other way round."""
+    for subject in ("aaaaaaaa", "aaaaaaab", "aaaaaaac", "aaaaaaad", "aaaaaaae"):
+        touch(tmp_path / f"v2/edf/000/{subject}/s001_2003/01_tcp_ar/{subject}_s001_t000.edf")
+    for part, subject in (("eval", "aaaaaaaa"), *(("train", f"aaaaaaa{x}") for x in "bcd")):
+        touch(tmp_path / f"tuab/edf/{part}/normal/01_tcp_ar/{subject}_s009_t000.edf")
+    of_tueg = ContinuousCorpus.of(tueg, tmp_path / "v2", exclude=[["aaaaaaac"]])
+    of_tuab = ContinuousCorpus.of(tuab, tmp_path / "tuab", exclude=[["aaaaaaab"]])
+    left_out = {"aaaaaaaa", "aaaaaaab", "aaaaaaac", *subjects(of_tuab.held_out)}
+    large, small = without_left_out([of_tueg, of_tuab])
+    assert set(subjects(large.recordings)) == {"aaaaaaad", "aaaaaaae"} - left_out
+    assert set(subjects(small.recordings)) == {"aaaaaaad"} - left_out
+    assert "aaaaaaaa" in subjects(large.excluded)
+    assert caplog.messages[-1].startswith("tuab: left out 1 recordings")
+    assert without_left_out([large, small]) == [large, small]
+    assert without_left_out([of_tueg]) == [of_tueg]
+    every = ContinuousCorpus.of(tueg, tmp_path / "v2", exclude=[tmp_path / "tuab"])
+    with pytest.raises(ValueError, match="2 recordings of tuab"):
+        without_left_out([every, of_tuab])
+
+
+def test_settings_are_those_of_finding_or_of_reading():
+    settings = dict(dev="valid", min_overlap=2)
+    assert divided(tusz, tusz.cut, settings) == ({"dev": "valid"}, {"min_overlap": 2})
+    with pytest.raises(TypeError, match="min_overlap"):
+        divided(tusz, tusz.prepare, settings)

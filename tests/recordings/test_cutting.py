@@ -1,12 +1,24 @@
-"""From a recording to windows."""
+"""From a recording to windows: beside gaps, and with the names of classes."""
 
 from __future__ import annotations
+
+import warnings
 
 import mne
 import numpy as np
 import pytest
+from braindecode.datasets import BaseConcatDataset
+from braindecode.datautil import load_concat_dataset
 
-from braindecode_pars.recordings.cutting import event_windows, fixed_windows
+from braindecode_pars import datasets
+from braindecode_pars.recordings.cutting import (
+    continuous_stretches,
+    event_windows,
+    fixed_windows,
+    name_classes,
+    split_at_gaps,
+)
+from braindecode_pars.windows.door import as_windows
 
 
 def recording(signals, sfreq=250.0, names=None):
@@ -24,7 +36,7 @@ def test_fixed_windows_drop_an_incomplete_window():
     assert fixed_windows(raw, 10.1) is None
     half = fixed_windows(raw, 3.0, stride_seconds=1.5)
     assert half.metadata["i_start_in_trial"].tolist() == [0, 150, 300, 450, 600]
-    with pytest.raises(ValueError, match="stride_seconds must be positive, got 0"):
+    with pytest.raises(ValueError, match="stride_seconds"):
         fixed_windows(raw, 3.0, stride_seconds=0)
 
 
@@ -71,14 +83,14 @@ def test_labels_that_overlap_are_named():
     raw = recording(np.zeros(9000), 100.0)
     raw.set_annotations(mne.Annotations([0, 30, 60], [90, 30, 30], ["night", "N2", "W"]))
     mapping = {"night": 0, "N2": 1, "W": 2}
-    with pytest.raises(ValueError, match="labels 'night', from 0 s on, and 'N2', from 30 s on,"):
+    with pytest.raises(ValueError, match=r"'night'.* 0 s.*'N2'.* 30 s"):
         event_windows(raw.copy(), mapping, 30.0)
     assert len(event_windows(raw.copy(), {"N2": 1, "W": 2}, 30.0)) == 2
     # Windows of marks may overlap, in the order of the marks.
     raw.set_annotations(mne.Annotations([0, 2, 4], 3, ["left", "right", "left"]))
     assert len(event_windows(raw.copy(), {"left": 0, "right": 1}, 3.0)) == 3
     raw.set_annotations(mne.Annotations([2, 2], 3, ["left", "right"]))
-    with pytest.raises(ValueError, match="labels 'left', from 2 s on, and 'right', from 2 s on,"):
+    with pytest.raises(ValueError, match=r"'left'.* 2 s.*'right'.* 2 s"):
         event_windows(raw, {"left": 0, "right": 1}, 3.0)
 
 
@@ -123,3 +135,82 @@ def test_event_windows_do_not_contain_gaps():
     raw = joined(350, 450)
     raw.set_annotations(raw.annotations + mne.Annotations([3], [1], ["W"]))
     assert event_windows(raw, {"W": 0}, 1.0) is None
+
+
+def ramp(n_times: int = 1000, first_samp: int = 0) -> mne.io.RawArray:
+    info = mne.create_info(["C3"], 100.0, "eeg")
+    return mne.io.RawArray(np.arange(float(n_times))[None], info, first_samp, verbose="error")
+
+
+def test_a_recording_without_gaps_is_not_copied():
+    raw = ramp()
+    raw.set_annotations(mne.Annotations([2, 3], [1, 0], ["BAD blink", "N2"]))
+    assert continuous_stretches(raw) == [(0, 1000)]
+    (part,) = split_at_gaps(raw)
+    assert part is raw
+
+
+@pytest.mark.parametrize("first_samp", [0, 250])
+def test_pauses_within_a_recording_are_cut_out(first_samp):
+    """As MNE reads a FIF file with skipped buffers: zeros and an annotation with a duration."""
+    raw = ramp(first_samp=first_samp)
+    skips = mne.Annotations([0, 3, 4, 9.5], [0.5, 1.5, 0.5, 0.5], "BAD_ACQ_SKIP")
+    raw.set_annotations(skips)
+    assert continuous_stretches(raw) == [(50, 300), (450, 950)]
+    first, second = split_at_gaps(raw)
+    assert first.get_data()[0, [0, -1]].tolist() == [50, 299]
+    assert second.get_data()[0, [0, -1]].tolist() == [450, 949]
+    raw.set_annotations(mne.Annotations([0], [10], "BAD_ACQ_SKIP"))
+    assert continuous_stretches(raw) == split_at_gaps(raw) == []
+
+
+def test_a_boundary_of_eeglab_spans_no_samples():
+    """Its duration is that of removed samples, which are not in the file."""
+    raw = ramp()
+    raw.set_annotations(mne.Annotations([3], [4], "boundary"))
+    assert continuous_stretches(raw) == [(0, 300), (300, 1000)]
+
+
+def test_concatenated_recordings_are_split():
+    parts = [ramp(n) for n in (400, 100, 300)]
+    joined = mne.concatenate_raws([part.copy() for part in parts], verbose="error")
+    for part, found in zip(parts, split_at_gaps(joined), strict=True):
+        np.testing.assert_array_equal(found.get_data(), part.get_data())
+
+
+def two_windows():
+    raw = mne.io.RawArray(np.zeros((1, 500)), mne.create_info(["C3"], 50.0, "eeg"), verbose="error")
+    return fixed_windows(raw, 2.0, 1)
+
+
+@pytest.mark.parametrize("classes", [("rest", "task"), {"rest": 0, "task": 1}])
+def test_names_or_a_target_for_each_name(classes):
+    assert as_windows(name_classes(two_windows(), classes)).label_names == {"rest": 0, "task": 1}
+
+
+def test_later_names_count_and_none_write_nothing():
+    one = name_classes(name_classes(two_windows(), ("a", "b")), ("c", "d"))
+    assert as_windows(one).label_names == {"c": 0, "d": 1}
+    assert not hasattr(name_classes(two_windows(), ()), "window_kwargs")
+
+
+def test_names_survive_braindecodes_files(tmp_path):
+    BaseConcatDataset([name_classes(two_windows(), ("rest", "task"))]).save(tmp_path)
+    with warnings.catch_warnings():  # pandas deprecates an argument that braindecode passes
+        warnings.simplefilter("ignore")
+        loaded = load_concat_dataset(tmp_path, preload=False)
+    assert as_windows(loaded).label_names == {"rest": 0, "task": 1}
+
+
+def test_windows_beside_a_gap_keep_their_names():
+    raw = mne.io.RawArray(np.zeros((1, 900)), mne.create_info(["C3"], 10.0, "eeg"), verbose="error")
+    raw.set_annotations(mne.Annotations([0, 40, 45], [40, 40, 3], ["N2", "N3", "BAD_ACQ_SKIP"]))
+    found = event_windows(raw, {"N2": 3, "N3": 4}, seconds=10)
+    assert as_windows(found).label_names == {"N2": 3, "N3": 4}
+
+
+def test_own_datasets_have_names():
+    assert list(as_windows(datasets.mental_arithmetic(["Subject00"])).label_names) == [
+        "rest",
+        "arithmetic",
+    ]

@@ -73,14 +73,14 @@ def test_annotations_stay_with_their_samples(tmp_path):
 
 def test_records_without_or_in_disorder_of_times_are_refused(tmp_path):
     file = write_edf_records(tmp_path / "a.edf", SIGNALS, [0, 1, 4, 3, 5, 6])
-    with pytest.raises(ValueError, match="times of its data records are not in order"):
+    with pytest.raises(ValueError, match="not in order"):
         read_edf(file)
     content = file.read_bytes()
     file.write_bytes(content.replace(b"+3\x14\x14", b"\0\0\0\0"))
-    with pytest.raises(ValueError, match="data record 3 has no time"):
+    with pytest.raises(ValueError, match="record 3"):
         read_edf(file)
     file.write_bytes(content.replace(b"EDF Annotations ", b"Something else  "))
-    with pytest.raises(ValueError, match="contains no times of its data records"):
+    with pytest.raises(ValueError, match="no times"):
         read_edf(file)
 
 

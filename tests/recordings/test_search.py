@@ -1,17 +1,20 @@
-"""Search for recordings: what cannot be read is found too, with the reason."""
+"""Search for recordings, what cannot be read, and the subjects of files."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
+from braindecode_pars._common.subjects import subject_of_path
 from braindecode_pars.recordings.search import (
+    check_one_person_each,
     find_files,
     find_named,
     is_recording,
     list_files,
+    subject_finder,
     table_beside,
     why_unreadable,
 )
@@ -75,7 +78,7 @@ def test_a_list_of_files_is_complete_or_refused(tmp_path):
     assert list_files(root, is_edf) == [root / "a.edf", root / "b.edf"]
     touch(tmp_path / "outside/c.edf")
     (root / "c").symlink_to(tmp_path / "outside", target_is_directory=True)
-    with pytest.raises(ValueError, match=r"root/c cannot be searched: it is a link to a folder"):
+    with pytest.raises(ValueError, match=r"root/c .*link"):
         list_files(root, is_edf)
 
 
@@ -101,17 +104,18 @@ def test_other_paths_are_unreadable(tmp_path, name):
 def test_named_recordings_are_found_in_all_folders_in_the_order_of_their_names(tmp_path):
     for name in ("b/P1.edf", "P2.edf", "a/P10.edf", "a/P3.edf.bak", "xP4.edf"):
         touch(tmp_path / name)
-    found = find_named(tmp_path, re.compile(r"P(\d+)\.edf"))
+    found = find_named(tmp_path, re.compile(r"P(\d+)\.edf"), "run", "P1.edf")
     assert [file.relative_to(tmp_path).as_posix() for file, _ in found] == [
         "b/P1.edf",
         "a/P10.edf",
         "P2.edf",
     ]
     assert [match[1] for _, match in found] == ["1", "10", "2"]
-    assert find_named(tmp_path / "nowhere", re.compile(r"P(\d+)\.edf")) == []
+    with pytest.raises(FileNotFoundError, match=r"P1\.edf"):
+        find_named(tmp_path / "nowhere", re.compile(r"P(\d+)\.edf"), "run", "P1.edf")
     touch(tmp_path / "copy/P2.edf")
-    with pytest.raises(ValueError, match=r"two recordings with the name P2\.edf: .* and .*Pass a"):
-        find_named(tmp_path, re.compile(r"P(\d+)\.edf"))
+    with pytest.raises(ValueError, match=r"P2\.edf"):
+        find_named(tmp_path, re.compile(r"P(\d+)\.edf"), "run", "P1.edf")
 
 
 def test_a_header_that_cannot_be_opened_is_a_recording(tmp_path):
@@ -128,3 +132,87 @@ def test_a_table_belongs_to_the_whole_name(tmp_path):
     assert table_beside(tmp_path / "P01.b.fif.gz", "events") == table
     assert table_beside(tmp_path / "P01_ieeg.edf", "events") == other
     assert table_beside(tmp_path / "P01_ieeg.edf", "channels") is None
+
+
+def paths(*names):
+    return [PurePosixPath(name) for name in names]
+
+
+OBVIOUS = {
+    "Subject00": ("Subject00_1.edf", "Subject00_2.edf"),
+    "S001": ("S001R03.edf", "S001R04.edf"),
+    "s2": ("s2R03_raw.fif", "s2R14_raw.fif"),
+    "anna": ("anna_night1.edf", "anna_night2.edf"),
+    "P07": ("P07-run-1.edf", "P07-run-2.edf"),
+    "Anna B": ("Anna B_ses1_eeg.edf", "Anna B_ses2_eeg.edf"),
+    "P1": ("P1_1/night.edf", "P1_2/night.edf"),
+    "VP001": ("VP001_run01.vhdr", "VP001_run02.vhdr"),
+    "S01": ("S01_Run1.edf", "S01_run2.edf"),
+    "S002": ("S002R03.edf", "S002r04.edf"),
+    "P08": ("P08_1.set", "P08_2.set"),
+}
+
+
+@pytest.mark.parametrize("person", OBVIOUS)
+def test_names_that_count_recordings_of_one_person_ask_for_the_subject(person):
+    first, second = paths(*OBVIOUS[person])
+    with pytest.raises(ValueError, match="one person") as caught:
+        check_one_person_each([PurePosixPath("ben.edf"), first, second])
+    message = str(caught.value)
+    assert all(text in message for text in (str(first), str(second), person, "--subject"))
+    # Both patterns that the message gives do what it says.
+    one, two = re.findall(r"'(.*?)'", message)[:2]
+    assert {subject_finder(one)(path) for path in (first, second)} == {person}
+    assert len({subject_finder(two)(path) for path in (first, second)}) == 2
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("SC4001E0.edf", "SC4002E0.edf"),
+        ("SC4001E0-PSG.edf", "SC4002E0-PSG.edf"),
+        ("P_1.edf", "P_2.edf"),
+        ("P01.edf", "P02.edf"),
+        ("study1_01.edf", "study1_02.edf"),
+        ("night1.edf", "night2.edf"),
+        ("night_1.edf", "night_2.edf"),
+        ("Subject00_1.edf", "Subject01_2.edf"),
+        ("Subject00_1.edf", "Subject00_1.fif"),
+        ("knight1.edf", "knight2.edf"),
+        ("sub-01_ses-1_eeg.edf", "sub-01_ses-2_eeg.edf"),
+        ("sub-01/sub-01_run-1_eeg.edf", "sub-01/sub-01_run-2_eeg.edf"),
+        ("anna/night_1.edf", "anna/night_2.edf"),
+        ("Subject00/Subject00_1.edf", "Subject00/Subject00_2.edf"),
+        ("aaaaaaaa_s001_t000.edf", "aaaaaaaa_s001_t001.edf"),
+        ("tr03-0005/tr03-0005.hea", "tr03-0006/tr03-0006.hea"),
+        ("sub-Anna_B.edf", "sub-Anna_C.edf"),
+    ],
+)
+def test_other_names_are_not_guessed(names):
+    check_one_person_each(paths(*names))
+
+
+def test_subjects_by_a_pattern_or_a_function():
+    path = PurePosixPath("day1/S001R03.edf")
+    assert subject_finder(r"(S\d+)R")(path) == "S001"
+    assert subject_finder(lambda path: path.parts[0])(path) == "day1"
+    assert subject_finder(None) is subject_of_path
+
+
+@pytest.mark.parametrize(
+    ("pattern", "error", "message"),
+    [
+        ("(S", ValueError, "regular expression"),
+        ("S", ValueError, "0 groups"),
+        ("(S)(P)", ValueError, "2 groups"),
+        (3, TypeError, "3"),
+    ],
+)
+def test_patterns_that_cannot_be_used(pattern, error, message):
+    with pytest.raises(error, match=message):
+        subject_finder(pattern)
+
+
+def test_a_path_without_the_pattern():
+    with pytest.raises(ValueError, match=r"anna\.edf"):
+        subject_finder("(P[0-9]+)")(PurePosixPath("anna.edf"))

@@ -61,10 +61,10 @@ def test_newer_electrode_names_are_accepted(tmp_path):
 
 def test_an_electrode_with_two_channels_raises(tmp_path):
     file = write_recording(tmp_path / "a.edf", names={"T4": "T7"}, seconds=5)
-    with pytest.raises(ValueError, match=r"one electrode: EEG T3-REF, EEG T7-REF"):
+    with pytest.raises(ValueError, match="EEG T3-REF, EEG T7-REF"):
         temple.prepare(file, ["T3"])
     file = write_recording(tmp_path / "b.edf", names={"T4": "T3"}, seconds=5)
-    with pytest.raises(ValueError, match=r"one electrode: EEG T3-REF-0, EEG T3-REF-1"):
+    with pytest.raises(ValueError, match="EEG T3-REF-0, EEG T3-REF-1"):
         temple.prepare(file, ["T3"])
 
 
@@ -80,9 +80,9 @@ def test_subjects_are_found_in_any_layout(tmp_path):
         (tmp_path / name).touch()
     assert temple.subjects_in(tmp_path) == {"aaaaaaaa", "aaaaaaab", "aaaaaaac"}
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileNotFoundError, match="empty contains no recording"):
+    with pytest.raises(FileNotFoundError, match="empty"):
         temple.subjects_in(tmp_path / "empty")
-    with pytest.raises(FileNotFoundError, match="absent does not exist"):
+    with pytest.raises(FileNotFoundError, match="absent"):
         temple.subjects_in(tmp_path / "absent")
 
 
@@ -95,7 +95,7 @@ def test_linked_folders_are_refused(tmp_path):
     root.mkdir()
     (root / "000").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
     for search in (temple.subjects_in, lambda root: temple.find(root, "tueg", [temple.FILE], "")):
-        with pytest.raises(ValueError, match="edf/000 cannot be searched: it is a link"):
+        with pytest.raises(ValueError, match=r"edf/000 .*link"):
             search(root)
 
 
@@ -127,6 +127,6 @@ def test_division_by_subject():
 
 
 def test_a_subject_in_two_splits_is_named():
-    divided = temple.divide(_recordings(train="ab", eval="bc"), {"eval": "test"}, seed=0)
-    with pytest.raises(ValueError, match=r"Subjects are in several splits: b \(test and \w+\)\."):
-        temple.check_no_shared_subjects(divided)
+    found = _recordings(train="ab", eval="bc")
+    with pytest.raises(ValueError, match=r": b \(test and \w+\)\."):
+        temple.divide(found, {"eval": "test"}, seed=0)

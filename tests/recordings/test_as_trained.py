@@ -1,0 +1,321 @@
+"""Recordings prepared as those of a model: channels, reference, steps, resampling, flat samples."""
+
+from __future__ import annotations
+
+import tracemalloc
+from itertools import groupby
+
+import mne
+import numpy as np
+import pytest
+
+from braindecode_pars.recordings.as_trained import (
+    Derivation,
+    HeldTime,
+    find_derivations,
+    held_time,
+    missing_steps,
+    preprocessed_signals,
+    rereferenced,
+    resampled,
+)
+from braindecode_pars.recordings.cutting import continuous_stretches
+from braindecode_pars.recordings.preparation import filter_and_resample
+from braindecode_pars.recordings.preprocessing import Preprocessing
+
+
+def formulas(wanted, found, **arguments):
+    return [d and d.formula for d in find_derivations(wanted, found, **arguments)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "expected"),
+    [
+        # The same electrode under another name.
+        ("Fpz-Cz", ["EEG Pz-Oz", "EEG Fpz-Cz"], "EEG Fpz-Cz"),
+        ("EEG Fpz-Cz", ["FPZ-CZ"], "FPZ-CZ"),
+        ("T3-P3", ["EEG T7-P3", "T7"], "EEG T7-P3"),
+        ("C3-A2", ["C3-M1", "C3-M2"], "C3-M2"),
+        ("A1", ["EEG M1-REF"], "EEG M1-REF"),
+        ("T7", ["EEG T3-LE"], "EEG T3-LE"),
+        # Several channels of one electrode: the name decides.
+        ("T3", ["T3", "T7"], "T3"),
+        ("Fp1", ["T3", "T7"], None),
+        ("C3", ["C3-M1", "C3-M2"], None),
+        # Computed channels.
+        ("Fpz-Cz", ["Cz-Fpz"], "- Cz-Fpz"),
+        ("Fpz-Cz", ["Fpz", "Cz"], "Fpz - Cz"),
+        ("C3-M2", ["EEG C3-REF", "EEG A2-REF"], "EEG C3-REF - EEG A2-REF"),
+        ("C3-M2", ["C3-M1", "M2-M1"], "C3-M1 - M2-M1"),
+        ("Fpz-Cz", ["Fpz-M1", "Cz-M2"], None),
+        ("Fpz-Cz", ["Fpz-M1", "Fpz-M2", "Cz-M2"], "Fpz-M2 - Cz-M2"),
+        # A channel that names its reference is not the difference to another channel again.
+        ("C3-M2", ["C3-M2", "M2"], "C3-M2"),
+        # Another reference is better than nothing; predict warns.
+        ("C3-M2", ["C3-M1"], "C3-M1"),
+        ("C3-M2", ["C3"], "C3"),
+        ("C3", ["C3-M2"], "C3-M2"),
+        ("O1", ["C3", "C4"], None),
+    ],
+)
+def test_one_channel(wanted, found, expected):
+    assert formulas([wanted], found) == [expected]
+
+
+def test_without_computing_channels_are_only_found():
+    found = ["C3", "M2", "Cz-Fpz"]
+    assert formulas(["C3-M2", "Fpz-Cz"], found, compute=False) == ["C3", None]
+
+
+def test_the_order_is_that_of_the_model():
+    assert formulas(["O1", "C3", "Fz"], ["C3", "Fz", "O1"]) == ["O1", "C3", "Fz"]
+
+
+def test_formula_of_a_reference():
+    names = tuple(f"E{i}" for i in range(19))
+    assert Derivation("E0", (("E0", 1.0),), names).formula == "E0 - mean of 19 channels"
+    assert Derivation("E0", (("E0", 1.0),), names[:2]).channels == ["E0", "E0", "E1"]
+
+
+@pytest.mark.parametrize(
+    ("channel", "reference", "found", "expected"),
+    [
+        ("C3", None, ["C3", "C4"], "C3"),
+        ("C3", "as recorded", ["C3", "C4"], "C3"),
+        ("C3", "average", ["C3", "C4", "Fpz-Cz"], "C3 - mean of C3, C4"),
+        ("C3-REF", "average", ["C3-REF", "C4-REF"], "C3-REF - mean of C3-REF, C4-REF"),
+        ("C3", "average", ["C3", "C4", "A2-A1", "C4-M2"], "C3 - mean of C3, C4"),
+        ("C3", "M1, M2", ["C3", "A1", "A2"], "C3 - mean of A1, A2"),
+        ("C3", "M2", ["C3", "EEG M2"], "C3 - mean of EEG M2"),
+        # It has this reference already, or none at all.
+        ("C3-A2", "M2", ["C3-A2"], "C3-A2"),
+        ("C3-LE", "M1,M2", ["C3-LE"], "C3-LE"),
+        ("C3-CAR", "average", ["C3-CAR"], "C3-CAR"),
+        ("Fpz-Cz", "M2", ["Fpz-Cz"], "Fpz-Cz"),
+        # It cannot be computed.
+        ("C3", "Cz", ["C3", "C4"], None),
+        ("C3", "average", ["C3"], None),
+        ("C3-M2", "average", ["C3-M2", "C4-M1"], None),
+        ("C3", "M2", ["C3", "M2-M1"], None),
+    ],
+)
+def test_reference(channel, reference, found, expected):
+    changed = rereferenced(Derivation("C3", ((channel, 1.0),)), reference, found, found)
+    assert (changed and changed.formula) == expected
+
+
+def test_the_average_of_named_channels_has_any_of_them():
+    """MNE averages what has the type EEG, also an ECG and a channel with another reference."""
+    eeg, found = ["C3", "A2-A1"], ["C3", "A2-A1", "ECG"]
+    c3 = Derivation("C3", (("C3", 1.0),))
+    changed = rereferenced(c3, "C3, A2-A1, ECG", eeg, found)
+    assert changed.formula == "C3 - mean of C3, A2-A1, ECG"
+    assert rereferenced(c3, "C3, A2-A1, EOG", eeg, found) is None
+
+
+def test_a_channel_that_is_not_eeg_keeps_its_reference():
+    eog = Derivation("EOG", (("EOG", 1.0),), is_eeg=False)
+    assert rereferenced(eog, "average", ["C3", "C4"], ["C3", "C4", "EOG"]) is eog
+
+
+def test_a_computed_channel_stays_as_it_is():
+    computed = Derivation("C3-M2", (("C3", 1.0), ("M2", -1.0)))
+    assert rereferenced(computed, "average", *[["C3", "M2"]] * 2) is computed
+
+
+TRAINED = dict(band=(0.3, 35.0), notch=[50.0, 60.0], reference="average", scale=1e6)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ({}, TRAINED),
+        (dict(band=(0.3, 35.0)), dict(TRAINED, band=(None, None))),
+        (dict(band=(0.1, 35.0)), dict(TRAINED, band=(0.3, None))),
+        (dict(band=(0.3, None)), dict(TRAINED, band=(None, 35.0))),
+        (dict(notch=[60.0]), dict(TRAINED, notch=[50.0])),
+        (dict(reference="average"), dict(TRAINED, reference=None)),
+        (dict(reference="as recorded"), TRAINED),
+        (dict(scale=1e3), dict(TRAINED, scale=1e3)),
+    ],
+)
+def test_steps(found, expected):
+    assert missing_steps(Preprocessing(**TRAINED), Preprocessing(**found)) == Preprocessing(
+        **expected
+    )
+
+
+def test_what_is_unknown_of_the_training_is_not_applied():
+    left = missing_steps(Preprocessing(), Preprocessing(band=(1, 40), scale=1e6))
+    assert left == Preprocessing(band=(None, None), notch=[])
+
+
+@pytest.mark.parametrize("n_times", [3, 50, 99, 300, 1000, 1023, 1024, 25_601])
+@pytest.mark.parametrize(
+    ("old", "new"), [(256, 100), (200, 100), (100, 128), (127.3, 100), (64, 100)]
+)
+def test_it_is_the_resampling_of_mne(n_times, old, new):
+    signal = 5000 + np.random.default_rng(0).standard_normal(n_times).cumsum()
+    expected = mne.filter.resample(signal, new, old, npad="auto", pad="auto", verbose="error")
+    np.testing.assert_allclose(
+        resampled(signal, new, old), expected, rtol=0, atol=3e-6 * signal.std()
+    )
+
+
+@pytest.mark.parametrize(("old", "new"), [(256, 100), (128, 100), (100, 128)])
+def test_it_takes_less_than_half_of_the_memory(old, new):
+    signal = np.random.default_rng(0).standard_normal(2**18 - 300)
+    peaks = []
+    for resample in (resampled, mne.filter.resample):
+        tracemalloc.start()
+        resample(signal, new, old)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[0] < peaks[1] / 2
+
+
+FILTERS = Preprocessing(band=(0.3, 35.0), notch=(40.0,))
+
+
+def noise(n_chans=2, sfreq=256.0, seconds=40.0):
+    rng = np.random.default_rng(0)
+    info = mne.create_info(["C3", "C4", "M2"][:n_chans], sfreq, "eeg")
+    samples = 2e-5 * rng.standard_normal((n_chans, round(sfreq * seconds)))
+    return mne.io.RawArray(samples, info, verbose="error")
+
+
+def same_names(raw):
+    return find_derivations(raw.ch_names, raw.ch_names)
+
+
+@pytest.mark.parametrize("sfreq", [256.0, 200.0, 100.0, 127.3, 64.0])
+def test_signals_are_those_of_filter_and_resample(sfreq):
+    raw = noise(sfreq=sfreq)
+    before = raw.get_data()
+    found = preprocessed_signals(raw, same_names(raw), 100.0, FILTERS)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(raw.get_data(), before)
+    filter_and_resample(raw, sfreq=100.0, low=0.3, high=35.0, mains=40.0)
+    np.testing.assert_allclose(found, raw.get_data(), rtol=1e-5, atol=1e-10)
+
+
+def test_each_part_between_gaps_is_prepared_alone():
+    first, second = noise(seconds=20.03), noise(seconds=15)
+    raw = mne.concatenate_raws([first.copy(), second.copy()], verbose="error")
+    raw.set_annotations(raw.annotations + mne.Annotations([25], [2], ["BAD_ACQ_SKIP"]))
+    found = preprocessed_signals(raw, same_names(raw), 100.0, FILTERS)
+    filled = np.zeros(found.shape[1], dtype=bool)
+    for start, stop in continuous_stretches(raw):
+        part = raw.copy().crop(start / 256, (stop - 1) / 256).set_annotations(None)
+        filter_and_resample(part, sfreq=100.0, low=0.3, high=35.0, mains=40.0)
+        at = round(start * 100 / 256)
+        np.testing.assert_allclose(
+            found[:, at : at + part.n_times], part.get_data(), rtol=1e-5, atol=1e-10
+        )
+        filled[at : at + part.n_times] = True
+    assert np.flatnonzero(~filled).tolist() == list(range(2500, 2700))
+    assert not found[:, ~filled].any()
+
+
+def test_sums_references_and_scale():
+    raw = noise(n_chans=3)
+    c3, c4, m2 = raw.get_data()
+    derivations = [
+        Derivation("C3-M2", (("C3", 1.0), ("M2", -1.0))),
+        Derivation("C4", (("C4", 1.0),), ("C3", "C4", "M2")),
+    ]
+    found = preprocessed_signals(raw, derivations, 256.0, Preprocessing(scale=1e6))
+    expected = np.stack([c3 - m2, c4 - (c3 + c4 + m2) / 3]) * 1e6
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("sfreq", [127.3, 99.7, 256.0, 500 / 3])
+@pytest.mark.parametrize("at", [20.0, 1800.0, 3580.0])
+def test_the_time_of_a_sample_is_right_to_one_sample(sfreq, at):
+    """At rates that no ratio of small integers resamples, after a whole hour."""
+    new, seconds = 100.0, 3600
+    times = np.arange(round(sfreq * seconds)) / sfreq
+    pulse = np.exp(-0.5 * ((times - at) / 0.05) ** 2)
+    raw = mne.io.RawArray(pulse[None], mne.create_info(["C3"], sfreq, "eeg"), verbose="error")
+    found = preprocessed_signals(raw, same_names(raw), new, Preprocessing())[0]
+    near = slice(round(at * new) - 100, round(at * new) + 100)
+    center = (np.arange(len(found)) * found)[near].sum() / found[near].sum() / new
+    assert abs(center - at) < 1 / new
+
+
+def test_nan_is_an_error():
+    raw = noise()
+    raw._data[1, 700] = np.nan
+    with pytest.raises(ValueError, match="C4"):
+        preprocessed_signals(raw, same_names(raw), 100.0, Preprocessing())
+
+
+def test_an_iir_filter_of_the_training_is_not_replaced_by_another():
+    raw = noise()
+    trained = Preprocessing(band=(4.0, 38.0), filter="iir")
+    found = preprocessed_signals(raw, same_names(raw), 256.0, trained)
+    raw.filter(4.0, 38.0, method="iir", verbose="error")
+    np.testing.assert_allclose(found, raw.get_data(), rtol=1e-5, atol=1e-10)
+
+
+def recording(*signals, sfreq=100.0):
+    names = [f"E{i}" for i in range(len(signals))]
+    info = mne.create_info(names, sfreq, "eeg")
+    return mne.io.RawArray(np.stack(signals), info, verbose="error")
+
+
+def counted(signal, sfreq):
+    """Count the samples of runs with a loop."""
+    flat = clipped = 0
+    for value, run in groupby(signal.tolist()):
+        n = len(list(run))
+        if n >= 3 and value in (signal.min(), signal.max()) and np.ptp(signal) > 0:
+            clipped += n
+        elif n >= sfreq:
+            flat += n
+    return HeldTime(flat / sfreq, clipped / sfreq)
+
+
+@pytest.mark.parametrize("sfreq", [100.0, 256.0])
+def test_runs_of_equal_samples(sfreq):
+    rng = np.random.default_rng(0)
+    drift = rng.standard_normal(20_000).cumsum()
+    coarse = (drift / 5).round()
+    held = np.where(np.arange(20_000) % 5_000 < 700, coarse[0], coarse)
+    signals = drift, coarse, coarse.clip(-3, 5), held, np.full(20_000, 2.0)
+    found = held_time(recording(*signals, sfreq=sfreq), [f"E{i}" for i in range(5)])
+    assert list(found.values()) == [counted(signal, sfreq) for signal in signals]
+    assert found["E0"] == HeldTime(0.0, 0.0)
+    assert found["E2"].clipped > 1
+    assert found["E3"].flat > 4 * 700 / sfreq - 3
+    assert found["E4"] == HeldTime(20_000 / sfreq, 0.0)  # not clipped: it has no range
+
+
+def test_a_peak_and_a_short_pause_are_none():
+    wave = np.sin(np.arange(1000) / 7)
+    wave[500:502] = wave.max()
+    wave[700:790] = 0.2
+    assert held_time(recording(wave), ["E0"])["E0"] == HeldTime(0.0, 0.0)
+
+
+def test_a_channel_may_be_called_as_a_kind():
+    raw = recording(np.zeros(200)).rename_channels({"E0": "eeg"})
+    assert held_time(raw, ["eeg"])["eeg"].flat == 2.0
+
+
+def test_gaps_do_not_count():
+    """MNE fills what was not recorded with zeros."""
+    signal = np.random.default_rng(0).standard_normal(2000)
+    signal[500:900] = 0
+    raw = recording(signal)
+    assert held_time(raw, ["E0"])["E0"].flat == 4.0
+    raw.set_annotations(mne.Annotations([5.0], [4.0], ["BAD_ACQ_SKIP"]))
+    assert held_time(raw, ["E0"])["E0"] == HeldTime(0.0, 0.0)
+
+
+def test_the_ends_of_the_range_are_those_of_the_whole_channel():
+    signal = np.random.default_rng(0).standard_normal(2000).clip(-2, 2)
+    signal[100:150] = signal[1200:1250] = 2.0
+    raw = recording(signal)
+    raw.set_annotations(mne.Annotations([10.0], [0.0], ["EDGE boundary"]))
+    assert held_time(raw, ["E0"])["E0"].clipped == pytest.approx(1.0, abs=0.1)

@@ -1,0 +1,390 @@
+"""Labels of recordings: in tables, in names of files, and in annotations."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+
+import mne
+import numpy as np
+import pandas as pd
+import pytest
+
+from braindecode_pars.recordings.label_files import (
+    LabelledFile,
+    annotations_of,
+    checksum_of_labels,
+    classes_and_targets,
+    classes_of_labels,
+    given_classes,
+    labels_in_annotations,
+    labels_in_names,
+    labels_in_table,
+    labels_of_files,
+    read_table,
+    targets_of,
+    to_annotations,
+)
+
+
+def test_labels_in_names_and_in_tables(tmp_path):
+    file, table = tmp_path / "P01_rest.edf", pd.DataFrame({"file": ["P01_rest"], "label": ["W"]})
+    table.to_csv(tmp_path / "labels.CSV", index=False)
+    for labels in (table, "labels.CSV", Path("labels.CSV"), tmp_path / "labels.CSV"):
+        (found,) = labels_of_files(labels, tmp_path, [file], 30.0)
+        assert found.stretches == ((None, None, "W"),)
+    (found,) = labels_of_files("{subject}_{label}", tmp_path, [file], 30.0)
+    assert found.stretches == ((None, None, "rest"),)
+    for labels in (None, ["W"], {"W": 0}):
+        assert labels_of_files(labels, tmp_path, [file], 30.0) is None
+
+
+@pytest.mark.parametrize("text", ["W", Path("W")])
+def test_another_text_is_refused(text):
+    with pytest.raises(ValueError, match=r"\['W'\]"):
+        labels_of_files(text, Path("data"), [], 30.0)
+
+
+def test_classes_of_listed_annotations():
+    names, targets = classes_and_targets(["W", 1], None, None, [], 30.0)
+    assert names == {"W": "W", "1": "1"}
+    assert targets == {"W": 0, "1": 1}
+    with pytest.raises(ValueError, match="classes"):
+        classes_and_targets(None, ["W"], None, [], 30.0)
+
+
+@pytest.mark.parametrize(("labels", "of_files"), [([], None), ("labels.csv", [])])
+def test_no_labels_are_refused(labels, of_files):
+    with pytest.raises(ValueError, match="labels"):
+        classes_and_targets(labels, None, of_files, [], 30.0)
+
+
+ROOT = Path("data")
+FILES = [ROOT / "a.edf", ROOT / "day2" / "b.edf"]
+
+
+def found(text, tmp_path, files=FILES, seconds=30.0):
+    file = tmp_path / "labels.csv"
+    file.write_text(text, encoding="utf-8")
+    return labels_in_table(read_table(file, tmp_path), ROOT, files, seconds, "labels.csv")
+
+
+def stretches(text, tmp_path, **options):
+    return [[tuple(s) for s in one.stretches] for one in found(text, tmp_path, **options)]
+
+
+def test_labels_of_whole_files_and_of_stretches(tmp_path):
+    text = "file,label,onset,duration\na.edf,W,0,30\na.edf,N1,30,60.5\nday2/b.edf,W,,\n"
+    assert stretches(text, tmp_path) == [[(0, 30, "W"), (30, 60.5, "N1")], [(None, None, "W")]]
+
+
+@pytest.mark.parametrize("name", ["b", "b.edf", "day2/b", "day2/b.edf", "./day2/b.edf", "day2\\b"])
+def test_names_of_files(name, tmp_path):
+    assert stretches(f"file,label\na,W\n{name},R\n", tmp_path)[1] == [(None, None, "R")]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_tables_of_spreadsheets(separator, tmp_path):
+    """With a byte order mark, other separators, and blanks after them."""
+    text = f"\ufefffile{separator}label{separator}subject\na{separator}W{separator}007\n"
+    (labelled,) = found(text, tmp_path, files=FILES[:1])
+    assert (labelled.subject, labelled.stretches) == ("007", ((None, None, "W"),))
+
+
+def test_events_without_a_duration_last_one_window(tmp_path):
+    text = "file,label,onset\na,left,2\na,right,6\nb,n/a,\n"
+    assert stretches(text, tmp_path) == [[(2, None, "left"), (6, None, "right")], []]
+    zero = "file,label,onset,duration\na,left,2,0\nb,,,\n"
+    assert stretches(zero, tmp_path) == [[(2, None, "left")], []]
+
+
+def test_a_data_frame_with_numbers():
+    table = pd.DataFrame({"file": ["a", "b"], "label": [1, 2], "subject": [7, 7]})
+    labels = labels_in_table(table, ROOT, FILES, 30.0, "The table")
+    assert [(one.subject, one.stretches[0][2]) for one in labels] == [(7, "1"), (7, "2")]
+
+
+def test_both_unicode_forms_of_a_file_are_one(tmp_path):
+    files = [ROOT / unicodedata.normalize("NFD", "Jörg.edf")]
+    assert stretches("file,label\nJörg.edf,W\n", tmp_path, files=files) == [[(None, None, "W")]]
+
+
+MISTAKES = {
+    "file,stage\na,W\n": "'label'",
+    "file,label,Onset\na,W,0\n": "'Onset'",
+    "file,label,duration\na,W,30\n": "without onsets",
+    "file,label\na,W\n": r"day2/b\.edf",
+    "file,label\na,W\nb,W\nc,W\n": "'c', which is not in the folder",
+    "file,label\n,W\n": "label 'W'",
+    "file,label\na,W\na,R\nb,W\n": r"a\.edf .*'W', 'R'",
+    "file,label\na,W\na,W\nb,W\n": "'W'",
+    "file,label,onset\na,W,\na,R,30\nb,W,\n": "without an onset",
+    "file,label,onset,duration\na,W,,30\nb,W,,\n": "without an onset",
+    "file,label,onset\na,W,22:13:05\nb,W,0\n": "'22:13:05' in a row of a",
+    "file;label;onset\na;W;0,5\nb;W;0\n": "'0,5' in a row of a",
+    "file,label,onset\na,W,-1\nb,W,0\n": "onset '-1'",
+    "file,label,onset\na,W,inf\nb,W,0\n": "onset 'inf'",
+    "file,label,onset,duration\na,W,0,60\na,R,30,30\nb,W,0,\n": r"a\.edf .*'W' .*60 s.*'R'.* 30 s",
+    "file,label,onset\na,W,0\na,R,0\nb,W,0\n": "overlap",
+    "file,label,onset,duration\na,W,0,20\nb,W,0,30\n": r"a\.edf .*'W' .*20 s .* 30 s",
+    "file,label,subject\na,W,1\na,W,2\nb,W,3\n": r"a\.edf as 1 and 2",
+    "file,label,subject\na,W,1\nb,W,\n": r"b\.edf as none",
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_each_mistake_is_one_sentence(text, tmp_path):
+    with pytest.raises(ValueError, match=MISTAKES[text]) as caught:
+        found(text, tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_name_of_two_files(tmp_path):
+    files = [ROOT / "day1" / "b.edf", ROOT / "day2" / "b.edf"]
+    with pytest.raises(ValueError, match=r"'b', which may be"):
+        found("file,label\nb,W\n", tmp_path, files=files)
+
+
+def test_labels_may_touch_and_overlap_by_rounding(tmp_path):
+    text = "file,label,onset,duration\na,R,30,30\na,W,0,30.0004\nb,W,0,30\n"
+    assert len(stretches(text, tmp_path)[0]) == 2
+
+
+def test_a_path_as_it_is_or_in_the_folder(tmp_path, monkeypatch):
+    (tmp_path / "labels.csv").write_text("file,label\na,W\n")
+    assert len(read_table("labels.csv", tmp_path)) == 1
+    monkeypatch.chdir(tmp_path)
+    assert len(read_table("labels.csv", Path("elsewhere"))) == 1
+    with pytest.raises(FileNotFoundError, match=r"list\.csv"):
+        read_table("list.csv", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"file,label\nJ\xf6rg,W\n", b'file,label\n"a,W\n', b"file,label\na,W,\n"]
+)
+def test_files_that_are_no_table(content, tmp_path):
+    (tmp_path / "labels.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=r"labels\.csv"):
+        read_table("labels.csv", tmp_path)
+
+
+def test_blanks_and_unicode_forms_make_no_further_classes_or_subjects(tmp_path):
+    text = "file , label,subject \na ,\u00fcben ,P1 \nb,u\u0308ben,P1\n"
+    labels = found(text, tmp_path)
+    assert {one.stretches[0][2] for one in labels} == {"\u00fcben"}
+    assert {one.subject for one in labels} == {"P1"}
+
+
+def test_whole_numbers_of_a_column_with_empty_cells_are_whole(tmp_path):
+    table = pd.DataFrame({"file": ["a", "a", "b"], "label": [10, 2, None], "onset": [0, 30, 0]})
+    of_frame = labels_in_table(table, ROOT, FILES, 30.0, "The table")[0]
+    of_file = found("file,label,onset\na,10.0,0\na,2,30\nb,,\n", tmp_path)[0]
+    assert [label for _, _, label in of_frame.stretches] == ["10", "2"]
+    assert of_file == of_frame
+
+
+def test_a_blank_subject_is_none():
+    table = pd.DataFrame({"file": ["a", "b"], "label": ["W", "R"], "subject": ["P1", " "]})
+    with pytest.raises(ValueError, match=r"b\.edf"):
+        labels_in_table(table, ROOT, FILES, 30.0, "The table")
+
+
+def named(pattern, *names):
+    labels = labels_in_names(pattern, ROOT, [ROOT / name for name in names])
+    assert all(stretch[:2] == (None, None) for one in labels for stretch in one.stretches)
+    return [(one.description.get("subject"), one.stretches[0][2]) for one in labels]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "expected"),
+    [
+        ("{subject}_{label}", "Subject00_1.edf", ("Subject00", "1")),
+        ("{subject}_{label}", "day1/Subject00_1.fif.gz", ("Subject00", "1")),
+        ("{label}", "rest.edf", (None, "rest")),
+        ("{subject}R{label}", "S001R03.edf", ("S001", "03")),
+        ("{subject}-{label}_*", "P1-rest_2020.set", ("P1", "rest")),
+        ("{subject}-{label}*", "P1-rest.set", None),
+        ("{label}/{subject}", "normal/anna.edf", ("anna", "normal")),
+        ("{label}/*/{subject}_*", "normal/v1/anna_1.edf", ("anna", "normal")),
+        ("{subject}.{label}", "Müller.Anna.edf", ("Müller", "Anna")),
+        (r"(?P<subject>S\d{3})R(?P<label>\d+)", "all/S001R03.edf", ("S001", "03")),
+        (r"_(?P<label>[a-z]+)\.", "P_1_rest.edf", (None, "rest")),
+    ],
+)
+def test_labels_and_subjects_in_names(pattern, name, expected):
+    if expected is None:  # "*" may be any part of "rest"
+        with pytest.raises(ValueError, match="may be"):
+            named(pattern, name)
+    else:
+        assert named(pattern, name) == [expected]
+
+
+def test_both_unicode_forms_of_a_name_are_one():
+    decomposed = unicodedata.normalize("NFD", "Jörg_1.edf")
+    assert named("{subject}_{label}", decomposed) == [("Jörg", "1")]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("{subject}_{label}", r"S1\.edf .* label"),
+        ("(?P<label>x)", "label"),
+        ("(?P<subject>P)?.(?P<label>1)", "subject"),
+        ("{subject}", "{subject}"),
+        ("{label}_{label}", "{label}_{label}"),
+        ("{label}_{run}", "{run}"),
+        ("(?P<subject>.)", r"\?P<label>"),
+        ("(?P<label>.", "regular expression"),
+    ],
+)
+def test_patterns_that_cannot_be_used(pattern, message):
+    with pytest.raises(ValueError, match=message):
+        named(pattern, "S1.edf")
+
+
+def test_a_name_that_can_be_read_in_two_ways_is_refused():
+    with pytest.raises(ValueError, match=r"label .*'01_rest' or 'rest'"):
+        named("{subject}_{label}", "P_01_rest.edf")
+
+
+def test_the_error_names_the_field_that_is_unclear():
+    with pytest.raises(ValueError, match=r"subject .*'S' or 'S_1'"):
+        named("{label}/{subject}_*", "rest/S_1_2.edf")
+
+
+def test_blanks_around_a_label_are_not_of_it():
+    assert named("{subject}_{label}", "P1_rest .edf", "P2 _rest.edf") == [
+        ("P1", "rest"),
+        ("P2", "rest"),
+    ]
+
+
+def test_an_optional_subject_must_be_in_every_name():
+    pattern = r"(?P<subject>P[0-9])?_(?P<label>[a-z]+)[.]"
+    with pytest.raises(ValueError, match="subject"):
+        named(pattern, "P1_rest.edf", "_task.edf")
+
+
+def test_the_table_of_bids_beside_a_recording(tmp_path):
+    file, table = tmp_path / "sub-1_task-rest_eeg.edf", tmp_path / "sub-1_task-rest_events.tsv"
+    raw = mne.io.RawArray([[0.0]], mne.create_info(["C3"], 100.0, "eeg"), verbose="error")
+    assert len(annotations_of(file, raw)) == 0
+    table.write_text("onset\tduration\ttrial_type\n2\t4\tleft\n8\tn/a\tright\n9\t1\tn/a\n")
+    found = annotations_of(file, raw)
+    assert found.description.tolist() == ["left", "right"]
+    assert [*found.onset, *found.duration] == [2, 8, 4, 0]
+    table.write_text("onset\tduration\ttrial_type\n2\t4\tNone\n8\t4\tNA\n")
+    assert annotations_of(file, raw).description.tolist() == ["None", "NA"]
+    table.write_text("onset\tduration\ttrial_type\n2\t4\tleft\nn/a\t4\tright\n")
+    with pytest.raises(ValueError, match="'right'"):
+        annotations_of(file, raw)
+    table.write_text("onset\tduration\n2\t4\n")
+    with pytest.raises(ValueError, match="'trial_type'"):
+        annotations_of(file, raw)
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.hea", "a 1 100 6000\n"), ("b.edf", "damaged")])
+def test_a_file_without_annotations(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ValueError, match="30 s"):
+        labels_in_annotations([tmp_path / name], 30.0)
+
+
+def test_labels_are_as_long_as_a_window_or_without_a_duration(tmp_path):
+    file, table = tmp_path / "sub-1_eeg.edf", tmp_path / "sub-1_events.tsv"
+    rows = "onset\tduration\ttrial_type\n0\t30\tW\n30\t29.999\tN1\n60\t5\tblink\n"
+    marks = "60\t0\tright\n70\t0\tleft\n80\t0\tboundary\n90\t40\tbad stretch\n"
+    table.write_text(rows + marks)
+    assert labels_in_annotations([file], 30.0) == ["N1", "W"]
+    assert labels_in_annotations([file], 31.0) == ["left", "right"]
+    table.write_text(rows)
+    with pytest.raises(ValueError, match="31 s"):
+        labels_in_annotations([file], 31.0)
+
+
+RAW = mne.io.RawArray(np.zeros((1, 6000)), mne.create_info(["C3"], 100.0, "eeg"), verbose="error")
+
+
+def test_stretches_are_annotations_of_their_classes():
+    stretches = [(0, 30, "3"), (30, None, "4"), (40, 20, "?")]
+    found = to_annotations(stretches, {"3": "N3", "4": "N3"}, RAW, 10.0)
+    assert found.description.tolist() == ["N3", "N3"]
+    assert [found.onset.tolist(), found.duration.tolist()] == [[0, 30], [30, 10]]
+    whole = to_annotations([(None, None, "3")], {"3": "N3"}, RAW, 10.0)
+    assert [*whole.onset, *whole.duration] == [0, 60]
+    assert len(to_annotations([], {}, RAW, 10.0)) == 0
+
+
+def test_a_label_after_the_end_is_refused_but_not_one_by_a_rounded_sample():
+    to_annotations([(30, 30.01, "W")], {"W": "W"}, RAW, 10.0)
+    for stretch in ((30, 31, "W"), (51, None, "W"), (70, 30, "?")):
+        with pytest.raises(ValueError, match="60 s"):
+            to_annotations([stretch], {"W": "W"}, RAW, 10.0)
+
+
+def test_the_checksum_changes_with_each_label_and_class():
+    def checksum(stretch=(0, 30, "W"), name="a.edf", classes=(("W", "W"),)):
+        labelled = LabelledFile(Path("root", name), {}, (stretch,))
+        return checksum_of_labels([labelled], dict(classes), Path("root"))
+
+    others = [
+        checksum((1, 30, "W")),
+        checksum((0, 31, "W")),
+        checksum((0, 30, "R")),
+        checksum(name="b.edf"),
+        checksum(classes=(("W", "wake"),)),
+    ]
+    assert checksum() == checksum()
+    assert len({checksum(), *others}) == 6
+
+
+def test_whole_numbers_are_in_their_order_and_others_in_that_of_the_alphabet():
+    assert list(classes_of_labels({"10", "9", "-1"}, None)) == ["-1", "9", "10"]
+    assert list(classes_of_labels({"W", "N1", "10"}, None)) == ["10", "N1", "W"]
+    assert list(classes_of_labels({"10.5", "2.5", "3"}, None)) == ["2.5", "3", "10.5"]
+
+
+def test_the_same_number_in_two_spellings_has_one_order():
+    """A set has no order of its own: other targets in another process."""
+    orders = {tuple(classes_of_labels(given, None)) for given in (["1", "01"], ["01", "1"])}
+    assert orders == {("01", "1")}
+
+
+def test_classes_that_differ_in_their_case_only_are_named():
+    with pytest.warns(UserWarning, match="'Rest' and 'rest'"):
+        classes_of_labels({"Rest", "rest", "task"}, None)
+    classes_of_labels({"Rest", "rest"}, {"Rest": "rest", "rest": "rest"})
+
+
+def test_a_list_orders_the_classes_and_a_dict_names_them():
+    assert classes_of_labels({"W", "N1", "?"}, ["W", "N1"]) == {"W": "W", "N1": "N1"}
+    names = classes_of_labels({"3", "4", "5"}, {"5": "R", "3": "N3", "4": "N3"})
+    assert targets_of(names) == {"R": 0, "N3": 1}
+    assert classes_of_labels({"1"}, {1: "rest"}) == {"1": "rest"}
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        (["W", "Wke"], "'Wke'.*'N1', 'W'"),
+        ([], "'N1', 'W'"),
+        ("W", r"\['W'\]"),
+    ],
+)
+def test_classes_that_no_file_has(classes, message):
+    with pytest.raises(ValueError, match=message):
+        classes_of_labels({"W", "N1"}, classes)
+
+
+def test_classes_of_annotations():
+    names, targets = given_classes({"Sleep stage W": "W", "Sleep stage 3": "N3", "S4": "N3"})
+    assert names == {"Sleep stage W": "W", "Sleep stage 3": "N3", "S4": "N3"}
+    assert targets == {"W": 0, "N3": 1}
+    assert given_classes({"W": 7}) == ({"W": "W"}, {"W": 7})
+    assert given_classes({1: "left", 2: "right"})[0] == {"1": "left", "2": "right"}
+
+
+@pytest.mark.parametrize("labels", [{}, {"W": 1, "N1": "N1"}, {"W": True}, {"W": 0.5}, {"W": None}])
+def test_classes_of_annotations_are_all_texts_or_all_integers(labels):
+    with pytest.raises(ValueError, match="class"):
+        given_classes(labels)
