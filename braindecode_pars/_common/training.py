@@ -278,13 +278,12 @@ class TimeBudget(Callback):
         self._end_if_over(net)
 
     def _end_if_over(self, net: NeuralNet) -> None:
-        if time.monotonic() < self.end_:
-            return
-        self.is_over_ = True
-        net.history.record(TIME_IS_OVER, True)
-        epoch = len(net.history)
-        log.info("%g s were over in epoch %d of %d.", self.seconds, epoch, net.max_epochs)
-        raise KeyboardInterrupt  # the way in which callbacks of skorch end a training
+        if time.monotonic() >= self.end_:
+            self.is_over_ = True
+            net.history.record(TIME_IS_OVER, True)
+            epoch = f"{len(net.history)} of {net.max_epochs}"
+            log.info("%g s were over in epoch %s.", self.seconds, epoch)
+            raise KeyboardInterrupt  # the way in which callbacks of skorch end a training
 
 
 #: Entry in the rows of a history: whether the state of this epoch was restored.
@@ -306,7 +305,7 @@ def restored_by_callbacks(net: NeuralNet) -> int | None:
     The last callback decides. skorch's does nothing if its best epoch is the last one.
     """
     loading = [cb for _, cb in net.callbacks_ if isinstance(cb, EarlyStopping) and cb.load_best]
-    epochs = [cb.best_epoch_ for cb in loading if cb.best_epoch_]
+    epochs = [callback.best_epoch_ for callback in loading if callback.best_epoch_]
     restored = [epoch for epoch in epochs if epoch != net.history[-1, "epoch"]]
     return (restored or epochs or [None])[-1]
 
@@ -339,34 +338,31 @@ class EnoughSteps(Callback):
         self.share = share
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
-        self.needed_: float | None = None
+        self.needed_ = math.nan  # unknown: only an epoch knows its number of steps
         self.n_done_ = 0
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
-        if self.needed_ is not None:
-            return
-        n_steps = net.max_epochs * steps_in_epoch(net, dataset_train)
-        self.needed_ = min(map(self._steps_needed, net.optimizer_.param_groups), default=0)
-        self._warn_if_few(self.needed_, n_steps, "has", "Train for more epochs")
-        if n_steps < self.needed_:
-            self.needed_ = 0  # one warning is enough
+        if math.isnan(self.needed_):
+            self.needed_ = min(map(self._steps_needed, net.optimizer_.param_groups), default=0)
+            n_steps = net.max_epochs * steps_in_epoch(net, dataset_train)
+            self._warn_if_few(n_steps, "has", "Train for more epochs")
 
     def on_batch_end(self, net: NeuralNet, training: bool = False, **kwargs: Any) -> None:
         self.n_done_ += training
 
     def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
-        if self.needed_ is not None and net.history[-1].get(TIME_IS_OVER, False):
-            self._warn_if_few(self.needed_, self.n_done_, "had time for", "Train for longer")
+        if net.history and net.history[-1].get(TIME_IS_OVER, False):
+            self._warn_if_few(self.n_done_, "had time for", "Train for longer")
 
-    def _warn_if_few(self, needed: float, n_steps: int, has: str, advice: str) -> None:
-        if n_steps < needed < math.inf:
+    def _warn_if_few(self, n_steps: int, has: str, advice: str) -> None:
+        if n_steps < self.needed_ < math.inf:
             warn_user(
                 f"{self.phase} {has} {_steps(n_steps)}, too few for weights to move by "
-                f"{100 * self.share:.0f} % of their size: at this learning rate that takes about "
-                f"{_steps(needed)}. {advice}, with smaller batches, or at a higher "
-                "learning rate.",
+                f"{100 * self.share:.0f} % of their size: that takes about {_steps(self.needed_)}. "
+                f"{advice}, with smaller batches, or at a higher learning rate.",
                 ConvergenceWarning,
             )
+            self.needed_ = 0  # one warning is enough
 
     def _steps_needed(self, group: dict[str, Any]) -> float:
         """Return the steps in which a parameter group can move; infinity if it is not trained."""
@@ -400,10 +396,9 @@ def warn_of_chance(history: Sequence[dict[str, Any]], steps_per_epoch: int) -> N
     if relative > AT_CHANCE:
         warn_user(
             f"Pretraining ended at {relative:.3f} of the loss at chance after "
-            f"{_steps(len(losses) * steps_per_epoch)}: it has hardly solved its task. The encoder "
-            "may be of use all the same; compare it with one that is not pretrained "
-            "(pretext=None). If the loss is still falling (plotting.training_curves), pretrain for "
-            "more epochs or on more windows.",
+            f"{_steps(len(losses) * steps_per_epoch)}. Its encoder may be of use all the same; "
+            "compare it with one that is not pretrained (pretext=None). If the loss is still "
+            "falling, pretrain for more epochs or on more windows.",
             ConvergenceWarning,
         )
 
@@ -427,9 +422,8 @@ def warn_of_validation(losses: Sequence[float], chance: float) -> None:
     if min(losses, default=-math.inf) >= chance:
         warn_user(
             f"The validation loss was never below {chance:.3f}, that of the same probabilities "
-            "for every window. Predicted labels may be better than chance all the same; look at a "
-            "score. If they are not, train for more epochs or on more subjects, and check the "
-            "labels.",
+            "for every window. Predicted labels may be better than chance all the same; if they "
+            "are not, train for more epochs or on more subjects, and check the labels.",
             ConvergenceWarning,
         )
 
@@ -546,34 +540,18 @@ def history_row(row: Mapping[str, Any]) -> dict[str, float]:
     return {name: value for name, value in row.items() if name in kept}
 
 
-def restored_epoch(history: Sequence[Mapping[str, Any]]) -> int | None:
-    """Return the epoch whose state the estimators have restored; None if there is none.
-
-    It is marked by :class:`~braindecode_pars._common.training.RestoredEpoch`. In the files of
-    models of earlier versions it is the first epoch with the lowest validation loss.
-    """
-    marked = [row["epoch"] for row in history if row.get(RESTORED, False)]
-    if marked:
-        return marked[0]
-    validated = [row for row in history if "valid_loss" in row]
-    best = min(validated, key=lambda row: row["valid_loss"], default=None)
-    return None if best is None else best["epoch"]
-
-
 def history_frame(phases: Mapping[str, Sequence[Mapping[str, Any]]]) -> pd.DataFrame:
     """Return one row per epoch: ``phase``, ``epoch``, ``restored``, and losses with their parts.
 
     When a TimeBudget has ended a phase, ``attrs["time_is_over"]`` has its name and last epoch.
     """
-    rows = []
-    for phase, history in phases.items():
-        restored = restored_epoch(history)
-        rows += [
-            {**history_row(row), "phase": phase, RESTORED: row["epoch"] == restored}
-            for row in history
-        ]
-    found = {name for row in rows for name in row}
-    frame = pd.DataFrame(rows, columns=["phase", "epoch", RESTORED, *loss_columns(found)])
+    rows = [
+        {RESTORED: False, **history_row(row), "phase": phase}
+        for phase, history in phases.items()
+        for row in history
+    ]
+    losses = loss_columns({name for row in rows for name in row})
+    frame = pd.DataFrame(rows, columns=["phase", "epoch", RESTORED, *losses])
     ended = {row["phase"]: row["epoch"] for row in rows if TIME_IS_OVER in row}
     if ended:
         frame.attrs[TIME_IS_OVER] = ended

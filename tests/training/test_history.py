@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from braindecode_pars._common.training import history_frame, history_row, restored_epoch
+from braindecode_pars._common.training import history_frame, history_row
 
 ROW = {
     "epoch": 1,
@@ -36,15 +36,6 @@ def test_phases_are_joined():
 
 def test_no_phase_is_an_empty_table():
     assert history_frame({}).empty
-
-
-def test_the_restored_epoch_is_the_first_of_the_lowest_validation_losses():
-    history = [{"epoch": i + 1, "valid_loss": loss} for i, loss in enumerate([2.0, 1.0, 1.5, 1.0])]
-    interrupted = [*history, {"epoch": 5, "train_loss": 0.1}]
-    assert restored_epoch(interrupted) == 2
-    frame = history_frame({"pretraining": [ROW], "fine-tuning": interrupted})
-    assert frame["restored"].tolist() == [False, False, True, False, False, False]
-    assert restored_epoch([ROW]) is None
 
 
 def test_a_phase_that_a_time_budget_has_ended():

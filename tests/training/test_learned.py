@@ -67,9 +67,8 @@ def test_weights_that_are_not_trained_do_not_count():
 
 def test_pretraining_above_98_percent_of_chance():
     (text,) = said(warn_of_chance, [{"train_loss_relative": 0.9812}, {"epoch": 2}], 36)
-    assert text.startswith("Pretraining ended at 0.981 of the loss at chance after 36 steps")
-    # That of pars-eegmmidb is .984, and it was the best of docs/results/hands.rst.
-    assert "The encoder may be of use all the same" in text
+    assert "0.981" in text
+    assert "36 steps" in text
     assert said(warn_of_chance, [{"train_loss_relative": 0.9799}], 36) == []
     assert said(warn_of_chance, [], 0) == []
 
