@@ -85,11 +85,8 @@ def test_the_error_for_a_foreign_file_counts_matching_tensors(folder):
     total = len(load_file(folder / "encoder.safetensors"))
     changed = {"tokenizer.weight": torch.zeros(3, 3), "head.weight": torch.zeros(2)}
     change_tensors(folder, {"norm.weight": None, **changed})
-    with pytest.raises(
-        ValueError,
-        match=rf"{total - 2} of {total} tensors loaded; 1 missing \(such as norm.weight\); 1 of "
-        r"another shape \(such as tokenizer.weight\); 1 unexpected \(such as head.weight\)",
-    ):
+    message = rf"{total - 2} of {total} .*norm.weight.*tokenizer.weight.*head.weight"
+    with pytest.raises(ValueError, match=message):
         load_encoder(folder)
 
 

@@ -99,9 +99,9 @@ def test_nonoverlapping_starts_are_uniform_over_arrangements():
 
 
 def test_patches_that_do_not_fit_raise_with_the_largest_number():
-    with pytest.raises(ValueError, match="at most 30 do"):
+    with pytest.raises(ValueError, match="30"):
         nonoverlapping_starts(2, 40, 6000, 200)
-    with pytest.raises(ValueError, match="at most 20 do"):
+    with pytest.raises(ValueError, match="20"):
         nonoverlapping_starts(2, 21, 6000, 200, min_gap=100)
 
 
@@ -143,7 +143,7 @@ def test_log_lag_starts_stay_in_short_signals(overlap, n_times):
     starts = log_lag_starts(300, n_patches, n_times, 100, overlap=overlap)
     assert starts.min() >= 0
     assert starts.max() <= n_times - 100
-    with pytest.raises(ValueError, match=f"at most {n_times // 100} do"):
+    with pytest.raises(ValueError, match=f"at most {n_times // 100}"):
         log_lag_starts(2, n_times // 100 + 1, n_times, 100, overlap=False)
 
 
