@@ -533,24 +533,22 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         """Return the positions that the head uses, with one row for each channel."""
         if pos is not None and chs_info is not None:
             raise ValueError("pos and chs_info are both given; pass one of them.")
-        if not self._uses_positions:
-            return None
         positions = self.positions
         if chs_info is not None:
             positions = torch.from_numpy(electrode_positions(chs_info)).to(x.device)
         elif pos is not None:
             positions = torch.as_tensor(pos, dtype=torch.float32, device=x.device)
-        if positions is None and self.electrode_position and self._chs_info is None:
+        if positions is not None:
+            of_window = (x.shape[1], 3)
+            shapes = (of_window, (1, *of_window), (len(x), *of_window))
+            _check_shape("pos, or that of chs_info,", positions, *shapes)
+            return positions if self._uses_positions else None
+        if self.electrode_position and self._chs_info is None:
             raise ValueError(
                 "electrode_position=True needs positions: pass chs_info with channel names to "
                 "PARSNet or to forward, or pos to forward."
             )
-        if positions is None:
-            return x.new_full((x.shape[1], 3), torch.nan)
-        of_window = (x.shape[1], 3)
-        shapes = (of_window, (1, *of_window), (len(x), *of_window))
-        _check_shape("pos, or the positions from chs_info,", positions, *shapes)
-        return positions
+        return x.new_full((x.shape[1], 3), torch.nan) if self._uses_positions else None
 
 
 # Register the name, so that EEGClassifier("PARSNet") works.
