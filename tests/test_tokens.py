@@ -17,7 +17,6 @@ from braindecode_pars.tokens import (
     extract_patches,
     grid_patches,
     instance_norm,
-    log_lag_starts,
     nonoverlapping_starts,
     random_starts,
     shuffled,
@@ -103,48 +102,6 @@ def test_patches_that_do_not_fit_raise_with_the_largest_number():
         nonoverlapping_starts(2, 40, 6000, 200)
     with pytest.raises(ValueError, match="20"):
         nonoverlapping_starts(2, 21, 6000, 200, min_gap=100)
-
-
-def pair_lags(starts, patch_size):
-    """Lags of all pairs in patches."""
-    lags = (starts[:, :, None] - starts[:, None]).abs() / patch_size
-    return lags[:, ~torch.eye(starts.shape[1], dtype=torch.bool)]
-
-
-@pytest.mark.parametrize(
-    ("n_patches", "overlap", "octaves"), [(40, True, range(1, 6)), (12, False, range(1, 6))]
-)
-def test_log_lag_starts_spread_pairs_over_all_time_scales(n_patches, overlap, octaves):
-    """In three minutes, each octave from 2 to 64 s has a seventh of the pairs, nearly."""
-    starts = log_lag_starts(1000, n_patches, 180 * 100, 100, overlap=overlap)
-    lags = pair_lags(starts, 100)
-    shares = [((lags >= 2**n) & (lags < 2 ** (n + 1))).float().mean() for n in octaves]
-    assert min(shares) > 0.11
-    assert max(shares) < 0.21
-    # Of uniform starts, 2 % are 2 to 4 s apart, and a quarter 32 to 64 s.
-    uniform = pair_lags(random_starts(1000, n_patches, 180 * 100, 100), 100)
-    assert ((uniform >= 2) & (uniform < 4)).float().mean() < 0.03
-
-
-@pytest.mark.parametrize(("n_patches", "min_gap"), [(2, 0), (12, 7), (26, 15), (30, 0)])
-def test_log_lag_starts_keep_the_minimum_gap(n_patches, min_gap):
-    starts = log_lag_starts(400, n_patches, 3000, 100, overlap=False, min_gap=min_gap)
-    ordered = starts.sort(dim=1).values
-    assert ordered.min() >= 0
-    assert ordered.max() <= 2900
-    assert (ordered.diff(dim=1) >= 100 + min_gap).all()
-    assert not torch.equal(starts, ordered)  # the order is random
-
-
-@pytest.mark.parametrize("overlap", [True, False])
-@pytest.mark.parametrize("n_times", [101, 150, 250, 1000])
-def test_log_lag_starts_stay_in_short_signals(overlap, n_times):
-    n_patches = 9 if overlap else n_times // 100
-    starts = log_lag_starts(300, n_patches, n_times, 100, overlap=overlap)
-    assert starts.min() >= 0
-    assert starts.max() <= n_times - 100
-    with pytest.raises(ValueError, match=f"at most {n_times // 100}"):
-        log_lag_starts(2, n_times // 100 + 1, n_times, 100, overlap=False)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -29,14 +29,14 @@ class TestPARS(PretextContract):
 
 
 class TestPARSOnDistances(PretextContract):
-    """The other target, without drift and overlap, on all time scales."""
+    """The other target, without drift."""
 
     task = PARS
     noise_arguments: ClassVar[dict] = dict(overlap=False, min_gap=5)
     overfit_steps = 300
 
     def make(self, *args, **arguments):
-        given = dict(target="distance", n_bins=4, detrend=True, sampling="log_lags", **arguments)
+        given = dict(target="distance", n_bins=4, detrend=True, **arguments)
         return super().make(*args, **given)
 
     def ignore_signal(self, task):
@@ -207,8 +207,8 @@ def test_chance_loss_is_the_mean_squared_shift(arguments):
     "arguments",
     [
         {},
-        dict(sampling="log_lags", n_times=18_000),
-        dict(sampling="log_lags", overlap=False, min_gap=20),
+        dict(n_times=18_000, n_patches=40),
+        dict(overlap=False, min_gap=20),
         dict(sampling="grid", min_gap=20),
         dict(sampling="grid", n_times=400, n_bins=12),
     ],
@@ -281,12 +281,11 @@ def test_detrended_patches_reach_the_tokenizer():
 
 def test_windows_of_minutes():
     """Three minutes at 128 Hz, with pairs seconds to minutes apart."""
-    options = dict(sampling="log_lags", overlap=False, min_gap=16)
+    options = dict(n_patches=20, overlap=False, min_gap=16)
     windows = [(np.random.default_rng(0).normal(size=(2, 25_000)), 0, 0)] * 3
     encoder = PatchEncoder(128, **SIZES)
     settings = PretrainingSettings("pars", options, epochs=1, batch_size=2)
     net = pretrain_encoder(encoder, windows, settings, n_times=180 * 128, verbose=0)
-    assert net.task_.n_patches == 20
     lags = {"lag_1_2", "lag_2_4", "lag_4_8", "lag_8_16", "lag_16_32", "lag_32_64", "lag_64_179"}
     assert {f"train_loss_relative_{lag}" for lag in lags} <= set(net.history[-1])
 
@@ -351,7 +350,6 @@ def test_decoders_by_name():
         (dict(min_gap=10), "overlap=False"),
         (dict(sampling="grid", min_gap=10, n_patches=30), "28 patches"),
         (dict(sampling="grid", min_gap=6000), "masks 1"),
-        (dict(sampling="log_lags", overlap=False, n_patches=31), "at most 30"),
         (dict(target="lag"), "'lag'"),
         (dict(target="distance", n_bins=1), "n_bins"),
         (dict(target="distance", n_times=400), "400 samples"),

@@ -28,30 +28,22 @@ def test_the_default_number_of_patches():
     # With wide gaps, as many as fit.
     assert default(20 * 128, overlap=False, gap=16) == 13
     assert default(20 * 128, overlap=False, gap=128) == 10
-    # Minutes need no more patches than thirty of them, where lags are spread over all scales.
-    assert default(180 * 128) == 240
-    assert (default(180 * 128, "log_lags"), default(180 * 128, "log_lags", False)) == (40, 20)
-    assert default(6 * 128, "log_lags") == 8
 
 
 def test_only_overlapping_patches_have_lags_below_a_patch():
     assert Placement(1000, 100, 8).shortest_lag == 0
-    assert Placement(1000, 100, 8, sampling="log_lags").shortest_lag == 0
     assert Placement(1000, 100, 8, overlap=False, min_gap=5).shortest_lag == 105
 
 
 def test_patches_that_do_not_fit():
-    for sampling in ("random", "log_lags"):
-        placement = Placement(1000, 100, 10, sampling, overlap=False, min_gap=20)
-        with pytest.raises(ValueError, match="at most 8"):
-            placement.draw(1)
+    with pytest.raises(ValueError, match="at most 8"):
+        Placement(1000, 100, 10, overlap=False, min_gap=20).draw(1)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (dict(min_gap=5), "overlap"),
-        (dict(min_gap=5, sampling="log_lags"), "overlap"),
         (dict(min_gap=20, sampling="grid"), "8 patches"),
     ],
 )
@@ -61,7 +53,7 @@ def test_contradictions_are_explained(arguments, message):
 
 
 def test_draws_follow_the_generator():
-    for sampling in ("random", "grid", "log_lags"):
+    for sampling in ("random", "grid"):
         placement = Placement(1000, 100, 10, sampling)
         first, second = (
             placement.draw(3, generator=torch.Generator().manual_seed(1)) for _ in range(2)
