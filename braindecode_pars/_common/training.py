@@ -173,7 +173,6 @@ class ProgressLine(Callback):
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
         check_parameters(vars(self), _PROGRESS_RULES, type(self).__name__)
         self.bar_: Any = None
-        self.losses_: dict[str, str] = {}
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
         # The number of steps is known only here, from the training set.
@@ -200,14 +199,14 @@ class ProgressLine(Callback):
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         show = self.show or {"train_loss": "train", "valid_loss": "valid"}
         row = net.history[-1]
-        self.losses_ = {short: f"{row[key]:.4g}" for key, short in show.items() if key in row}
-        self.bar_.set_postfix(self.losses_, refresh=False)
+        losses = {short: f"{row[key]:.4g}" for key, short in show.items() if key in row}
+        self.bar_.set_postfix(losses, refresh=False)
 
     def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
         if self.bar_ is not None:
             epoch = restored_by_callbacks(net)
-            restored = {} if epoch is None else {"restored epoch": str(epoch)}
-            self.bar_.set_postfix({**self.losses_, **restored}, refresh=False)
+            if epoch is not None:
+                self.bar_.set_postfix_str(f"{self.bar_.postfix}, restored epoch={epoch}")
             self.bar_.close()
         self.bar_ = None  # a bar cannot be pickled
 
@@ -507,18 +506,15 @@ class NoSilentFailure(NeuralNet):
         try:
             fitted = super().fit_loop(*args, **kwargs)
         except KeyboardInterrupt:
-            self.interrupted_ = not self._stopped_early()
+            # Callbacks that end a training early raise it, too.
+            self.interrupted_ = not any(
+                (isinstance(callback, EarlyStopping) and callback.misses_ == callback.patience)
+                or (isinstance(callback, TimeBudget) and callback.is_over_)
+                for _, callback in self.callbacks_
+            )
             raise
         self.interrupted_ = False
         return fitted
-
-    def _stopped_early(self) -> bool:
-        """Return whether a callback raised the KeyboardInterrupt."""
-        return any(
-            (isinstance(callback, EarlyStopping) and callback.misses_ == callback.patience)
-            or (isinstance(callback, TimeBudget) and callback.is_over_)
-            for _, callback in self.callbacks_
-        )
 
     def partial_fit(self, *args: Any, **kwargs: Any) -> Any:
         # skorch catches Ctrl-C from its call of fit_loop on: only the end of the loop unsets this.
