@@ -173,15 +173,12 @@ def locked(folder: Path, message: str, *, wait: float = 0) -> Iterator[None]:
         When another process holds the lock.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / _LOCK)
     try:
-        lock.acquire(timeout=wait)
+        lock = FileLock(folder / _LOCK).acquire(timeout=wait)
     except Timeout:
         raise BlockingIOError(message) from None
-    try:
+    with lock:
         yield
-    finally:
-        lock.release()
 
 
 def is_leftover(file: Path) -> bool:

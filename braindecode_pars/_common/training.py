@@ -20,22 +20,14 @@ from skorch.callbacks import Callback, EarlyStopping
 from torch.utils.data import Dataset
 from tqdm.auto import tqdm
 
-from braindecode_pars._common.checks import (
-    check_parameters,
-    instance,
-    integer,
-    number,
-    optional,
-    positive,
-    share,
-    warn_user,
-)
+from braindecode_pars._common import checks
+from braindecode_pars._common.checks import check_parameters, warn_user
 from braindecode_pars._common.tables import RELATIVE, loss_columns
 
 _SCHEDULE_RULES = dict(
-    warmup=share(),
-    start=number("in [0, 1]", lambda value: 0 <= value <= 1),
-    first_epoch=integer(0),
+    warmup=checks.share(),
+    start=checks.number("in [0, 1]", lambda value: 0 <= value <= 1),
+    first_epoch=checks.integer(0),
 )
 
 
@@ -123,9 +115,9 @@ class WarmupCosine(Callback):
 _WITH_PARTS = "{l_bar}{bar}| {n:.2f}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
 
 _PROGRESS_RULES = dict(
-    description=instance("a text", str),
-    show=optional(instance("a dict of history entries and short names", Mapping)),
-    first_epoch=integer(0),
+    description=checks.instance("a text", str),
+    show=checks.optional(checks.instance("a dict of history entries and short names", Mapping)),
+    first_epoch=checks.integer(0),
 )
 
 
@@ -261,7 +253,7 @@ class TimeBudget(Callback):
         self.seconds = seconds
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
-        check_parameters(vars(self), dict(seconds=positive()), type(self).__name__)
+        check_parameters(vars(self), dict(seconds=checks.positive()), type(self).__name__)
         self.end_ = time.monotonic() + self.seconds
         self.is_over_ = False
 
