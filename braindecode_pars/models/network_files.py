@@ -197,7 +197,7 @@ def network_from_file(
     check_same_rate(
         arguments.get("sfreq"), config.get("sfreq"), "The windows are", f"the model in {source}"
     )
-    config["chs_info"] = network._deserialize_chs_info(config["chs_info"])
+    config["chs_info"] = network._deserialize_chs_info(config.get("chs_info"))
     # By its name alone: braindecode would import any module that a file names.
     config["activation"] = getattr(nn, config["activation"].rpartition(".")[2], None)
 

@@ -108,11 +108,11 @@ def model_card(
     card = description.get("pretraining") or estimator.get("pretraining") or {}
     facts = card.get("about") or {}
     title, of_encoder = f"{kind} for EEG", []
-    if kind == CLASSIFIER and facts.get("licence"):
-        of_encoder = [f"Its encoder: {facts['licence']}."]
     if kind != CLASSIFIER:
-        licence, about = licence or facts.get("licence"), about or facts.get("description")
         title = facts.get("name") or title
+        licence, about = licence or facts.get("licence"), about or facts.get("description")
+    elif facts.get("licence"):
+        of_encoder = [f"Its encoder: {facts['licence']}."]
     people = [*(card.get("subjects") or ()), *(card.get("finetune_subjects") or ())]
     hashed = any(salt_of(str(name).rpartition(":")[2]) is not None for name in people)
     sections = {
@@ -186,10 +186,11 @@ def _licence_entries(licence: str | None) -> dict[str, str]:
 
 
 def _task(kind: str, estimator: Mapping[str, Any], card: Mapping[str, Any]) -> list[str]:
-    classes = [str(name) for name in (estimator.get("classes") or {}).get("values", ())]
-    named = estimator.get("class_names") or classes
-    pairs = zip(classes, map(str, named), strict=False)
-    shown = ", ".join(label if name == label else f"{label} ({name})" for label, name in pairs)
+    classes = (estimator.get("classes") or {}).get("values", ())
+    pairs = zip(classes, estimator.get("class_names") or classes, strict=True)
+    shown = ", ".join(
+        f"{label}" if f"{name}" == f"{label}" else f"{label} ({name})" for label, name in pairs
+    )
     pretraining = "Its encoder was not pretrained, as far as is known."
     if card.get("task"):
         pretraining = f"Its encoder was pretrained without labels on the task `{card['task']}`."
