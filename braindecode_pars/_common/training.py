@@ -20,22 +20,14 @@ from skorch.callbacks import Callback, EarlyStopping
 from torch.utils.data import Dataset
 from tqdm.auto import tqdm
 
-from braindecode_pars._common.checks import (
-    check_parameters,
-    instance,
-    integer,
-    number,
-    optional,
-    positive,
-    share,
-    warn_user,
-)
+from braindecode_pars._common import checks
+from braindecode_pars._common.checks import check_parameters, warn_user
 from braindecode_pars._common.tables import RELATIVE, loss_columns
 
 _SCHEDULE_RULES = dict(
-    warmup=share(),
-    start=number("in [0, 1]", lambda value: 0 <= value <= 1),
-    first_epoch=integer(0),
+    warmup=checks.share(),
+    start=checks.number("in [0, 1]", lambda value: 0 <= value <= 1),
+    first_epoch=checks.integer(0),
 )
 
 
@@ -123,9 +115,9 @@ class WarmupCosine(Callback):
 _WITH_PARTS = "{l_bar}{bar}| {n:.2f}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
 
 _PROGRESS_RULES = dict(
-    description=instance("a text", str),
-    show=optional(instance("a dict of history entries and short names", Mapping)),
-    first_epoch=integer(0),
+    description=checks.instance("a text", str),
+    show=checks.optional(checks.instance("a dict of history entries and short names", Mapping)),
+    first_epoch=checks.integer(0),
 )
 
 
@@ -173,7 +165,6 @@ class ProgressLine(Callback):
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
         check_parameters(vars(self), _PROGRESS_RULES, type(self).__name__)
         self.bar_: Any = None
-        self.losses_: dict[str, str] = {}
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
         # The number of steps is known only here, from the training set.
@@ -200,14 +191,14 @@ class ProgressLine(Callback):
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         show = self.show or {"train_loss": "train", "valid_loss": "valid"}
         row = net.history[-1]
-        self.losses_ = {short: f"{row[key]:.4g}" for key, short in show.items() if key in row}
-        self.bar_.set_postfix(self.losses_, refresh=False)
+        losses = {short: f"{row[key]:.4g}" for key, short in show.items() if key in row}
+        self.bar_.set_postfix(losses, refresh=False)
 
     def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
         if self.bar_ is not None:
             epoch = restored_by_callbacks(net)
-            restored = {} if epoch is None else {"restored epoch": str(epoch)}
-            self.bar_.set_postfix({**self.losses_, **restored}, refresh=False)
+            if epoch is not None:
+                self.bar_.set_postfix_str(f"{self.bar_.postfix}, restored epoch={epoch}")
             self.bar_.close()
         self.bar_ = None  # a bar cannot be pickled
 
@@ -262,7 +253,7 @@ class TimeBudget(Callback):
         self.seconds = seconds
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
-        check_parameters(vars(self), dict(seconds=positive()), type(self).__name__)
+        check_parameters(vars(self), dict(seconds=checks.positive()), type(self).__name__)
         self.end_ = time.monotonic() + self.seconds
         self.is_over_ = False
 
@@ -278,13 +269,12 @@ class TimeBudget(Callback):
         self._end_if_over(net)
 
     def _end_if_over(self, net: NeuralNet) -> None:
-        if time.monotonic() < self.end_:
-            return
-        self.is_over_ = True
-        net.history.record(TIME_IS_OVER, True)
-        epoch = len(net.history)
-        log.info("%g s were over in epoch %d of %d.", self.seconds, epoch, net.max_epochs)
-        raise KeyboardInterrupt  # the way in which callbacks of skorch end a training
+        if time.monotonic() >= self.end_:
+            self.is_over_ = True
+            net.history.record(TIME_IS_OVER, True)
+            epoch = f"{len(net.history)} of {net.max_epochs}"
+            log.info("%g s were over in epoch %s.", self.seconds, epoch)
+            raise KeyboardInterrupt  # the way in which callbacks of skorch end a training
 
 
 #: Entry in the rows of a history: whether the state of this epoch was restored.
@@ -306,7 +296,7 @@ def restored_by_callbacks(net: NeuralNet) -> int | None:
     The last callback decides. skorch's does nothing if its best epoch is the last one.
     """
     loading = [cb for _, cb in net.callbacks_ if isinstance(cb, EarlyStopping) and cb.load_best]
-    epochs = [cb.best_epoch_ for cb in loading if cb.best_epoch_]
+    epochs = [callback.best_epoch_ for callback in loading if callback.best_epoch_]
     restored = [epoch for epoch in epochs if epoch != net.history[-1, "epoch"]]
     return (restored or epochs or [None])[-1]
 
@@ -339,34 +329,31 @@ class EnoughSteps(Callback):
         self.share = share
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
-        self.needed_: float | None = None
+        self.needed_ = math.nan  # unknown: only an epoch knows its number of steps
         self.n_done_ = 0
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
-        if self.needed_ is not None:
-            return
-        n_steps = net.max_epochs * steps_in_epoch(net, dataset_train)
-        self.needed_ = min(map(self._steps_needed, net.optimizer_.param_groups), default=0)
-        self._warn_if_few(self.needed_, n_steps, "has", "Train for more epochs")
-        if n_steps < self.needed_:
-            self.needed_ = 0  # one warning is enough
+        if math.isnan(self.needed_):
+            self.needed_ = min(map(self._steps_needed, net.optimizer_.param_groups), default=0)
+            n_steps = net.max_epochs * steps_in_epoch(net, dataset_train)
+            self._warn_if_few(n_steps, "has", "Train for more epochs")
 
     def on_batch_end(self, net: NeuralNet, training: bool = False, **kwargs: Any) -> None:
         self.n_done_ += training
 
     def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
-        if self.needed_ is not None and net.history[-1].get(TIME_IS_OVER, False):
-            self._warn_if_few(self.needed_, self.n_done_, "had time for", "Train for longer")
+        if net.history and net.history[-1].get(TIME_IS_OVER, False):
+            self._warn_if_few(self.n_done_, "had time for", "Train for longer")
 
-    def _warn_if_few(self, needed: float, n_steps: int, has: str, advice: str) -> None:
-        if n_steps < needed < math.inf:
+    def _warn_if_few(self, n_steps: int, has: str, advice: str) -> None:
+        if n_steps < self.needed_ < math.inf:
             warn_user(
                 f"{self.phase} {has} {_steps(n_steps)}, too few for weights to move by "
-                f"{100 * self.share:.0f} % of their size: at this learning rate that takes about "
-                f"{_steps(needed)}. {advice}, with smaller batches, or at a higher "
-                "learning rate.",
+                f"{100 * self.share:.0f} % of their size: that takes about {_steps(self.needed_)}. "
+                f"{advice}, with smaller batches, or at a higher learning rate.",
                 ConvergenceWarning,
             )
+            self.needed_ = 0  # one warning is enough
 
     def _steps_needed(self, group: dict[str, Any]) -> float:
         """Return the steps in which a parameter group can move; infinity if it is not trained."""
@@ -400,10 +387,9 @@ def warn_of_chance(history: Sequence[dict[str, Any]], steps_per_epoch: int) -> N
     if relative > AT_CHANCE:
         warn_user(
             f"Pretraining ended at {relative:.3f} of the loss at chance after "
-            f"{_steps(len(losses) * steps_per_epoch)}: it has hardly solved its task. The encoder "
-            "may be of use all the same; compare it with one that is not pretrained "
-            "(pretext=None). If the loss is still falling (plotting.training_curves), pretrain for "
-            "more epochs or on more windows.",
+            f"{_steps(len(losses) * steps_per_epoch)}. Its encoder may be of use all the same; "
+            "compare it with one that is not pretrained (pretext=None). If the loss is still "
+            "falling, pretrain for more epochs or on more windows.",
             ConvergenceWarning,
         )
 
@@ -427,9 +413,8 @@ def warn_of_validation(losses: Sequence[float], chance: float) -> None:
     if min(losses, default=-math.inf) >= chance:
         warn_user(
             f"The validation loss was never below {chance:.3f}, that of the same probabilities "
-            "for every window. Predicted labels may be better than chance all the same; look at a "
-            "score. If they are not, train for more epochs or on more subjects, and check the "
-            "labels.",
+            "for every window. Predicted labels may be better than chance all the same; if they "
+            "are not, train for more epochs or on more subjects, and check the labels.",
             ConvergenceWarning,
         )
 
@@ -513,18 +498,15 @@ class NoSilentFailure(NeuralNet):
         try:
             fitted = super().fit_loop(*args, **kwargs)
         except KeyboardInterrupt:
-            self.interrupted_ = not self._stopped_early()
+            # Callbacks that end a training early raise it, too.
+            self.interrupted_ = not any(
+                (isinstance(callback, EarlyStopping) and callback.misses_ == callback.patience)
+                or (isinstance(callback, TimeBudget) and callback.is_over_)
+                for _, callback in self.callbacks_
+            )
             raise
         self.interrupted_ = False
         return fitted
-
-    def _stopped_early(self) -> bool:
-        """Return whether a callback raised the KeyboardInterrupt."""
-        return any(
-            (isinstance(callback, EarlyStopping) and callback.misses_ == callback.patience)
-            or (isinstance(callback, TimeBudget) and callback.is_over_)
-            for _, callback in self.callbacks_
-        )
 
     def partial_fit(self, *args: Any, **kwargs: Any) -> Any:
         # skorch catches Ctrl-C from its call of fit_loop on: only the end of the loop unsets this.
@@ -546,34 +528,18 @@ def history_row(row: Mapping[str, Any]) -> dict[str, float]:
     return {name: value for name, value in row.items() if name in kept}
 
 
-def restored_epoch(history: Sequence[Mapping[str, Any]]) -> int | None:
-    """Return the epoch whose state the estimators have restored; None if there is none.
-
-    It is marked by :class:`~braindecode_pars._common.training.RestoredEpoch`. In the files of
-    models of earlier versions it is the first epoch with the lowest validation loss.
-    """
-    marked = [row["epoch"] for row in history if row.get(RESTORED, False)]
-    if marked:
-        return marked[0]
-    validated = [row for row in history if "valid_loss" in row]
-    best = min(validated, key=lambda row: row["valid_loss"], default=None)
-    return None if best is None else best["epoch"]
-
-
 def history_frame(phases: Mapping[str, Sequence[Mapping[str, Any]]]) -> pd.DataFrame:
     """Return one row per epoch: ``phase``, ``epoch``, ``restored``, and losses with their parts.
 
     When a TimeBudget has ended a phase, ``attrs["time_is_over"]`` has its name and last epoch.
     """
-    rows = []
-    for phase, history in phases.items():
-        restored = restored_epoch(history)
-        rows += [
-            {**history_row(row), "phase": phase, RESTORED: row["epoch"] == restored}
-            for row in history
-        ]
-    found = {name for row in rows for name in row}
-    frame = pd.DataFrame(rows, columns=["phase", "epoch", RESTORED, *loss_columns(found)])
+    rows = [
+        {RESTORED: False, **history_row(row), "phase": phase}
+        for phase, history in phases.items()
+        for row in history
+    ]
+    losses = loss_columns({name for row in rows for name in row})
+    frame = pd.DataFrame(rows, columns=["phase", "epoch", RESTORED, *losses])
     ended = {row["phase"]: row["epoch"] for row in rows if TIME_IS_OVER in row}
     if ended:
         frame.attrs[TIME_IS_OVER] = ended

@@ -167,10 +167,8 @@ def recentred_logits(module: PARSNet, windows: Windows) -> Tensor:
         for batch in batches(windows, module.encoder.patch_size, device)
     ]
     tokens = torch.cat([channels.tokens for channels in encoded])
-    amplitudes = [channels.amplitudes for channels in encoded if channels.amplitudes is not None]
-    channels = encoded[0]._replace(
-        tokens=tokens, amplitudes=torch.cat(amplitudes) if amplitudes else None
-    )
+    amplitudes = [channels.amplitudes for channels in encoded]
+    channels = encoded[0]._replace(tokens=tokens, amplitudes=torch.cat(amplitudes))
     channels = channels.recentred(subjects.to(device))
     # The spatial filters need several times the memory of the tokens.
     return torch.cat([module.pool_channels(batch).cpu() for batch in channels.split(64)])

@@ -16,11 +16,11 @@ from braindecode.models.base import HAS_HF_HUB
 from braindecode.version import __version__ as braindecode_version
 from torch import nn
 
-from braindecode_pars import paper
 from braindecode_pars._common.checks import check_same_rate
 from braindecode_pars._common.model_files import (
     CLASSIFIER,
     NETWORK,
+    README,
     ModelFile,
     build_and_load,
     check_may_save,
@@ -28,14 +28,10 @@ from braindecode_pars._common.model_files import (
     read_model,
     write_model,
 )
-from braindecode_pars._common.seeding import seeded
 from braindecode_pars.encoder import check_activation
 
 #: Arguments of ``from_pretrained`` that belong to the download.
 HUB_ARGUMENTS = {"revision", "cache_dir", "force_download", "local_files_only", "token"}
-
-#: Arguments of ``save_pretrained``, apart from those of ``push_to_hub``.
-SAVE_ARGUMENTS = {"config", "model_card_kwargs", "push_to_hub", "repo_id"}
 
 # A base class at run time would be the class whose arguments braindecode records.
 if TYPE_CHECKING:
@@ -53,7 +49,16 @@ class SavedInFolder(_Model):
     that write a pickle, and that trust any class which a file names.
     """
 
-    def save_pretrained(self, save_directory: str | Path, **hub_arguments: Any) -> Any:
+    def save_pretrained(
+        self,
+        save_directory: str | Path,
+        *,
+        config: Any = None,
+        repo_id: str | None = None,
+        push_to_hub: bool = False,
+        model_card_kwargs: dict[str, Any] | None = None,
+        **hub_arguments: Any,
+    ) -> Any:
         """Write ``model.safetensors`` and ``config.json`` into a folder.
 
         ``model.safetensors`` contains everything that :meth:`from_pretrained` reads: weights,
@@ -65,8 +70,8 @@ class SavedInFolder(_Model):
         ----------
         save_directory : path
             Folder of the model. It is created if it does not exist. A PARSNet in it is replaced.
-        **hub_arguments
-            Arguments of ``huggingface_hub.PyTorchModelHubMixin.save_pretrained``.
+        config, repo_id, push_to_hub, model_card_kwargs, **hub_arguments
+            As in ``huggingface_hub.PyTorchModelHubMixin.save_pretrained``; ``config`` is ignored.
 
         Returns
         -------
@@ -85,31 +90,18 @@ class SavedInFolder(_Model):
             ``torch.nn``. Also when the folder contains another model, or other files.
         """
         folder = Path(save_directory).expanduser()
-        self._save_pretrained(folder)
-        unknown = hub_arguments.keys() - SAVE_ARGUMENTS
-        if unknown and not hub_arguments.get("push_to_hub"):
-            raise TypeError(f"save_pretrained() got an unexpected argument {min(unknown)!r}")
-        if not HAS_HF_HUB:
-            if hub_arguments.get("push_to_hub"):
-                raise ImportError(
-                    f"{folder} is saved, but pushing it needs huggingface_hub; install it with: "
-                    "pip install huggingface_hub"
-                )
-            return None
+        if hub_arguments and not push_to_hub:
+            raise TypeError(f"{min(hub_arguments)!r} is an argument for push_to_hub=True.")
+        check_may_save(folder, NETWORK)
+        write_model(folder, NETWORK, self.description(), self.state_dict())
         # The mixin's save_pretrained deletes the old config.json before it writes the new files,
         # so the model card and the upload are done here.
-        card = hub_arguments.pop("model_card_kwargs", None) or {}
-        if not (folder / "README.md").exists():
-            self.generate_model_card(**card).save(folder / "README.md")
-        if not hub_arguments.pop("push_to_hub", False):
+        card = model_card_kwargs or {}
+        if HAS_HF_HUB and not (folder / README).exists():
+            self.generate_model_card(**card).save(folder / README)
+        if not push_to_hub:
             return None
-        repo_id = hub_arguments.pop("repo_id", None) or folder.name
-        return self.push_to_hub(repo_id, model_card_kwargs=card, **hub_arguments)
-
-    def _save_pretrained(self, save_directory: Path) -> None:
-        # This replaces braindecode's method, which also writes a pickle.
-        check_may_save(save_directory, NETWORK)
-        write_model(save_directory, NETWORK, self.description(), self.state_dict())
+        return self.push_to_hub(repo_id or folder.name, model_card_kwargs=card, **hub_arguments)
 
     def get_config(self) -> dict[str, Any]:
         """Return the arguments of the constructor, as values that JSON supports."""
@@ -201,46 +193,22 @@ def network_from_file(
 
     ``network`` is its class; the other arguments are those of its ``from_pretrained``.
     """
-    config = model.description.get("network")
-    if not isinstance(config, dict):
-        raise ValueError(f"{source} does not describe a {network.__name__}.")
+    config = dict(model.description["network"])
     check_same_rate(
         arguments.get("sfreq"), config.get("sfreq"), "The windows are", f"the model in {source}"
     )
+    config["chs_info"] = network._deserialize_chs_info(config.get("chs_info"))
+    # By its name alone: braindecode would import any module that a file names.
+    config["activation"] = getattr(nn, config["activation"].rpartition(".")[2], None)
 
     # An argument also replaces the saved values of its alternatives: n_chans and chs_info describe
     # the same channels, for example.
-    # Entries that the file of an early version lacks were as published.
-    config = {**paper.MODEL, **config}
-    if arguments.keys() & {"n_chans", "chs_info"}:
-        config.update(n_chans=None, chs_info=None)
-    if arguments.keys() & {"n_times", "input_window_seconds"}:
-        config.update(n_times=None, input_window_seconds=None)
-    config.update(arguments)
-
-    def build() -> Network:
-        named = dict(config)
-        if isinstance(named.get("chs_info"), list):
-            named["chs_info"] = network._deserialize_chs_info(named["chs_info"])
-        if isinstance(named.get("activation"), str):
-            named["activation"] = _activation(named["activation"])
-        return network.from_config(named)
-
-    num_layers = config["num_layers"]
-    with seeded(0):  # the initial weights are replaced; they must not change the caller's draws
-        net, report = build_and_load(
-            build, model.tensors, source, num_layers=num_layers, strict=strict
-        )
+    for alternatives in (("n_chans", "chs_info"), ("n_times", "input_window_seconds")):
+        if arguments.keys() & set(alternatives):
+            config |= dict.fromkeys(alternatives)
+    config |= arguments
+    net, report = build_and_load(
+        lambda: network.from_config(config), model.tensors, source, strict=strict
+    )
     net.load_report = report
     return net
-
-
-def _activation(name: str) -> type[nn.Module]:
-    """Return the activation class for a name such as ``torch.nn.modules.activation.GELU``.
-
-    Only classes of torch are accepted. braindecode would import any module that an untrusted
-    ``config.json`` names.
-    """
-    if not name.startswith("torch.nn.") or not hasattr(nn, name.rpartition(".")[2]):
-        raise ValueError(f"activation {name!r} is not one of torch.nn")
-    return getattr(nn, name.rpartition(".")[2])

@@ -10,7 +10,7 @@ import braindecode_pars._common.hosts  # noqa: F401  before braindecode
 
 # isort: split
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,9 +54,7 @@ _RULES = dict(
     patch_seconds=positive(),
     channel_drop_prob=share(),
     electrode_position=Rule(
-        "'auto', True or False",
-        (str, bool),
-        lambda value: not isinstance(value, str) or value == "auto",
+        "'auto', True or False", (str, bool), {"auto", True, False}.__contains__
     ),
     amplitude=boolean(),
     head=choice(*HEADS),
@@ -79,8 +77,8 @@ class Channels(NamedTuple):
     ----------
     tokens : Tensor, shape (batch, n_chans, embed_dim)
         Spatial tokens: means of the encoder's features over time; zeros where not kept.
-    amplitudes : Tensor, shape (batch, n_chans, 1) | None
-        Relative amplitudes; None when they are not used.
+    amplitudes : Tensor, shape (batch, n_chans, 1)
+        Relative amplitudes; of shape (batch, n_chans, 0) when they are not used.
     positions : Tensor, shape (n_chans, 3) or (batch, n_chans, 3) | None
         Electrode positions; None when they are not used.
     keep : Tensor of bool, shape (batch, n_chans) | None
@@ -88,17 +86,16 @@ class Channels(NamedTuple):
     """
 
     tokens: Tensor
-    amplitudes: Tensor | None
+    amplitudes: Tensor
     positions: Tensor | None
     keep: Tensor | None
 
     def recentred(self, subjects: Tensor) -> Channels:
         """Return the channels with tokens and amplitudes minus the means of each subject."""
-        tokens = recentred(self.tokens, subjects, self.keep)
-        amplitudes = self.amplitudes
-        if amplitudes is not None:
-            amplitudes = recentred(amplitudes, subjects, self.keep)
-        return self._replace(tokens=tokens, amplitudes=amplitudes)
+        return self._replace(
+            tokens=recentred(self.tokens, subjects, self.keep),
+            amplitudes=recentred(self.amplitudes, subjects, self.keep),
+        )
 
     def split(self, n_windows: int) -> Iterator[Channels]:
         """Yield the channels of at most ``n_windows`` windows at a time.
@@ -107,8 +104,7 @@ class Channels(NamedTuple):
         """
         for start in range(0, len(self.tokens), n_windows):
             rows = slice(start, start + n_windows)
-            amplitudes = None if self.amplitudes is None else self.amplitudes[rows]
-            yield self._replace(tokens=self.tokens[rows], amplitudes=amplitudes)
+            yield self._replace(tokens=self.tokens[rows], amplitudes=self.amplitudes[rows])
 
 
 class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
@@ -250,33 +246,12 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         activation: type[nn.Module] = nn.GELU,
         tokenizer: str = "spectral",
     ):
-        signal = dict(
-            n_outputs=n_outputs,
-            n_chans=n_chans,
-            chs_info=chs_info,
-            n_times=n_times,
-            input_window_seconds=input_window_seconds,
-            sfreq=sfreq,
-        )
-        given = dict(
-            patch_seconds=patch_seconds,
-            patch_size=patch_size,
-            channel_drop_prob=channel_drop_prob,
-            electrode_position=electrode_position,
-            amplitude=amplitude,
-            head=head,
-            recenter=recenter,
-        )
-        check_parameters({**signal, **given}, _RULES, type(self).__name__)
-        super().__init__(**signal)
+        given = {name: value for name, value in locals().items() if name in _RULES}
+        check_parameters(given, _RULES, type(self).__name__)
+        super().__init__(n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq)
         # The mixin has inferred and stored these; its properties are used from here on.
-        del n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq, signal
+        del n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq
 
-        if patch_size is None:
-            patch_size = patch_size_for(
-                patch_seconds, _inferred(lambda: self.sfreq), _inferred(lambda: self.n_times)
-            )
-            self._warn_of_unknown_rate(patch_size)
         self.load_report: LoadReport | None = None
         self.channel_drop_prob = channel_drop_prob
         self.amplitude = amplitude
@@ -290,6 +265,8 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         self.electrode_position = electrode_position and attention
 
         # Build the layers.
+        if patch_size is None:
+            patch_size = self._patch_size(patch_seconds)
         self.encoder = PatchEncoder(
             patch_size, embed_dim, num_layers, num_heads, mlp_dim, drop_prob, activation, tokenizer
         )
@@ -318,6 +295,18 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
     def _uses_positions(self) -> bool:
         return self.electrode_position or self.head != "attention"
 
+    def _patch_size(self, patch_seconds: float) -> int:
+        """Return the number of samples in a patch; warn if its length in seconds is unknown."""
+        sfreq = _inferred(lambda: self.sfreq)
+        patch_size = patch_size_for(patch_seconds, sfreq, _inferred(lambda: self.n_times))
+        if sfreq is None:
+            warn_user(
+                f"PARSNet: sampling rate unknown; a patch is {patch_size} samples long, a "
+                "thirtieth of the window. Pass sfreq (Hz) to PARSNet, or module__sfreq to "
+                "EEGClassifier."
+            )
+        return patch_size
+
     def _known_positions(self) -> Tensor | None:
         """Return the positions from ``chs_info``, if they are used and at least one is known."""
         if not self._uses_positions:
@@ -326,8 +315,7 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
             if self.head != "attention":
                 warn_user(
                     f"PARSNet: head={self.head!r} without electrode positions has the same gains "
-                    "for all channels. Pass chs_info with channel names to PARSNet, or chs_info or "
-                    "pos to forward."
+                    "for all channels. Pass chs_info to PARSNet, or chs_info or pos to forward."
                 )
             return None
         positions = torch.from_numpy(electrode_positions(self._chs_info))
@@ -339,14 +327,6 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
             )
             return None
         return positions
-
-    def _warn_of_unknown_rate(self, patch_size: int) -> None:
-        if _inferred(lambda: self.sfreq) is None:
-            warn_user(
-                f"PARSNet: sampling rate unknown; a patch is {patch_size} samples long, a "
-                "thirtieth of the window. Pass sfreq (Hz) to PARSNet, or module__sfreq to "
-                "EEGClassifier."
-            )
 
     def get_torchinfo_statistics(self, *arguments: Any, **options: Any) -> Any:
         """Return the summary of braindecode.
@@ -491,11 +471,11 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         positions = self._positions(x, pos, chs_info)
         keep = self._kept_channels(x, ch_mask)
         tokens = self._spatial_tokens(x, keep)
-        if not self.amplitude:
-            return Channels(tokens, None, positions, keep)
-        # Relative to all channels that are there, so that dropping some of them in training does
-        # not change the amplitudes of the others.
-        amplitudes = relative_amplitude(x, ch_mask)[..., None].to(tokens.dtype)
+        amplitudes = tokens.new_empty(*x.shape[:2], 0)
+        if self.amplitude:
+            # Relative to all channels that are there, so that dropping some of them in training
+            # does not change the amplitudes of the others.
+            amplitudes = relative_amplitude(x, ch_mask)[..., None].to(tokens.dtype)
         return Channels(tokens, amplitudes, positions, keep)
 
     def _centred(self, channels: Channels, x: Tensor, subjects: Tensor | None) -> Channels:
@@ -518,8 +498,8 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
             pooled.append(self.spatial_attention(query, tokens, channels.keep).squeeze(1))
         if self.head != "attention":
             # Filters multiply features by functions of the position, so they need no codes.
-            parts = [part for part in (channels.tokens, channels.amplitudes) if part is not None]
-            features = torch.cat(parts, dim=-1)  # (batch, n_chans, embed_dim or embed_dim + 1)
+            # (batch, n_chans, embed_dim or embed_dim + 1)
+            features = torch.cat([channels.tokens, channels.amplitudes], dim=-1)
             pooled.append(self.spatial_filter(features, channels.positions, channels.keep))
         return torch.cat(pooled, dim=-1)
 
@@ -551,24 +531,24 @@ class PARSNet(SavedInFolder, EEGModuleMixin, nn.Module):
         self, x: Tensor, pos: Tensor | None, chs_info: list[dict] | None
     ) -> Tensor | None:
         """Return the positions that the head uses, with one row for each channel."""
-        given = positions_of(x, pos, chs_info)
-        if not self._uses_positions:
-            return None
-        positions = self.positions if given is None else given
-        if positions is None and self.electrode_position and self._chs_info is None:
+        if pos is not None and chs_info is not None:
+            raise ValueError("pos and chs_info are both given; pass one of them.")
+        positions = self.positions
+        if chs_info is not None:
+            positions = torch.from_numpy(electrode_positions(chs_info)).to(x.device)
+        elif pos is not None:
+            positions = torch.as_tensor(pos, dtype=torch.float32, device=x.device)
+        if positions is not None:
+            of_window = (x.shape[1], 3)
+            shapes = (of_window, (1, *of_window), (len(x), *of_window))
+            _check_shape("pos, or that of chs_info,", positions, *shapes)
+            return positions if self._uses_positions else None
+        if self.electrode_position and self._chs_info is None:
             raise ValueError(
                 "electrode_position=True needs positions: pass chs_info with channel names to "
                 "PARSNet or to forward, or pos to forward."
             )
-        if positions is None:
-            return x.new_full((x.shape[1], 3), torch.nan)
-        if positions.shape[-2] != x.shape[1]:
-            raise ValueError(
-                f"There are positions for {positions.shape[-2]} channels, but the windows have "
-                f"{x.shape[1]} channels; pass chs_info of these windows, or pos of shape "
-                "(n_chans, 3), to forward."
-            )
-        return positions
+        return x.new_full((x.shape[1], 3), torch.nan) if self._uses_positions else None
 
 
 # Register the name, so that EEGClassifier("PARSNet") works.
@@ -583,23 +563,23 @@ def check_windows(x: Any, patch_size: int) -> None:
     TypeError, ValueError
         When they are not.
     """
-    if not isinstance(x, Tensor):
+    if not isinstance(x, Tensor) or not x.is_floating_point():
         raise TypeError(
-            f"x is a {type(x).__name__}; PARSNet takes a torch tensor of shape (batch, "
-            "n_chans, n_times), for example torch.from_numpy(x).float()."
+            f"x is a {type(x).__name__} of dtype {getattr(x, 'dtype', None)}; PARSNet takes a "
+            "torch tensor of real numbers, for example torch.from_numpy(x).float()."
         )
-    if x.ndim != 3 or 0 in x.shape[:2]:
+    if x.ndim != 3 or 0 in x.shape[:2] or x.shape[-1] < patch_size:
         raise ValueError(
-            f"x has shape {tuple(x.shape)}; windows have shape (batch, n_chans, n_times)."
+            f"x has shape {tuple(x.shape)}; windows have shape (batch, n_chans, n_times), with at "
+            f"least {patch_size} samples, one patch."
         )
-    if not x.is_floating_point():
+
+
+def _check_shape(name: str, given: Tensor, *shapes: tuple[int, ...]) -> None:
+    if tuple(given.shape) not in shapes:
         raise ValueError(
-            f"x has dtype {x.dtype}; EEG samples are real numbers. Convert integers with x.float()."
-        )
-    if x.shape[-1] < patch_size:
-        raise ValueError(
-            f"A window of {x.shape[-1]} samples is shorter than the model's patch of "
-            f"{patch_size} samples."
+            f"{name} has shape {tuple(given.shape)}; these windows need shape "
+            f"{' or '.join(map(str, dict.fromkeys(shapes)))}."
         )
 
 
@@ -613,54 +593,12 @@ def mask_of(x: Tensor, ch_mask: Any) -> Tensor | None:
     """
     if ch_mask is None:
         return None
-    ch_mask = torch.as_tensor(ch_mask, device=x.device)
-    if ch_mask.shape != x.shape[:2]:
-        raise ValueError(
-            f"ch_mask has shape {tuple(ch_mask.shape)}; these windows need shape (batch, "
-            f"n_chans) = {tuple(x.shape[:2])}."
-        )
-    ch_mask = ch_mask.bool()
+    ch_mask = torch.as_tensor(ch_mask, device=x.device).bool()
+    _check_shape("ch_mask", ch_mask, tuple(x.shape[:2]))
     # torch.compile cannot trace a branch that depends on tensor values.
     if not torch.compiler.is_compiling() and not ch_mask.any(dim=1).all():
         raise ValueError("ch_mask marks every channel of a window as missing.")
     return ch_mask
-
-
-def positions_of(x: Tensor, pos: Any, chs_info: list[dict] | None) -> Tensor | None:
-    """Return the positions that are given with the windows; None when none are.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When ``pos`` and ``chs_info`` are both given, or do not describe the channels of ``x``.
-    """
-    if pos is not None and chs_info is not None:
-        raise ValueError(
-            "pos and chs_info are both given; pass pos for positions in metres, or chs_info to "
-            "look positions up by channel name."
-        )
-    if chs_info is not None:
-        if not isinstance(chs_info, Sequence):
-            raise TypeError(
-                f"chs_info is a {type(chs_info).__name__}; it must be a list of channels as in "
-                "mne.Info['chs']."
-            )
-        if len(chs_info) != x.shape[1]:
-            raise ValueError(
-                f"chs_info describes {len(chs_info)} channels, but the windows have {x.shape[1]}; "
-                "pass one entry for each channel of the windows, in their order."
-            )
-        return torch.from_numpy(electrode_positions(chs_info)).to(x.device)
-    if pos is None:
-        return None
-    positions = torch.as_tensor(pos, dtype=torch.float32, device=x.device)
-    batch = positions.shape[0] if positions.ndim == 3 else 1
-    if positions.ndim not in (2, 3) or positions.shape[-1] != 3 or batch not in (1, len(x)):
-        raise ValueError(
-            f"pos has shape {tuple(positions.shape)}; these windows need shape "
-            f"(n_chans, 3) or (batch, n_chans, 3), with batch = {len(x)}."
-        )
-    return positions
 
 
 def subjects_of(x: Tensor, subjects: Any) -> Tensor:
@@ -682,13 +620,10 @@ def subjects_of(x: Tensor, subjects: Any) -> Tensor:
         subjects = torch.as_tensor(subjects, device=x.device)
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
-            "subjects must be one integer for each window; number the names of subjects first, "
-            "for example with numpy.unique(names, return_inverse=True)."
+            "subjects must be integers; number names first, with numpy.unique(names, "
+            "return_inverse=True)."
         ) from error
-    if subjects.shape != x.shape[:1]:
-        raise ValueError(
-            f"subjects has shape {tuple(subjects.shape)}; these windows need shape ({len(x)},)."
-        )
+    _check_shape("subjects", subjects, (len(x),))
     return subjects
 
 
@@ -725,20 +660,10 @@ def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | Non
     >>> patch_size_for(1.0, 200.0, 6000), patch_size_for(1.0, None, 6000)
     (200, 200)
     """
-    if not 0 < patch_seconds < float("inf"):
-        raise ValueError(f"patch_seconds must be positive, got {patch_seconds}.")
-    # Unknown sampling rate: a share of the window.
-    if sfreq is None:
+    if sfreq is None:  # a share of the window
         if n_times is None:
-            raise ValueError(
-                "The patch size needs sfreq, or n_times of a window; neither is specified or can "
-                "be inferred."
-            )
+            raise ValueError("The length of a patch needs sfreq, or n_times of a window.")
         return max(1, round(n_times / PATCHES_PER_WINDOW))
-    if not 0 < sfreq < float("inf"):
-        raise ValueError(f"sfreq must be a positive number of Hz, got {sfreq}.")
-
-    # Known sampling rate: seconds to samples.
     patch_size = max(1, round(patch_seconds * sfreq))
     if n_times is not None and n_times < patch_size:
         raise ValueError(

@@ -22,7 +22,6 @@ from braindecode_pars._common.model_files import (
     read_model,
     write_model,
 )
-from braindecode_pars._common.seeding import seeded
 from braindecode_pars.encoder import PatchEncoder, check_activation
 from braindecode_pars.models import PARSNet
 from braindecode_pars.models.network_files import network_from_file
@@ -230,16 +229,10 @@ def encoder_from_file(model: ModelFile, source: Path, *, strict: bool = True) ->
         return Pretrained(net.encoder, card, report)
 
     card = card_from(model.description, source)
-    config = model.description.get("encoder")
-    if not isinstance(config, dict):
-        raise ValueError(f"{source} does not describe an encoder.")
 
     def build() -> PatchEncoder:
+        config = model.description["encoder"]
         return PatchEncoder(**{**config, "activation": getattr(nn, config["activation"])})
 
-    num_layers = config.get("num_layers", 0)
-    with seeded(0):  # the initial weights are replaced; they must not change the caller's draws
-        encoder, report = build_and_load(
-            build, model.tensors, source, num_layers=num_layers, strict=strict
-        )
+    encoder, report = build_and_load(build, model.tensors, source, strict=strict)
     return Pretrained(encoder, card, report)

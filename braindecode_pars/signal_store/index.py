@@ -33,8 +33,6 @@ VERSION = 5
 #: versions 1 and 2 no shares of corpora, those before version 4 no labels, and those before version
 #: 5 no preprocessing.
 READABLE = (1, 2, 3, 4, 5)
-#: Largest index, in bytes: that of some million recordings.
-_LARGEST = 2**32
 _CHECKSUM = b'"checksum": '
 
 
@@ -173,7 +171,7 @@ class Index:
             ) from error
         # Format and version first: another format may have no checksum.
         try:
-            entries = parse_json(content, largest=_LARGEST)
+            entries = parse_json(content)
             if entries["format"] != FORMAT:
                 raise ValueError(f"its format is {entries['format']!r}, not {FORMAT!r}")
             version = entries["version"]

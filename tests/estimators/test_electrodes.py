@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from braindecode.datasets import BaseConcatDataset
-from support.model_files import change_description
 from support.montages import NAMES, concatenated, recording, windows_of
 from support.small_estimators import classifier
 
@@ -155,21 +154,3 @@ def test_a_filter_that_was_fitted_without_positions_never_gets_any():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         np.testing.assert_array_equal(clf.predict_proba(train), clf.predict_proba(x))
-
-
-def test_a_classifier_that_was_saved_before_there_were_heads(tmp_path):
-    before = dict(electrode_position=False, amplitude=False, tokenizer="linear")
-    clf = scratch(**before).fit(concatenated(1))
-    names = ("electrode_position", "amplitude", "head", "tokenizer")
-
-    def edit(description):
-        for name in names:
-            description["classifier"]["parameters"]["kept"].pop(name)
-        for name in names[1:]:
-            description["network"].pop(name)
-
-    change_description(clf.save(tmp_path), edit)
-    loaded = PARSClassifier.load(tmp_path)
-    assert loaded.get_params() == clf.get_params()
-    test = concatenated(3)
-    np.testing.assert_array_equal(loaded.predict_proba(test), clf.predict_proba(test))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from support.model_files import as_version_0_1_0, change_description, change_tensors, model_in
+from support.model_files import change_description, change_tensors, model_in
 from support.small_estimators import classifier, embedder, same_weights
 from torch import nn
 
@@ -225,13 +225,6 @@ def test_a_file_does_not_decide_where_a_refit_reads_and_writes(nights, tmp_path)
     assert (loaded.encoder, loaded.checkpoint_dir) == (None, None)
 
 
-def test_a_classifier_of_version_0_1_0(fitted, folder, nights):
-    as_version_0_1_0(folder)
-    with pytest.warns(UserWarning, match="has no checksum, because version 0.1.0"):
-        loaded = PARSClassifier.load(folder)
-    np.testing.assert_array_equal(loaded.predict_proba(nights), fitted.predict_proba(nights))
-
-
 def test_partly_matching_weights_need_strict_false(fitted, folder):
     changed = {
         "encoder.norm.weight": None,
@@ -276,7 +269,6 @@ def test_weights_without_a_match_raise_with_strict_false(folder):
         ({"parameters": {"kept": {"n": 1}, "pairs": {}, "left_out": {}}}, "'n'"),
         ({"parameters": {"kept": {}, "pairs": {}, "left_out": 3}}, "not descr"),
         ({"windows": {"sfreq": 1, "montage": []}}, "does not describe"),
-        ({"pretraining": {"sfreq": "fast"}}, "sfreq is 'fast', not a positive"),
     ],
 )
 def test_a_description_with_wrong_entries(folder, entries, message):
@@ -285,10 +277,10 @@ def test_a_description_with_wrong_entries(folder, entries, message):
         PARSClassifier.load(folder)
 
 
-@pytest.mark.parametrize("network", [{"hidden": 3}, {"n_outputs": "five"}, {"num_layers": 20_000}])
+@pytest.mark.parametrize("network", [{"hidden": 3}, {"n_outputs": "five"}])
 def test_a_description_of_another_network(folder, network):
     change_description(folder, lambda description: description["network"].update(network))
-    with pytest.raises(ValueError, match=r"does not describe a model|too few for the 20000 layers"):
+    with pytest.raises(ValueError, match="does not describe a model"):
         PARSClassifier.load(folder)
 
 

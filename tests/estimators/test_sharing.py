@@ -197,7 +197,7 @@ def test_an_upload_that_cannot_be_made(pretrained, hub, monkeypatch):
         model.push_to_hub("me/it", scores=scores)
     assert fake.files == {}
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(ImportError, match="pip install huggingface_hub"):
+    with pytest.raises(ImportError, match="huggingface_hub"):
         model.push_to_hub("me/it")
 
 
@@ -232,5 +232,5 @@ def test_an_embedder_of_any_encoder(fitted, people, tmp_path):
     np.testing.assert_array_equal(loaded.transform(people), vectors)
     small = PARSEmbedder.from_pretrained("small")
     assert (small.sfreq_, small.encoder_card_.task) == (128.0, "spectral")
-    with pytest.raises(FileNotFoundError, match="it is an encoder, which load_encoder and encoder"):
+    with pytest.raises(ValueError, match="load_encoder"):
         PARSClassifier.from_pretrained("small")

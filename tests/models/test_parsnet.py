@@ -7,11 +7,17 @@ import inspect
 import warnings
 
 import mne
+import numpy as np
 import pytest
 import torch
 
-from braindecode_pars import PARSClassifier, PARSNet, paper
-from braindecode_pars.models import electrode_positions, embed_signals, template_montage
+from braindecode_pars import PARSClassifier, PARSNet, PatchEncoder, paper
+from braindecode_pars.models import (
+    electrode_positions,
+    embed_signals,
+    patch_size_for,
+    template_montage,
+)
 from braindecode_pars.models.parsnet import HEADS
 
 
@@ -24,6 +30,20 @@ def make(n_chans=5, sfreq=100.0, **arguments) -> PARSNet:
 
 def chs_info(*names: str) -> list[dict]:
     return mne.create_info(list(names), 100.0, "eeg")["chs"]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("layer", [1, 2, -1])
+def test_a_signal_is_the_mean_of_the_features_of_a_layer_over_time(layer):
+    encoder = PatchEncoder(100, 16, 2, 2, 24).double().eval()
+    x = torch.randn(3, 650, dtype=torch.float64)  # half a patch is left over
+    for signal, embedded in zip(x, embed_signals(encoder, x, layer=layer), strict=True):
+        signal = (signal - signal.mean()) / signal.std(correction=0)
+        angles = torch.arange(6.0)[:, None] / 10_000 ** (torch.arange(0, 16, 2) / 16)
+        positions = torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
+        tokens = encoder.tokenize(signal[:600].reshape(1, 6, 100)) + positions
+        features = encoder.blocks[0](tokens) if layer == 1 else encoder(tokens)
+        torch.testing.assert_close(embedded, features[0].mean(0), atol=1e-6, rtol=1e-5)
 
 
 @torch.no_grad()
@@ -223,9 +243,9 @@ def test_positions_come_from_names_or_from_pos(head):
 @torch.no_grad()
 def test_without_known_electrodes_a_spatial_filter_has_one_gain_for_all_channels():
     x = torch.randn(2, 3, 600)
-    with pytest.warns(UserWarning, match="has the same gains for all channels. Pass chs_info"):
+    with pytest.warns(UserWarning, match="spatial_filter"):
         bare = make(3, head="spatial_filter").eval()
-    with pytest.warns(UserWarning, match=r"none of the channels \(E1, ...\) is an electrode"):
+    with pytest.warns(UserWarning, match="E1"):
         unknown = make(None, chs_info=chs_info("E1", "E2", "E3"), head="spatial_filter").eval()
     unknown.load_state_dict(bare.state_dict())
     torch.testing.assert_close(bare(x), bare(x[:, [2, 0, 1]]))
@@ -276,15 +296,6 @@ def test_one_model_accepts_any_number_of_channels_and_samples():
         assert net(torch.randn(2, n_chans, n_times)).shape == (2, 3)
 
 
-@torch.no_grad()
-def test_both_heads_can_be_exported():
-    net = with_head("both", electrode_position=True).eval()
-    x, mask = torch.randn(2, 5, 600), torch.tensor([[True, True, False, True, True]] * 2)
-    expected = net(x, ch_mask=mask)
-    exported = torch.export.export(net, (x,), {"ch_mask": mask}).module()
-    torch.testing.assert_close(exported(x, ch_mask=mask), expected)
-
-
 @pytest.mark.slow
 @torch.no_grad()
 def test_both_heads_can_be_compiled():
@@ -292,33 +303,70 @@ def test_both_heads_can_be_compiled():
     torch.testing.assert_close(torch.compile(net, fullgraph=True)(x), net(x))
 
 
-@pytest.mark.parametrize("tokenizer", ["linear", "spectral"])
+@pytest.mark.parametrize(
+    ("head", "tokenizer", "mask"),
+    [
+        ("attention", "linear", None),
+        ("attention", "spectral", [True, True, False, True, True]),
+        ("both", "linear", [True, True, False, True, True]),
+    ],
+)
 @torch.no_grad()
-def test_compile_and_export_equal_eager(tokenizer):
-    channels = chs_info("C3", "C4", "Cz", "Pz", "Oz")
-    net = make(None, chs_info=channels, electrode_position=True, tokenizer=tokenizer)
+def test_compile_and_export_equal_eager(head, tokenizer, mask):
+    net = with_head(head, electrode_position=True, tokenizer=tokenizer).eval()
     x = torch.randn(2, 5, 600)
-    net.eval()
-    torch.testing.assert_close(torch.compile(net, fullgraph=True)(x), net(x))
-    torch.testing.assert_close(torch.export.export(net, (x,)).module()(x), net(x))
+    given = {} if mask is None else {"ch_mask": torch.tensor([mask, mask])}
+    expected = net(x, **given)
+    if head == "attention":  # both take long to compile
+        torch.testing.assert_close(torch.compile(net, fullgraph=True)(x, **given), expected)
+    torch.testing.assert_close(torch.export.export(net, (x,), given).module()(x, **given), expected)
 
 
-def test_mistakes_are_explained():
-    x = torch.randn(2, 5, 600)
-    with pytest.raises(ValueError, match=r"channel_drop_prob must be a number in \[0, 1\), got 1"):
-        make(channel_drop_prob=1.0)
-    with pytest.raises(ValueError, match=r"ch_mask has shape \(2, 4\)"):
-        make()(x, ch_mask=torch.ones(2, 4))
-    with pytest.raises(ValueError, match="every channel of a window as missing"):
-        make()(x, ch_mask=torch.zeros(2, 5))
-    with pytest.raises(ValueError, match="electrode_position=True needs positions"):
-        make(electrode_position=True)(x)
-    with pytest.raises(ValueError, match="positions for 2 channels, but the windows have 5"):
-        make(electrode_position=True)(x, pos=torch.rand(2, 3))
-    with pytest.raises(ValueError, match="head must be one of 'attention', 'spatial_filter', 'bo"):
-        make(head="filter")
-    with pytest.raises(ValueError, match="head='spatial_filter' has no attention over channels"):
-        with_head("spatial_filter").channel_attention(x)
+CZ = chs_info("C3", "C4", "Cz")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "forward", "error", "fact"),
+    [
+        (dict(channel_drop_prob=1.0), {}, ValueError, "channel_drop_prob"),
+        (dict(head="filter"), {}, ValueError, "spatial_filter"),
+        (dict(recenter="session"), {}, ValueError, "recenter"),
+        (dict(patch_size=601), {}, ValueError, "601"),
+        ({}, dict(x=torch.zeros(2, 600)), ValueError, r"\(2, 600\)"),
+        ({}, dict(x=torch.zeros(2, 3, 600, dtype=torch.int16)), TypeError, "int16"),
+        ({}, dict(x=np.zeros((2, 3, 600))), TypeError, "ndarray"),
+        ({}, dict(ch_mask=torch.ones(2, 4)), ValueError, r"ch_mask.*\(2, 4\).*\(2, 3\)"),
+        ({}, dict(ch_mask=torch.zeros(2, 3)), ValueError, "ch_mask"),
+        (dict(electrode_position=True), {}, ValueError, "chs_info"),
+        (dict(electrode_position=True), dict(pos=torch.rand(2, 3)), ValueError, r"\(2, 3\)"),
+        (dict(electrode_position=True), dict(pos=torch.rand(5, 3, 3)), ValueError, r"\(5, 3, 3\)"),
+        (dict(electrode_position=True), dict(chs_info=CZ[:2]), ValueError, r"\(2, 3\)"),
+        (dict(electrode_position=True), dict(chs_info=["C3", "C4", "Cz"]), TypeError, "'C3'"),
+        ({}, dict(pos=np.ones((3, 3)), chs_info=CZ), ValueError, "pos and chs_info"),
+        (dict(recenter="subject"), {}, ValueError, "subjects"),
+        (dict(recenter="subject"), dict(subjects=torch.zeros(3)), ValueError, r"\(3,\).*\(2,\)"),
+        (dict(recenter="subject"), dict(subjects=["anna", "ben"]), TypeError, "integers"),
+    ],
+)
+def test_mistakes_are_explained(arguments, forward, error, fact):
+    with pytest.raises(error, match=fact):
+        make(3, **arguments)(**{"x": torch.randn(2, 3, 600), **forward})
+
+
+def test_a_spatial_filter_has_no_attention():
+    with pytest.raises(ValueError, match="spatial_filter"):
+        with_head("spatial_filter").channel_attention(torch.randn(2, 5, 600))
+
+
+def test_patch_sizes():
+    assert patch_size_for(1.0, 200.0, 6000) == 200
+    assert patch_size_for(0.5, 128.0, None) == 64
+    assert patch_size_for(1.0, None, 6000) == 200  # a thirtieth of the window
+    assert patch_size_for(1.0, None, 7) == 1
+    with pytest.raises(ValueError, match=r"150 samples.* 200 samples"):
+        patch_size_for(1.0, 200.0, 150)
+    with pytest.raises(ValueError, match="sfreq"):
+        patch_size_for(1.0, None, None)
 
 
 def test_channel_attention_returns_the_weights_of_forward(tiny):

@@ -92,25 +92,3 @@ def test_channels_are_pooled_in_parts_as_at_once():
     assert [len(part.tokens) for part in parts] == [3, 3, 1]
     whole = net.pool_channels(channels)
     assert torch.allclose(torch.cat([net.pool_channels(part) for part in parts]), whole, atol=1e-6)
-
-
-def test_names_of_subjects_raise():
-    with pytest.raises(TypeError, match="subjects must be one integer for each window; number the"):
-        make()(torch.randn(2, 3, 300), subjects=["anna", "ben"])
-
-
-@pytest.mark.parametrize(
-    ("subjects", "message"),
-    [
-        (None, "recenter='subject': pass subjects to forward"),
-        (torch.zeros(3), r"subjects has shape \(3,\); these windows need shape \(2,\)"),
-    ],
-)
-def test_missing_subjects_raise(subjects, message):
-    with pytest.raises(ValueError, match=message):
-        make()(torch.randn(2, 3, 300), subjects=subjects)
-
-
-def test_another_way_of_recentring_raises():
-    with pytest.raises(ValueError, match="recenter must be"):
-        make().__class__(n_outputs=2, n_chans=2, n_times=300, sfreq=100.0, recenter="session")

@@ -43,12 +43,12 @@ def test_an_instance_that_has_the_encoder_is_used_as_it_is():
 @pytest.mark.parametrize(
     ("task", "params", "error", "message"),
     [
-        ("parts", None, ValueError, "Unknown pretext task 'parts'; known are"),
-        (MAE, {"ratio": 0.5}, TypeError, "MAE has no parameter 'ratio'"),
+        ("parts", None, ValueError, "'parts'"),
+        (MAE, {"ratio": 0.5}, TypeError, "'ratio'"),
         (MAE(400, 100, **SIZES), {"mask_ratio": 0.5}, TypeError, "mask_ratio"),
-        (MAE(400, 50, **SIZES), None, ValueError, "patches of 50 samples"),
-        (MAE(800, 100, **SIZES), None, ValueError, "800 samples.* only 400"),
-        (3, None, TypeError, "got int"),
+        (MAE(400, 50, **SIZES), None, ValueError, "50 samples"),
+        (MAE(800, 100, **SIZES), None, ValueError, "800 samples.* 400"),
+        (3, None, TypeError, "int"),
     ],
 )
 def test_a_task_that_does_not_fit_is_refused(task, params, error, message):

@@ -83,9 +83,9 @@ def test_an_empty_bin_has_a_finite_guess():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(n_bins=1), "n_bins must be an integer of at least 2, got 1"),
-        (dict(shortest=0), "shortest must be a positive number, got 0"),
-        (dict(longest=0.05), "shortest must be less than longest, got 0.1 and 0.05"),
+        (dict(n_bins=1), "n_bins"),
+        (dict(shortest=0), "shortest"),
+        (dict(longest=0.05), "0.1 and 0.05"),
     ],
 )
 def test_bad_arguments(arguments, message):

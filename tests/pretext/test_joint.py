@@ -155,37 +155,17 @@ def test_in_the_estimator(nights):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (dict(tasks={"parts": 1}), ValueError, "Unknown pretext task 'parts' in Joint; known are"),
-        (dict(tasks={"joint": 1}), ValueError, "Unknown pretext task 'joint' in Joint"),
-        (
-            dict(tasks={"pars": -1}),
-            ValueError,
-            "of 'pars' must be a number of 0 or more, got -1",
-        ),
-        (
-            dict(tasks={"pars": "1"}),
-            TypeError,
-            "of 'pars' must be a number of 0 or more, got '1'",
-        ),
-        (
-            dict(tasks={"pars": float("nan")}),
-            ValueError,
-            "of 'pars' must be a number of 0 or more",
-        ),
-        (dict(tasks={"pars": 0, "mae": 0.0}), ValueError, "a weight above 0; got pars: 0, mae: 0"),
-        (dict(tasks={}), ValueError, "a weight above 0; got none"),
-        (dict(tasks=["pars"]), TypeError, "tasks must be a dict of task names and weights"),
-        (
-            dict(task_params={"mp3": {}}),
-            ValueError,
-            "'mp3', which is not among the tasks pars, mae",
-        ),
-        (dict(task_params={"mae": 3}), TypeError, "task_params of 'mae' must be a dict"),
-        (
-            dict(task_params={"mae": {"ratio": 1}}),
-            TypeError,
-            "MAE has no parameter 'ratio'; it takes loss_on, mask_ratio",
-        ),
+        (dict(tasks={"parts": 1}), ValueError, "'parts'"),
+        (dict(tasks={"joint": 1}), ValueError, "'joint'"),
+        (dict(tasks={"pars": -1}), ValueError, "'pars'.*-1"),
+        (dict(tasks={"pars": "1"}), TypeError, "'pars'.*'1'"),
+        (dict(tasks={"pars": float("nan")}), ValueError, "'pars'"),
+        (dict(tasks={"pars": 0, "mae": 0.0}), ValueError, "pars: 0, mae: 0"),
+        (dict(tasks={}), ValueError, "none"),
+        (dict(tasks=["pars"]), TypeError, "tasks"),
+        (dict(task_params={"mp3": {}}), ValueError, "'mp3'"),
+        (dict(task_params={"mae": 3}), TypeError, "'mae'"),
+        (dict(task_params={"mae": {"ratio": 1}}), TypeError, "'ratio'"),
     ],
 )
 def test_mistakes_are_explained(arguments, error, message):

@@ -167,7 +167,7 @@ def test_training_beyond_the_exact_spread_ends_with_an_error():
     with torch.no_grad():
         task.decoder.attention.query.weight.mul_(1e6)
     net = PretrainingNet(task, max_epochs=1, batch_size=4, verbose=0)
-    with pytest.raises(ValueError, match="The training loss became nan"):
+    with pytest.raises(ValueError, match="nan"):
         net.fit(torch.randn(8, 1000))
 
 
@@ -187,7 +187,7 @@ def test_torch_export_of_the_decoder():
 
 
 def test_unknown_method_is_refused():
-    with pytest.raises(ValueError, match="'factorized', 'literal', got 'fast'"):
+    with pytest.raises(ValueError, match="fast"):
         CrossAttentionDecoder(16, 2, method="fast")
 
 

@@ -118,5 +118,5 @@ def test_in_the_estimator_with_spectral_tokens(nights, tiny):
 
 
 def test_a_patch_of_one_sample_has_no_spectrum():
-    with pytest.raises(ValueError, match="patch_size must be an integer of at least 2, got 1"):
+    with pytest.raises(ValueError, match="patch_size"):
         SpectralMAE(100, 1, **SIZES)

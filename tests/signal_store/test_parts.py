@@ -124,7 +124,7 @@ def test_an_edited_list_raises(parts, tmp_path):
     with pytest.raises(ValueError, match=r"does not match its checksum\. Join the stores again"):
         SignalStore.open(store.path)
     file.write_text("{}")
-    with pytest.raises(ValueError, match=r"has no checksum.*Join the stores again"):
+    with pytest.raises(ValueError, match="Join the stores again"):
         SignalStore.open(store.path)
 
 

@@ -1,4 +1,4 @@
-"""Pretrained models on the Hugging Face Hub, without a network."""
+"""Names of models: folders, encoders in the package, and models on the Hugging Face Hub."""
 
 from __future__ import annotations
 
@@ -6,11 +6,21 @@ import socket
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+from support.small_runs import SMALL, make_store, run
+from support.stand_in import NAME, ship
+from typer.testing import CliRunner
 
-from braindecode_pars import PARSNet, PatchEncoder
-from braindecode_pars._common.model_files import model_folder
-from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
+from braindecode_pars import PARSClassifier, PARSEmbedder, PARSNet, PatchEncoder
+from braindecode_pars._common.model_files import model_folder, packaged_folder, packaged_names
+from braindecode_pars.cli import app
+from braindecode_pars.evaluation.cache import describe_estimator
+from braindecode_pars.pretrained import EncoderCard, load_encoder, packaged_encoders, save_encoder
+
+WINDOWS = np.random.default_rng(0).normal(size=(8, 2, 600)).astype(np.float32)
+LABELS = np.array([0, 1] * 4)
 
 
 @pytest.fixture
@@ -23,7 +33,15 @@ def no_network(monkeypatch):
 
 
 @pytest.fixture
-def hub(monkeypatch, tmp_path):
+def shipped(no_network, monkeypatch, tmp_path):
+    """Folder of a stand-in; nothing else is in the package."""
+    (tmp_path / "home").mkdir()
+    monkeypatch.chdir(tmp_path / "home")
+    return ship(monkeypatch, tmp_path / "package")
+
+
+@pytest.fixture
+def hub(no_network, monkeypatch, tmp_path):
     """Cache of the Hub that contains the model somebody/eeg."""
     constants = pytest.importorskip("huggingface_hub.constants", reason="huggingface_hub is absent")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
@@ -33,20 +51,7 @@ def hub(monkeypatch, tmp_path):
     return repository / "snapshots" / "c0ffee"
 
 
-def test_a_folder_is_returned_unchanged(tmp_path):
-    assert model_folder(tmp_path) == tmp_path
-    assert model_folder(str(tmp_path)) == tmp_path
-
-
-def test_a_downloaded_model_needs_no_network(hub, no_network, tiny):
-    encoder = PatchEncoder(50, **tiny)
-    save_encoder(encoder, EncoderCard(sfreq=100.0, task="pars"), hub)
-    loaded = load_encoder("somebody/eeg")
-    assert loaded.encoder.config == encoder.config
-    assert loaded.card.task == "pars"
-
-
-def test_the_encoder_of_a_model_on_the_hub_is_loaded(hub, no_network, tiny):
+def test_the_encoder_of_a_downloaded_model_needs_no_network(hub, tiny):
     net = PARSNet(2, 3, n_times=600, sfreq=100.0, **tiny)
     net.save_pretrained(hub)
     assert load_encoder("somebody/eeg").encoder.config == net.encoder.config
@@ -56,17 +61,17 @@ def test_the_encoder_of_a_model_on_the_hub_is_loaded(hub, no_network, tiny):
 
 
 @pytest.mark.parametrize(
-    ("source", "message"),
+    ("source", "fact"),
     [
-        ("somebody/else", r"nor a downloaded model .*; to download it, pass hf://somebody/else"),
-        ("runs/encoder/1", "the folder does not exist"),
-        ("encoder", "the folder does not exist"),
-        ("/nowhere/at/all", "the folder does not exist"),
-        (Path("runs/encoder/1"), "the folder does not exist"),
+        ("somebody/else", "hf://somebody/else"),
+        ("runs/encoder/1", "runs/encoder/1"),
+        ("/nowhere/at/all", "/nowhere/at/all"),
+        (Path("runs/encoder/1"), "runs/encoder/1"),
+        ("large", "spectral-eegmmidb"),
     ],
 )
-def test_a_missing_model_is_not_searched_on_the_network(hub, no_network, source, message):
-    with pytest.raises(FileNotFoundError, match=message):
+def test_a_missing_model_is_not_searched_on_the_network(hub, source, fact):
+    with pytest.raises(FileNotFoundError, match=fact):
         model_folder(source)
 
 
@@ -96,13 +101,103 @@ def test_a_failed_download_gives_the_reason(hub, monkeypatch):
         raise ConnectionError("no route to host\nand a long trace")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    with pytest.raises(FileNotFoundError, match=r"could not be downloaded: no route to host$"):
+    with pytest.raises(FileNotFoundError, match=r"no route to host$"):
         model_folder("hf://somebody/eeg")
 
 
 def test_without_huggingface_hub(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(ImportError, match="pip install huggingface_hub"):
+    with pytest.raises(ImportError, match="huggingface_hub"):
         model_folder("hf://somebody/eeg")
-    with pytest.raises(FileNotFoundError, match="not the folder of a saved model"):
+    with pytest.raises(FileNotFoundError, match="somebody/eeg"):
         model_folder("somebody/eeg")
+
+
+@pytest.mark.parametrize("name", [NAME, "small"])
+def test_a_name_and_its_alias_are_found(shipped, name):
+    assert model_folder(name) == shipped
+    loaded, card, report = load_encoder(name)
+    assert report.complete
+    assert torch.equal(loaded.norm.weight, load_encoder(shipped).encoder.norm.weight)
+    assert card.about["name"] == NAME
+
+
+def test_names_cards_and_folders(shipped, tmp_path):
+    (tmp_path / "package" / "empty").mkdir()
+    assert packaged_names() == [NAME]
+    assert packaged_folder("empty") is None
+    cards = packaged_encoders()
+    assert list(cards) == [NAME]
+    assert cards[NAME].subjects == [1, 2, 3]
+
+
+def test_the_estimators_take_it(shipped):
+    features = PARSEmbedder(encoder="small", sfreq=100, verbose=0).fit(WINDOWS).transform(WINDOWS)
+    direct = PARSEmbedder(encoder=shipped, sfreq=100, verbose=0).fit(WINDOWS).transform(WINDOWS)
+    assert np.array_equal(features, direct)
+    clf = PARSClassifier(
+        encoder="small", sfreq=100, validation=0, finetune_epochs=1, verbose=0, random_state=0
+    )
+    clf.fit(WINDOWS, LABELS)
+    assert clf.encoder_card_.about["licence"] == "ODC-BY 1.0"
+    assert clf.encoder_card_.subjects == [1, 2, 3]
+    with pytest.raises(ValueError, match=r"250 Hz.* 100 Hz.*resample"):
+        PARSEmbedder(encoder="small", sfreq=250, verbose=0).fit(WINDOWS)
+
+
+def test_a_run_continues_with_it(shipped, tmp_path):
+    store = make_store(tmp_path / "store", seconds=(20,))
+    out = tmp_path / "run"
+    options = [
+        word
+        for name in ("window_seconds", "epochs", "steps_per_epoch", "batch_size", "device")
+        for word in (f"--{name.replace('_', '-')}", str(SMALL[name]))
+    ]
+    result = CliRunner().invoke(
+        app, ["pretrain", str(store.path), "--out", str(out), "--encoder", "small", *options]
+    )
+    assert result.exit_code == 0, result.output
+    card = load_encoder(out).card
+    assert card.continued_from["about"]["name"] == NAME
+    assert card.about == {}
+    fast = make_store(tmp_path / "fast", seconds=(20,), sfreq=128.0)
+    with pytest.raises(ValueError, match="128 Hz"):
+        run(fast, tmp_path / "other", encoder="small")
+
+
+def test_the_fingerprint_is_of_the_content(shipped):
+    clf = PARSClassifier(encoder="small")
+    before = describe_estimator(clf)
+    assert describe_estimator(PARSClassifier(encoder="small")) == before
+    save_encoder(PatchEncoder(50, embed_dim=16, num_layers=1), EncoderCard(), shipped)
+    assert describe_estimator(clf) != before
+
+
+def test_a_folder_of_the_user_wins(shipped, tiny):
+    own = save_encoder(PatchEncoder(25, **tiny), EncoderCard(task="mae"), Path("small"))
+    assert model_folder("small") == own
+    assert load_encoder("small").card.task == "mae"
+    assert packaged_encoders()[NAME].task == "spectral"  # still the one in the package
+
+
+def test_a_folder_without_a_model_does_not_hide_it(shipped):
+    Path("small").mkdir()
+    Path("small", "notes.txt").write_text("notes")
+    assert model_folder("small") == shipped
+    assert model_folder(Path("small")) == Path("small")
+    Path("small", "run.json").write_text("{}")  # a run of the user, which has no encoder yet
+    assert model_folder("small") == Path("small")
+
+
+def test_a_file_of_this_name_does_not_hide_it_and_a_path_is_no_name(shipped):
+    Path("small").write_text("notes")
+    assert model_folder("small") == shipped
+    for path in ("small", NAME):
+        with pytest.raises(FileNotFoundError, match=path):
+            model_folder(Path(path))
+
+
+@pytest.mark.parametrize("load", [PARSClassifier.load, PARSEmbedder.load, PARSNet.from_pretrained])
+def test_it_is_no_estimator_or_network(shipped, load):
+    with pytest.raises(ValueError, match="load_encoder"):
+        load("small")

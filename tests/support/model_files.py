@@ -1,13 +1,11 @@
-"""Saved models with other content, and in the format of version 0.1.0."""
+"""Saved models with other content."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from braindecode_pars._common.model_files import ModelFile, unpack, write_model
@@ -31,13 +29,3 @@ def change_tensors(folder: Path, changes: dict[str, Tensor | None]) -> None:
     tensors = {**model.tensors, **changes}
     kept = {name: tensor for name, tensor in tensors.items() if tensor is not None}
     write_model(folder, model.kind, model.description, kept)
-
-
-def as_version_0_1_0(folder: Path) -> None:
-    """Write the files of a model as version 0.1.0 did: no checksum, estimators in own files."""
-    description = dict(model_in(folder).description)
-    (file,) = folder.glob("*.safetensors")
-    save_file(load_file(file), file)
-    for entry in ("classifier", "embedder"):
-        if entry in description:
-            (folder / f"{entry}.json").write_text(json.dumps(description.pop(entry)))

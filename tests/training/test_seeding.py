@@ -92,7 +92,7 @@ def test_without_a_stream_the_draws_come_from_the_global_state():
 
 def test_an_error_takes_the_state_back():
     before = torch.get_rng_state()
-    with pytest.raises(RuntimeError, match="invalid for input"), seeded(3):
+    with pytest.raises(RuntimeError, match="invalid"), seeded(3):
         torch.rand(2).view(3)
     assert torch.equal(torch.get_rng_state(), before)
 

