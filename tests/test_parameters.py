@@ -55,24 +55,24 @@ def test_what_is_accepted(name, value):
 @pytest.mark.parametrize(
     ("name", "value", "error", "message"),
     [
-        ("count", 0, ValueError, "count must be an integer of at least 1, got 0"),
-        ("count", 2**63, ValueError, "count must be an integer of at least 1, got 9223"),
-        ("count", 1.0, TypeError, "count must be an integer of at least 1, got 1.0"),
+        ("count", 0, ValueError, "at least 1, got 0"),
+        ("count", 2**63, ValueError, "got 9223"),
+        ("count", 1.0, TypeError, "integer .*got 1.0"),
         ("count", True, TypeError, "got True"),
-        ("count", np.bool_(True), TypeError, "count must be an integer"),
-        ("rate", 0, ValueError, "rate must be a positive number, got 0"),
+        ("count", np.bool_(True), TypeError, "integer"),
+        ("rate", 0, ValueError, "positive .*got 0"),
         ("rate", float("nan"), ValueError, "got nan"),
         ("rate", float("inf"), ValueError, "got inf"),
-        ("rate", "1", TypeError, "rate must be a positive number, got '1'"),
-        ("bounded", 2e12, ValueError, r"a positive number of at most 1e\+12, got 2"),
-        ("share", 1.0, ValueError, r"share must be a number in \[0, 1\), got 1\.0"),
+        ("rate", "1", TypeError, "'1'"),
+        ("bounded", 2e12, ValueError, r"1e\+12, got 2"),
+        ("share", 1.0, ValueError, r"\[0, 1\), got 1\.0"),
         ("share", float("nan"), ValueError, "got nan"),
-        ("task", "mp3", ValueError, "task must be one of 'pars', 'mae', got 'mp3'"),
-        ("task", 1, ValueError, "task must be one of"),
-        ("flag", 1, TypeError, "flag must be True or False, got 1"),
-        ("folder", 3, TypeError, "folder must be a path, or None, got 3"),
-        ("workers", -1, ValueError, "workers must be an integer of at least 0, or None, got -1"),
-        ("workers", "two", TypeError, "or None, got 'two'"),
+        ("task", "mp3", ValueError, "'pars', 'mae', got 'mp3'"),
+        ("task", 1, ValueError, "got 1"),
+        ("flag", 1, TypeError, "got 1"),
+        ("folder", 3, TypeError, "a path, or None, got 3"),
+        ("workers", -1, ValueError, "at least 0, or None, got -1"),
+        ("workers", "two", TypeError, "'two'"),
     ],
 )
 def test_what_is_refused(name, value, error, message):
@@ -81,11 +81,11 @@ def test_what_is_refused(name, value, error, message):
 
 
 def test_the_owner_is_named():
-    with pytest.raises(ValueError, match=r"^PARSClassifier: count must be"):
+    with pytest.raises(ValueError, match=r"^PARSClassifier: count "):
         check_parameters({"count": 0}, RULES, "PARSClassifier")
 
 
 def test_several_positive_numbers():
     check_positive(low=0.5, high=40)
-    with pytest.raises(ValueError, match="high must be a positive number, got -1"):
+    with pytest.raises(ValueError, match=r"high .*-1"):
         check_positive(low=0.5, high=-1)

@@ -125,7 +125,7 @@ def test_a_description_of_a_large_encoder_is_not_built(folder):
 
 def test_an_encoder_of_version_0_1_0(encoder, folder):
     as_version_0_1_0(folder)
-    with pytest.warns(UserWarning, match="has no checksum, because version 0.1.0"):
+    with pytest.warns(UserWarning, match=r"has no checksum, because version 0.1.0"):
         loaded, card, _ = load_encoder(folder)
     assert torch.equal(loaded.norm.weight, encoder.norm.weight)
     assert card.subjects == ["S1", "S2"]

@@ -24,6 +24,5 @@ def test_rates_agree_up_to_rounding(one, other, same):
 
 def test_the_error_has_both_rates_and_the_remedy():
     check_same_rate(100.0, None, "The windows are", "the model")
-    message = "^The windows are sampled at 100 Hz, the model at 200 Hz; resample to 200 Hz.$"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz.* resample"):
         check_same_rate(100.0, 200.0, "The windows are", "the model")

@@ -49,7 +49,7 @@ def test_both_unicode_forms_of_a_name_are_one_subject():
 
 
 def test_similar_names_are_reported():
-    with pytest.warns(UserWarning, match=r"different subjects: '1' and 1 and '01'\. If they are"):
+    with pytest.warns(UserWarning, match="'1' and 1 and '01'"):
         warn_of_similar_names(["1", 1, 1.0, "2", 2.5, "P1", "01"])
     warn_of_similar_names([1, 1.0, np.int64(1), "anna"])  # one number
 
@@ -110,9 +110,9 @@ def test_other_layouts(path):
 def test_an_unclear_subject_is_refused():
     """Anna and Anna_B may be two persons, or the text after the name may be that of a night."""
     for name in ("sub-Anna_B.edf", "sub-Anna_C_eeg.edf"):
-        with pytest.raises(ValueError, match=r"may be Anna or Anna_[BC]; pass .* subject="):
+        with pytest.raises(ValueError, match=r"Anna or Anna_[BC].* subject="):
             subject_of_path(PurePosixPath(name))
-    with pytest.raises(ValueError, match="folder is of subject 01, but its name is sub-02_eeg"):
+    with pytest.raises(ValueError, match=r"01.* sub-02_eeg"):
         subject_of_path(PurePosixPath("sub-01/sub-02_eeg.edf"))
 
 

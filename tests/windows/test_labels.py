@@ -32,7 +32,7 @@ def test_unlabelled_windows_are_separated():
 
 
 def test_labels_of_plus_and_minus_one_are_ambiguous():
-    with pytest.raises(ValueError, match="set unlabeled_label to None"):
+    with pytest.raises(ValueError, match="unlabeled_label"):
         split_unlabeled(windows([-1, 1, 1]))
     assert split_unlabeled(windows([-1, 1, 1]), None)[1] is None
     assert split_unlabeled(windows([-1, 1, 1]), -1)[1].windows["item"].tolist() == [0]
@@ -41,7 +41,7 @@ def test_labels_of_plus_and_minus_one_are_ambiguous():
 def test_the_convention_of_minus_one_is_announced():
     """SEED's classes are -1, 0 and 1: one would be lost."""
     seed = windows([-1, 0, 1, 0])
-    message = "1 of 4 windows are taken as unlabelled because their label is -1.*label=None; if"
+    message = "1 of 4 .*unlabeled_label=None"
     with pytest.warns(UserWarning, match=message):
         _, unlabeled = split_unlabeled(seed)
     assert unlabeled.windows["item"].tolist() == [0]
@@ -61,16 +61,16 @@ def test_the_convention_of_minus_one_is_announced():
     ],
 )
 def test_a_label_that_looks_like_the_mark_is_refused(y, unlabeled_label):
-    with pytest.raises(ValueError, match=r"Labels contain '?-1'? .*pass unlabeled_label='?-1'? if"):
+    with pytest.raises(ValueError, match=r"'-1' \(str\)|-1 \(int\)"):
         find_unlabeled(windows(y).y, unlabeled_label)
     assert find_unlabeled(windows(y).y, None)[0].tolist() == [False] * 3
     assert find_unlabeled(windows(y).y, y[0])[0].tolist() == [True, False, False]
 
 
 def test_labels_of_two_types_that_look_the_same_are_refused():
-    with pytest.raises(ValueError, match=r"Labels contain .*\((int|str)\).* which look the same"):
+    with pytest.raises(ValueError, match=r"\((int|str)\)"):
         labels_of(windows([1, "1", 2, "2"]))
-    with pytest.raises(ValueError, match="Labels must be hashable"):
+    with pytest.raises(ValueError, match="hashable"):
         labels_of(windows([{"a": 1}, {"b": 2}]))
 
 
@@ -87,14 +87,14 @@ def test_mixed_labels_keep_their_types():
     assert labeled.y.tolist() == ["W", "N", "W"]
     assert unlabeled.windows["item"].tolist() == [2]
     assert windows([("a", 1), ("b", 2)]).y.tolist() == [("a", 1), ("b", 2)]
-    with pytest.raises(ValueError, match="y contains None or NaN"):
+    with pytest.raises(ValueError, match="NaN"):
         windows([0.0, np.nan])
 
 
 def test_missing_labels_raise():
-    with pytest.raises(ValueError, match="PARSEmbedder needs no labels"):
+    with pytest.raises(ValueError, match="no labels"):
         split_unlabeled(as_windows(np.zeros((3, 1, 4))))
-    with pytest.raises(ValueError, match="All windows are unlabelled"):
+    with pytest.raises(ValueError, match="-1"):
         split_unlabeled(windows([-1, -1]))
 
 
@@ -115,13 +115,13 @@ def test_without_subjects_validation_is_stratified_by_label():
 
 
 def test_a_single_subject_or_too_few_windows_warn():
-    with pytest.warns(UserWarning, match="All windows are of one subject"):
+    with pytest.warns(UserWarning, match="S1"):
         _, valid = hold_out(windows([0, 1] * 10, ["S1"] * 20), 0.2, 0)
     assert len(valid) == 4
-    with pytest.warns(UserWarning, match="Validation windows cannot be held out of 3"):
+    with pytest.warns(UserWarning, match="3 windows"):
         assert hold_out(windows([0, 1, 1]), 0.2, 0)[1] is None
     assert hold_out(windows([0, 1]), 0.0, 0)[1] is None
-    with pytest.raises(ValueError, match=r"validation must be in \[0, 1\), got 1.5"):
+    with pytest.raises(ValueError, match=r"1.5"):
         hold_out(windows([0, 1]), 1.5, 0)
 
 
@@ -133,7 +133,7 @@ def test_training_keeps_every_class():
         train, valid = hold_out(windows(y, groups), 0.5, seed)
         assert set(train.y) == {0, 1}
         assert len(set(valid.groups)) == 3
-    with pytest.warns(UserWarning, match="cannot be held out"):
+    with pytest.warns(UserWarning, match="10 windows"):
         assert hold_out(windows([0] * 5 + [1] * 5, [0] * 5 + [1] * 5), 0.2, 0)[1] is None
     _, valid = hold_out(windows([0, 1] * 4, [0] * 4 + [1] * 4), 0.9, 0)
     assert len(set(valid.groups)) == 1
@@ -154,13 +154,13 @@ def test_weights_by_label():
     weights = cross_entropy_weights(np.array([0, 1]), np.array(["N", "W"]), {"W": 3.0})
     assert weights.tolist() == [1.0, 3.0]
     assert cross_entropy_weights(np.array([0, 1]), np.arange(2), None) is None
-    with pytest.raises(ValueError, match="class_weight contains 'X', which is not a label"):
+    with pytest.raises(ValueError, match="'X'"):
         cross_entropy_weights(np.array([0, 1]), np.array(["N", "W"]), {"X": 3.0})
-    with pytest.raises(ValueError, match="'balanced', a dict or None, got 'even'"):
+    with pytest.raises(ValueError, match="'even'"):
         cross_entropy_weights(np.array([0, 1]), np.arange(2), "even")
 
 
 def test_complex_numbers_are_not_classes():
     for labels in (np.array([1j, 0]), np.array([1j, 0], dtype=object)):
-        with pytest.raises(ValueError, match="Labels are complex numbers"):
+        with pytest.raises(ValueError, match=r"[Cc]omplex"):
             check_class_labels(labels)

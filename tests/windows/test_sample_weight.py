@@ -35,13 +35,12 @@ CLASSIFIERS = pytest.mark.parametrize(
 @pytest.mark.parametrize(
     ("weights", "match"),
     [
-        ([1, 1], r"has shape \(2,\); it must have one finite number for each of the 3 windows"),
-        (2.0, r"has shape \(\)"),
-        ([1, -1, 1], "has -1 among its numbers"),
-        ([1, np.nan, 1], "has nan among its numbers"),
-        ([1, np.inf, 1], "has inf among its numbers"),
-        ([0, 0, 0], "All numbers in sample_weight are zero"),
-        (["a", "b", "c"], "sample_weight must be numbers"),
+        ([1, 1], r"\(2,\)"),
+        ([1, -1, 1], "Negative"),
+        ([1, np.nan, 1], "NaN"),
+        ([1, np.inf, 1], "infinity"),
+        ([0, 0, 0], "zero"),
+        (["a", "b", "c"], "'a'"),
     ],
 )
 def test_weights_that_are_refused(weights, match):

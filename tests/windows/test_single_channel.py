@@ -81,14 +81,14 @@ def test_balanced_examples_come_from_the_whole_corpus():
 
 def test_corpora_of_different_sampling_rates_raise(nights):
     slow = datasets.simulated.sleep(2, 0.1, n_chans=2, sfreq=200, random_state=0)
-    with pytest.raises(ValueError, match="different sampling rates: 100 Hz, 200 Hz"):
+    with pytest.raises(ValueError, match=r"200 Hz.* 100 Hz"):
         SingleChannelWindows([nights, slow], n_times=500)
 
 
 def test_a_single_corpus_cannot_be_balanced():
-    with pytest.raises(ValueError, match="balance=True needs several corpora"):
+    with pytest.raises(ValueError, match="balance"):
         SingleChannelWindows(corpora()[0], balance=True)
-    with pytest.raises(ValueError, match="dataset 1 has length 0"):
+    with pytest.raises(ValueError, match="no windows"):
         SingleChannelWindows([corpora()[0], TensorDataset(torch.randn(0, 1, 100))])
 
 
@@ -111,14 +111,14 @@ def test_samples_that_are_not_finite_raise():
     signals = torch.randn(3, 1, 100)
     signals[1, 0, 50] = float("nan")
     single = SingleChannelWindows(TensorDataset(signals))
-    with pytest.raises(ValueError, match="Window 1 contains NaN or infinite samples in channel 0"):
+    with pytest.raises(ValueError, match=r"Window 1 .*channel 0"):
         single[1]
 
 
 def test_windows_that_are_too_short_or_missing_raise():
-    with pytest.raises(ValueError, match="Window 1 has 100 samples, but a crop has 200"):
+    with pytest.raises(ValueError, match=r"Window 1 .*100 .*200"):
         SingleChannelWindows(TensorDataset(torch.randn(2, 1, 100)), n_times=200)[1]
-    with pytest.raises(ValueError, match="There are no windows"):
+    with pytest.raises(ValueError, match="no windows"):
         SingleChannelWindows(TensorDataset(torch.randn(0, 1, 100)))
 
 
@@ -139,9 +139,9 @@ def test_as_sklearn_needs_subjects(nights):
     without_subject = BaseConcatDataset(
         [type(nights.datasets[0])(nights.datasets[0].raw, nights.datasets[0].metadata)]
     )
-    with pytest.raises(ValueError, match="no entry 'subject'"):
+    with pytest.raises(ValueError, match="'subject'"):
         as_sklearn(without_subject)
-    with pytest.raises(ValueError, match="There are no labels"):
+    with pytest.raises(ValueError, match="no labels"):
         as_sklearn(TensorDataset(torch.randn(2, 1, 100)))
 
 
@@ -156,7 +156,7 @@ def test_a_store_is_cut_into_windows(nights, store):
     for i in (0, 23, 24, 95):
         signal, _ = single[i]
         assert any(np.array_equal(signal, channel) for channel in nights[i][0])
-    with pytest.raises(ValueError, match="pass n_times, the number of samples"):
+    with pytest.raises(ValueError, match="n_times"):
         SingleChannelWindows(store)
 
 
@@ -180,7 +180,7 @@ def test_a_store_can_be_combined_with_windows(nights, store):
     signal, _ = single[96 + 50]
     assert any(np.array_equal(signal, channel) for channel in nights[50][0])
     slow = datasets.simulated.sleep(2, 0.1, n_chans=2, sfreq=200, random_state=0)
-    with pytest.raises(ValueError, match="different sampling rates: 200 Hz, 100 Hz"):
+    with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz"):
         SingleChannelWindows([slow, store])
 
 
