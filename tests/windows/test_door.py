@@ -170,6 +170,14 @@ def test_labels_and_subjects_of_mixed_types_are_kept(nights):
     assert {type(label) for label in windows.y.tolist()} == {int, str}
 
 
+def test_a_list_of_datasets_or_epochs_is_joined(nights):
+    windows = as_windows(nights.datasets[:2])
+    np.testing.assert_array_equal(windows.y, as_windows(nights).y[:48])
+    assert windows.recordings["subject"].tolist() == [1, 2]
+    np.testing.assert_array_equal(windows[30], nights[30][0])
+    assert len(as_windows([epochs(), epochs()[0]])) == 5
+
+
 def test_nested_lists_are_windows():
     array = np.random.default_rng(0).normal(size=(3, 2, 5)).astype(np.float32)
     windows = as_windows(array.tolist())
