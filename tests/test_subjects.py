@@ -1,7 +1,8 @@
-"""Names of subjects: different spellings of one name, and subjects in the paths of files."""
+"""Names of subjects: spellings of one name, subjects in the paths of files, and hidden names."""
 
 from __future__ import annotations
 
+import hashlib
 import unicodedata
 import warnings
 from pathlib import PurePosixPath
@@ -11,11 +12,14 @@ import pytest
 
 from braindecode_pars._common.subjects import (
     SubjectKeys,
+    hidden,
     hide_subjects,
     in_corpus,
     is_hidden,
     known_subject_of_path,
+    new_salt,
     normalized,
+    salt_of,
     subject_key,
     subject_of_path,
     warn_of_similar_names,
@@ -175,3 +179,33 @@ def test_hiding_again_changes_nothing_and_salts_differ():
     assert not {*shared} & {*other}
     mixed = SubjectKeys([*shared, *hide_subjects(["carl"]), "dora"])
     assert [name in mixed for name in ("anna", "carl", "dora", "emil")] == [True] * 3 + [False]
+
+
+def test_the_hash_is_scrypt_of_the_name():
+    salt = bytes(range(16))
+    expected = hashlib.scrypt("jörg".encode(), salt=salt, n=2048, r=8, p=1, dklen=16)
+    assert hidden("jörg", salt.hex()) == f"scrypt${salt.hex()}${expected.hex()}"
+
+
+def test_each_salt_gives_another_hash():
+    names = ["anna", "ben", ""]
+    first, second = ([hidden(name, new_salt()) for name in names] for _ in range(2))
+    assert len({*first, *second}) == 6
+    assert all(salt_of(text) is not None for text in first)
+
+
+def test_other_texts_are_not_hidden():
+    text = hidden("anna", "0" * 32)
+    others = [text[:-1], f"{text}0", text.upper(), f"tueg:{text}", "scrypt$$", "", "anna"]
+    assert [salt_of(other) for other in others] == [None] * 7
+
+
+def test_a_name_is_hashed_once_for_each_salt(monkeypatch):
+    """A leak check of many folds asks for the same subjects again and again."""
+    calls = []
+    real = hashlib.scrypt
+    monkeypatch.setattr(hashlib, "scrypt", lambda *a, **k: calls.append(a) or real(*a, **k))
+    salt = new_salt()
+    for _ in range(3):
+        hide_subjects(["anna", "ben"], salt)
+    assert len(calls) == 2

@@ -160,8 +160,14 @@ def pick_as_fitted(
     """
     if windows.chs_info is None:
         return windows
-    if not chs_info:
-        return _pick_unmatched(windows, any_montage)
+    if not chs_info:  # of the fit
+        windows = pick_eeg(windows)
+        if not any_montage and not windows.chs_info:
+            raise ValueError(
+                "The windows have different channels, or another order, and the model was fitted "
+                "on windows without channel names; predict each recording separately."
+            )
+        return windows
     fitted = [ch["ch_name"] for ch in chs_info]
     found, problem = _match_good(windows, fitted, "part of the fit")
     if problem and not any_montage:
@@ -179,17 +185,6 @@ def pick_as_fitted(
             for montage, places in zip(montages, found, strict=True)
         ]
     )
-
-
-def _pick_unmatched(windows: Windows, any_montage: bool) -> Windows:
-    """Pick EEG channels for a model whose own channels have no names."""
-    windows = pick_eeg(windows)
-    if not any_montage and not windows.chs_info:
-        raise ValueError(
-            "The windows have different channels, or another order, and the model was fitted on "
-            "windows without channel names; predict each recording separately."
-        )
-    return windows
 
 
 def _pick_named(windows: Windows, channels: Sequence[str]) -> Windows:

@@ -592,8 +592,6 @@ def plain_array(values: Any) -> np.ndarray:
     """Convert a tensor, masked array or list to an array; masked samples become NaN."""
     if isinstance(values, torch.Tensor):
         values = values.detach().cpu()
-        if values.layout is not torch.strided:
-            values = values.to_dense()
         # NumPy has no bfloat16.
         values = values.float() if values.is_floating_point() else values
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):

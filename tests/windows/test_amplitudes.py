@@ -11,7 +11,6 @@ from braindecode_pars.windows.amplitudes import (
     AmplitudeRange,
     amplitude_problem,
     amplitude_range,
-    range_of,
     spread_out,
     warn_of_amplitudes,
 )
@@ -97,10 +96,10 @@ def test_the_percentiles_of_all_channels_and_windows():
 
 def test_flat_channels_are_left_out():
     windows = np.random.default_rng(0).standard_normal((9, 2, 200))
-    alone = range_of(windows[:, :1])
+    alone = amplitude_range(as_windows(windows[:, :1]))
     windows[:, 1] = 3.0
-    assert range_of(windows) == alone
-    assert range_of(np.zeros((4, 2, 50))) is None
+    assert amplitude_range(as_windows(windows)) == alone
+    assert amplitude_range(as_windows(np.zeros((4, 2, 50)))) is None
 
 
 def test_at_most_256_windows_are_read(monkeypatch):

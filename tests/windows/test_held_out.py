@@ -31,12 +31,20 @@ def test_whole_subjects_are_held_out():
     assert len(other) > 1
 
 
-def test_every_class_remains_in_training():
-    """Subject c alone has class 2."""
-    given = windows([0, 1] * 4 + [0, 1, 2, 2], np.repeat(list("abc"), 4))
+def test_one_subject_or_a_class_of_one_subject():
+    """Two of six subjects have class 1, so some random draws would hold out both."""
+    groups = np.repeat(np.arange(6), 5)
     for seed in range(10):
-        train, _ = hold_out(given, 0.3, seed)
-        assert set(train.y) == {0, 1, 2}
+        train, valid = hold_out(windows((groups < 2).astype(int), groups), 0.5, seed)
+        assert set(train.y) == {0, 1}
+        assert len(set(valid.groups)) == 3
+    with pytest.warns(UserWarning, match="10 windows"):
+        assert hold_out(windows([0] * 5 + [1] * 5, [0] * 5 + [1] * 5), 0.2, 0)[1] is None
+    _, valid = hold_out(windows([0, 1] * 4, [0] * 4 + [1] * 4), 0.9, 0)
+    assert len(set(valid.groups)) == 1
+    with pytest.warns(UserWarning, match="S1"):
+        _, valid = hold_out(windows([0, 1] * 10, ["S1"] * 20), 0.2, 0)
+    assert len(valid) == 4
 
 
 def test_without_subjects_windows_are_stratified():
@@ -51,6 +59,8 @@ def test_nothing_is_held_out_of_too_few_windows():
     assert len(train) == 3
     assert valid is None
     assert hold_out(windows([0, 1]), 0, seed=0)[1] is None
+    with pytest.raises(ValueError, match="validation"):
+        hold_out(windows([0, 1]), 1.5, seed=0)
 
 
 def test_further_windows_of_held_out_subjects_are_dropped():
