@@ -102,11 +102,7 @@ WINDOWS = {
     "a number": (lambda: fit(3), TypeError, "a int"),
     "nothing": (lambda: fit(None), TypeError, "NoneType"),
     "a DataFrame": (lambda: fit(pd.DataFrame(ARRAY[0])), TypeError, "DataFrame"),
-    "a sparse matrix": (
-        lambda: fit(scipy.sparse.csr_matrix(ARRAY[0])),
-        TypeError,
-        "csr_matrix",
-    ),
+    "a sparse matrix": (lambda: fit(scipy.sparse.csr_matrix(ARRAY[0])), TypeError, "csr_matrix"),
     "a raw recording": (
         lambda: fit(mne.io.RawArray(ARRAY[0], epochs().info, verbose="error")),
         TypeError,
@@ -124,35 +120,19 @@ WINDOWS = {
     "an empty list": (lambda: fit([], []), ValueError, "no windows"),
     "no channels": (lambda: fit(ARRAY[:, :0]), ValueError, r"\(0, 600\)"),
     "no samples": (lambda: fit(ARRAY[:, :, :0]), ValueError, r"\(2, 0\)"),
-    "complex samples": (
-        lambda: fit(ARRAY * 1j),
-        ValueError,
-        "complex64",
-    ),
+    "complex samples": (lambda: fit(ARRAY * 1j), ValueError, "complex64"),
     "complex tensor": (lambda: fit(torch.tensor(ARRAY * 1j)), ValueError, "complex64"),
     "objects": (lambda: fit(ARRAY.astype(object)), ValueError, "dtype object"),
     "strings": (lambda: fit(ARRAY[:, :, :3].astype(str)), ValueError, "dtype <U"),
     "booleans": (lambda: fit(ARRAY > 0), ValueError, "dtype bool"),
-    "complex in a list": (
-        lambda: fit([window * 1j for window in ARRAY]),
-        ValueError,
-        "complex64",
-    ),
+    "complex in a list": (lambda: fit([window * 1j for window in ARRAY]), ValueError, "complex64"),
     "strings in a dataset": (
         lambda: fit(OneWindow(torch.zeros(8))),
         ValueError,
         "Window 0 has dtype",
     ),
-    "NaN": (
-        lambda: fit(changed((3, 1, 17), np.nan)),
-        ValueError,
-        r"Window 3 .*channel 1",
-    ),
-    "infinity": (
-        lambda: fit(changed((5, 0, 17), -np.inf)),
-        ValueError,
-        r"Window 5 .*channel 0",
-    ),
+    "NaN": (lambda: fit(changed((3, 1, 17), np.nan)), ValueError, r"Window 3 .*channel 1"),
+    "infinity": (lambda: fit(changed((5, 0, 17), -np.inf)), ValueError, r"Window 5 .*channel 0"),
     "beyond float32": (
         lambda: fit(changed((5, 0, 17), 1).astype(float) * 1e300),
         ValueError,
@@ -163,11 +143,7 @@ WINDOWS = {
         ValueError,
         r"Window 2 .*channel C4",
     ),
-    "masked samples": (
-        lambda: fit(np.ma.masked_where(ARRAY > 3, ARRAY)),
-        ValueError,
-        "NaN",
-    ),
+    "masked samples": (lambda: fit(np.ma.masked_where(ARRAY > 3, ARRAY)), ValueError, "NaN"),
     "NaN among the unlabelled": (
         lambda: fit(unlabeled=changed((4, 1, 3), np.nan)),
         ValueError,
@@ -188,11 +164,7 @@ WINDOWS = {
         ValueError,
         r"Item 1 .*ndarray",
     ),
-    "no unlabelled windows": (
-        lambda: fit(unlabeled=ARRAY[:0]),
-        ValueError,
-        "unlabeled",
-    ),
+    "no unlabelled windows": (lambda: fit(unlabeled=ARRAY[:0]), ValueError, "unlabeled"),
     "unlabelled windows without channels": (
         lambda: fit(unlabeled=ARRAY[:, :0]),
         ValueError,
@@ -247,21 +219,13 @@ WINDOWS = {
         ValueError,
         r"Oz .*8 of 8 windows.* C3, C4",
     ),
-    "channels of an array": (
-        lambda: fit(channels=["C3"]),
-        ValueError,
-        r"channels=\['C3'\]",
-    ),
+    "channels of an array": (lambda: fit(channels=["C3"]), ValueError, r"channels=\['C3'\]"),
     "windows shorter than a patch": (
         lambda: fit(ARRAY[:, :, :99]),
         ValueError,
         r"99 .*100 samples",
     ),
-    "windows of a single patch": (
-        lambda: fit(ARRAY[:, :, :100]),
-        ValueError,
-        "one patch",
-    ),
+    "windows of a single patch": (lambda: fit(ARRAY[:, :, :100]), ValueError, "one patch"),
 }
 
 LABEL_MISTAKES = {
@@ -287,11 +251,7 @@ LABEL_MISTAKES = {
         ValueError,
         r"'-1' \(str\)",
     ),
-    "labels without a hash": (
-        lambda: fit(y=[{"a": 1}] * 8),
-        ValueError,
-        r"inhomogeneous|hashable",
-    ),
+    "labels without a hash": (lambda: fit(y=[{"a": 1}] * 8), ValueError, r"inhomogeneous|hashable"),
     "lists of different lengths as labels": (
         lambda: fit(y=[[0], [1, 2]] * 4),
         ValueError,
@@ -309,45 +269,17 @@ LABEL_MISTAKES = {
     ),
     "one number": (lambda: fit(y=1), ValueError, r"y .*\(1,\)"),
     "several targets": (lambda: fit(y=np.eye(8)), ValueError, r"\(8, 8\)"),
-    "some labels missing": (
-        lambda: fit(y=[0, 1, None, 1] * 2),
-        ValueError,
-        r"y .*unlabeled_label",
-    ),
-    "NaN among labels": (
-        lambda: fit(y=[0, 1, np.nan, 1] * 2),
-        ValueError,
-        r"y .*NaN",
-    ),
+    "some labels missing": (lambda: fit(y=[0, 1, None, 1] * 2), ValueError, r"y .*unlabeled_label"),
+    "NaN among labels": (lambda: fit(y=[0, 1, np.nan, 1] * 2), ValueError, r"y .*NaN"),
     "a continuous target": (lambda: fit(y=np.linspace(0, 1, 8)), ValueError, "continuous"),
     "labels of two types": (lambda: fit(y=["a", 1] * 4), ValueError, "types"),
-    "all unlabelled": (
-        lambda: fit(y=[-1] * 8),
-        ValueError,
-        r"-1.*PARSEmbedder",
-    ),
-    "-1 and +1": (
-        lambda: fit(y=[-1, 1] * 4),
-        ValueError,
-        r"-1 .*unlabeled_label",
-    ),
+    "all unlabelled": (lambda: fit(y=[-1] * 8), ValueError, r"-1.*PARSEmbedder"),
+    "-1 and +1": (lambda: fit(y=[-1, 1] * 4), ValueError, r"-1 .*unlabeled_label"),
     "one class": (lambda: fit(y=[2] * 8), ValueError, "2"),
     "one class and unlabelled": (lambda: fit(y=[-1, 2] * 4), ValueError, "2"),
-    "groups of another length": (
-        lambda: fit(groups=[1, 2]),
-        ValueError,
-        r"groups .*\(2,\)",
-    ),
-    "groups with gaps": (
-        lambda: fit(groups=[1, None] * 4),
-        ValueError,
-        r"groups .*NaN",
-    ),
-    "a weight for no class": (
-        lambda: fit(class_weight={"N3": 2.0}),
-        ValueError,
-        r"'N3'.* 0, 1",
-    ),
+    "groups of another length": (lambda: fit(groups=[1, 2]), ValueError, r"groups .*\(2,\)"),
+    "groups with gaps": (lambda: fit(groups=[1, None] * 4), ValueError, r"groups .*NaN"),
+    "a weight for no class": (lambda: fit(class_weight={"N3": 2.0}), ValueError, r"'N3'.* 0, 1"),
 }
 
 # Cases are named without addresses, so that the names are the same in every process.
@@ -364,17 +296,9 @@ PARAMETERS = {
         ("pretext_params", {"ratio": 0.5}, "'ratio'"),
         ("pretext_params", {"n_times": 5}, "'n_times'"),
         ("pretext_params", {"position_mask_ratio": 2}, "position_mask_ratio"),
-        (
-            "pretext_params",
-            {"position_mask_ratio": "x"},
-            r"mask_ratio .*'x'",
-        ),
+        ("pretext_params", {"position_mask_ratio": "x"}, r"mask_ratio .*'x'"),
         ("pretext_params", {"n_patches": 10.0}, "n_patches"),
-        (
-            "pretext_params",
-            {"min_gap": 2.5, "overlap": False},
-            "min_gap",
-        ),
+        ("pretext_params", {"min_gap": 2.5, "overlap": False}, "min_gap"),
         ("pretext_params", {"decoder": "gru"}, r"decoder .*'mlp'"),
         ("pretext_params", [1], "pretext_params"),
         ("sfreq", 0, "sfreq"),
@@ -386,11 +310,7 @@ PARAMETERS = {
         ("num_heads", 3, "num_heads"),
         ("num_layers", 0, "num_layers"),
         ("channel_drop_prob", 1.0, "channel_drop_prob"),
-        (
-            "electrode_position",
-            "yes",
-            r"electrode_position .*'yes'",
-        ),
+        ("electrode_position", "yes", r"electrode_position .*'yes'"),
         ("electrode_position", 1, r"electrode_position .*1"),
         ("amplitude", "auto", "amplitude"),
         ("head", "filter", r"head .*'filt"),
@@ -403,11 +323,7 @@ PARAMETERS = {
         ("finetune_lr", -1, r"finetune_lr .*-1"),
         ("finetune_warmup", 1.0, r"finetune_warmup .*1\.0"),
         ("finetune_warmup", "cosine", "finetune_warmup"),
-        (
-            "preprocessing",
-            "0.5-40 Hz",
-            "preprocessing",
-        ),
+        ("preprocessing", "0.5-40 Hz", "preprocessing"),
         ("preprocessing", {"low": 0.5}, r"'low'.* band"),
         ("preprocessing", {"band": (40, 0.5)}, r"\(40, 0\.5\)"),
         ("head_epochs", -1, r"head_epochs .*-1"),
@@ -429,25 +345,13 @@ PARAMETERS = {
         ("device", "meta", "'meta'"),
         ("class_weight", "even", "class_weight"),
         ("validation", 1.0, "validation"),
-        (
-            "validation",
-            "valid",
-            "'valid'",
-        ),
+        ("validation", "valid", "'valid'"),
         ("validation", "split", "None: 8"),
         ("callbacks", WarmupCosine(), "callbacks"),
         ("callbacks", ["stop"], r"callbacks .*str"),
         ("callbacks", [("stop", 3)], r"callbacks .*int"),
-        (
-            "pretrain_callbacks",
-            [LRScheduler()],
-            "LRScheduler",
-        ),
-        (
-            "pretrain_callbacks",
-            [EarlyStopping()],
-            "EarlyStopping",
-        ),
+        ("pretrain_callbacks", [LRScheduler()], "LRScheduler"),
+        ("pretrain_callbacks", [EarlyStopping()], "EarlyStopping"),
         ("device", "abacus", "'abacus'"),
         ("device", "cuda:77", "'cuda:77'"),
         ("random_state", "zero", "random_state"),
@@ -492,31 +396,15 @@ PREDICTION = {
         ValueError,
         r"100 Hz.* 200 Hz",
     ),
-    "NaN at predict": (
-        lambda: fit().predict(changed((7, 0, 0), np.nan)),
-        ValueError,
-        "Window 7",
-    ),
+    "NaN at predict": (lambda: fit().predict(changed((7, 0, 0), np.nan)), ValueError, "Window 7"),
     "ragged at predict": (
         lambda: fit().predict([ARRAY[0], ARRAY[1, :, :500]]),
         ValueError,
         "Window 1",
     ),
-    "nothing to score against": (
-        lambda: fit().score(ARRAY),
-        ValueError,
-        "no labels",
-    ),
-    "gaps to score against": (
-        lambda: fit().score(ARRAY, [None] * 8),
-        ValueError,
-        r"y .*NaN",
-    ),
-    "unfitted embedder": (
-        lambda: PARSEmbedder().transform(ARRAY),
-        NotFittedError,
-        "not fitted",
-    ),
+    "nothing to score against": (lambda: fit().score(ARRAY), ValueError, "no labels"),
+    "gaps to score against": (lambda: fit().score(ARRAY, [None] * 8), ValueError, r"y .*NaN"),
+    "unfitted embedder": (lambda: PARSEmbedder().transform(ARRAY), NotFittedError, "not fitted"),
     "no names of an unfitted embedder": (
         lambda: PARSEmbedder().get_feature_names_out(),
         NotFittedError,
@@ -596,11 +484,7 @@ MODULES = {
         TypeError,
         r"n_times .*2\.5",
     ),
-    "as_sklearn without subjects": (
-        lambda: as_sklearn(recording()),
-        ValueError,
-        "'subject'",
-    ),
+    "as_sklearn without subjects": (lambda: as_sklearn(recording()), ValueError, "'subject'"),
     "an encoder of nothing": (lambda: load_encoder(None), TypeError, "NoneType"),
 }
 
@@ -630,16 +514,8 @@ FEATURES = {
         ValueError,
         "subject",
     ),
-    "a layer that is not there": (
-        lambda: embedder(layer=2).fit(ARRAY),
-        ValueError,
-        "layer=2",
-    ),
-    "half a layer": (
-        lambda: embedder(layer=0.5).fit(ARRAY),
-        TypeError,
-        r"layer .*0\.5",
-    ),
+    "a layer that is not there": (lambda: embedder(layer=2).fit(ARRAY), ValueError, "layer=2"),
+    "half a layer": (lambda: embedder(layer=0.5).fit(ARRAY), TypeError, r"layer .*0\.5"),
     "an unknown pooling": (
         lambda: embedder(pooling="max").fit(ARRAY),
         ValueError,
@@ -655,16 +531,8 @@ FEATURES = {
         ValueError,
         r"power .*'total'",
     ),
-    "too slow for a band": (
-        lambda: LogBandPower(sfreq=4).fit(ARRAY),
-        ValueError,
-        "4 Hz",
-    ),
-    "an unknown baseline": (
-        lambda: make_methods(["svm"]),
-        ValueError,
-        r"'svm'.* pars",
-    ),
+    "too slow for a band": (lambda: LogBandPower(sfreq=4).fit(ARRAY), ValueError, "4 Hz"),
+    "an unknown baseline": (lambda: make_methods(["svm"]), ValueError, r"'svm'.* pars"),
     "a baseline of another size than the encoder": (
         lambda: make_methods(["scratch"], encoder="small", embed_dim=64),
         ValueError,
@@ -678,11 +546,7 @@ FEATURES = {
 }
 
 EVALUATION = {
-    "no estimators": (
-        lambda: leave_one_subject_out({}, recording()),
-        ValueError,
-        "estimators",
-    ),
+    "no estimators": (lambda: leave_one_subject_out({}, recording()), ValueError, "estimators"),
     "a bare estimator": (
         lambda: leave_one_subject_out(clf(), recording()),
         TypeError,
@@ -745,31 +609,16 @@ def test_there_are_at_least_sixty_cases():
 
 
 WARNINGS = {
-    "a stimulus channel": (
-        lambda: fit(epochs(names=["C3", "STI"], kinds=["eeg", "stim"])),
-        "STI",
-    ),
-    "a bad channel": (
-        lambda: fit(bad(epochs())),
-        r"C4 .*8 of 8 windows",
-    ),
-    "the label -1": (
-        lambda: fit(y=[-1, 0, 1, 1] * 2),
-        "2 of 8 windows",
-    ),
+    "a stimulus channel": (lambda: fit(epochs(names=["C3", "STI"], kinds=["eeg", "stim"])), "STI"),
+    "a bad channel": (lambda: fit(bad(epochs())), r"C4 .*8 of 8 windows"),
+    "the label -1": (lambda: fit(y=[-1, 0, 1, 1] * 2), "2 of 8 windows"),
     "no sampling rate": (lambda: fit(sfreq=None, patch_seconds=1.0), "sfreq="),
-    "one subject": (
-        lambda: fit(groups=[7] * 8, validation=0.5),
-        r"one subject \(7\)",
-    ),
+    "one subject": (lambda: fit(groups=[7] * 8, validation=0.5), r"one subject \(7\)"),
     "a class with one window": (
         lambda: fit(y=[0] * 7 + [1], validation=0.2),
         r"8 windows.* 2 classes",
     ),
-    "a label first seen at score": (
-        lambda: fit().score(ARRAY, [0, 1, 2, 3] * 2),
-        "Labels 2, 3",
-    ),
+    "a label first seen at score": (lambda: fit().score(ARRAY, [0, 1, 2, 3] * 2), "Labels 2, 3"),
     "unlabelled windows without pretraining": (
         lambda: fit(pretext=None, unlabeled=ARRAY),
         "pretext is None",

@@ -28,12 +28,7 @@ def test_usual_units_and_offsets_are_accepted(scale, offset):
 
 @pytest.mark.parametrize(
     ("scale", "message"),
-    [
-        (2e-11, "2e-11.* 1e6"),
-        (2e-17, "1e12"),
-        (2e7, "2e[+]07.* 1e-12"),
-        (1e20, "1e[+]20.* unit"),
-    ],
+    [(2e-11, "2e-11.* 1e6"), (2e-17, "1e12"), (2e7, "2e[+]07.* 1e-12"), (1e20, "1e[+]20.* unit")],
 )
 def test_a_unit_that_makes_sense_is_named(scale, message):
     with pytest.warns(UserWarning, match=message):

@@ -16,11 +16,7 @@ from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators import fine_tuning as _fine_tuning
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.examples import Examples
-from braindecode_pars.windows.labels import (
-    check_weights,
-    cross_entropy_weights,
-    that_weigh,
-)
+from braindecode_pars.windows.labels import check_weights, cross_entropy_weights, that_weigh
 
 
 def network(**arguments):
