@@ -251,11 +251,11 @@ LABEL_MISTAKES = {
         ValueError,
         r"'-1' \(str\)",
     ),
-    "labels without a hash": (lambda: fit(y=[{"a": 1}] * 8), ValueError, r"inhomogeneous|hashable"),
+    "labels without a hash": (lambda: fit(y=[{"a": 1}] * 8), ValueError, "hashable"),
     "lists of different lengths as labels": (
         lambda: fit(y=[[0], [1, 2]] * 4),
         ValueError,
-        r"inhomogeneous|hashable",
+        "hashable",
     ),
     "several labels of unlabelled windows": (
         lambda: fit(unlabeled_label=[0, -1]),
@@ -267,7 +267,7 @@ LABEL_MISTAKES = {
         ValueError,
         "continuous",
     ),
-    "one number": (lambda: fit(y=1), ValueError, r"y .*\(1,\)"),
+    "one number": (lambda: fit(y=1), ValueError, "y is 1"),
     "several targets": (lambda: fit(y=np.eye(8)), ValueError, r"\(8, 8\)"),
     "some labels missing": (lambda: fit(y=[0, 1, None, 1] * 2), ValueError, r"y .*unlabeled_label"),
     "NaN among labels": (lambda: fit(y=[0, 1, np.nan, 1] * 2), ValueError, r"y .*NaN"),

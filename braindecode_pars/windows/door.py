@@ -382,7 +382,12 @@ def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
     if hasattr(values, "columns"):  # a DataFrame; iterating over it would give names of columns
         frame = np.asarray(values)
         values = frame[:, 0] if frame.shape[1] == 1 else frame
-    values = as_column([values] if np.isscalar(values) else values)
+    is_one = isinstance(values, str) or not isinstance(values, Sequence)
+    if is_one and not hasattr(
+        values, "__array__"
+    ):  # one label, or a dict, whose keys are no labels
+        raise ValueError(f"{name} is {values!r}; it must have one entry for each window.")
+    values = as_column(values)
     if values.shape == (n_windows, 1):
         values = column_or_1d(values, warn=True)
     if pd.isna(values.astype(object)).any():

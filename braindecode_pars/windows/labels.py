@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.utils import check_array
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_non_negative
 from torch import Tensor
@@ -77,7 +76,9 @@ def check_class_labels(y: np.ndarray) -> None:
     """
     if all(isinstance(label, Number) for label in y.tolist()):
         y = np.asarray(y.tolist())
-    if y.dtype.kind in "fc":
+    if y.dtype.kind == "c":
+        raise ValueError("Labels are complex numbers; pass integers or names of classes.")
+    if y.dtype.kind == "f":
         check_classification_targets(y)
 
 
@@ -209,9 +210,9 @@ def cross_entropy_weights(
     """
     if class_weight is None:
         return None
-    if sample_weight is not None:
-        codes, sample_weight = codes[sample_weight > 0], sample_weight[sample_weight > 0]
-    present = np.unique(codes)
+    counts = np.bincount(codes, weights=sample_weight, minlength=len(classes))
+    present = counts > 0
+    weights = np.ones(len(classes))
     if isinstance(class_weight, dict):
         code_of = {label: code for code, label in enumerate(classes.tolist())}
         for label, weight in class_weight.items():
@@ -221,19 +222,13 @@ def cross_entropy_weights(
                     f"{', '.join(map(repr, code_of))}."
                 )
             positive().check(f"class_weight of {label!r}", weight)
-        # scikit-learn accepts only weights of classes that are in codes.
-        class_weight = {
-            code: class_weight.get(label, 1.0) for label, code in code_of.items() if code in present
-        }
-    elif class_weight != "balanced":
+            weights[code_of[label]] = weight
+        weights[~present] = 1
+    elif class_weight == "balanced":
+        weights[present] = counts.sum() / (present.sum() * counts[present])
+    else:
         raise ValueError(f"class_weight must be 'balanced', a dict or None, got {class_weight!r}.")
-    # Weights of the classes in codes; scikit-learn's "balanced" is the formula of the paper.
-    weights = torch.ones(len(classes))
-    weights[present] = torch.as_tensor(
-        compute_class_weight(class_weight, classes=present, y=codes, sample_weight=sample_weight),
-        dtype=torch.float32,
-    )
-    return weights
+    return torch.as_tensor(weights, dtype=torch.float32)
 
 
 def check_weights(sample_weight: Any, n_windows: int) -> np.ndarray:

@@ -301,8 +301,7 @@ def _warn_of_differences(montages: Sequence[Montage], shared: list[str]) -> None
 
 
 def _n_windows(windows: Windows, concerned: Sequence[bool]) -> str:
-    counts = np.bincount(windows.montage_numbers, minlength=len(windows.montages))
-    n = sum(int(count) for count, one in zip(counts, concerned, strict=True) if one)
+    n = int(np.asarray(concerned)[windows.montage_numbers].sum())
     return f"{n} of {len(windows)}"
 
 

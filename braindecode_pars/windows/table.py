@@ -573,7 +573,10 @@ def as_column(values: Any) -> np.ndarray:
     values = list(values)
     kinds = {type(value) for value in values}
     if len(kinds) == 1 and tuple not in kinds:
-        return np.asarray(values)
+        try:
+            return np.asarray(values)
+        except ValueError:  # lists of different lengths
+            return object_array(values)
     simple = all(np.isscalar(value) and not isinstance(value, str) for value in values)
     return np.asarray(values) if simple else object_array(values)
 
