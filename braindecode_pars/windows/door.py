@@ -386,7 +386,9 @@ def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
     if is_one and not hasattr(
         values, "__array__"
     ):  # one label, or a dict, whose keys are no labels
-        raise ValueError(f"{name} is {values!r}; it must have one entry for each window.")
+        raise ValueError(
+            f"{name} is {values!r}; it must have one entry for each of {n_windows} windows."
+        )
     values = as_column(values)
     if values.shape == (n_windows, 1):
         values = column_or_1d(values, warn=True)

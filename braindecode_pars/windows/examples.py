@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,8 +65,11 @@ def _collate(items: list[tuple[np.ndarray, Any]]) -> list[Tensor]:
     return default_collate(items)
 
 
-#: A DataLoader that does not copy batches that were read as one array.
-WindowLoader = partial(DataLoader, collate_fn=_collate)
+class WindowLoader(DataLoader):
+    """A DataLoader that does not copy batches that were read as one array."""
+
+    def __init__(self, dataset: Dataset, **arguments: Any):
+        super().__init__(dataset, **{"collate_fn": _collate, **arguments})
 
 
 class SingleChannelWindows(Dataset):

@@ -169,7 +169,7 @@ def pick_as_fitted(
             )
         return windows
     fitted = [ch["ch_name"] for ch in chs_info]
-    found, problem = _match_good(windows, fitted, "part of the fit")
+    found, problem = _match_good(windows, fitted, f"the model was fitted on {_list(fitted)}")
     if problem and not any_montage:
         raise ValueError(
             f"{problem} Interpolate or add the channels, or fit on the channels that all "
@@ -198,7 +198,7 @@ def _pick_named(windows: Windows, channels: Sequence[str]) -> Windows:
             f"channels={names} needs channel names, but the windows have none; pick the rows of "
             "the array instead."
         )
-    found, problem = _match_good(windows, names, "in channels=")
+    found, problem = _match_good(windows, names, "they are in channels=")
     if problem:
         raise ValueError(problem)
     return _picked(windows, names, found)
@@ -241,7 +241,7 @@ def _fitted_or_eeg(montage: Montage, places: list[int | None], chs_info: list[di
 
 
 def _match_good(
-    windows: Windows, wanted: list[str], where: str
+    windows: Windows, wanted: list[str], wanted_by: str
 ) -> tuple[list[list[int | None]], str]:
     """Match the channels of each montage by electrode; a bad channel is no match.
 
@@ -255,13 +255,13 @@ def _match_good(
     pairs = [*zip(montages, found, strict=True)]
     extra = [name for m, own in pairs for i, name in enumerate(m.names) if i not in own]
     if extra:
-        log.info("%s not used, because not %s.", _channels(extra), where)
+        log.info("%s not used.", _channels(extra))
     missing = [name for own in found for name, p in zip(wanted, own, strict=True) if p is None]
     if not missing:
         return found, ""
     n = _n_windows(windows, [None in own for own in found])
     return found, (
-        f"{_channels(missing)} missing or marked as bad in {n} windows, but {where}; the first "
+        f"{_channels(missing)} missing or marked as bad in {n} windows, but {wanted_by}; the first "
         f"window has {_list(montages[0].names or ['no channel names'])}."
     )
 
