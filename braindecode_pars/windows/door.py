@@ -281,20 +281,13 @@ def _as_changed_by(X: Dataset, part: _Part, *unchanged: Any) -> _Part:
 
 def _of_list(X: Sequence) -> _Part:
     """Return the windows of a list; its first item shows which kind of list it is."""
-    if len(X) == 0:
-        return _items_of(X)
-    first = X[0]
+    first: Any = X[0] if len(X) else None
     if isinstance(first, mne.BaseEpochs | Dataset):  # scikit-learn makes lists of Epochs
         return _joined([_part_of(item) for item in X])
-    # Tuples (window, label, ...), as braindecode's datasets return them.
-    is_tuple = isinstance(first, tuple | list) and np.ndim(first[0]) == 2
-    if np.ndim(first[0] if is_tuple else first) != 2:
-        raise ValueError(
-            f"X is a list whose first item has shape {np.shape(first)}; its items must be windows "
-            "of shape (n_chans, n_times), or tuples that begin with a window."
-        )
-    if not is_tuple or len(first) == 1:
+    is_tuple = isinstance(first, tuple | list) and len(first) > 1 and np.ndim(first[0]) == 2
+    if not is_tuple:
         return _items_of(X)
+    # Tuples (window, label, ...), as braindecode's datasets return them.
     for i, item in enumerate(X):
         if not isinstance(item, tuple | list) or len(item) != len(first):
             raise ValueError(
@@ -357,11 +350,10 @@ def _table(part: _Part) -> Windows:
     recordings = recordings.astype({"sfreq": float, "base": np.int64})
     counts = recordings["sfreq"].value_counts()
     if not all(is_same_rate(rate, counts.index[0]) for rate in counts.index):
+        found = ", ".join(f"{rate:g} Hz ({n})" for rate, n in counts.items())
         raise ValueError(
-            "The recordings have different sampling rates: "
-            f"{', '.join(f'{rate:g} Hz ({n})' for rate, n in counts.items())}. Resample them "
-            "before you cut windows, for example with braindecode's Preprocessor('resample', "
-            "sfreq=...)."
+            f"The recordings have different sampling rates: {found}; resample them before you cut "
+            "windows."
         )
     columns, label_dtype = {**part.columns, "recording": numbers}, None
     if "label" in columns:
@@ -392,11 +384,8 @@ def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
     values = as_column(values)
     if values.shape == (n_windows, 1):
         values = column_or_1d(values, warn=True)
-    if pd.isna(values.astype(object)).any():
-        raise ValueError(
-            f"{name} contains None or NaN; every window needs an entry."
-            + (" Mark unlabelled windows with unlabeled_label." if name == "y" else "")
-        )
+    if name == "groups" and pd.isna(values.astype(object)).any():
+        raise ValueError("groups contains None or NaN; every window needs a subject.")
     if values.shape != (n_windows,):
         raise ValueError(
             f"{name} has shape {values.shape}; it must have one entry for each window, shape "

@@ -522,7 +522,7 @@ def test_the_published_settings_fit_the_constructor():
             "PARSClassifier: pretrain_epochs must be an integer of at least",
         ),
         (dict(finetune_epochs=0), [0, 1] * 4, "PARSClassifier: finetune_epochs must be"),
-        ({}, [0, 1, None, 1] * 2, "y contains None or NaN"),
+        ({}, [0, 1, None, 1] * 2, "no label"),
         (dict(encoder="nowhere"), [0, 1] * 4, "nowhere is not the folder of a saved model"),
         (
             dict(class_weight="even"),

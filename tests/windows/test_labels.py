@@ -93,8 +93,8 @@ def test_mixed_labels_keep_their_types():
     assert labeled.y.tolist() == ["W", "N", "W"]
     assert unlabeled.windows["item"].tolist() == [2]
     assert windows([("a", 1), ("b", 2)]).y.tolist() == [("a", 1), ("b", 2)]
-    with pytest.raises(ValueError, match="NaN"):
-        windows([0.0, np.nan])
+    with pytest.raises(ValueError, match="1 of 2 windows have no label"):
+        split_unlabeled(windows([0.0, np.nan]))
 
 
 def test_missing_labels_raise():
