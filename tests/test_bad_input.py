@@ -608,10 +608,6 @@ def test_a_mistake_raises_a_helpful_error(case):
             mistake()
 
 
-def test_there_are_at_least_sixty_cases():
-    assert len(CASES) >= 60
-
-
 WARNINGS = {
     "a stimulus channel": (lambda: fit(epochs(names=["C3", "STI"], kinds=["eeg", "stim"])), "STI"),
     "a bad channel": (lambda: fit(bad(epochs())), r"C4 .*8 of 8 windows"),

@@ -110,14 +110,6 @@ def test_an_item_reads_one_window(nights):
     assert counting.read == [5]
 
 
-def test_samples_that_are_not_finite_raise():
-    signals = torch.randn(3, 1, 100)
-    signals[1, 0, 50] = float("nan")
-    single = SingleChannelWindows(TensorDataset(signals))
-    with pytest.raises(ValueError, match=r"Window 1 .*channel 0"):
-        single[1]
-
-
 def test_windows_that_are_too_short_or_missing_raise():
     with pytest.raises(ValueError, match=r"Window 1 .*100 .*200"):
         SingleChannelWindows(TensorDataset(torch.randn(2, 1, 100)), n_times=200)[1]
