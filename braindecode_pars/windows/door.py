@@ -374,10 +374,8 @@ def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
     if hasattr(values, "columns"):  # a DataFrame; iterating over it would give names of columns
         frame = np.asarray(values)
         values = frame[:, 0] if frame.shape[1] == 1 else frame
-    is_one = isinstance(values, str) or not isinstance(values, Sequence)
-    if is_one and not hasattr(
-        values, "__array__"
-    ):  # one label, or a dict, whose keys are no labels
+    is_list = isinstance(values, Sequence) and not isinstance(values, str)
+    if not is_list and not hasattr(values, "__array__"):  # such as a dict: its keys are no labels
         raise ValueError(
             f"{name} is {values!r}; it must have one entry for each of {n_windows} windows."
         )
