@@ -30,10 +30,7 @@ _OTHER_WORDS = {
     # ECG, EMG and EOG also within a word, as in ChinEMG, ECGII or LeftEOG
     "ECG": (r"[a-z]*(?:ECG|EKG)[a-z]*|VCG",),
     "EOG": (r"[a-z]*EOG[a-z]*|[HV]EO[LRUD]?|ROC(?!\d)|LOC(?!\d)|E[12]-[AM][12]",),
-    "EMG": (
-        r"[a-z]*(?:EMG|Leg)[a-z]*|Chin|Submental|Tib(?:ialis)?",
-        r"[LR]AT(?!\d)|PLM[a-z]*",
-    ),
+    "EMG": (r"[a-z]*(?:EMG|Leg)[a-z]*|Chin|Submental|Tib(?:ialis)?", r"[LR]AT(?!\d)|PLM[a-z]*"),
     "respiration": (
         r"Resp[a-z]*|[a-z]*Flow|[a-z]*Pre(?:s|ss|ssure)|PTAF|CPAP|Therm[a-z]*|Cannula|Nasal",
         r"Tho(?:r[a-z]*)?|Chest|Abd[a-z]*|Effort|Snor[a-z]*|(?:Et|Tc|P)?CO2",

@@ -54,9 +54,8 @@ class Rule:
         """
         full_name = f"{owner}: {name}" if owner else name
         # NumPy's bool is not a subclass of bool.
-        value_type = bool if str(getattr(value, "dtype", "")) == "bool" else type(value)
-        is_bool = value_type is bool
-        if not issubclass(value_type, self.kinds) or (is_bool and bool not in self.kinds):
+        kind = bool if str(getattr(value, "dtype", "")) == "bool" else type(value)
+        if not issubclass(kind, self.kinds) or (kind is bool and bool not in self.kinds):
             raise TypeError(f"{full_name} must be {self.text}, got {value!r}.")
         if not self.holds(value):
             raise ValueError(f"{full_name} must be {self.text}, got {value!r}.")
@@ -76,11 +75,10 @@ def number(where: str, holds: Callable[[float], bool]) -> Rule:
     return Rule(f"a number {where}", (Real,), lambda value: math.isfinite(value) and holds(value))
 
 
-def positive(most: float | None = None) -> Rule:
+def positive(most: float = math.inf) -> Rule:
     """Return a rule for a positive number, with or without an upper bound."""
-    bound = math.inf if most is None else most
-    text = "a positive number" if most is None else f"a positive number of at most {most:g}"
-    return Rule(text, (Real,), lambda value: math.isfinite(value) and 0 < value <= bound)
+    text = "a positive number" + (f" of at most {most:g}" if most < math.inf else "")
+    return Rule(text, (Real,), lambda value: math.isfinite(value) and 0 < value <= most)
 
 
 def share() -> Rule:
@@ -233,7 +231,9 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
         return
     # Level 1 is this function, level 2 its caller, and so on.
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and _is_not_of_user(frame.f_code.co_filename):
+    while frame.f_back is not None and (
+        frame.f_code.co_filename.startswith(_PACKAGE) or _INSTALLED in frame.f_code.co_filename
+    ):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
 
@@ -249,7 +249,3 @@ def quiet() -> Iterator[None]:
         yield
     finally:
         _IS_QUIET.reset(token)
-
-
-def _is_not_of_user(file: str) -> bool:
-    return file.startswith(_PACKAGE) or _INSTALLED in file

@@ -126,51 +126,36 @@ class Precision(NeuralNet):
             return convert_to_fp32(super().infer(*args, **kwargs))
 
 
+#: For each training that runs, in any thread, the setting of TF32 before the first of them.
+_BEFORE: list[str | None] = []
+_LOCK = threading.Lock()
+
+
 @contextmanager
 def tensor_cores(device: torch.device) -> Iterator[None]:
-    """Allow TF32 on CUDA inside the context."""
+    """Allow TF32 on CUDA inside the context; the last of several trainings restores the setting."""
     if device.type != "cuda":
         yield
         return
-    _TF32.enter()
+    with _LOCK:
+        _BEFORE.append(_BEFORE[0] if _BEFORE else _allow_tf32())
     try:
         yield
     finally:
-        _TF32.leave()
+        with _LOCK:
+            before = _BEFORE.pop()
+            if not _BEFORE and before is not None:
+                torch.set_float32_matmul_precision(before)
 
 
-class _SharedTF32:
-    """The TF32 setting of the process, while at least one thread trains.
-
-    The first training sets it, and the last one that ends restores it: a training must not end
-    the setting of another thread, nor restore what another thread has set.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._n_trainings = 0
-        self._before: str | None = None
-
-    def enter(self) -> None:
-        with self._lock:
-            if self._n_trainings == 0:
-                try:
-                    self._before = torch.get_float32_matmul_precision()
-                except RuntimeError:
-                    # The user set TF32 through torch's newer interface; that setting is kept.
-                    self._before = None
-                if self._before is not None:
-                    torch.set_float32_matmul_precision("high")
-            self._n_trainings += 1
-
-    def leave(self) -> None:
-        with self._lock:
-            self._n_trainings -= 1
-            if self._n_trainings == 0 and self._before is not None:
-                torch.set_float32_matmul_precision(self._before)
-
-
-_TF32 = _SharedTF32()
+def _allow_tf32() -> str | None:
+    """Return the setting before; None if it was made by torch's newer interface, and is kept."""
+    try:
+        before = torch.get_float32_matmul_precision()
+    except RuntimeError:
+        return None
+    torch.set_float32_matmul_precision("high")
+    return before
 
 
 class Count(NamedTuple):

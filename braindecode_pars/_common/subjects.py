@@ -26,7 +26,7 @@ import secrets
 import unicodedata
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
@@ -38,18 +38,18 @@ _ENDING = re.compile(r"\.(edf|bdf|hea|fif(\.gz)?|vhdr|set)$", re.IGNORECASE)
 #: Last part of a file's name in BIDS and MNE, such as "_eeg", and what follows it.
 _SUFFIX = re.compile(r"_(eeg|ieeg|meg|nirs|raw|epo|psg)(-\d+)?$", re.IGNORECASE)
 
-#: What may follow the label in BIDS. Other text with a hyphen, as in "sub-A_B-C", is not cut off.
-_ENTITY = re.compile(
-    r"_(ses|task|acq|run|rec|dir|proc|space|split|recording|desc|ce|trc|mod|chunk)-"
+#: Label of a subject in BIDS, which ends at the next key. Other text with a hyphen, as in
+#: "sub-A_B-C", belongs to it.
+_BIDS_LABEL = re.compile(
+    r"(?:^|_)sub-(.+?)"
+    r"(?=$|_(?:ses|task|acq|run|rec|dir|proc|space|split|recording|desc|ce|trc|mod|chunk)-)"
 )
 
 #: Name of a recording in the corpora of Temple University.
 _TEMPLE_NAME = re.compile(r"([a-z]{8}|\d{8})_s\d{3}_t\d{3}\.edf", re.IGNORECASE)
 
-_BIDS_LABEL = re.compile(r"(?:^|_)sub-(.+)")
-
 #: Corpora that have people in common: all are parts of the Temple hospital's.
-_FAMILIES = dict.fromkeys(("tueg", "tuab", "tusz"), "tuh")
+_FAMILIES: dict[str | None, str] = dict.fromkeys(("tueg", "tuab", "tusz"), "tuh")
 
 #: Corpus and name, such as "tueg:aaaaaaaa".
 _QUALIFIED = re.compile(r"(?P<corpus>[^:]+):(?P<name>.+)")
@@ -88,8 +88,8 @@ def subject_key(subject: Any) -> str:
     >>> subject_key("P07"), subject_key("P7"), subject_key("physionet_mi:S007")
     ('p07', 'p7', 'physionet_mi:7')
     """
-    corpus, name = _parts(subject)
-    return _name_key(name) if corpus is None else f"{_family(corpus)}:{_name_key(name)}"
+    corpus, name = _key(subject)
+    return name if corpus is None else f"{corpus}:{name}"
 
 
 def in_corpus(corpus: str | None, subject: Any) -> Any:
@@ -138,29 +138,25 @@ class SubjectKeys:
 
     def __init__(self, subjects: Iterable):
         self._corpora: dict[str, set[str | None]] = {}
-        for subject in subjects:
-            corpus, name = _parts(subject)
-            self._corpora.setdefault(_name_key(name), set()).add(_family(corpus))
+        for corpus, name in map(_key, subjects):
+            self._corpora.setdefault(name, set()).add(corpus)
         # Hidden names, by salt; usually there are none, and at most a few salts.
-        self._salts = {salt for key in self._corpora if (salt := salt_of(key)) is not None}
+        self._salts = {salt for name in self._corpora if (salt := salt_of(name)) is not None}
 
     def __contains__(self, subject: Any) -> bool:
-        corpus, name = _parts(subject)
-        return any(self._is_of(corpus, key) for key in self._alike(_name_key(name)))
+        corpus, name = _key(subject)
+        found = (self._corpora.get(other, set()) for other in self._alike(name))
+        return any(corpora and (corpus is None or corpora & {corpus, None}) for corpora in found)
 
-    def _is_of(self, corpus: str | None, key: str) -> bool:
-        corpora = self._corpora.get(key, set())
-        return bool(corpora) and (corpus is None or not corpora.isdisjoint({_family(corpus), None}))
-
-    def _alike(self, key: str) -> Iterator[str]:
-        """Yield a key, and the other keys that the same name may have: hidden, or not hidden."""
-        yield key
-        salt = salt_of(key)
+    def _alike(self, name: str) -> Iterator[str]:
+        """Yield a name, and what the same name may be otherwise: hidden, or not hidden."""
+        yield name
+        salt = salt_of(name)
         if salt is None:
-            yield from (hidden(key, salt) for salt in self._salts)
+            yield from (hidden(name, each) for each in self._salts)
         else:
             named = (other for other in self._corpora if salt_of(other) is None)
-            yield from (other for other in named if hidden(other, salt) == key)
+            yield from (other for other in named if hidden(other, salt) == name)
 
 
 def is_hidden(subject: Any) -> bool:
@@ -204,24 +200,13 @@ def hide_subjects(subjects: Iterable, salt: str | None = None) -> list[str]:
     >>> "physionet_mi:2" in seen, "eegmat:2" in seen, "Anna" in seen, "ben" in seen
     (True, False, True, False)
     """
-    salt = salt or new_salt()
-    named: list[str] = []
-    already: list[str] = []
-    for subject in subjects:
-        (already if is_hidden(subject) else named).append(subject)
-    parts = [_parts(subject) for subject in named]
-    hashes = hide_all((_name_key(name) for _, name in parts), salt)
-    found = [in_corpus(corpus, text) for (corpus, _), text in zip(parts, hashes, strict=True)]
-    return sorted({*found, *already}, key=lambda subject: (_parts(subject)[0] or "", subject))
-
-
-def _family(corpus: str | None) -> str | None:
-    return corpus if corpus is None else _FAMILIES.get(corpus, corpus)
-
-
-def _alike(names: list) -> list:
-    """Return those of several names that may be one person: of one corpus, or of unknown ones."""
-    return [name for i, name in enumerate(names) if name in SubjectKeys(names[:i] + names[i + 1 :])]
+    salt, given = salt or new_salt(), list(subjects)
+    parts = [_parts(subject) for subject in given if not is_hidden(subject)]
+    with ThreadPoolExecutor() as threads:  # scrypt releases the lock of the interpreter
+        hashes = threads.map(hidden, [_name_key(name) for _, name in parts], [salt] * len(parts))
+        found = {in_corpus(corpus, text) for (corpus, _), text in zip(parts, hashes, strict=True)}
+    found.update(filter(is_hidden, given))
+    return sorted(found, key=lambda subject: (_parts(subject)[0] or "", subject))
 
 
 def _parts(subject: Any) -> tuple[str | None, Any]:
@@ -234,6 +219,12 @@ def _name_key(subject: Any) -> str:
     name = normalized(str(subject)).strip().casefold().removeprefix("sub-")
     number = re.fullmatch(r"s?(?P<whole>[0-9]+)(\.0+)?", name)
     return str(int(number["whole"])) if number else name
+
+
+def _key(subject: Any) -> tuple[str | None, str]:
+    """Return the corpus, or the family of corpora with people in common, and the name's key."""
+    corpus, name = _parts(subject)
+    return _FAMILIES.get(corpus, corpus), _name_key(name)
 
 
 def warn_of_similar_names(subjects: Iterable) -> None:
@@ -254,17 +245,20 @@ def warn_of_similar_names(subjects: Iterable) -> None:
     >>> from braindecode_pars._common.subjects import warn_of_similar_names
     >>> warn_of_similar_names(["01", "02", "P1"])
     """
-    names = list(dict.fromkeys(subjects))
     by_key: dict[str, list] = {}
-    for subject in names:
-        by_key.setdefault(_name_key(_parts(subject)[1]), []).append(subject)
-    similar = [found for found in map(_alike, by_key.values()) if len(found) > 1]
+    for subject in dict.fromkeys(subjects):
+        by_key.setdefault(_key(subject)[1], []).append(subject)
+    similar = []
+    for names in by_key.values():
+        # Names of different corpora are not alike.
+        others = (SubjectKeys(names[:i] + names[i + 1 :]) for i in range(len(names)))
+        alike = [repr(name) for name, keys in zip(names, others, strict=True) if name in keys]
+        similar += [" and ".join(alike)] if alike else []
     if similar:
-        shown = "; ".join(" and ".join(map(repr, names)) for names in similar[:5])
         warn_user(
-            f"Subjects whose names may be those of one person are counted as different subjects: "
-            f"{shown}{'; ...' if len(similar) > 5 else ''}. If they are the same person, give them "
-            "the same name; otherwise one of them may be trained on while the other is tested."
+            "Subjects whose names may be those of one person are counted as different subjects: "
+            f"{'; '.join(similar[:5])}{'; ...' if len(similar) > 5 else ''}. Give one person one "
+            "name, or it may be trained on while it is tested."
         )
 
 
@@ -343,40 +337,29 @@ def known_subject_of_path(path: PurePath) -> str | None:
     *folders, file = (normalized(part) for part in path.parts)
     stem = without_ending(file)
     # A folder has no suffix such as "_eeg", so its label is known exactly.
-    labels = [_label(folder) for folder in folders if _BIDS_LABEL.search(folder)]
+    labels = [found[1] for folder in folders if (found := _BIDS_LABEL.search(folder))]
     if labels:
-        _check_same_subject(labels[0], stem)
-        return labels[0]
-    if _BIDS_LABEL.search(stem):
-        label = _label(_SUFFIX.sub("", stem))
-        if "_" in label and not _ENTITY.search(stem):
+        # "sub-01_night" below sub-01: where the label ends is unclear, but the folder decides.
+        same = re.search(rf"(?:^|_)sub-{re.escape(labels[0])}(_|$)", stem)
+        if _BIDS_LABEL.search(stem) and not same:
             raise ValueError(
-                f"its subject may be {label.partition('_')[0]} or {label}; pass a function with "
-                "subject= that returns the subject of a file, or put it in a folder "
+                f"its folder is of subject {labels[0]}, but its name is {stem}; rename one of "
+                "them, or pass a function with subject= that returns the subject of a file."
+            )
+        return labels[0]
+    name = _SUFFIX.sub("", stem)
+    if found := _BIDS_LABEL.search(name):
+        if "_" in found[1] and found.end() == len(name):
+            raise ValueError(
+                f"its subject may be {found[1].partition('_')[0]} or {found[1]}; pass a function "
+                "with subject= that returns the subject of a file, or put it in a folder "
                 "sub-<subject>."
             )
-        return label
-    if name := _TEMPLE_NAME.fullmatch(file):
-        return name[1]
+        return found[1]
+    if temple := _TEMPLE_NAME.fullmatch(file):
+        return temple[1]
     is_record = path.suffix.lower() == ".hea" and folders[-1:] == [stem]
     return stem if is_record else None
-
-
-def _label(name: str) -> str:
-    """Return the text between ``sub-`` and the next key of BIDS, or the end."""
-    text = re.split(r"(?:^|_)sub-", name, maxsplit=1)[-1]
-    end = _ENTITY.search(text)
-    return text[: end.start()] if end else text
-
-
-def _check_same_subject(label: str, stem: str) -> None:
-    """Check that a file below ``sub-<label>`` does not have another label."""
-    # "sub-01_night" below sub-01: where the label ends is unclear, but the folder decides.
-    if _BIDS_LABEL.search(stem) and not re.search(rf"(?:^|_)sub-{re.escape(label)}(_|$)", stem):
-        raise ValueError(
-            f"its folder is of subject {label}, but its name is {stem}; rename one of them, or "
-            "pass a function with subject= that returns the subject of a file."
-        )
 
 
 _HIDDEN = re.compile(r"scrypt\$(?P<salt>[0-9a-f]{32})\$[0-9a-f]{32}")
@@ -431,16 +414,3 @@ def hidden(name: str, salt: str) -> str:
     """
     digest = hashlib.scrypt(name.encode(), salt=bytes.fromhex(salt), n=1 << 11, r=8, p=1, dklen=16)
     return f"scrypt${salt}${digest.hex()}"
-
-
-def hide_all(names: Iterable[str], salt: str) -> list[str]:
-    """Return :func:`hidden` of several names, on all cores.
-
-    Examples
-    --------
-    >>> from braindecode_pars._common.subjects import hidden, hide_all
-    >>> hide_all(["a", "b"], "0" * 32) == [hidden("a", "0" * 32), hidden("b", "0" * 32)]
-    True
-    """
-    with ThreadPoolExecutor() as threads:  # scrypt releases the lock of the interpreter
-        return list(threads.map(partial(hidden, salt=salt), names))

@@ -6,16 +6,7 @@ import re
 from collections.abc import Iterable
 
 #: Columns of every protocol's scores.
-SCORES = [
-    "protocol",
-    "dataset",
-    "method",
-    "subject",
-    "n_train_subjects",
-    "seed",
-    "metric",
-    "value",
-]
+SCORES = ["protocol", "dataset", "method", "subject", "n_train_subjects", "seed", "metric", "value"]
 #: Value of ``subject`` in scores that are computed over all test windows together.
 POOLED = "all"
 

@@ -37,8 +37,13 @@ from braindecode_pars.recordings.preprocessing import (
     disagreements,
 )
 from braindecode_pars.windows.amplitudes import warn_of_amplitudes
-from braindecode_pars.windows.door import as_windows, class_names
-from braindecode_pars.windows.labels import check_class_labels, check_weights, split_unlabeled
+from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.labels import (
+    check_class_labels,
+    check_weights,
+    class_names,
+    split_unlabeled,
+)
 from braindecode_pars.windows.picking import pick_as_fitted, pick_eeg, pick_for_fit
 from braindecode_pars.windows.table import Montage, Windows
 

@@ -414,8 +414,8 @@ def predictions(fitted: Any, windows: Any) -> tuple[np.ndarray, np.ndarray | Non
         return fitted._predictions(windows)
     if not hasattr(fitted, "predict_proba"):
         return np.asarray(fitted.predict(windows)), None
-    if isinstance(windows, Windows):
-        windows = windows.in_memory()
+    if isinstance(windows, Windows) and windows.shapes is None:  # not those of a store
+        windows = windows.read_by([*windows])
     return np.asarray(fitted.predict(windows)), np.asarray(fitted.predict_proba(windows))
 
 

@@ -55,27 +55,23 @@ def amplitude_problem(windows: Iterable[Any]) -> str | None:
             offsets.append(math.inf)
     odd = [spread for spread in spreads if not LOWEST <= spread <= HIGHEST]
     if odd and len(odd) >= SHARE * len(spreads):
-        return _scale_sentence(float(np.median(odd)), len(odd), len(spreads))
+        spread, n = float(np.median(odd)), len(spreads)
+        some = "" if len(odd) == n else f" in {len(odd)} of {n} windows looked at"
+        power = 3 * round(math.log10(_USUAL / spread) / 3)
+        advice = f"multiply it by 1e{power}" if abs(power) <= 12 else "check its unit"
+        return (
+            f"The standard deviation of the signal is {spread:.1g}{some}; EEG has about 1e-6 to "
+            f"1e-3 in volts and 1 to 1000 in microvolts. Was it scaled twice? Then {advice}."
+        )
     large = [offset for offset in offsets if offset > LARGEST_OFFSET]
     if large and len(large) >= SHARE * len(offsets):
         times = float(np.median(large))
         found = f"{times:.2g} times" if times < 1e7 else "more than 1e7 times"
         return (
-            f"The mean of the signal is {found} its standard deviation, so that single precision "
-            "may not resolve the signal, and models may see the offset alone; high-pass filter "
-            "the recordings, for example at 0.5 Hz."
+            f"The mean of the signal is {found} its standard deviation, and models may see the "
+            "offset alone; high-pass filter the recordings, for example at 0.5 Hz."
         )
     return None
-
-
-def _scale_sentence(spread: float, n_odd: int, n_windows: int) -> str:
-    some = "" if n_odd == n_windows else f" in {n_odd} of {n_windows} windows looked at"
-    power = 3 * round(math.log10(_USUAL / spread) / 3)
-    advice = f"multiply it by 1e{power}" if abs(power) <= 12 else "check its unit"
-    return (
-        f"The standard deviation of the signal is {spread:.1g}{some}; EEG has about 1e-6 to 1e-3 "
-        f"in volts and 1 to 1000 in microvolts. Was the signal scaled twice? Then {advice}."
-    )
 
 
 def warn_of_amplitudes(windows: Windows) -> None:
@@ -137,24 +133,10 @@ def amplitude_range(windows: Windows) -> AmplitudeRange | None:
     Returns
     -------
     AmplitudeRange | None
-        None when all channels are flat.
+        None when all channels are flat; flat ones are left out.
     """
-    return range_of(windows[int(i)] for i in spread_out(len(windows), N_WINDOWS_IN_RANGE))
-
-
-def range_of(windows: Iterable[np.ndarray]) -> AmplitudeRange | None:
-    """Return the range of amplitudes of arrays of shape (n_chans, n_times); flat ones are left out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from braindecode_pars.windows.amplitudes import range_of
-    >>> wave = np.sqrt(2) * np.sin(np.arange(100) * 2 * np.pi / 20)
-    >>> found = range_of([np.stack([n * wave, 0 * wave]) for n in range(1, 102)])
-    >>> round(found.low, 6), round(found.high, 6)
-    (6.0, 96.0)
-    """
-    amplitudes = np.concatenate([window.astype(float).std(axis=1) for window in windows])
+    looked_at = (windows[int(i)] for i in spread_out(len(windows), N_WINDOWS_IN_RANGE))
+    amplitudes = np.concatenate([window.astype(float).std(axis=1) for window in looked_at])
     amplitudes = amplitudes[amplitudes > 0]
     if not len(amplitudes):
         return None

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, default_collate
 
-from braindecode_pars._common.checks import is_same_rate
-from braindecode_pars.windows.door import as_windows, cut_to_train, is_continuous
+from braindecode_pars._common.checks import check_parameters, check_same_rate, integer, optional
+from braindecode_pars.windows.door import as_windows, is_continuous
 from braindecode_pars.windows.labels import labels_of
 from braindecode_pars.windows.picking import pick_eeg
 from braindecode_pars.windows.table import Windows
@@ -58,13 +57,6 @@ class Batch(list):
         self.y = y
 
 
-class WindowLoader(DataLoader):
-    """A DataLoader that does not copy batches that were read as one array."""
-
-    def __init__(self, dataset: Dataset, **arguments: Any):
-        super().__init__(dataset, **{"collate_fn": _collate, **arguments})
-
-
 def _collate(items: list[tuple[np.ndarray, Any]]) -> list[Tensor]:
     """Return windows and labels as two tensors, as torch's ``default_collate`` does."""
     match items:
@@ -73,14 +65,11 @@ def _collate(items: list[tuple[np.ndarray, Any]]) -> list[Tensor]:
     return default_collate(items)
 
 
-class _Crop(NamedTuple):
-    """Where a random crop is: its corpus, window, channel and start; the signal if it was read."""
+class WindowLoader(DataLoader):
+    """A DataLoader that does not copy batches that were read as one array."""
 
-    corpus: int
-    window: int
-    channel: int
-    start: int
-    signal: np.ndarray | None
+    def __init__(self, dataset: Dataset, **arguments: Any):
+        super().__init__(dataset, **{"collate_fn": _collate, **arguments})
 
 
 class SingleChannelWindows(Dataset):
@@ -142,60 +131,43 @@ class SingleChannelWindows(Dataset):
         *,
         balance: bool = False,
     ):
-        # Corpora of windows; recordings of a store are cut into windows.
+        check_parameters({"n_times": n_times}, {"n_times": optional(integer(1))}, "Crops")
         is_several = isinstance(dataset, list | tuple) and not _is_list_of_windows(dataset)
         given: list[Any] = [*dataset] if is_several else [dataset]  # type: ignore[misc]
-        if n_times is not None and (not isinstance(n_times, Integral) or n_times < 1):
-            raise ValueError(f"n_times must be a positive number of samples, got {n_times!r}.")
-        corpora = [
-            corpus if all(montage.is_picked for montage in corpus.montages) else pick_eeg(corpus)
-            for corpus in _cut(given, n_times)
-        ]
-        lengths = [len(corpus) for corpus in corpora]
-        if not all(lengths):
-            which = f"dataset {lengths.index(0)}" if len(lengths) > 1 else "the dataset"
-            raise ValueError(f"There are no windows: {which} has length 0.")
-        if balance and len(corpora) < 2:
+        if balance and len(given) < 2:
             raise ValueError("balance=True needs several corpora; pass them as a list of datasets.")
-        # Windows are numbered through all corpora.
-        self.corpora = corpora
+        # Recordings of a store are cut into windows of the length of a crop.
+        given = [corpus if is_continuous(corpus) else as_windows(corpus) for corpus in given]
+        lengths = (
+            [n_times] if n_times else [c[:1].shortest() for c in given if isinstance(c, Windows)]
+        )
+        corpora = [as_windows(corpus, n_times=min(lengths, default=None)) for corpus in given]
+        rates = [corpus.sfreq for corpus in corpora if corpus.sfreq is not None]
+        for rate in rates:
+            check_same_rate(rate, rates[0], "A corpus is", "another one")
+        for corpus in corpora:
+            corpus.check_not_empty()
+        self.corpora = [
+            corpus if all(montage.is_picked for montage in corpus.montages) else pick_eeg(corpus)
+            for corpus in corpora
+        ]
+        self.n_times = min(lengths)
         self.balance = balance
-        self._lengths = lengths
-        self._starts = [0, *np.cumsum(lengths).tolist()[:-1]]
-        if len(corpora) > 1:
-            _check_one_rate(corpora)
-        self.n_times = n_times or min(_first_length(corpus) for corpus in corpora)
+        self._lengths = [len(corpus) for corpus in corpora]
+        self._starts = [0, *np.cumsum(self._lengths).tolist()[:-1]]
 
     def __len__(self) -> int:
         n_corpora = len(self._lengths)
         return n_corpora * max(self._lengths) if self.balance else sum(self._lengths)
 
-    def _window_number(self, index: int) -> int:
-        """Return the number of the window from which item ``index`` is drawn."""
-        if not self.balance:
-            return index
-        # Balanced items alternate between the corpora; short corpora start again.
-        turn, corpus = divmod(index, len(self._lengths))
-        return self._starts[corpus] + turn % self._lengths[corpus]
-
-    def _draw(self, index: int) -> _Crop:
-        """Draw the channel and the start of a crop; a window of unknown shape is read for it."""
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"Item {index} was requested; there are {len(self)} items.")
-        number = self._window_number(index % len(self))
-        corpus = bisect_right(self._starts, number) - 1
-        windows, i = self.corpora[corpus], number - self._starts[corpus]
-        samples = windows[i] if windows.shapes is None else None
-        n_chans, length = windows.shape_of(i) if samples is None else samples.shape
-        if length < self.n_times:
-            raise ValueError(
-                f"Window {number} has {length} samples, but a crop has {self.n_times}; pass the "
-                "length of the shortest window as n_times."
-            )
-        channel = int(torch.randint(n_chans, ()))
-        start = int(torch.randint(length - self.n_times + 1, ()))
-        signal = None if samples is None else samples[channel, start : start + self.n_times]
-        return _Crop(corpus, i, channel, start, signal)
+    def _window_of(self, index: int) -> tuple[int, int]:
+        """Return the corpus of item ``index``, and the window there from which it is drawn."""
+        index = range(len(self))[index]
+        if self.balance:  # items alternate between the corpora; short corpora start again
+            turn, corpus = divmod(index, len(self._lengths))
+            return corpus, turn % self._lengths[corpus]
+        corpus = bisect_right(self._starts, index) - 1
+        return corpus, index - self._starts[corpus]
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         """Draw one signal, float32 of shape (n_times,), and return it with the target 0."""
@@ -203,55 +175,42 @@ class SingleChannelWindows(Dataset):
 
     def __getitems__(self, indices: Sequence[int]) -> list[tuple[Tensor, int]]:
         """Draw one signal for each index; crops of a store are read in one call."""
-        drawn = [self._draw(index) for index in indices]
-        signals = [crop.signal for crop in drawn]
-        for number, windows in enumerate(self.corpora):
-            places = [i for i, crop in enumerate(drawn) if crop.corpus == number]
-            if windows.shapes is None or not places:
-                continue
-            window, channel, start = np.array([drawn[i][1:4] for i in places]).T
-            read = windows.read_crops(window, channel, start, self.n_times)
-            for i, signal in zip(places, read, strict=True):
-                signals[i] = signal
+        signals: list[Any] = [None] * len(indices)
+        unread: dict[int, list[tuple[int, ...]]] = {}
+        for place, index in enumerate(indices):
+            corpus, i = self._window_of(index)
+            windows = self.corpora[corpus]
+            samples = None
+            if windows.shapes is None:  # a window of unknown shape is read to draw from it
+                samples = windows[i]
+                n_chans, length = samples.shape
+            else:
+                n_chans, length = windows.shapes[i].tolist()
+            if length < self.n_times:
+                raise ValueError(
+                    f"Window {i} has {length} samples, but a crop has {self.n_times}; pass the "
+                    "length of the shortest window as n_times."
+                )
+            channel = int(torch.randint(n_chans, ()))
+            start = int(torch.randint(length - self.n_times + 1, ()))
+            if samples is None:
+                unread.setdefault(corpus, []).append((place, i, channel, start))
+            else:
+                signals[place] = samples[channel, start : start + self.n_times]
+        for corpus, drawn in unread.items():
+            places, rows, channels, starts = np.array(drawn).T
+            crops = self.corpora[corpus].read_crops(rows, channels, starts, self.n_times)
+            for place, signal in zip(places.tolist(), crops, strict=True):
+                signals[place] = signal
         return [(torch.from_numpy(np.array(signal)), 0) for signal in signals]
-
-
-def _first_length(corpus: Windows) -> int:
-    return corpus.shape_of(0)[1]
 
 
 def _is_list_of_windows(items: Sequence[Any]) -> bool:
     """Whether a list has windows, alone or as (window, label, ...), and not datasets of windows."""
-    first = items[0] if items else None
-    if isinstance(first, tuple | list) and first:
-        first = first[0]
+    if not items:
+        return True
+    first = items[0][0] if isinstance(items[0], tuple | list) and items[0] else items[0]
     return isinstance(first, np.ndarray | Tensor) and first.ndim == 2
-
-
-def _cut(corpora: list[Any], n_times: int | None) -> list[Windows]:
-    """Cut continuous recordings into windows of the length of a crop, without held-out people."""
-    windows = [None if is_continuous(corpus) else as_windows(corpus) for corpus in corpora]
-    others = [w for w in windows if w is not None]
-    if len(others) == len(corpora):
-        return others
-    if n_times is None:
-        if not others:
-            raise ValueError(
-                f"A {type(corpora[0]).__name__} contains continuous recordings; pass n_times, the "
-                "number of samples of a window."
-            )
-        n_times = min(map(_first_length, others))
-    return [
-        cut_to_train(c, n_times) if w is None else w for c, w in zip(corpora, windows, strict=True)
-    ]
-
-
-def _check_one_rate(corpora: list[Windows]) -> None:
-    rates = [corpus.sfreq for corpus in corpora]
-    known = [rate for rate in rates if rate is not None]
-    if not all(is_same_rate(rate, known[0]) for rate in known):
-        found = ", ".join("unknown" if rate is None else f"{rate:g} Hz" for rate in rates)
-        raise ValueError(f"The corpora have different sampling rates: {found}; resample them.")
 
 
 def as_sklearn(windows_ds: Dataset) -> tuple[Windows, np.ndarray, np.ndarray]:
@@ -292,13 +251,9 @@ def as_sklearn(windows_ds: Dataset) -> tuple[Windows, np.ndarray, np.ndarray]:
     windows = as_windows(windows_ds)
     y = labels_of(windows)
     if windows.groups is None:
-        n_known = int(windows.known.sum())
-        found = "The descriptions of the recordings"
-        if n_known:
-            found = f"{n_known} windows have a subject, but the recordings of another "
-            found += f"{len(windows) - n_known}"
         raise ValueError(
-            f"{found} have no entry 'subject', which is needed to hold out subjects; add it with "
+            f"The recordings of {(~windows.known).sum()} of {len(windows)} windows have no entry "
+            "'subject', which is needed to hold out subjects; add it with "
             "windows_ds.set_description({'subject': [...]})."
         )
     return windows, y.copy(), windows.groups.copy()

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
-from braindecode_pars._common.checks import warn_user
+from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars._common.subjects import SubjectKeys, warn_of_similar_names
 from braindecode_pars.windows.labels import labels_of
 from braindecode_pars.windows.table import Windows, object_array
@@ -77,8 +77,8 @@ def hold_out(windows: Windows, share: float | str, seed: int) -> tuple[Windows, 
 def _splits(windows: Windows, share: float, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Splits into training and validation windows, in random order."""
     groups, y = _subject_numbers(windows), labels_of(windows)
-    n_subjects = 0 if groups is None else groups.max() + 1
-    if n_subjects > 1:
+    if groups is not None and groups.max() > 0:
+        n_subjects = groups.max() + 1
         n_valid = min(max(1, round(share * n_subjects)), n_subjects - 1)
         splitter = GroupShuffleSplit(n_splits=_DRAWS, test_size=n_valid, random_state=seed)
         return splitter.split(y, y, groups)
@@ -95,27 +95,27 @@ def _subject_numbers(windows: Windows) -> np.ndarray | None:
     """Subjects as numbers, since subjects of mixed types cannot be ordered; None if unknown."""
     if windows.groups is None:
         n_known = int(windows.known.sum())
+        source = getattr(windows.recordings["reader"].iloc[0], "source", None)
         if n_known:
             warn_user(
-                f"{n_known} windows have a subject, but {len(windows) - n_known} have none. They "
-                "may be of any subject, so validation windows are not held out by subject, and may "
-                "be of training subjects; add 'subject' to the description of every recording."
+                f"{n_known} windows have a subject, but {len(windows) - n_known} have none, so "
+                "validation windows may be of training subjects; add 'subject' to the description "
+                "of every recording."
             )
-        source = getattr(windows.recordings["reader"].iloc[0], "source", None)
-        if isinstance(source, list) and isinstance(source[0], tuple):
+        elif isinstance(source, list) and isinstance(source[0], tuple):
             warn_user(
                 "A list of tuples carries neither subjects nor sampling rate, so validation "
                 "windows may be of training subjects; fit on as_sklearn's X, or pass groups=."
             )
         return None
-    number_of = {subject: i for i, subject in enumerate(dict.fromkeys(windows.groups.tolist()))}
-    warn_of_similar_names(number_of)
-    if len(number_of) == 1:
+    numbers, names = pd.factorize(windows.groups)
+    warn_of_similar_names(names.tolist())
+    if len(names) == 1:
         warn_user(
-            f"All windows are of one subject ({windows.groups[0]}), so the internal validation "
-            "windows are of that subject too; validation=0 uses no validation windows."
+            f"All windows are of one subject ({names[0]}), and so are the internal validation "
+            "windows; validation=0 uses none."
         )
-    return np.array([number_of[subject] for subject in windows.groups.tolist()])
+    return numbers
 
 
 def without_held_out_splits(windows: Windows | None, share: float | str) -> Windows | None:
@@ -155,15 +155,14 @@ def drop_held_out(windows: Windows | None, train: Windows, valid: Windows | None
     held = set(_places(valid))
     keep = np.array([place not in held for place in _places(windows)], dtype=bool)
     held_out = [] if valid.groups is None else _held_out_people(train, valid)
-    if held_out and not windows.known.all():
-        which = f"{(~windows.known).sum()} of {len(windows)}" if windows.known.any() else "the"
+    known = np.flatnonzero(windows.known)
+    if held_out and len(known) < len(windows):
         warn_user(
-            f"The subjects of {which} unlabelled windows are unknown, so pretraining may use "
-            "subjects that are held out for internal validation; pass a dataset with 'subject' in "
-            "its descriptions."
+            f"The subjects of {len(windows) - len(known)} of {len(windows)} unlabelled windows are "
+            "unknown, so pretraining may use subjects that are held out for internal validation; "
+            "pass a dataset with 'subject' in its descriptions."
         )
-    if held_out and windows.known.any():
-        known = np.flatnonzero(windows.known)
+    if held_out and len(known):
         keys = SubjectKeys(held_out)
         keep[known] &= [person not in keys for person in _people(windows.take(known))]
     return windows.take(np.flatnonzero(keep)) if keep.any() else None
@@ -190,8 +189,6 @@ def _places(windows: Windows) -> Iterator[tuple]:
 #: Value of ``validation`` that uses the fixed validation subjects.
 SPLIT = "split"
 
-_ELSE = "or hold out a random share of the subjects, such as validation=0.2"
-
 
 def are_validation(
     splits: np.ndarray | None, subjects: np.ndarray | None, n_windows: int
@@ -216,28 +213,14 @@ def are_validation(
         When a window has no split or another one, when there is no training or no validation
         window, and when a subject has windows of both.
     """
-    names = np.full(n_windows, None, object) if splits is None else splits.astype(object)
-    n_unknown = int(pd.isna(names).sum())
-    if n_unknown:
+    names = np.full(n_windows, None) if splits is None else splits.astype(object)
+    counts = Counter(None if pd.isna(name) else name for name in names.tolist())
+    if set(counts) != {"train", "valid"}:
         raise ValueError(
-            f"validation='split' needs the split of every window, but {n_unknown} of {n_windows} "
-            "have none; add 'split' ('train' or 'valid') to the description of every recording, "
-            f"{_ELSE}."
+            "validation='split' trains on windows of split 'train' and validates on 'valid', but "
+            f"the {n_windows} labelled windows have the splits {dict(counts)}; give 'split' to the "
+            "description of every recording, or hold out a random share, such as validation=0.2."
         )
-    counts = Counter(names.tolist())
-    others = [name for name in counts if name not in ("train", "valid")]
-    if others:
-        found = ", ".join(f"{name!r} ({counts[name]} windows)" for name in others)
-        raise ValueError(
-            f"validation='split' trains on windows of split 'train' and validates on 'valid', but "
-            f"there are also windows of {found}; leave them out of the training windows."
-        )
-    for name in ("train", "valid"):
-        if not counts[name]:
-            raise ValueError(
-                f"validation='split' needs windows of split {name!r}, but there are none among "
-                f"{n_windows} labelled training windows; add them, {_ELSE}."
-            )
     is_valid = names == "valid"
     if subjects is not None:
         _check_apart(subjects[is_valid].tolist(), subjects[~is_valid].tolist())
@@ -250,7 +233,6 @@ def _check_apart(valid: Iterable, train: Iterable) -> None:
     both = [s for s in dict.fromkeys(valid) if not pd.isna(s) and s in trained]
     if both:
         raise ValueError(
-            f"Subject{'s' if len(both) > 1 else ''} {', '.join(map(str, both[:10]))} "
-            f"{'have' if len(both) > 1 else 'has'} windows of split 'train' and of split 'valid'; "
-            "put all recordings of a subject in one split."
+            f"Subjects in both splits, 'train' and 'valid': {listed([*map(str, both)])}; put all "
+            "recordings of a subject in one split."
         )

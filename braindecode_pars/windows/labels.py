@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from numbers import Complex, Real
+from collections.abc import Hashable, Iterable, Mapping
+from numbers import Number
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_non_negative
 from torch import Tensor
 
-from braindecode_pars._common.checks import warn_user
+from braindecode_pars._common.checks import positive, warn_user
 from braindecode_pars.windows.table import Windows
 
 #: Default of ``unlabeled_label``: -1 marks unlabelled windows, and a warning counts them.
@@ -34,11 +35,8 @@ def labels_of(windows: Windows) -> np.ndarray:
             "There are no labels: pass y, or cut the recordings into windows with a target. "
             "PARSEmbedder needs no labels."
         )
-    first = windows.y[0] if len(windows) else None
-    if isinstance(first, np.ndarray):
-        raise ValueError(
-            f"A window has {len(first)} labels; a classifier needs one label for each window."
-        )
+    if windows.y.dtype.hasobject and any(isinstance(label, np.ndarray) for label in windows.y[:1]):
+        raise ValueError(f"A window has {len(windows.y[0])} labels; a classifier needs one.")
     missing = np.flatnonzero(pd.isna(windows.y.astype(object)))
     if len(missing):
         raise ValueError(
@@ -46,23 +44,24 @@ def labels_of(windows: Windows) -> np.ndarray:
             "example); label them, or mark them with unlabeled_label."
         )
     if windows.y.dtype.hasobject:
-        _check_distinct(windows.y)
+        _check_distinct(windows.y.tolist())
     return windows.y
 
 
-def _check_distinct(y: np.ndarray) -> None:
+def _check_distinct(labels: Iterable[Any]) -> None:
     """Check that labels are hashable, and that no two of them look the same, as 1 and "1"."""
+    seen: dict[str, Any] = {}
     try:
-        labels = set(y.tolist())
+        different = dict.fromkeys(labels)
     except TypeError as error:
         raise ValueError(f"Labels must be hashable ({error}); use strings or numbers.") from error
-    seen: dict[str, Any] = {}
-    for label in labels:
+    for label in different:
         other = seen.setdefault(str(label), label)
         if other is not label:
             raise ValueError(
-                f"Labels contain {other!r} ({type(other).__name__}) and {label!r} "
-                f"({type(label).__name__}), which look the same; use one type for all labels."
+                f"The labels {other!r} ({type(other).__name__}) and {label!r} "
+                f"({type(label).__name__}) look the same; use one type for all labels, also for "
+                "unlabeled_label."
             )
 
 
@@ -75,11 +74,11 @@ def check_class_labels(y: np.ndarray) -> None:
         When labels are complex, or numbers of which some are not integers, also in an array of
         objects.
     """
-    if any(isinstance(label, Complex) and not isinstance(label, Real) for label in y.tolist()):
+    if all(isinstance(label, Number) for label in y.tolist()):
+        y = np.asarray(y.tolist())
+    if y.dtype.kind == "c":
         raise ValueError("Labels are complex numbers; pass integers or names of classes.")
-    if y.dtype.hasobject and all(isinstance(label, Real) for label in y.tolist()):
-        y = y.astype(float)
-    if np.issubdtype(y.dtype, np.floating):
+    if y.dtype.kind == "f":
         check_classification_targets(y)
 
 
@@ -106,8 +105,8 @@ def find_unlabeled(y: np.ndarray, unlabeled_label: Any = "auto") -> tuple[np.nda
     TypeError
         When ``unlabeled_label`` is not hashable, as a list of labels.
     ValueError
-        When a label only looks like ``unlabeled_label``, such as "-1" and -1. With ``"auto"``,
-        also when labels are exactly -1 and +1, so that -1 may be a class.
+        When two labels look the same, such as "-1" and -1. With ``"auto"``, also when labels are
+        exactly -1 and +1, so that -1 may be a class.
 
     Warns
     -----
@@ -121,7 +120,7 @@ def find_unlabeled(y: np.ndarray, unlabeled_label: Any = "auto") -> tuple[np.nda
         return np.zeros(len(y), dtype=bool), None
     if not isinstance(label, Hashable):
         raise TypeError(f"unlabeled_label must be one label or None, got {label!r}.")
-    _check_not_alike(y, label)
+    _check_distinct([*y.tolist(), label])
     # Compared one by one, because labels may have several types.
     unlabeled = np.asarray([bool(one == label) for one in y], dtype=bool)
     if is_auto and unlabeled.any():
@@ -137,20 +136,6 @@ def find_unlabeled(y: np.ndarray, unlabeled_label: Any = "auto") -> tuple[np.nda
                 "windows, pass unlabeled_label=-1."
             )
     return unlabeled, label
-
-
-def _check_not_alike(y: np.ndarray, unlabeled_label: Any) -> None:
-    """Check that no label merely looks like the label of unlabelled windows."""
-    if y.dtype.kind not in "OUS" and not isinstance(unlabeled_label, str):
-        return  # numbers among numbers
-    for label in set(y.tolist()):
-        if str(label) == str(unlabeled_label) and not label == unlabeled_label:
-            raise ValueError(
-                f"Labels contain {label!r} ({type(label).__name__}), but {unlabeled_label!r} "
-                f"({type(unlabeled_label).__name__}) marks unlabelled windows; pass "
-                f"unlabeled_label={label!r} if these windows are unlabelled, or "
-                "unlabeled_label=None if every window is labelled."
-            )
 
 
 def where_labelled(windows: Windows, unlabeled_label: Any = "auto") -> np.ndarray:
@@ -225,36 +210,25 @@ def cross_entropy_weights(
     """
     if class_weight is None:
         return None
-    if sample_weight is not None:
-        codes, sample_weight = codes[sample_weight > 0], sample_weight[sample_weight > 0]
-    present = np.unique(codes)
+    counts = np.bincount(codes, weights=sample_weight, minlength=len(classes))
+    present = counts > 0
+    weights = np.ones(len(classes))
     if isinstance(class_weight, dict):
         code_of = {label: code for code, label in enumerate(classes.tolist())}
-        unknown = [label for label in class_weight if label not in code_of]
-        if unknown:
-            raise ValueError(
-                f"class_weight contains {unknown[0]!r}, which is not a label; the labels are "
-                f"{', '.join(map(repr, code_of))}."
-            )
         for label, weight in class_weight.items():
-            if not isinstance(weight, Real) or not 0 < float(weight) < float("inf"):
+            if label not in code_of:
                 raise ValueError(
-                    f"class_weight of {label!r} must be a positive number, got {weight!r}; to "
-                    "ignore a class, remove its windows from the data."
+                    f"class_weight contains {label!r}, which is not a label; the labels are "
+                    f"{', '.join(map(repr, code_of))}."
                 )
-        # scikit-learn accepts only weights of classes that are in codes.
-        class_weight = {
-            code: class_weight.get(label, 1.0) for label, code in code_of.items() if code in present
-        }
-    elif class_weight != "balanced":
+            positive().check(f"class_weight of {label!r}", weight)
+            weights[code_of[label]] = weight
+        weights[~present] = 1
+    elif class_weight == "balanced":
+        weights[present] = counts.sum() / (present.sum() * counts[present])
+    else:
         raise ValueError(f"class_weight must be 'balanced', a dict or None, got {class_weight!r}.")
-    # Weights of the classes in codes; scikit-learn's "balanced" is the formula of the paper.
-    weights = torch.ones(len(classes))
-    weights[present] = torch.as_tensor(
-        compute_class_weight(class_weight, classes=present, y=codes, sample_weight=sample_weight),
-        dtype=torch.float32,
-    )
-    return weights
+    return torch.as_tensor(weights, dtype=torch.float32)
 
 
 def check_weights(sample_weight: Any, n_windows: int) -> np.ndarray:
@@ -265,16 +239,11 @@ def check_weights(sample_weight: Any, n_windows: int) -> np.ndarray:
     ValueError
         When it is not one finite number of at least 0 for each window, or when all are 0.
     """
-    try:
-        weights = np.asarray(sample_weight, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight must be numbers: {error}.") from error
-    wanted = f"it must have one finite number for each of the {n_windows} windows, at least 0"
+    name = "sample_weight"
+    weights = check_array(sample_weight, dtype=float, ensure_2d=False, input_name=name)
+    check_non_negative(weights, name)
     if weights.shape != (n_windows,):
-        raise ValueError(f"sample_weight has shape {weights.shape}; {wanted}.")
-    refused = weights[~(np.isfinite(weights) & (weights >= 0))]
-    if len(refused):
-        raise ValueError(f"sample_weight has {refused[0]:g} among its numbers; {wanted}.")
+        raise ValueError(f"{name} has shape {weights.shape}; it must have shape ({n_windows},).")
     if not weights.any():
         raise ValueError("All numbers in sample_weight are zero; give some window a weight.")
     return weights
@@ -297,3 +266,26 @@ def that_weigh(windows: Windows, part: str) -> Windows:
             "another validation."
         )
     return windows.take(kept)
+
+
+def class_names(
+    classes: np.ndarray, labels_of_names: Mapping[str, Any] | None
+) -> dict[Any, str] | None:
+    """Return the name of each class; None if none of them has one, or two would have the same.
+
+    Several names of one label are joined, such as "Sleep stage 3 / Sleep stage 4".
+
+    Parameters
+    ----------
+    classes : ndarray, shape (n_classes,)
+        Labels.
+    labels_of_names : mapping of str to label | None
+        Label of each name.
+    """
+    names: dict[Any, list[str]] = {label: [] for label in classes.tolist()}
+    for name, label in (labels_of_names or {}).items():
+        if label in names and name != str(label):
+            names[label].append(name)
+    texts = {label: " / ".join(found) or str(label) for label, found in names.items()}
+    # The name of one class may be the label of another, which has no name.
+    return texts if any(names.values()) and len(set(texts.values())) == len(texts) else None

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from braindecode_pars._common.channel_names import differing_references, is_eeg, match_channels
-from braindecode_pars._common.checks import warn_user
+from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars.windows.table import Montage, Windows
 
 log = logging.getLogger(__name__)
@@ -48,15 +48,12 @@ def pick_eeg(windows: Windows) -> Windows:
     UserWarning
         When channels are left out.
     """
-    montages = windows.montages
-    named = [montage for montage in montages if montage.chs_info is not None]
-    if not named:
+    if windows.chs_info is None:
         return windows
-    others = _union([ch["ch_name"] for ch in m.chs_info or () if not is_eeg(ch)] for m in named)
-    bads = _union(
-        [ch["ch_name"] for ch in m.chs_info or () if is_eeg(ch) and ch["ch_name"] in m.bads]
-        for m in named
-    )
+    montages = windows.montages
+    channels = [(ch, montage) for montage in montages for ch in montage.chs_info or ()]
+    others = [ch["ch_name"] for ch, _ in channels if not is_eeg(ch)]
+    bads = [ch["ch_name"] for ch, m in channels if is_eeg(ch) and ch["ch_name"] in m.bads]
     picked = [_eeg_of(montage) for montage in montages]
     if others:
         warn_user(
@@ -64,9 +61,7 @@ def pick_eeg(windows: Windows) -> Windows:
             "in channels=, or rename an EEG channel."
         )
     if bads:
-        n = _n_windows(
-            windows, [m.chs_info is not None and not m.bads.isdisjoint(bads) for m in montages]
-        )
+        n = _n_windows(windows, [not montage.bads.isdisjoint(bads) for montage in montages])
         warn_user(
             f"{_channels(bads)} marked as bad in info['bads'] of {n} windows, and not used there. "
             "Interpolate bad channels first, with raw.interpolate_bads(), to keep the montage."
@@ -109,19 +104,16 @@ def pick_for_fit(
         common ones are used, and when matched channels name different references.
     """
     if channels is not None:
-        _check_names(channels)
-        return _pick_named(windows, list(channels))
+        return _pick_named(windows, channels)
     windows = pick_eeg(windows)
-    if windows.chs_info is None or not len(windows):
-        return windows
     montages = windows.montages
     sizes = {None if m.chs_info is None else len(m.names) for m in montages}
+    if windows.chs_info is None or (any_montage and None in sizes):
+        return windows
     if None in sizes:
-        if any_montage:
-            return windows
         raise ValueError(
-            "Some windows have channel names and others have none, so their channels cannot be "
-            "matched; pass windows with names only, or arrays only."
+            "Some windows have channel names and others have none; pass windows with names only, "
+            "or arrays only."
         )
     # Channels of the first recording that all recordings have, in the order of the first.
     first = montages[0]
@@ -130,7 +122,7 @@ def pick_for_fit(
     if sizes != {len(common)}:
         if any_montage and len(sizes) == 1:
             return windows
-        _warn_of_differences([montage.names for montage in montages], first, common)
+        _warn_of_differences(montages, [first.names[i] for i in common])
     found = [[places[i] for i in common] for places in found]
     return _picked(windows, [first.names[i] for i in common], found)
 
@@ -168,27 +160,24 @@ def pick_as_fitted(
     """
     if windows.chs_info is None:
         return windows
-    if not chs_info:
-        return _pick_unmatched(windows, any_montage)
-    fitted = [ch["ch_name"] for ch in chs_info]
-    montages = windows.montages
-    found = [_match_good(fitted, montage) for montage in montages]
-    missing = _missing(fitted, found)
-    if missing:
-        n = _n_windows(windows, [None in places for places in found])
-        message = (
-            f"{_channels(missing)} missing or marked as bad in {n} windows, but the model was "
-            f"fitted on {_list(fitted)}."
-        )
-        if not any_montage:
+    if not chs_info:  # of the fit
+        windows = pick_eeg(windows)
+        if not any_montage and not windows.chs_info:
             raise ValueError(
-                f"{message} Interpolate or add the channels, or fit on the channels that all "
-                "recordings have, with channels=."
+                "The windows have different channels, or another order, and the model was fitted "
+                "on windows without channel names; predict each recording separately."
             )
-        warn_user(f"{message} The other channels of the fit are used, or all if there are none.")
-    extra = _unused(montages, found)
-    if extra:
-        log.info("%s not used, because not among the channels of the fit.", _channels(extra))
+        return windows
+    fitted = [ch["ch_name"] for ch in chs_info]
+    found, problem = _match_good(windows, fitted, f"the model was fitted on {_list(fitted)}")
+    if problem and not any_montage:
+        raise ValueError(
+            f"{problem} Interpolate or add the channels, or fit on the channels that all "
+            "recordings have, with channels=."
+        )
+    if problem:
+        warn_user(f"{problem} The other channels of the fit are used, or all if there are none.")
+    montages = windows.montages
     _warn_of_references(fitted, montages, found)
     return windows.with_montages(
         [
@@ -198,45 +187,21 @@ def pick_as_fitted(
     )
 
 
-def _pick_unmatched(windows: Windows, any_montage: bool) -> Windows:
-    """Pick EEG channels for a model whose own channels have no names."""
-    windows = pick_eeg(windows)
-    if not any_montage and not windows.chs_info:
-        raise ValueError(
-            "The windows have different channels, or another order, and the model was fitted on "
-            "windows without channel names; predict each recording separately."
-        )
-    return windows
-
-
-def _check_names(channels: Sequence[str]) -> None:
+def _pick_named(windows: Windows, channels: Sequence[str]) -> Windows:
     if isinstance(channels, str):
         raise TypeError(f"channels is the string {channels!r}; give a list of names.")
-    twice = [name for name in dict.fromkeys(channels) if list(channels).count(name) > 1]
-    if twice or not len(channels):
-        reason = f"contains {_list(twice)} several times" if twice else "is empty"
-        raise ValueError(f"channels {reason}; list each channel to use once.")
-
-
-def _pick_named(windows: Windows, channels: list[str]) -> Windows:
+    names = list(channels)
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"channels={names} is empty or has a name twice; list each channel once.")
     if windows.chs_info is None:
         raise ValueError(
-            f"channels={channels} needs channel names, but the windows have none; pick the rows of "
+            f"channels={names} needs channel names, but the windows have none; pick the rows of "
             "the array instead."
         )
-    montages = windows.montages
-    found = [_match_good(channels, montage) for montage in montages]
-    missing = _missing(channels, found)
-    if missing:
-        n = _n_windows(windows, [None in places for places in found])
-        raise ValueError(
-            f"{_channels(missing)} in channels=, but missing or marked as bad in {n} windows; the "
-            f"first window has {_list(montages[0].names or ['no channel names'])}."
-        )
-    extra = _unused(montages, found)
-    if extra:
-        log.info("%s not in channels=, and not used.", _channels(extra))
-    return _picked(windows, channels, found)
+    found, problem = _match_good(windows, names, "they are in channels=")
+    if problem:
+        raise ValueError(problem)
+    return _picked(windows, names, found)
 
 
 def _picked(windows: Windows, names: list[str], found: list[list[int | None]]) -> Windows:
@@ -275,25 +240,29 @@ def _fitted_or_eeg(montage: Montage, places: list[int | None], chs_info: list[di
     return montage.pick([place for place, _ in kept], [ch for _, ch in kept])
 
 
-def _match_good(wanted: list[str], montage: Montage) -> list[int | None]:
-    """Match channels by electrode; a bad channel, and one without a name, is no match."""
-    places = match_channels(wanted, montage.names)
-    return [None if p is None or montage.names[p] in montage.bads else p for p in places]
+def _match_good(
+    windows: Windows, wanted: list[str], wanted_by: str
+) -> tuple[list[list[int | None]], str]:
+    """Match the channels of each montage by electrode; a bad channel is no match.
 
-
-def _missing(wanted: list[str], found: list[list[int | None]]) -> list[str]:
-    """Return the wanted channels that some montages do not have."""
-    return _union(
-        [name for name, place in zip(wanted, places, strict=True) if place is None]
-        for places in found
-    )
-
-
-def _unused(montages: Sequence[Montage], found: list[list[int | None]]) -> list[str]:
-    """Return the channels of the montages that no wanted channel matches."""
-    return _union(
-        [name for i, name in enumerate(montage.names) if i not in set(places)]
-        for montage, places in zip(montages, found, strict=True)
+    Returns also a sentence about channels that are missing. The log names those that are not used.
+    """
+    montages, found = windows.montages, []
+    for montage in montages:
+        places = match_channels(wanted, montage.names)
+        good = [p is not None and montage.names[p] not in montage.bads for p in places]
+        found.append([p if one else None for p, one in zip(places, good, strict=True)])
+    pairs = [*zip(montages, found, strict=True)]
+    extra = [name for m, own in pairs for i, name in enumerate(m.names) if i not in own]
+    if extra:
+        log.info("%s not used.", _channels(extra))
+    missing = [name for own in found for name, p in zip(wanted, own, strict=True) if p is None]
+    if not missing:
+        return found, ""
+    n = _n_windows(windows, [None in own for own in found])
+    return found, (
+        f"{_channels(missing)} missing or marked as bad in {n} windows, but {wanted_by}; the first "
+        f"window has {_list(montages[0].names or ['no channel names'])}."
     )
 
 
@@ -316,40 +285,30 @@ def _warn_of_references(
             return
 
 
-def _warn_of_differences(names: list[list[str]], first: Montage, common: list[int]) -> None:
-    shared = [first.names[i] for i in common]
-    matched = [set(match_channels(shared, found)) for found in names]
-    rest = _union(
-        [name for i, name in enumerate(found) if i not in places]
-        for found, places in zip(names, matched, strict=True)
-    )
+def _warn_of_differences(montages: Sequence[Montage], shared: list[str]) -> None:
+    matched = [match_channels(shared, montage.names) for montage in montages]
+    pairs = zip(montages, matched, strict=True)
+    rest = _list([name for m, own in pairs for i, name in enumerate(m.names) if i not in own])
     if not shared:
         raise ValueError(
-            f"The recordings have no channel in common: {_list(rest)} are each in some recordings "
-            "only. Pick the same channels in all recordings."
+            f"The recordings have no channel in common: {rest} are each in some recordings only. "
+            "Pick the same channels in all recordings."
         )
     warn_user(
         f"The recordings have different channels. Only the {len(shared)} common ones are used "
-        f"({_list(shared)}); {_list(rest)} {'is' if len(rest) == 1 else 'are'} missing in some "
-        "recordings."
+        f"({_list(shared)}); missing in some recordings: {rest}."
     )
 
 
 def _n_windows(windows: Windows, concerned: Sequence[bool]) -> str:
-    counts = np.bincount(windows.montage_numbers, minlength=len(windows.montages))
-    n = sum(int(count) for count, one in zip(counts, concerned, strict=True) if one)
+    n = int(np.asarray(concerned)[windows.montage_numbers].sum())
     return f"{n} of {len(windows)}"
 
 
-def _union(lists: Iterable[Sequence[str]]) -> list[str]:
-    return list(dict.fromkeys(name for names in lists for name in names))
-
-
-def _list(names: Sequence[str]) -> str:
-    shown = ", ".join(map(str, names[:10]))
-    return f"{shown} and {len(names) - 10} more" if len(names) > 10 else shown
+def _list(names: Iterable[str]) -> str:
+    return listed(list(dict.fromkeys(names)))
 
 
 def _channels(names: Sequence[str]) -> str:
     """Return "Channel C3 is" or "Channels C3, C4 are", the beginning of a sentence."""
-    return f"Channels {_list(names)} are" if len(names) > 1 else f"Channel {names[0]} is"
+    return f"Channels {_list(names)} are" if len(set(names)) > 1 else f"Channel {names[0]} is"

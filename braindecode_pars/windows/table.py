@@ -9,38 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple, Protocol, overload
+from itertools import groupby, islice
+from typing import Any, ClassVar, TypeAlias, overload
 
 import mne
 import numpy as np
 import pandas as pd
 import torch
 
+from braindecode_pars._common.checks import listed
 from braindecode_pars._common.subjects import in_corpus
 
 #: Reads crops: (numbers of signals, first samples, length) -> float32 (n_signals, length), in volts
 ReadCrops = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 
 
-class Reader(Protocol):
-    """What reads the samples of windows; a recording names its reader and its own number there."""
-
-    @property
-    def key(self) -> Hashable:
-        """Value that is equal for readers of the same samples."""
-
-    @property
-    def checked(self) -> bool:
-        """Whether all windows are known to be finite, with ``stop - start`` samples."""
-
-    def read(
-        self, bases: np.ndarray, items: np.ndarray, n_times: int, rows: np.ndarray | None
-    ) -> Sequence[np.ndarray]:
-        """Return windows of shape (n_chans, n_times); with all rows if they are not checked."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ItemReader:
     """Windows that are the items of an array, a list or a dataset; they are checked when read.
 
@@ -65,7 +49,7 @@ class ItemReader:
         return [_samples_of(self.source[item]) for item in items.tolist()]  # and all their rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SignalReader:
     """Windows of continuous signals on disk, which are known to be finite.
 
@@ -91,6 +75,12 @@ class SignalReader:
         signals = bases[:, None] + rows
         starts = np.repeat(items, signals.shape[1])
         return self.crops(signals.ravel(), starts, n_times).reshape(*signals.shape, n_times)
+
+
+#: What reads the samples of windows. ``key`` is equal for readers of the same samples, ``checked``
+#: says whether windows are known to be finite, with ``stop - start`` samples, and ``read`` gives
+#: windows of shape (n_chans, n_times), with all rows if they are not checked.
+Reader: TypeAlias = ItemReader | SignalReader
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,15 +148,6 @@ class Montage:
         return replace(self, chs_info=chs_info, rows=rows, is_picked=True)
 
 
-class _Sources(NamedTuple):
-    """Columns of the two tables that say where windows are read."""
-
-    readers: np.ndarray  # of each recording, as montages and bases
-    montages: np.ndarray
-    bases: np.ndarray
-    items: np.ndarray  # of each window
-
-
 @dataclass(frozen=True, eq=False)
 class Windows(Sequence):
     """Windows with what is known of them. Reading window ``i`` reads only that window.
@@ -206,7 +187,7 @@ class Windows(Sequence):
     label_names: Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:
-        return f"Windows(n_windows={len(self)}, n_recordings={len(self._used)})"
+        return f"Windows(n_windows={len(self)}, n_recordings={len(self._used[0])})"
 
     def __len__(self) -> int:
         return len(self.windows)
@@ -229,9 +210,7 @@ class Windows(Sequence):
         if isinstance(key, tuple):  # scikit-learn's X[indices, ...]
             key = key[0]
         if isinstance(key, int | np.integer):
-            if not -len(self) <= key < len(self):
-                raise IndexError(f"Window {key} was requested; there are {len(self)} windows.")
-            return self.read([int(key) % len(self)])[0]
+            return self.read([range(len(self))[key]])[0]
         return self.take(np.arange(len(self))[key])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -249,17 +228,20 @@ class Windows(Sequence):
         return self.windows["recording"].to_numpy()
 
     @cached_property
-    def _used(self) -> np.ndarray:
-        """Recordings that have a window, in the order of their first windows."""
-        return pd.unique(self._recording)
+    def _used(self) -> tuple[np.ndarray, np.ndarray]:
+        """Recordings that have a window, as their first windows come; which of them each has."""
+        place, used = pd.factorize(self._recording)
+        return used, place
 
     def column(self, name: str) -> np.ndarray:
         """Return an entry of each window's recording, shape (n_windows,)."""
         return self.recordings[name].to_numpy()[self._recording]
 
-    def _column_if_any(self, name: str) -> np.ndarray | None:
-        known = not pd.isna(self.recordings[name].to_numpy()[self._used]).all()
-        return self.column(name) if known else None
+    def _of_recordings(self, values: Sequence[Any]) -> np.ndarray | None:
+        """Return an entry for each window of values of all recordings; None when none is known."""
+        used, place = self._used
+        found = [values[recording] for recording in used.tolist()]
+        return None if pd.isna(object_array(found)).all() else as_column(found)[place]
 
     @cached_property
     def y(self) -> np.ndarray | None:
@@ -284,22 +266,12 @@ class Windows(Sequence):
     @cached_property
     def subjects(self) -> np.ndarray | None:
         """Subject of each window, None or NaN where unknown; None when all are."""
-        if self._column_if_any("subject") is None:
-            return None
-        names = self.recordings["subject"].to_numpy()[self._used]
-        place = np.zeros(len(self.recordings), dtype=int)
-        place[self._used] = np.arange(len(self._used))
-        return as_column(names.tolist())[place[self._recording]]
-
-    @property
-    def corpora(self) -> np.ndarray | None:
-        """Corpus of each window, None where unknown; None when all are."""
-        return self._column_if_any("corpus")
+        return self._of_recordings(self.recordings["subject"].tolist())
 
     @property
     def splits(self) -> np.ndarray | None:
         """Split of each window's recording, such as "train"; None when there are none."""
-        return self._column_if_any("split")
+        return self._of_recordings(self.recordings["split"].tolist())
 
     @cached_property
     def known(self) -> np.ndarray:
@@ -314,10 +286,10 @@ class Windows(Sequence):
     @property
     def people(self) -> np.ndarray | None:
         """Subjects with their corpus in front where it is known, if every window has a subject."""
-        if self.groups is None or self.corpora is None:
-            return self.groups
-        pairs = zip(self.corpora.tolist(), self.groups.tolist(), strict=True)
-        return object_array([in_corpus(corpus, name) for corpus, name in pairs])
+        if self.groups is None:
+            return None
+        corpora, subjects = (self.recordings[name].tolist() for name in ("corpus", "subject"))
+        return self._of_recordings([*map(in_corpus, corpora, subjects)])
 
     @property
     def sfreq(self) -> float | None:
@@ -349,13 +321,9 @@ class Windows(Sequence):
 
     @cached_property
     def _montages(self) -> tuple[list[Montage], np.ndarray]:
-        of_recording = self.recordings["channels"].to_numpy()
-        number: dict[int, int] = {}
-        found = {int(r): number.setdefault(id(of_recording[r]), len(number)) for r in self._used}
-        numbers = np.zeros(len(of_recording), dtype=int)
-        numbers[list(found)] = list(found.values())
-        montages = {numbers[r]: of_recording[r] for r in self._used}
-        return list(montages.values()), numbers[self._recording]
+        of_recording, montages = pd.factorize(self.recordings["channels"].to_numpy())
+        numbers, used = pd.factorize(of_recording[self._recording])
+        return montages[used].tolist(), numbers
 
     @property
     def montages(self) -> list[Montage]:
@@ -381,7 +349,7 @@ class Windows(Sequence):
 
     def montage_of(self, i: int) -> Montage:
         """Return the channels of window ``i``."""
-        return self._sources.montages[self._recording[i]]
+        return self.montages[self.montage_numbers[i]]
 
     def with_montages(self, montages: Sequence[Montage]) -> Windows:
         """Return the windows with other channels: one montage for each of ``montages``."""
@@ -397,16 +365,20 @@ class Windows(Sequence):
 
         None when windows have to be read to know that, and whether they are finite.
         """
-        if not all(reader.checked for reader in self.recordings["reader"].to_numpy()[self._used]):
+        if not all(reader.checked for reader in self.recordings["reader"].iloc[self._used[0]]):
             return None
         n_chans = np.array([montage.n_chans for montage in self.montages], dtype=int)
         lengths = self.windows["stop"].to_numpy() - self.windows["start"].to_numpy()
         return np.column_stack([n_chans[self.montage_numbers], lengths])
 
-    def shape_of(self, i: int) -> tuple[int, int]:
-        """Return the number of channels and samples of window ``i``, which is read if need be."""
-        n_chans, n_times = self[i].shape if self.shapes is None else self.shapes[i].tolist()
-        return n_chans, n_times
+    @cached_property
+    def _where(self) -> tuple[np.ndarray, ...]:
+        """Reader, base, item and length of each window; windows of one number are read at once."""
+        lengths = self.windows["stop"].to_numpy() - self.windows["start"].to_numpy()
+        of_recording, _ = pd.factorize(self.recordings["reader"].to_numpy())
+        numbers, _ = divided([of_recording[self._recording], self.montage_numbers, lengths])
+        items = self.windows["item"].to_numpy()
+        return self.column("reader"), self.column("base"), items, lengths, numbers
 
     def read(self, positions: Sequence[int] | np.ndarray) -> np.ndarray | list[np.ndarray]:
         """Return the samples of some windows, float32.
@@ -417,56 +389,32 @@ class Windows(Sequence):
         Raises
         ------
         ValueError
-            When a window is not two-dimensional, or contains NaN or infinite samples.
+            When a window has no samples of two dimensions, or contains NaN or infinite samples.
         """
         positions = np.asarray(positions)
-        of = self._sources
-        recordings = self._recording[positions]
-        reader, shapes = of.readers[recordings[0]], self.shapes
-        if shapes is None or not self._are_alike(positions, shapes):
-            return [self._read_one(i) for i in positions.tolist()]
-        montage = of.montages[recordings[0]]
+        readers, bases, items, lengths, numbers = (column[positions] for column in self._where)
+        if (numbers != numbers[0]).any():
+            return [self.read([i])[0] for i in positions.tolist()]
+        reader, montage = readers[0], self.montage_of(positions[0])
         rows = np.arange(montage.n_rows or 0) if montage.rows is None else montage.rows
-        n_times = int(shapes[positions[0], 1])
-        return reader.read(of.bases[recordings], of.items[positions], n_times, rows)
-
-    @cached_property
-    def _sources(self) -> _Sources:
-        readers, montages, bases = (
-            self.recordings[name].to_numpy() for name in ("reader", "channels", "base")
-        )
-        return _Sources(readers, montages, bases, self.windows["item"].to_numpy())
-
-    def _are_alike(self, positions: np.ndarray, shapes: np.ndarray) -> bool:
-        """Whether some windows have one reader, the same channels and the same length."""
-        montages, lengths = self.montage_numbers[positions], shapes[positions, 1]
-        alike = (montages == montages[:1]).all() and (lengths == lengths[:1]).all()
-        readers = self._sources.readers[self._recording[positions]]
-        return bool(alike and all(reader is readers[0] for reader in readers))
-
-    def _read_one(self, i: int) -> np.ndarray:
-        of, recording = self._sources, self._recording[i]
-        if of.readers[recording].checked:
-            return self.take([i]).read([0])[0]
-        where = of.bases[[recording]], of.items[[i]]
-        (window,) = of.readers[recording].read(*where, -1, None)
-        return _checked(i, window, of.montages[recording])
+        windows = reader.read(bases, items, int(lengths[0]), rows)
+        if reader.checked:
+            return windows
+        pairs = zip(positions.tolist(), windows, strict=True)
+        return [_checked(i, window, montage) for i, window in pairs]
 
     def read_crops(
         self, positions: np.ndarray, channels: np.ndarray, starts: np.ndarray, n_times: int
     ) -> np.ndarray:
         """Return a crop of one channel of each of some windows of stores, shape (n, n_times)."""
-        rows = [
-            channel if (chosen := self.montage_of(i).rows) is None else chosen[channel]
-            for i, channel in zip(positions.tolist(), channels.tolist(), strict=True)
-        ]
-        of, recordings = self._sources, self._recording[positions]
-        bases, readers = of.bases[recordings], of.readers[recordings]
-        firsts = of.items[positions] + starts
+        readers, bases, items, *_ = (column[positions] for column in self._where)
+        chosen = [self.montage_of(i).rows for i in positions.tolist()]
+        pairs = zip(chosen, channels.tolist(), strict=True)
+        signals = bases + [channel if rows is None else rows[channel] for rows, channel in pairs]
         crops = np.empty((len(positions), n_times), dtype=np.float32)
         for reader in dict.fromkeys(readers.tolist()):
             own = readers == reader
-            crops[own] = reader.crops(bases[own] + np.asarray(rows)[own], firsts[own], n_times)
+            crops[own] = reader.crops(signals[own], (items + starts)[own], n_times)
         return crops
 
     def batches(self, batch_size: int, *, any_montage: bool = False) -> Iterator[np.ndarray]:
@@ -480,32 +428,22 @@ class Windows(Sequence):
         ValueError
             When two windows have different shapes.
         """
-        numbers = self.montage_numbers if any_montage else np.zeros(len(self), dtype=int)
+        numbers = (self.montage_numbers if any_montage else np.zeros(len(self), int)).tolist()
         shapes: dict[int, tuple[int, ...]] = {}
-        edges = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(self)]
-        spans = [
-            range(start, min(start + batch_size, last))
-            for first, last in pairwise(edges)
-            for start in range(first, last, batch_size)
-        ]
-        for span in spans:
-            batch = self.read(span)
-            shape = shapes.setdefault(int(numbers[span[0]]), batch[0].shape)
-            if 0 in shape:
-                raise ValueError(f"The windows have shape {shape}, so they have no samples.")
-            for i, window in zip(span, batch, strict=True):
-                _check_shape(i, window.shape, shape)
-            yield batch if isinstance(batch, np.ndarray) else np.stack(batch)
+        for number, positions in groupby(range(len(self)), key=numbers.__getitem__):
+            while span := [*islice(positions, batch_size)]:
+                batch = self.read(span)
+                shape = shapes.setdefault(number, batch[0].shape)
+                for i, window in zip(span, batch, strict=True):
+                    _check_shape(i, window.shape, shape)
+                yield batch if isinstance(batch, np.ndarray) else np.stack(batch)
 
     def shortest(self) -> int:
         """Return the length of the shortest window; read all windows if ``shapes`` is None."""
+        self.check_not_empty()
         if self.shapes is not None:
             return int(self.shapes[:, 1].min())
-        shapes = [window.shape for window in self]
-        for i, shape in enumerate(shapes):
-            if 0 in shape:
-                raise ValueError(f"Window {i} has shape {shape}, so it has no samples.")
-        return min(n_times for _, n_times in shapes)
+        return min(window.shape[1] for window in self)
 
     def check(self) -> tuple[int, int]:
         """Check that all windows are finite and have the same shape.
@@ -524,39 +462,24 @@ class Windows(Sequence):
             samples. The message names the first such window.
         """
         self.check_not_empty()
-        if self.shapes is not None:
-            # The first window that differs; window 0 if none does.
-            i = int((self.shapes != self.shapes[0]).any(axis=1).argmax())
-            first, other = (tuple(self.shapes[j].tolist()) for j in (0, i))
-            _check_shape(i, other, first)
-            return first
-        for batch in self.batches(64):
-            shape = batch.shape[1:]
-        return shape
-
-    def in_memory(self) -> Windows:
-        """Return the windows with their samples in memory; those of a store stay on disk."""
-        if self.shapes is not None or any(montage.rows is not None for montage in self.montages):
-            return self
-        reader = ItemReader([*self])
-        column = objects([reader] * len(self.recordings))
-        return replace(
-            self,
-            recordings=self.recordings.assign(reader=column),
-            windows=self.windows.assign(item=np.arange(len(self))),
-        )
+        shapes = self.shapes
+        if shapes is None:
+            shapes = np.array([batch.shape[1:] for batch in self.batches(64)])
+        # The first window that differs; window 0 if none does.
+        i = int((shapes != shapes[0]).any(axis=1).argmax())
+        first, other = (tuple(shapes[j].tolist()) for j in (0, i))
+        _check_shape(i, other, first)
+        return first
 
     def read_by(self, source: Any) -> Windows:
-        """Return the windows with other samples: ``source[i]`` is window ``i``."""
-        unknown = np.full(len(self), -1)
-        channels = [Montage.of(montage.chs_info) for montage in self.recordings["channels"]]
-        reader = ItemReader(source)
+        """Return the windows with other samples: ``source[i]`` is window ``i``, as picked."""
+        picked = [replace(m, rows=None, n_rows=m.n_chans) for m in self.montages]
+        recordings = self.with_montages(picked).recordings
+        column = objects([ItemReader(source)] * len(recordings))
         return replace(
             self,
-            recordings=self.recordings.assign(
-                reader=objects([reader] * len(channels)), channels=objects(channels)
-            ),
-            windows=self.windows.assign(item=np.arange(len(self)), start=unknown, stop=unknown),
+            recordings=recordings.assign(reader=column),
+            windows=self.windows.assign(item=np.arange(len(self))),
         )
 
     def check_not_empty(self) -> None:
@@ -578,16 +501,15 @@ def _checked(i: int, window: np.ndarray, montage: Montage) -> np.ndarray:
     """Return the channels of a montage as a float32 copy, after checks of window ``i``."""
     if window.dtype.kind not in "iuf":
         raise ValueError(f"Window {i} has dtype {window.dtype}; EEG samples must be real numbers.")
-    if window.ndim != 2:
+    if window.ndim != 2 or 0 in window.shape:
         raise ValueError(
-            f"Window {i} has shape {window.shape}; a window has shape (n_chans, n_times)."
+            f"Window {i} has shape {window.shape}; samples have shape (n_chans, n_times)."
         )
     if montage.rows is not None:
         if len(window) != montage.n_rows:
             raise ValueError(
                 f"Window {i} has {len(window)} rows, but its recording has {montage.n_rows} "
-                "channels, so channels cannot be picked by name; pick them in the recording "
-                "instead."
+                "channels; pick channels in the recording instead of by name."
             )
         window = window[montage.rows]
     # A copy, because torch accepts neither negative strides nor read-only memory.
@@ -595,14 +517,11 @@ def _checked(i: int, window: np.ndarray, montage: Montage) -> np.ndarray:
         window = np.array(window, dtype=np.float32, order="C")
     finite = np.isfinite(window).all(axis=1)  # (n_chans,)
     if not finite.all():
-        # Channels are named where possible, and numbered otherwise.
-        bad = np.flatnonzero(~finite)
-        known = montage.names
-        names = [known[c] for c in bad] if len(known) == len(window) else bad.tolist()
+        known = montage.names if len(montage.names) == len(window) else range(len(window))
+        bad = [str(known[c]) for c in np.flatnonzero(~finite)]
         raise ValueError(
-            f"Window {i} contains NaN or infinite samples in channel"
-            f"{'s' if len(bad) > 1 else ''} {', '.join(map(str, names[:5]))}"
-            f"{' and more' if len(bad) > 5 else ''}; remove or repair it first."
+            f"Window {i} contains NaN or infinite samples in channel {listed(bad, most=5)}; remove "
+            "or repair it first."
         )
     return window
 
@@ -615,16 +534,13 @@ def _check_shape(i: int, shape: tuple[int, ...], first: tuple[int, ...]) -> None
         )
 
 
-def divided(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, list[int]]:
+def divided(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Number the different rows of some columns, in order; return also where each is first."""
-    number: dict[tuple, int] = {}
-    first: list[int] = []
-    numbers = []
-    for i, row in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-        numbers.append(number.setdefault(row, len(number)))
-        if numbers[-1] == len(first):
-            first.append(i)
-    return np.asarray(numbers, dtype=int), first
+    numbers = np.zeros(len(columns[0]), dtype=int)
+    for column in columns:
+        codes, found = pd.factorize(column, use_na_sentinel=False)
+        numbers = pd.factorize(numbers * len(found) + codes)[0]
+    return numbers, np.unique(numbers, return_index=True)[1]
 
 
 def label_column(y: np.ndarray) -> tuple[Any, np.dtype | None]:
@@ -679,8 +595,6 @@ def plain_array(values: Any) -> np.ndarray:
     """Convert a tensor, masked array or list to an array; masked samples become NaN."""
     if isinstance(values, torch.Tensor):
         values = values.detach().cpu()
-        if values.layout is not torch.strided:
-            values = values.to_dense()
         # NumPy has no bfloat16.
         values = values.float() if values.is_floating_point() else values
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):

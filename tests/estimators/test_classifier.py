@@ -458,7 +458,7 @@ def test_unlabelled_windows_exclude_held_out_windows(nights):
         clf = classifier(validation=0.25).fit(night, np.arange(24) % 2, unlabeled=night)
     assert clf.encoder_card_.n_windows == 18 + 18
     # Labelled windows with subjects, unlabelled windows without.
-    message = "subjects of the unlabelled windows are unknown, so pretraining may use"
+    message = "unlabelled windows are unknown, so pretraining may use"
     with pytest.warns(UserWarning, match=message) as caught:
         classifier(validation=0.5).fit(nights, np.arange(96) % 2, unlabeled=array)
     assert caught[0].filename == __file__
@@ -522,7 +522,7 @@ def test_the_published_settings_fit_the_constructor():
             "PARSClassifier: pretrain_epochs must be an integer of at least",
         ),
         (dict(finetune_epochs=0), [0, 1] * 4, "PARSClassifier: finetune_epochs must be"),
-        ({}, [0, 1, None, 1] * 2, "y contains None or NaN"),
+        ({}, [0, 1, None, 1] * 2, "no label"),
         (dict(encoder="nowhere"), [0, 1] * 4, "nowhere is not the folder of a saved model"),
         (
             dict(class_weight="even"),

@@ -58,5 +58,5 @@ def test_the_score_is_the_accuracy_on_labelled_windows():
 
 @pytest.mark.parametrize("weights", [[1, 1], [1, 1, 1, 1], [[1, 1, 1]], [1, 1, float("nan")]])
 def test_weights_that_do_not_fit_the_windows_raise(weights):
-    with pytest.raises(ValueError, match="one finite number for each of the 3 windows"):
+    with pytest.raises(ValueError, match="sample_weight"):
         Fixed([0, 1, 2]).score(WINDOWS, [0, 1, 1], sample_weight=weights)

@@ -30,7 +30,7 @@ def test_windows_are_consecutive(store, recordings):
         np.testing.assert_array_equal(windows[i], expected.astype(np.float32))
     np.testing.assert_array_equal(windows[-1], windows[8])
     for outside in (9, -10):
-        with pytest.raises(IndexError, match=f"Window {outside} was requested; there are 9"):
+        with pytest.raises(IndexError):
             windows[outside]
 
 

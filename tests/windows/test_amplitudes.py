@@ -11,7 +11,6 @@ from braindecode_pars.windows.amplitudes import (
     AmplitudeRange,
     amplitude_problem,
     amplitude_range,
-    range_of,
     spread_out,
     warn_of_amplitudes,
 )
@@ -29,24 +28,16 @@ def test_usual_units_and_offsets_are_accepted(scale, offset):
 
 @pytest.mark.parametrize(
     ("scale", "message"),
-    [
-        (2e-11, "is 2e-11; .* in microvolts. Was the signal scaled twice? Then multiply it by 1e6"),
-        (2e-17, "multiply it by 1e12"),
-        (2e7, "is 2e[+]07; .* multiply it by 1e-12"),
-        (1e20, "is 1e[+]20; .* Then check its unit"),
-    ],
+    [(2e-11, "2e-11.* 1e6"), (2e-17, "1e12"), (2e7, "2e[+]07.* 1e-12"), (1e20, "1e[+]20.* unit")],
 )
 def test_a_unit_that_makes_sense_is_named(scale, message):
-    message = message.replace("?", r"\?")
     with pytest.warns(UserWarning, match=message):
         warn_of_amplitudes(as_windows((scale * NOISE).astype(np.float32)))
 
 
-@pytest.mark.parametrize(
-    ("offset", "message"), [(5e3, r"is 5\.\de\+03 times its"), (1e9, "more than 1e7 times its")]
-)
+@pytest.mark.parametrize(("offset", "message"), [(5e3, r"5\.\de\+03 times"), (1e9, "1e7 times")])
 def test_a_large_offset_is_named(offset, message):
-    with pytest.warns(UserWarning, match=f"{message} .* high-pass filter"):
+    with pytest.warns(UserWarning, match=f"{message} .*filter"):
         warn_of_amplitudes(as_windows((20e-6 * (NOISE + offset)).astype(np.float32)))
 
 
@@ -82,10 +73,10 @@ def test_fit_and_predict_warn(name, tiny):
         estimator = NetworkClassifier("EEGNet", finetune_epochs=1, **shared)
     X, y = NOISE.astype(np.float32), np.arange(40) % 2
     estimator.fit(X, y)
-    with pytest.warns(UserWarning, match="standard deviation of the signal is 2e-11"):
+    with pytest.warns(UserWarning, match="2e-11"):
         estimator.fit(2e-11 * X, y)
     use = estimator.transform if name == "embedder" else estimator.predict
-    with pytest.warns(UserWarning, match="multiply it by 1e6"):
+    with pytest.warns(UserWarning, match="1e6"):
         use(2e-11 * X)
 
 
@@ -100,10 +91,10 @@ def test_the_percentiles_of_all_channels_and_windows():
 
 def test_flat_channels_are_left_out():
     windows = np.random.default_rng(0).standard_normal((9, 2, 200))
-    alone = range_of(windows[:, :1])
+    alone = amplitude_range(as_windows(windows[:, :1]))
     windows[:, 1] = 3.0
-    assert range_of(windows) == alone
-    assert range_of(np.zeros((4, 2, 50))) is None
+    assert amplitude_range(as_windows(windows)) == alone
+    assert amplitude_range(as_windows(np.zeros((4, 2, 50)))) is None
 
 
 def test_at_most_256_windows_are_read(monkeypatch):

@@ -55,28 +55,27 @@ def test_a_single_recording(nights):
     assert set(windows.groups) == {3}
 
 
-@pytest.mark.parametrize("kind", ["numpy", "torch", "epochs", "tuples", "arrays", "epochs list"])
-def test_all_containers_give_the_same_signals(nights, kind):
+def test_all_containers_give_the_same_windows(nights):
     array = np.stack([nights[i][0] for i in range(10)])
     info = mne.create_info(["C3", "C4", "F3"], 100.0, "eeg")
     events = np.column_stack([np.arange(10), np.zeros(10, int), np.arange(10) % 3])
     epochs = mne.EpochsArray(array, info, events, verbose="error")
-    X = {
-        "numpy": array,
-        "torch": torch.from_numpy(array),
-        "epochs": epochs,
-        "tuples": [nights[i] for i in range(10)],
-        "arrays": list(array),
-        "epochs list": [epochs[i] for i in range(10)],
-    }[kind]
-    windows = as_windows(X)
-    assert len(windows) == 10
-    np.testing.assert_array_equal(windows[4], array[4])
-    assert windows.sfreq == (100.0 if "epochs" in kind else None)
-    if "epochs" in kind:
-        np.testing.assert_array_equal(windows.y, events[:, 2])
-    if kind == "tuples":
-        np.testing.assert_array_equal(windows.y, [nights[i][1] for i in range(10)])
+    for X, y in (
+        (array, None),
+        (torch.from_numpy(array), None),
+        (TensorDataset(torch.from_numpy(array)), None),
+        (list(array), None),
+        ([nights[i] for i in range(10)], [nights[i][1] for i in range(10)]),
+        (epochs, events[:, 2]),
+        ([epochs[i] for i in range(10)], events[:, 2]),
+    ):
+        windows = as_windows(X)
+        assert windows.check() == (3, 3000)
+        np.testing.assert_array_equal(windows, array)
+        np.testing.assert_array_equal(windows.y, y)
+        is_epochs = y is not None and not isinstance(X[0], tuple)
+        assert windows.sfreq == (100.0 if is_epochs else None)
+        assert windows.montages[0].names == (info.ch_names if is_epochs else [])
 
 
 def test_given_labels_and_groups_replace_those_of_the_dataset(nights):
@@ -95,25 +94,25 @@ def test_bad_samples_are_named_by_window_and_channel(nights):
     array[3, 1, 17] = np.nan
     info = mne.create_info(["C3", "C4", "F3"], 100.0, "eeg")
     epochs = mne.EpochsArray(array, info, verbose="error")
-    with pytest.raises(ValueError, match="Window 3 contains NaN or infinite samples in channel C4"):
+    with pytest.raises(ValueError, match=r"Window 3 .*channel C4"):
         as_windows(epochs).check()
     array[3, 1, 17] = np.inf
-    with pytest.raises(ValueError, match="Window 3 contains NaN or infinite samples in channel 1"):
+    with pytest.raises(ValueError, match=r"Window 3 .*channel 1"):
         as_windows(array).check()
 
 
 def test_windows_of_different_shapes_are_named():
     ragged = [np.zeros((2, 100)), np.zeros((2, 100)), np.zeros((2, 90))]
-    with pytest.raises(ValueError, match=r"Window 2 has shape \(2, 90\), window 0 has \(2, 100\)"):
+    with pytest.raises(ValueError, match=r"2 .*\(2, 90\), .*0 .*\(2, 100\)"):
         as_windows(ragged).check()
 
 
 def test_mixed_sampling_rates_raise(nights):
     slow = mne.io.RawArray(np.zeros((3, 8000)), mne.create_info(3, 80.0, "eeg"), verbose="error")
     other = type(nights.datasets[0])(slow, nights.datasets[0].metadata.iloc[:2])
-    with pytest.raises(ValueError, match=r"100 Hz \(4\), 80 Hz \(1\).*Resample"):
+    with pytest.raises(ValueError, match=r"100 Hz \(4\), 80 Hz \(1\)"):
         as_windows(BaseConcatDataset([*nights.datasets, other]))
-    with pytest.raises(ValueError, match="sfreq is at 200 Hz; leave sfreq out"):
+    with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz.* leave sfreq out"):
         as_windows(nights, sfreq=200)
 
 
@@ -130,12 +129,10 @@ def test_a_part_has_the_rate_and_the_names_of_its_own_recordings(nights):
 @pytest.mark.parametrize(
     ("X", "error", "message"),
     [
-        ("windows", TypeError, "X is a str; it must be a braindecode windows dataset"),
-        (3, TypeError, "X is a int; it must be"),
-        (None, TypeError, "X is a NoneType; it must be"),
-        (np.zeros((5, 100)), ValueError, r"X has shape \(5, 100\); windows have shape"),
-        (np.zeros((5, 2, 100), complex), ValueError, "dtype complex128; EEG samples must be real"),
-        ([1.0, 2.0], ValueError, r"first item has shape \(\)"),
+        ("windows", TypeError, "a str"),
+        (3, TypeError, "a int"),
+        (None, TypeError, "NoneType"),
+        (np.zeros((5, 100)), ValueError, r"\(5, 100\)"),
     ],
 )
 def test_unsupported_inputs_raise(X, error, message):
@@ -144,7 +141,7 @@ def test_unsupported_inputs_raise(X, error, message):
 
 
 def test_a_boolean_mask_is_not_a_list_of_indices(nights):
-    with pytest.raises(ValueError, match=r"has bool indices; they must be integers"):
+    with pytest.raises(ValueError, match="bool"):
         as_windows(Subset(nights, np.ones(96, bool)))
 
 
@@ -171,6 +168,14 @@ def test_labels_and_subjects_of_mixed_types_are_kept(nights):
     assert {type(label) for label in windows.y.tolist()} == {int, str}
 
 
+def test_a_list_of_datasets_or_epochs_is_joined(nights):
+    windows = as_windows(nights.datasets[:2])
+    np.testing.assert_array_equal(windows.y, as_windows(nights).y[:48])
+    assert windows.recordings["subject"].tolist() == [1, 2]
+    np.testing.assert_array_equal(windows[30], nights[30][0])
+    assert len(as_windows([epochs(), epochs()[0]])) == 5
+
+
 def test_nested_lists_are_windows():
     array = np.random.default_rng(0).normal(size=(3, 2, 5)).astype(np.float32)
     windows = as_windows(array.tolist())
@@ -180,22 +185,15 @@ def test_nested_lists_are_windows():
 
 def test_continuous_recordings_must_be_cut_into_windows(nights):
     raw = BaseConcatDataset([RawDataset(nights.datasets[0].raw, {"subject": 1})])
-    with pytest.raises(TypeError, match="cut them into windows first"):
+    with pytest.raises(TypeError, match="cut them into windows"):
         as_windows(raw)
 
 
 def test_lengths_must_agree():
-    with pytest.raises(ValueError, match=r"y has shape \(4,\); it must have one entry for"):
+    with pytest.raises(ValueError, match=r"y .*\(4,\)"):
         as_windows(np.zeros((5, 2, 100)), y=np.zeros(4))
     with pytest.raises(ValueError, match="There are no windows"):
         as_windows(np.zeros((0, 2, 100))).check()
-
-
-def test_a_dataset_without_metadata_is_read_item_by_item():
-    windows = as_windows(TensorDataset(torch.randn(6, 2, 50)))
-    assert windows.check() == (2, 50)
-    assert windows.y is None
-    assert windows.sfreq is None
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +214,7 @@ def test_metadata_of_store_windows_needs_no_reading(nights, store, monkeypatch):
     several = as_windows(ConcatDataset([store.windows(1000), Subset(store.windows(700), [3])]))
     assert several.shortest() == 700
     assert several.take([0, 1]).shortest() == 1000
-    with pytest.raises(ValueError, match=r"Window 288 has shape \(3, 700\), window 0 has \(3, 10"):
+    with pytest.raises(ValueError, match=r"288 .*\(3, 700\)"):
         several.check()
     assert read == []
 
@@ -230,7 +228,7 @@ def test_store_windows_can_be_joined_with_other_windows(nights, store):
 
 
 def test_a_store_must_be_cut_into_windows(store):
-    with pytest.raises(ValueError, match=r"pass windows of it: store\.windows\(n_times\)"):
+    with pytest.raises(ValueError, match=r"store\.windows\(n_times\)"):
         as_windows(store)
     assert len(as_windows(store, n_times=3000)) == 96
 
@@ -266,7 +264,7 @@ def test_a_store_names_the_corpora_of_its_subjects(tmp_path, nights):
     assert store.subjects == ["day:1", "day:2", "night:2"]
     assert store.select(exclude=[1]).subjects == ["day:2", "night:2"]
     assert store.select(exclude=["night:2"]).subjects == ["day:1", "day:2"]
-    with pytest.raises(ValueError, match="may be 'day:2' or 'night:2'"):
+    with pytest.raises(ValueError, match=r"'day:2' .*'night:2'"):
         store.select([2])
     groups = as_windows(store.windows(3000)).groups
     assert set(groups.tolist()) == {"day:1", "day:2", "night:2"}
@@ -277,27 +275,6 @@ ARRAY = np.zeros((4, 2, 50))
 
 def epochs(array=ARRAY):
     return mne.EpochsArray(array, mne.create_info(["C3", "C4"], 100.0, "eeg"), verbose="error")
-
-
-@pytest.mark.parametrize(
-    ("source", "sfreq", "names", "has_labels"),
-    [
-        (ARRAY, None, [], False),
-        (torch.zeros(4, 2, 50), None, [], False),
-        (list(ARRAY), None, [], False),
-        ([(window, i) for i, window in enumerate(ARRAY)], None, [], True),
-        (TensorDataset(torch.zeros(4, 2, 50)), None, [], False),
-        (epochs(), 100.0, ["C3", "C4"], True),
-        ([epochs(window[None]) for window in ARRAY], 100.0, ["C3", "C4"], True),
-    ],
-)
-def test_metadata_of_a_source(source, sfreq, names, has_labels):
-    found = as_windows(source)
-    assert len(found) == 4
-    assert found.sfreq == sfreq
-    assert (found.y is not None) == has_labels
-    assert found.montages[0].names == names
-    assert found[3].shape == (2, 50)
 
 
 def test_channels_that_contain_targets_are_not_signals(nights):

@@ -46,29 +46,29 @@ def test_recordings_are_reordered_like_the_first():
 
 def test_channels_other_than_eeg_are_left_out_by_type_and_name():
     one = windows("STI C3 EOG1", kinds=["stim", "eeg", "eeg"])
-    with pytest.warns(UserWarning, match="Channels STI, EOG1 are not EEG, by type or name"):
+    with pytest.warns(UserWarning, match="STI, EOG1 are not EEG"):
         assert levels(pick_eeg(one)) == [[1]]
-    with pytest.raises(ValueError, match="no EEG channel among EOG1, STI"):
+    with pytest.raises(ValueError, match="EOG1, STI"):
         pick_eeg(windows("EOG1 STI"))
 
 
 def test_bad_channels_are_left_out():
     one = windows("C3 C4 Fz", bads=["C4"])
-    with pytest.warns(UserWarning, match=r"Channel C4 is marked as bad .* of 2 of 2 windows"):
+    with pytest.warns(UserWarning, match=r"C4 is marked as bad .* 2 of 2 windows"):
         assert levels(pick_eeg(one)) == [[1, 3]]
 
 
 def test_common_channels_of_different_montages():
     both = windows("Oz C4 C3", "C3 Fz C4", "C4 C3 Fz")
-    message = r"Only the 2 common ones are used \(C4, C3\); Oz, Fz are missing in some"
+    message = r"\(C4, C3\).* Oz, Fz"
     with pytest.warns(UserWarning, match=message):
         picked = pick_for_fit(both)
     assert levels(picked) == [[2, 1]] * 3
     # A model of any montage needs the same number of channels only.
     assert levels(pick_for_fit(both, any_montage=True)) == [[4, 2, 1], [1, 3, 2], [2, 1, 3]]
-    with pytest.warns(UserWarning, match="Only the 1 common ones"):
+    with pytest.warns(UserWarning, match=r"\(C4\)"):
         assert levels(pick_for_fit(windows("C3 C4", "C4"), any_montage=True)) == [[2], [2]]
-    with pytest.raises(ValueError, match="no channel in common: C3, C4 are each in some"):
+    with pytest.raises(ValueError, match="C3, C4"):
         pick_for_fit(windows("C3", "C4"))
 
 
@@ -76,21 +76,15 @@ def test_named_channels_of_any_kind_are_picked():
     both = windows("C3 EOG1 C4", "C4 Fz EOG1 C3")
     picked = pick_for_fit(both, ["EOG1", "C3"])
     assert levels(picked) == [[5, 1], [5, 1]]
-    with pytest.raises(ValueError, match=r"Channel Fz is in channels=, .* in 2 of 4 windows"):
+    with pytest.raises(ValueError, match=r"Fz .*2 of 4 windows"):
         pick_for_fit(both, ["Fz"])
-    with pytest.raises(
-        ValueError, match="Channel C3 is in channels=, but missing or marked as bad"
-    ):
+    with pytest.raises(ValueError, match=r"C3 .*in channels="):
         pick_for_fit(windows("C3 C4", bads=["C3"]), ["C3"])
 
 
 @pytest.mark.parametrize(
     ("channels", "error", "message"),
-    [
-        ("C3", TypeError, "channels is the string 'C3'; give a list"),
-        ([], ValueError, "channels is empty"),
-        (["C3", "C4", "C3"], ValueError, "channels contains C3 several times"),
-    ],
+    [("C3", TypeError, "'C3'"), ([], ValueError, "empty"), (["C3", "C4", "C3"], ValueError, "C3")],
 )
 def test_wrong_lists_of_channels(channels, error, message):
     with pytest.raises(error, match=message):
@@ -102,18 +96,18 @@ def test_a_fitted_model_gets_its_channels(caplog):
     with caplog.at_level(logging.INFO):
         picked = pick_as_fitted(windows("Fz C4. C3", "C3 C4"), fitted)
     assert levels(picked) == [[1, 2], [1, 2]]
-    assert "Channel Fz is not used, because not among the channels of the fit" in caplog.text
+    assert "Channel Fz is not used" in caplog.text
 
 
 def test_channels_that_are_missing_at_predict():
     fitted = pick_for_fit(windows("C3 C4")).chs_info
     partly = windows("Fz C4", "C4 C3", bads=["C3"])
-    message = "Channel C3 is missing or marked as bad in 4 of 4 windows, .* fitted on C3, C4"
-    with pytest.raises(ValueError, match=f"{message}.*Interpolate"):
+    message = "Channel C3 .*4 of 4 windows"
+    with pytest.raises(ValueError, match=message):
         pick_as_fitted(partly, fitted)
     with pytest.warns(UserWarning, match=message):
         assert levels(pick_as_fitted(partly, fitted, any_montage=True)) == [[2], [2]]
-    with pytest.warns(UserWarning, match="Channels C3, C4 are missing"):
+    with pytest.warns(UserWarning, match="C3, C4"):
         assert levels(pick_as_fitted(windows("Fz Oz"), fitted, any_montage=True)) == [[3, 4]]
 
 
@@ -123,19 +117,19 @@ def test_windows_without_names_are_taken_as_they_are():
     assert pick_eeg(array) is pick_for_fit(array) is pick_as_fitted(array, fitted) is array
     # A model that was fitted on them cannot order the channels of recordings.
     assert levels(pick_as_fitted(windows("C4 C3"), None)) == [[2, 1]]
-    with pytest.raises(ValueError, match="fitted on windows without channel names"):
+    with pytest.raises(ValueError, match="without channel names"):
         pick_as_fitted(windows("C4 C3", "C3 C4"), None)
     mixed = BaseConcatDataset([windows("C3 C4"), TensorDataset(torch.zeros(2, 2, 300))])
-    with pytest.raises(ValueError, match="Some windows have channel names and others have none"):
+    with pytest.raises(ValueError, match="channel names"):
         pick_for_fit(as_windows(mixed))
 
 
 def test_a_transform_that_changes_the_rows_is_noticed():
     one = windows("C3 STI C4", kinds=["eeg", "stim", "eeg"])
     one.recordings["reader"][0].source.transform = lambda window: window[:2]
-    with pytest.warns(UserWarning, match="Channel STI is not EEG"):
+    with pytest.warns(UserWarning, match="STI"):
         picked = pick_eeg(one)
-    with pytest.raises(ValueError, match="Window 0 has 2 rows, but its recording has 3 channels"):
+    with pytest.raises(ValueError, match=r"2 rows.* 3 channels"):
         picked[0]
 
 
@@ -144,7 +138,7 @@ def test_pretraining_draws_eeg_channels_only():
     raw.info["bads"] = ["Cz"]
     raw.rename_channels({"Pz": "EMG_chin"})
     one = windows_of(raw, y)
-    with pytest.warns(UserWarning, match="Cz is marked as bad"), pytest.warns(match="EMG_chin"):
+    with pytest.warns(UserWarning, match="Cz"), pytest.warns(match="EMG_chin"):
         examples = SingleChannelWindows(one)
     expected = {one[3][0][NAMES.index(name)].sum() for name in ("C3", "C4")}
     drawn = {examples[3][0].double().sum().item() for _ in range(30)}
@@ -162,7 +156,7 @@ def named(*names):
 
 
 def test_another_reference_is_another_signal():
-    message = "C3-M2 is taken for C3-A1: another reference, so another signal"
+    message = "C3-M2 .*C3-A1"
     fitted = pick_for_fit(named("C3-A1")).chs_info
     with pytest.warns(UserWarning, match=message):
         pick_as_fitted(named("C3-M2"), fitted)

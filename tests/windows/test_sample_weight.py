@@ -16,11 +16,7 @@ from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators import fine_tuning as _fine_tuning
 from braindecode_pars.windows.door import as_windows
 from braindecode_pars.windows.examples import Examples
-from braindecode_pars.windows.labels import (
-    check_weights,
-    cross_entropy_weights,
-    that_weigh,
-)
+from braindecode_pars.windows.labels import check_weights, cross_entropy_weights, that_weigh
 
 
 def network(**arguments):
@@ -35,13 +31,12 @@ CLASSIFIERS = pytest.mark.parametrize(
 @pytest.mark.parametrize(
     ("weights", "match"),
     [
-        ([1, 1], r"has shape \(2,\); it must have one finite number for each of the 3 windows"),
-        (2.0, r"has shape \(\)"),
-        ([1, -1, 1], "has -1 among its numbers"),
-        ([1, np.nan, 1], "has nan among its numbers"),
-        ([1, np.inf, 1], "has inf among its numbers"),
-        ([0, 0, 0], "All numbers in sample_weight are zero"),
-        (["a", "b", "c"], "sample_weight must be numbers"),
+        ([1, 1], r"\(2,\)"),
+        ([1, -1, 1], "Negative"),
+        ([1, np.nan, 1], "NaN"),
+        ([1, np.inf, 1], "infinity"),
+        ([0, 0, 0], "zero"),
+        (["a", "b", "c"], "'a'"),
     ],
 )
 def test_weights_that_are_refused(weights, match):

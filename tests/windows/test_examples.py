@@ -1,11 +1,14 @@
-"""Lazy views of windows: single channels for pretraining, and X, y, groups of scikit-learn."""
+"""Windows for torch and scikit-learn: crops of single channels, and X, y and groups."""
 
 from __future__ import annotations
+
+import unicodedata
 
 import numpy as np
 import pytest
 import torch
 from braindecode.datasets import BaseConcatDataset
+from sklearn.model_selection import GroupKFold
 from support.counting import Counting
 from torch.utils.data import TensorDataset
 
@@ -81,14 +84,14 @@ def test_balanced_examples_come_from_the_whole_corpus():
 
 def test_corpora_of_different_sampling_rates_raise(nights):
     slow = datasets.simulated.sleep(2, 0.1, n_chans=2, sfreq=200, random_state=0)
-    with pytest.raises(ValueError, match="different sampling rates: 100 Hz, 200 Hz"):
+    with pytest.raises(ValueError, match=r"200 Hz.* 100 Hz"):
         SingleChannelWindows([nights, slow], n_times=500)
 
 
 def test_a_single_corpus_cannot_be_balanced():
-    with pytest.raises(ValueError, match="balance=True needs several corpora"):
+    with pytest.raises(ValueError, match="balance"):
         SingleChannelWindows(corpora()[0], balance=True)
-    with pytest.raises(ValueError, match="dataset 1 has length 0"):
+    with pytest.raises(ValueError, match="no windows"):
         SingleChannelWindows([corpora()[0], TensorDataset(torch.randn(0, 1, 100))])
 
 
@@ -107,18 +110,10 @@ def test_an_item_reads_one_window(nights):
     assert counting.read == [5]
 
 
-def test_samples_that_are_not_finite_raise():
-    signals = torch.randn(3, 1, 100)
-    signals[1, 0, 50] = float("nan")
-    single = SingleChannelWindows(TensorDataset(signals))
-    with pytest.raises(ValueError, match="Window 1 contains NaN or infinite samples in channel 0"):
-        single[1]
-
-
 def test_windows_that_are_too_short_or_missing_raise():
-    with pytest.raises(ValueError, match="Window 1 has 100 samples, but a crop has 200"):
+    with pytest.raises(ValueError, match=r"Window 1 .*100 .*200"):
         SingleChannelWindows(TensorDataset(torch.randn(2, 1, 100)), n_times=200)[1]
-    with pytest.raises(ValueError, match="There are no windows"):
+    with pytest.raises(ValueError, match="no windows"):
         SingleChannelWindows(TensorDataset(torch.randn(0, 1, 100)))
 
 
@@ -139,9 +134,9 @@ def test_as_sklearn_needs_subjects(nights):
     without_subject = BaseConcatDataset(
         [type(nights.datasets[0])(nights.datasets[0].raw, nights.datasets[0].metadata)]
     )
-    with pytest.raises(ValueError, match="no entry 'subject'"):
+    with pytest.raises(ValueError, match="'subject'"):
         as_sklearn(without_subject)
-    with pytest.raises(ValueError, match="There are no labels"):
+    with pytest.raises(ValueError, match="no labels"):
         as_sklearn(TensorDataset(torch.randn(2, 1, 100)))
 
 
@@ -156,7 +151,7 @@ def test_a_store_is_cut_into_windows(nights, store):
     for i in (0, 23, 24, 95):
         signal, _ = single[i]
         assert any(np.array_equal(signal, channel) for channel in nights[i][0])
-    with pytest.raises(ValueError, match="pass n_times, the number of samples"):
+    with pytest.raises(ValueError, match="n_times"):
         SingleChannelWindows(store)
 
 
@@ -180,7 +175,7 @@ def test_a_store_can_be_combined_with_windows(nights, store):
     signal, _ = single[96 + 50]
     assert any(np.array_equal(signal, channel) for channel in nights[50][0])
     slow = datasets.simulated.sleep(2, 0.1, n_chans=2, sfreq=200, random_state=0)
-    with pytest.raises(ValueError, match="different sampling rates: 200 Hz, 100 Hz"):
+    with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz"):
         SingleChannelWindows([slow, store])
 
 
@@ -191,3 +186,46 @@ def test_a_list_of_windows_is_one_dataset_and_a_list_of_arrays_several(item):
     assert [examples[i][0].unique().item() for i in range(len(examples))] == [0, 1, 2, 3]
     several = SingleChannelWindows([np.stack(windows), np.stack(windows[:2])])
     assert len(several.corpora) == 2
+
+
+def test_views_are_lazy_and_keep_labels_and_subjects(nights):
+    X, y, groups = as_sklearn(nights)
+    assert X.shape == y.shape == groups.shape == (96,)
+    assert X[5].shape == nights[5][0].shape
+    part = X[np.array([30, 2])]
+    again, y_part, groups_part = as_sklearn(part)
+    assert len(again) == 2
+    assert y_part.tolist() == y[[30, 2]].tolist()
+    assert groups_part.tolist() == [2, 1]
+
+
+def test_cross_validators_accept_the_views(nights):
+    X, y, groups = as_sklearn(nights)
+    for train, test in GroupKFold(2).split(X, y, groups):
+        assert set(groups[train]).isdisjoint(groups[test])
+
+
+def without_subject(nights, numbers):
+    """The same windows, without a subject in the description of some recordings."""
+    parts = [
+        type(part)(part.raw, part.metadata, {"night": 1} if i in numbers else part.description)
+        for i, part in enumerate(nights.datasets)
+    ]
+    return type(nights)(parts)
+
+
+@pytest.mark.parametrize(("numbers", "found"), [(range(4), "96 of 96"), ([1], "24 of 96")])
+def test_missing_subjects_are_counted(nights, numbers, found):
+    with pytest.raises(ValueError, match=f"{found} .*'subject'"):
+        as_sklearn(without_subject(nights, numbers))
+
+
+def test_both_unicode_forms_of_a_name_are_one_group(nights):
+    """As macOS writes a folder's name, and as other systems do."""
+    names = ["Jörg", unicodedata.normalize("NFD", "Jörg"), "Anna", "Bert"]
+    parts = [
+        type(part)(part.raw, part.metadata, {"subject": name})
+        for part, name in zip(nights.datasets, names, strict=True)
+    ]
+    groups = as_sklearn(type(nights)(parts))[2]
+    assert sorted(set(groups)) == ["Anna", "Bert", "Jörg"]
