@@ -142,8 +142,8 @@ class LogitClassifier(ClassifierMixin):
               a window that is not predicted, as in ``entropy``.
             - ``entropy``: of these probabilities, in nats.
 
-            ``frame.attrs`` has the name of the ``recording``, the texts of the ``classes``, and
-            ``findings``: what differs from the training recordings and what was done about it.
+            ``frame.attrs`` has the name of the ``recording``, the texts of the ``classes``, how the
+            ``channels`` were found, and ``findings``: what makes predictions doubtful.
 
         Raises
         ------
