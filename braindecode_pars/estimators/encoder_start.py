@@ -274,9 +274,10 @@ def encoder_start(estimator: Any, windows: Windows) -> EncoderStart:
     estimator.encoder_card_ = given.card
     found = differences(given.card.preprocessing, estimator.preprocessing_)
     if differing := [each for each in found if each.name in _OF_ENCODERS]:
+        listed = "; ".join(map(str, differing)).replace("in training", "in pretraining")
         warn_user(
             "The windows were prepared otherwise than the recordings that the encoder was "
-            f"pretrained on: {'; '.join(map(str, differing))}. {advice(differing)}"
+            f"pretrained on: {listed}. {advice(differing)}"
         )
     if given.report is not None:  # an encoder that is an object was not loaded
         estimator.load_report_ = given.report

@@ -291,9 +291,10 @@ def preprocessing_of(estimator: Any, windows: Windows) -> Preprocessing:
     )
     given = Preprocessing.of(estimator.preprocessing)
     if wrong := differences(given, told):
+        listed_wrong = "; ".join(map(str, wrong)).replace("in training", "in the argument")
         warn_user(
             "The argument preprocessing contradicts the records of the windows, and is used: "
-            f"{'; '.join(map(str, wrong))}. Correct the argument, or leave this entry out."
+            f"{listed_wrong}. Correct the argument, or leave this entry out."
         )
     known = {name: value for name, value in vars(given).items() if value is not None}
     return replace(told, **known)

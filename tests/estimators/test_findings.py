@@ -95,7 +95,7 @@ def test_a_second_without_a_signal_is_no_reason_to_doubt_a_short_recording():
 
 def test_a_narrower_band_cannot_be_repaired():
     raw = raw_of(["C3"]).filter(0.5, 20.0, verbose="error")
-    with pytest.warns(UserWarning, match="band 0.5-20 Hz, but 0.5-35 Hz in training.* the headers"):
+    with pytest.warns(UserWarning, match=r"0.5-20 Hz"):
         found = findings_in(raw, model(["C3"]), band=(0.5, 35.0))
     assert found == {"prepared_otherwise": {"band": "band 0.5-20 Hz, but 0.5-35 Hz in training"}}
     assert findings_in(raw, model(["C3"]), band=(0.5, 15.0)) == {}  # predict_raw filters it

@@ -201,7 +201,7 @@ def test_without_preprocessing_the_samples_are_used_as_they_are(clf):
     plain = with_attributes(clf, preprocessing_=Preprocessing())
     found = clf.predict_raw(raw, preprocess=False)
     np.testing.assert_array_equal(probabilities(found), probabilities(plain.predict_raw(raw)))
-    with pytest.raises(ValueError, match="256 Hz, the model at 100 Hz"):
+    with pytest.raises(ValueError, match=r"256 Hz.* 100 Hz"):
         clf.predict_raw(recording(), preprocess=False)
 
 

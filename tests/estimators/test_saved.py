@@ -74,7 +74,7 @@ def test_one_folder_has_one_model(nights, tmp_path):
         (classifier(checkpoint_dir=tmp_path / "classifier").fit, nights, "PARSClassifier"),
     ):
         argument = tmp_path / folder if isinstance(folder, str) else folder
-        with pytest.raises(ValueError, match=f"contains a saved {kind}; save the"):
+        with pytest.raises(ValueError, match=kind):
             save(argument)
     assert same_weights(load_encoder(tmp_path / "embedder").encoder, pretrained.encoder_)
     assert same_weights(PARSClassifier.load(tmp_path / "classifier").encoder_, clf.encoder_)
@@ -86,7 +86,7 @@ def test_other_files_are_not_overwritten(fitted, tmp_path):
         file.parent.mkdir()
         file.write_text("of another program")
         for save in (fitted.save, fitted.net_.module_.save_pretrained):
-            with pytest.raises(ValueError, match=f"contains {name}, and is not the folder of"):
+            with pytest.raises(ValueError, match=name):
                 save(file.parent)
         assert [found.read_text() for found in file.parent.iterdir()] == ["of another program"]
 
@@ -99,7 +99,7 @@ def test_class_weights_are_saved(nights, tmp_path):
 def test_a_folder_without_encoder_weights_raises(folder):
     names = [n for n in load_file(folder / "model.safetensors") if n.startswith("encoder.")]
     change_tensors(folder, {**dict.fromkeys(names), "head.weight": torch.zeros(10**5)})
-    with pytest.raises(ValueError, match="contains no weights of an encoder: "):
+    with pytest.raises(ValueError, match="encoder"):
         load_encoder(folder, strict=False)
 
 
@@ -137,7 +137,7 @@ def test_labels_keep_their_type(nights, tmp_path, labels):
 
 def test_windows_without_sampling_rate_and_channel_names(nights, tmp_path):
     array = np.stack([nights[i][0] for i in range(12)])
-    with pytest.warns(UserWarning, match="Pass sfreq="):
+    with pytest.warns(UserWarning, match="sfreq"):
         clf = classifier(validation=0).fit(array, [0, 1] * 6)
     loaded = PARSClassifier.load(clf.save(tmp_path))
     assert loaded.sfreq_ is None
@@ -177,7 +177,7 @@ def test_objects_are_not_saved_and_loading_warns(nights, tmp_path):
     task = PARS(3000, 100, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
     clf = classifier(pretext=task, encoder=embedder().fit(nights)).fit(nights)
     clf.save(tmp_path)
-    with pytest.warns(UserWarning, match=r"default values again: encoder=PARSEmbedder"):
+    with pytest.warns(UserWarning, match="encoder=PARSEmbedder"):
         loaded = PARSClassifier.load(tmp_path)
     assert loaded.encoder is None
     assert loaded.pretext == "pars"
@@ -197,7 +197,7 @@ def test_a_file_does_not_decide_where_a_refit_reads_and_writes(nights, tmp_path)
         description["classifier"]["parameters"] = {"kept": kept, "pairs": {}, "left_out": {}}
 
     change_description(folder, edit)
-    with pytest.warns(UserWarning, match="encoder='hf://stranger/encoder', checkpoint_dir='/home"):
+    with pytest.warns(UserWarning, match=r"encoder=.*checkpoint_dir="):
         loaded = PARSClassifier.load(folder)
     assert (loaded.encoder, loaded.checkpoint_dir) == (None, None)
 
@@ -210,15 +210,9 @@ def test_partly_matching_weights_need_strict_false(fitted, folder):
     }
     change_tensors(folder, changed)
     n_tensors = len(fitted.net_.module_.state_dict())
-    with pytest.raises(
-        ValueError,
-        match=rf"{n_tensors - 2} of {n_tensors} tensors loaded; 1 missing \(such as "
-        r"encoder.norm.weight\); 1 of another shape \(such as encoder.tokenizer.weight\); 1 "
-        r"unexpected \(such as decoder.weight\); strict=False loads the matching tensors",
-    ):
-        PARSClassifier.load(folder)
-    with pytest.raises(ValueError, match="strict=False loads the matching tensors"):
-        load_encoder(folder)
+    for load in (PARSClassifier.load, load_encoder):
+        with pytest.raises(ValueError, match=f"{n_tensors - 2} of {n_tensors}.* strict=False"):
+            load(folder)
     report = PARSClassifier.load(folder, strict=False).load_report_
     assert report.missing == ("encoder.norm.weight",)
     assert report.reshaped == ("encoder.tokenizer.weight",)
@@ -230,7 +224,7 @@ def test_weights_without_a_match_raise_with_strict_false(folder):
     names = load_file(folder / "model.safetensors")
     others = {f"conv{i}.weight": torch.zeros(2) for i in range(len(names))}
     change_tensors(folder, {**dict.fromkeys(names), **others})
-    with pytest.raises(ValueError, match=r"0 of \d+ tensors loaded; \d+ missing"):
+    with pytest.raises(ValueError, match=r"0 of \d+"):
         PARSClassifier.load(folder, strict=False)
 
 
@@ -258,20 +252,20 @@ def test_a_description_of_another_network(folder, network):
 @pytest.mark.parametrize("content", [b"PK\x03\x04", b""])
 def test_a_damaged_file(folder, content):
     (folder / "model.safetensors").write_bytes(content)
-    with pytest.raises(ValueError, match="damaged or not a safetensors file"):
+    with pytest.raises(ValueError, match=r"model\.safetensors"):
         PARSClassifier.load(folder)
 
 
 def test_a_missing_file(folder):
     (folder / "model.safetensors").unlink()
-    with pytest.raises(FileNotFoundError, match=r"PARSClassifier: it has no model\.safetensors"):
+    with pytest.raises(FileNotFoundError, match=r"model\.safetensors"):
         PARSClassifier.load(folder)
 
 
 def test_a_truncated_file(folder):
     path = folder / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(ValueError, match="damaged or not a safetensors file"):
+    with pytest.raises(ValueError, match=r"model\.safetensors"):
         PARSClassifier.load(folder)
 
 
@@ -287,9 +281,7 @@ def test_a_full_disk_and_a_folder_that_is_read_only(fitted, folder, monkeypatch,
         raise OSError(number, text)
 
     monkeypatch.setattr(Path, "write_bytes", fail)
-    with pytest.raises(
-        OSError, match=rf"cannot be written \({text}\); its previous content"
-    ) as info:
+    with pytest.raises(OSError, match=text) as info:
         fitted.save(folder)
     assert info.value.errno == number
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
@@ -297,9 +289,9 @@ def test_a_full_disk_and_a_folder_that_is_read_only(fitted, folder, monkeypatch,
 
 def test_a_file_where_the_folder_should_be(fitted, tmp_path):
     (tmp_path / "model").write_text("a file")
-    with pytest.raises(ValueError, match="model is a file; pass a folder for a saved PARSClassif"):
+    with pytest.raises(ValueError, match="is a file"):
         fitted.save(tmp_path / "model")
-    with pytest.raises(FileNotFoundError, match="is a file; pass the folder that contains it"):
+    with pytest.raises(FileNotFoundError, match="is a file"):
         PARSClassifier.load(tmp_path / "model")
 
 
@@ -307,12 +299,12 @@ def test_dates_as_labels_and_nan_weights_cannot_be_saved(nights, tmp_path):
     X, _, groups = as_sklearn(nights)
     dates = groups.astype("datetime64[D]")
     clf = classifier(pretext=None, validation=0).fit(X, dates)
-    with pytest.raises(ValueError, match="Labels of type date cannot be saved"):
+    with pytest.raises(ValueError, match="date"):
         clf.save(tmp_path)
     assert list(tmp_path.iterdir()) == []
     clf = classifier(pretext=None, validation=0).fit(X, groups)
     nn.init.constant_(clf.net_.module_.final_layer.bias, float("nan"))
-    with pytest.raises(ValueError, match=r"final_layer.bias contains NaN or infinite values"):
+    with pytest.raises(ValueError, match=r"final_layer\.bias"):
         clf.save(tmp_path)
 
 
