@@ -568,11 +568,11 @@ def warn_of_unknown_electrodes(windows: Windows, n_chans: int | None) -> None:
             is_known = n_known_electrodes(montage.chs_info) > 0
         unknown += [] if is_known else of_montage
     if unknown:
-        i = unknown[0]
-        names = windows.montage_of(i).names or [f"{len(windows[i])} without names"]
+        names = windows.montage_of(unknown[0]).names
+        found = listed(names, most=3) or f"{len(windows[unknown[0]])} without names"
         warn_user(
             f"No electrode position is known in {len(unknown)} of {len(windows)} windows: none of "
-            f"their channels ({listed(names, most=3)}) is an electrode of the 10-05 system or has a location. "
+            f"their channels ({found}) is an electrode of the 10-05 system or has a location. "
             "Rename them, or set a montage."
         )
 

@@ -13,7 +13,7 @@ from braindecode_pars.estimators.parameters import RULES, check_parameters
 
 ESTIMATORS = [PARSClassifier, PARSEmbedder, NetworkClassifier]
 #: Parameters of any type: they are checked where they are used.
-ANY_TYPE = {"encoder", "unlabeled_label"}
+ANY_TYPE = {"encoder", "unlabeled_label", "augmentation"}
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
