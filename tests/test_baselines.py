@@ -131,11 +131,7 @@ def test_settings_of_another_size_than_the_encoder_are_refused(tmp_path):
     folder = str(save_encoder(encoder, EncoderCard(sfreq=100.0), tmp_path / "run"))
     counts = {"embed_dim": 4_576, "patch_seconds": 3_344}
     for name, value in (("embed_dim", 24), ("patch_seconds", 1.0)):
-        with pytest.raises(
-            ValueError,
-            match=rf"{name}={value} makes encoders of {counts[name]:,} parameters, but .*run has "
-            r"2,544\. Leave these settings out",
-        ):
+        with pytest.raises(ValueError, match=f"{name}={value} .*{counts[name]:,} .*2,544"):
             make_methods(["scratch"], encoder=folder, **{name: value})
 
 
@@ -147,7 +143,7 @@ def test_an_unknown_method_raises():
 def test_encoders_of_different_sizes_are_refused(tmp_path):
     encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16, tokenizer="linear")
     folder = str(save_encoder(encoder, EncoderCard(sfreq=100.0), tmp_path / "run"))
-    with pytest.raises(ValueError, match=r"554,880 .*2,544"):
+    with pytest.raises(ValueError, match=r"554,880.* 2,544"):
         make_methods(["scratch"], encoder={"PARS": "small", "MAE": folder})
 
 

@@ -21,7 +21,7 @@ from torch.utils.data import Dataset
 from braindecode_pars._common.checks import boolean
 from braindecode_pars._common.computing import Count, count_steps
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators.encoder_start import EncoderStart
+from braindecode_pars.estimators.encoder_start import EncoderStart, n_parameters
 from braindecode_pars.estimators.fine_tuning import (
     FineTuningNet,
     frozen_epochs,
@@ -94,9 +94,9 @@ def classifier_cost(
     steps, counts = _pretraining(start, module.encoder, n_windows)
     for n, is_trained in ((n_frozen, False), (epochs - n_frozen, True)):
         counts.append(_fine_tuning(module, train, n, n * n_steps, is_trained=is_trained))
-    parameters = _n_parameters(module)
+    parameters = n_parameters(module)
     if steps == 0 and n_frozen == epochs:  # a random encoder that is never trained
-        parameters -= _n_parameters(module.encoder)
+        parameters -= n_parameters(module.encoder)
     return TrainingCost(parameters, steps, epochs * n_steps, *_sum(counts))
 
 
@@ -112,7 +112,7 @@ def embedder_cost(start: EncoderStart, windows: Windows) -> TrainingCost:
             embed_signals(encoder, signals, start.estimator.layer)
 
     counts.append(count_steps(embed, encoder, 0, len(windows)))
-    parameters = 0 if steps == 0 else _n_parameters(encoder)
+    parameters = 0 if steps == 0 else n_parameters(encoder)
     return TrainingCost(parameters, steps, 0, *_sum(counts))
 
 
@@ -121,7 +121,7 @@ def network_cost(net: FineTuningNet, train: Windows) -> TrainingCost:
     step = _supervised_step(net.module_.train(), *train.check())
     n_steps = net.max_epochs * steps_of_fine_tuning(net, train)
     flops = count_steps(step, None, n_steps, net.max_epochs * len(train)).flops
-    return TrainingCost(_n_parameters(net.module_), 0, n_steps, math.nan, flops)
+    return TrainingCost(n_parameters(net.module_), 0, n_steps, math.nan, flops)
 
 
 def _pretraining(
@@ -211,10 +211,6 @@ def _supervised_step(module: nn.Module, n_chans: int, n_times: int) -> Callable[
         cross_entropy(logits, labels).backward()
 
     return step
-
-
-def _n_parameters(module: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in module.parameters())
 
 
 def _sum(counts: list[Count]) -> Count:

@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from torch import nn
+
 from braindecode_pars._common.checks import check_same_rate, warn_user
 from braindecode_pars._common.model_files import ENCODER, check_may_save
 from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, PretrainingSettings
@@ -112,8 +114,12 @@ class EncoderEstimator(SavedEstimator, TrainedEstimator):
         """
         with without_training(self) as (unfitted, _):
             windows = read_windows(unfitted, X, any_montage=True)
-            encoder = encoder_start(unfitted, windows).new_encoder()
-            return sum(parameter.numel() for parameter in encoder.parameters())
+            return n_parameters(encoder_start(unfitted, windows).new_encoder())
+
+
+def n_parameters(module: nn.Module) -> int:
+    """Return the number of parameters of a network."""
+    return sum(parameter.numel() for parameter in module.parameters())
 
 
 @dataclass(frozen=True)
