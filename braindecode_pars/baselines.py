@@ -134,13 +134,14 @@ def make_methods(
         ("Method", names, METHODS),
         ("Parameter of PARSClassifier", settings, parameters),
     ):
-        if unknown := [name for name in given if name not in known]:
-            raise ValueError(f"{what} {unknown[0]!r} is unknown; known are {', '.join(known)}.")
+        for name in given:
+            if name not in known:
+                raise ValueError(f"{what} {name!r} is unknown; known are {', '.join(known)}.")
     settings = {"verbose": 0, **settings}
     if subject_centering:
         settings["recenter"] = "subject"
-    given = {} if encoder is None else encoder
-    encoders = dict(given) if isinstance(given, Mapping) else {"pretrained": given}
+    encoders = encoder if isinstance(encoder, Mapping) else {"pretrained": encoder}
+    encoders = {} if encoder is None else dict(encoders)
     methods: dict[str, BaseEstimator] = {}
     for shown, classifier in _classifiers(names, encoders, subject_centering, settings):
         if shown in methods:

@@ -214,21 +214,17 @@ random_state, verbose, checkpoint_dir
         embedded = []
         with torch.inference_mode():
             for batch in batches(windows, encoder.patch_size, device):
-                self._check_n_chans(batch.shape[1])
+                n_chans = batch.shape[1]  # channels without names cannot be matched
+                if self.pooling_ == "channels" and n_chans != self.n_chans_:
+                    raise ValueError(
+                        f"The windows have {n_chans} channels, but the embedder keeps the "
+                        f"{self.n_chans_} of its fit side by side; pooling='mean_std' takes any."
+                    )
                 # (batch, n_chans, n_times) -> (batch * n_chans, embed_dim)
                 channels = embed_signals(encoder, batch.flatten(0, 1), self.layer)
                 channels = channels.unflatten(0, batch.shape[:2])  # (batch, n_chans, embed_dim)
                 embedded.append(_pool(channels, self.pooling_).cpu())
         return check_finite(torch.cat(embedded)).numpy()
-
-    def _check_n_chans(self, n_chans: int) -> None:
-        """Check the number of channels of windows without names, which cannot be matched."""
-        if self.pooling_ == "channels" and n_chans != self.n_chans_:
-            raise ValueError(
-                f"The windows have {n_chans} channels, but the embedder keeps the {self.n_chans_} "
-                "channels of its fit side by side; pass windows with these channels, or fit with "
-                "pooling='mean_std', which accepts any."
-            )
 
     @property
     def history_(self) -> pd.DataFrame:

@@ -5,6 +5,7 @@ An encoder is given, or a new one is built. ``PARSEmbedder`` and ``PARSClassifie
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from torch import nn
 
 from braindecode_pars._common.checks import check_same_rate, warn_user
@@ -75,6 +77,13 @@ class EncoderEstimator(SavedEstimator, TrainedEstimator):
     compile: bool = False
     checkpoint_dir: str | Path | None = None
 
+    def __sklearn_clone__(self) -> EncoderEstimator:
+        # scikit-learn also clones parameters, so a fitted ``encoder`` would become unfitted.
+        without_encoder = copy.copy(self)
+        without_encoder.encoder = None
+        cloned = BaseEstimator.__sklearn_clone__(without_encoder)
+        return cloned.set_params(encoder=self.encoder)
+
     def _check(self) -> None:
         super()._check()
         if self.continue_pretraining and (self.encoder is None or self.pretext is None):
@@ -92,6 +101,16 @@ class EncoderEstimator(SavedEstimator, TrainedEstimator):
                 f"checkpoint_dir={str(folder)!r} cannot be created: {error}."
             ) from error
         check_may_save(folder, ENCODER)
+
+    def _given_card(self) -> EncoderCard | None:
+        """Card of the encoder that is given, before any fit; None without one.
+
+        None too when it cannot be read: the fit raises the error.
+        """
+        try:
+            return None if self.encoder is None else load_encoder(self.encoder).card
+        except (OSError, TypeError, ValueError):
+            return None
 
     @property
     def _pretrains(self) -> bool:
@@ -263,33 +282,34 @@ def encoder_start(estimator: Any, windows: Windows) -> EncoderStart:
         shorter than one of its patches.
     """
     remember_windows(estimator, windows)
-    estimator.pretraining_history_ = []
-    if estimator.encoder is None:
+    given = None if estimator.encoder is None else load_encoder(estimator.encoder)
+    if given is None:
         patch_size = patch_size_for(estimator.patch_seconds, windows.sfreq, estimator.n_times_)
-        estimator.sfreq_ = windows.sfreq
-        _warn_of_unknown_rate(estimator, f"{patch_size} samples long, a thirtieth of the window")
-        estimator.preprocessing_ = preprocessing_of(estimator, windows)
-        estimator.encoder_card_ = EncoderCard(sfreq=estimator.sfreq_)
-        sizes = {name: getattr(estimator, name) for name in SIZES}
-        return EncoderStart(estimator, {"patch_size": patch_size, **sizes}, None)
-
-    given = load_encoder(estimator.encoder)
-    estimator.sfreq_ = _rate_of(estimator, windows, given)
-    _warn_of_unknown_rate(estimator, f"{given.encoder.patch_size} samples long")
+        config = dict(patch_size=patch_size, **{name: getattr(estimator, name) for name in SIZES})
+        sfreq, card = windows.sfreq, EncoderCard(sfreq=windows.sfreq)
+    else:
+        config, card = given.encoder.config, given.card
+        sfreq = _rate_of(estimator, windows, given)
+    if sfreq is None:
+        warn_user(
+            f"The sampling rate of these windows is unknown; a patch is {config['patch_size']} "
+            f"samples long. Pass sfreq= (in Hz) to {type(estimator).__name__}, or fit on the X of "
+            "as_sklearn."
+        )
+    estimator.sfreq_, estimator.encoder_card_, estimator.pretraining_history_ = sfreq, card, []
     estimator.preprocessing_ = preprocessing_of(estimator, windows)
-    estimator.encoder_card_ = given.card
-    found = differences(given.card.preprocessing, estimator.preprocessing_)
+    found = differences(card.preprocessing, estimator.preprocessing_)
     if differing := [each for each in found if each.name in _OF_ENCODERS]:
         listed = "; ".join(map(str, differing)).replace("in training", "in pretraining")
         warn_user(
             "The windows were prepared otherwise than the recordings that the encoder was "
             f"pretrained on: {listed}. {advice(differing)}"
         )
-    if given.report is not None:  # an encoder that is an object was not loaded
+    if given is not None and given.report is not None:  # an object was not loaded
         estimator.load_report_ = given.report
         if estimator.verbose:
             log.info("Encoder from %s: %s.", estimator.encoder, given.report)
-    return EncoderStart(estimator, given.encoder.config, given)
+    return EncoderStart(estimator, config, given)
 
 
 def _rate_of(estimator: Any, windows: Windows, given: Pretrained) -> float | None:
@@ -308,14 +328,6 @@ def _rate_of(estimator: Any, windows: Windows, given: Pretrained) -> float | Non
             f"assumed. Pass sfreq= (in Hz) to {type(estimator).__name__}."
         )
     return trained if sfreq is None else sfreq
-
-
-def _warn_of_unknown_rate(estimator: Any, length: str) -> None:
-    if estimator.sfreq_ is None:
-        warn_user(
-            f"The sampling rate of these windows is unknown; a patch is {length}. Pass sfreq= (in "
-            f"Hz) to {type(estimator).__name__}, or fit on the X of as_sklearn."
-        )
 
 
 def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Windows]:

@@ -31,8 +31,6 @@ from braindecode_pars._common.seeding import random_stream, seeded
 from braindecode_pars._common.settings import WEIGHT_DECAY
 from braindecode_pars.estimators.parameters import check_parameters
 from braindecode_pars.estimators.predict_raw import predict_raw
-from braindecode_pars.pretrained.cards import EncoderCard
-from braindecode_pars.pretrained.saved import load_encoder
 from braindecode_pars.recordings.preprocessing import (
     FIELDS,
     Difference,
@@ -58,29 +56,9 @@ class WindowsEstimator(BaseEstimator):
         tags.target_tags.required = False  # a windows dataset contains its own labels
         return tags
 
-    def __sklearn_clone__(self) -> WindowsEstimator:
-        # scikit-learn also clones parameters, so a fitted ``encoder`` would become unfitted.
-        encoder = vars(self).get("encoder")
-        if encoder is None:
-            return BaseEstimator.__sklearn_clone__(self)
-        without_encoder = copy.copy(self)
-        without_encoder.encoder = None
-        return BaseEstimator.__sklearn_clone__(without_encoder).set_params(encoder=encoder)
-
     def _check(self) -> None:
         """Check the parameters, before windows are read or a network is built."""
         check_parameters(self)
-
-    def _given_card(self) -> EncoderCard | None:
-        """Card of the encoder in the parameter ``encoder``, before any fit.
-
-        None without one, or when it cannot be read: the fit raises the error.
-        """
-        encoder = getattr(self, "encoder", None)
-        try:
-            return None if encoder is None else load_encoder(encoder).card
-        except (OSError, TypeError, ValueError):
-            return None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
