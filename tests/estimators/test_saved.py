@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -260,31 +258,6 @@ def test_a_missing_file(folder):
     (folder / "model.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match=r"model\.safetensors"):
         PARSClassifier.load(folder)
-
-
-def test_a_truncated_file(folder):
-    path = folder / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(ValueError, match=r"model\.safetensors"):
-        PARSClassifier.load(folder)
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [(errno.ENOSPC, "No space left on device"), (errno.EACCES, "Permission denied")],
-)
-def test_a_full_disk_and_a_folder_that_is_read_only(fitted, folder, monkeypatch, number, text):
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-
-    def fail(path, content):
-        path.write_text("half")
-        raise OSError(number, text)
-
-    monkeypatch.setattr(Path, "write_bytes", fail)
-    with pytest.raises(OSError, match=text) as info:
-        fitted.save(folder)
-    assert info.value.errno == number
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_a_file_where_the_folder_should_be(fitted, tmp_path):
