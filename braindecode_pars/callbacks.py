@@ -134,15 +134,10 @@ class Pretraining(Callback):
                 f"Pretraining needs a module with a PatchEncoder as .encoder, such as PARSNet; "
                 f"{type(net.module_).__name__} has none."
             )
+        shared = ("task", "epochs", "lr", "batch_size", "weight_decay", "precision", "compile")
         settings = PretrainingSettings(
-            task=self.task,
+            **{name: getattr(self, name) for name in shared},
             task_params=self.task_params or {},
-            epochs=self.epochs,
-            lr=self.lr,
-            batch_size=self.batch_size,
-            weight_decay=self.weight_decay,
-            precision=self.precision,
-            compile=self.compile,
             device=net.device if self.device is None else self.device,
         )
         # Pretrain in place, and remember Ctrl-C for on_train_end.
