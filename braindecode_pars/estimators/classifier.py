@@ -31,12 +31,14 @@ from braindecode_pars.estimators.fine_tuning import (
     fine_tuning_net,
     warn_of_fine_tuning,
 )
-from braindecode_pars.estimators.recentring import plain_logits, recentred_logits
+from braindecode_pars.estimators.recentring import recentred_logits
 from braindecode_pars.estimators.sharing import labels_to_json, parameters_to_json
 from braindecode_pars.estimators.windows_estimator import (
     LogitClassifier,
     Seeds,
+    batches,
     check_finite,
+    positions_for,
     read_labelled,
     read_to_predict,
     training,
@@ -499,11 +501,18 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
         )
         if module.positions is not None:
             warn_of_unknown_electrodes(windows, self.n_chans_)
+        if recentres:
+            with torch.inference_mode():
+                return check_finite(recentred_logits(module, windows))
+        device = module.final_layer.weight.device
+        logits: list[Tensor] = []
         with torch.inference_mode():
-            logits = (
-                recentred_logits(module, windows) if recentres else plain_logits(module, windows)
-            )
-        return check_finite(logits)
+            for batch in batches(windows, module.encoder.patch_size, device):
+                # Windows of other channels have other positions.
+                chs_info = windows.montage_of(sum(map(len, logits))).chs_info
+                positions = positions_for(module, chs_info, batch.shape[1])
+                logits.append(module(batch, **positions).cpu())
+        return check_finite(torch.cat(logits))
 
     def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         weights = self.net_.criterion_.weight

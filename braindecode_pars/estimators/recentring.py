@@ -1,4 +1,4 @@
-"""The logits of a PARSNet, and recentring by subject in its fine-tuning and in its predictions."""
+"""Recentring by subject in fine-tuning and in predictions, and the subject of every window."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from braindecode.augmentation import AugmentedDataLoader
 from torch import Tensor
 from torch.utils.data import Dataset, Sampler, default_collate
 
-from braindecode_pars.estimators.windows_estimator import batches
+from braindecode_pars.estimators.windows_estimator import batches, positions_for
 from braindecode_pars.models import PARSNet
 from braindecode_pars.windows.examples import Examples
 from braindecode_pars.windows.table import Windows
@@ -128,30 +128,6 @@ def recentred_iterators(
 
 def _subjects_of(windows: Windows) -> np.ndarray:
     return subject_numbers(windows, MIN_WINDOWS, "recenter='subject'", "leave this one out")
-
-
-def positions_for(module: PARSNet, chs_info: list[dict] | None, n_chans: int) -> dict[str, Any]:
-    """Return the arguments of ``module.forward`` that locate the channels of a batch.
-
-    Empty when the module needs none: it uses no positions, or those of its own channels.
-    """
-    if module.positions is None or (chs_info is None and n_chans == len(module.positions)):
-        return {}
-    if chs_info is None:
-        return {"pos": torch.full((n_chans, 3), torch.nan)}
-    return {"chs_info": chs_info}
-
-
-def plain_logits(module: PARSNet, windows: Windows) -> Tensor:
-    """Return the logits of windows of any montages, on the CPU, shape (n_windows, n_outputs)."""
-    device = module.final_layer.weight.device
-    logits, n_done = [], 0
-    for batch in batches(windows, module.encoder.patch_size, device):
-        chs_info = windows.montage_of(n_done).chs_info
-        positions = positions_for(module, chs_info, batch.shape[1])
-        logits.append(module(batch, **positions).cpu())
-        n_done += len(batch)
-    return torch.cat(logits)
 
 
 def recentred_logits(module: PARSNet, windows: Windows) -> Tensor:

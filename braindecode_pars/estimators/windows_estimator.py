@@ -31,6 +31,7 @@ from braindecode_pars._common.seeding import random_stream, seeded
 from braindecode_pars._common.settings import WEIGHT_DECAY
 from braindecode_pars.estimators.parameters import check_parameters
 from braindecode_pars.estimators.predict_raw import predict_raw
+from braindecode_pars.models import PARSNet
 from braindecode_pars.recordings.preprocessing import (
     FIELDS,
     Difference,
@@ -226,6 +227,18 @@ def batches(
                 f"{patch_size} samples."
             )
         yield torch.from_numpy(batch).to(device)
+
+
+def positions_for(module: PARSNet, chs_info: list[dict] | None, n_chans: int) -> dict[str, Any]:
+    """Return the arguments of ``module.forward`` that locate the channels of a batch.
+
+    Empty when the module needs none: it uses no positions, or those of its own channels.
+    """
+    if module.positions is None or (chs_info is None and n_chans == len(module.positions)):
+        return {}
+    if chs_info is None:
+        return {"pos": torch.full((n_chans, 3), torch.nan)}
+    return {"chs_info": chs_info}
 
 
 def check_finite(output: Tensor) -> Tensor:
