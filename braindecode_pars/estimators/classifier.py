@@ -397,7 +397,6 @@ class PARSClassifier(LogitClassifier, EncoderEstimator):
             recenter=self.recenter,
             **start.sizes,
         )
-        start.load_into(self.encoder_)
         kept = (without_held_out_splits(part, self.validation) for part in others)
         kept = (drop_held_out(part, train, valid) for part in kept)
         return start, train, valid, [train, *(part for part in kept if part is not None)]

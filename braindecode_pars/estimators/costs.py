@@ -103,7 +103,7 @@ def classifier_cost(
 def embedder_cost(start: EncoderStart, windows: Windows) -> TrainingCost:
     """Return the cost of a fit of a PARSEmbedder, and of embedding its windows once."""
     n_chans, n_times = windows.check()
-    encoder = start.new_encoder()
+    encoder = PatchEncoder(**start.sizes)
     steps, counts = _pretraining(start, encoder, len(windows))
 
     def embed(n_windows: int) -> None:

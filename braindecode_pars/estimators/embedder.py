@@ -19,6 +19,7 @@ from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.model_files import EMBEDDER, ModelFile, kinds_in
 from braindecode_pars._common.seeding import drawing
 from braindecode_pars._common.training import history_frame, history_row
+from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators.costs import TrainingCost, embedder_cost
 from braindecode_pars.estimators.encoder_start import (
     EncoderEstimator,
@@ -139,7 +140,7 @@ random_state, verbose, checkpoint_dir
             start, windows = self._begin(X, groups)
             further = further_windows(self, unlabeled, windows)
             with drawing():
-                self.encoder_ = start.new_encoder()
+                self.encoder_ = PatchEncoder(**start.sizes)
             self.encoder_.block_number(self.layer)  # before minutes of pretraining
             try:
                 start.pretrain(self.encoder_, [windows, *further], seeds.pretraining, self._keep)

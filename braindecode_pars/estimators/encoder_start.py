@@ -133,7 +133,7 @@ class EncoderEstimator(SavedEstimator, TrainedEstimator):
         """
         with without_training(self) as (unfitted, _):
             windows = read_windows(unfitted, X, any_montage=True)
-            return n_parameters(encoder_start(unfitted, windows).new_encoder())
+            return n_parameters(PatchEncoder(**encoder_start(unfitted, windows).sizes))
 
 
 def n_parameters(module: nn.Module) -> int:
@@ -158,17 +158,6 @@ class EncoderStart:
     estimator: Any
     sizes: dict[str, Any]
     given: Pretrained | None
-
-    def new_encoder(self) -> PatchEncoder:
-        """Return an encoder with random weights, or with those of the given one."""
-        encoder = PatchEncoder(**self.sizes)
-        self.load_into(encoder)
-        return encoder
-
-    def load_into(self, encoder: PatchEncoder) -> None:
-        """Set the weights of the given encoder, if there is one."""
-        if self.given is not None:
-            encoder.load_state_dict(self.given.encoder.state_dict())
 
     @property
     def is_pretrained(self) -> bool:
@@ -197,7 +186,7 @@ class EncoderStart:
         seed: int,
         on_end: Callable[[PretextTask], None] = lambda task: None,
     ) -> None:
-        """Pretrain an encoder in place, and set history and card of the estimator.
+        """Give an encoder the weights to start with, pretrain it, and set its history and card.
 
         The encoder is written to ``checkpoint_dir``, also after Ctrl-C.
 
@@ -212,6 +201,8 @@ class EncoderStart:
         on_end : callable
             Function that receives the trained task, also after Ctrl-C.
         """
+        if self.given is not None:
+            encoder.load_state_dict(self.given.encoder.state_dict())
         if not self.is_pretrained:
             return
         estimator, further = self.estimator, parts[1:]
