@@ -82,7 +82,8 @@ class EncoderEstimator(SavedEstimator, TrainedEstimator):
         without_encoder = copy.copy(self)
         without_encoder.encoder = None
         cloned = BaseEstimator.__sklearn_clone__(without_encoder)
-        return cloned.set_params(encoder=self.encoder)
+        cloned.encoder = self.encoder
+        return cloned
 
     def _check(self) -> None:
         super()._check()
