@@ -628,7 +628,7 @@ FEATURES = {
     "centring of nothing": (
         lambda: SubjectCentering(None).fit(ARRAY, groups=LABELS),
         TypeError,
-        "transformer is a NoneType; pass a transformer of windows",
+        "transformer .* None",
     ),
     "power of another kind": (
         lambda: LogBandPower(sfreq=100, power="decibel").fit(ARRAY),
@@ -658,7 +658,7 @@ FEATURES = {
     "fewer channels than side by side": (
         lambda: embedder().fit(ARRAY).transform(ARRAY[:, :1]),
         ValueError,
-        "The windows have 1 channels, but the embedder keeps the 2 channels of its fit",
+        "1 channels.* 2 of its fit",
     ),
     "an unknown power": (
         lambda: LogBandPower(sfreq=100, power="total").fit_transform(ARRAY),
@@ -673,12 +673,12 @@ FEATURES = {
     "an unknown baseline": (
         lambda: make_methods(["svm"]),
         ValueError,
-        "Unknown method 'svm'; known are pars",
+        "svm",
     ),
     "a baseline of another size than the encoder": (
         lambda: make_methods(["scratch"], encoder="small", embed_dim=64),
         ValueError,
-        "embed_dim=64 makes encoders of .* parameters, but small has 554,880",
+        "embed_dim=64 .*554,880",
     ),
     "an encoder that is not there": (
         lambda: make_methods(["scratch"], encoder="run1"),
