@@ -20,24 +20,18 @@ from braindecode_pars.estimators import (
     PARSEmbedder,
     SubjectCentering,
 )
-from braindecode_pars.estimators.encoder_start import SIZES
+from braindecode_pars.estimators.encoder_start import SIZES, n_parameters
 from braindecode_pars.estimators.transformers import LogBandPower, SpatialCovariance
 from braindecode_pars.pretext import PRETEXT_TASKS
 from braindecode_pars.pretrained.saved import load_encoder
 
 __all__ = ["CENTRED", "METHODS", "make_methods"]
 
-_PROBES = ("probe", "random-probe")
-_NETWORKS = ("eegnet", "shallow")
-_CLASSICAL = ("band-power", "tangent-space")
-
-_TASKS = ("pars", "mae", "spectral", "mp3", "droppos", "joint")
-
 #: Method names that :func:`make_methods` accepts.
-METHODS = (*_TASKS, "scratch", *_PROBES, *_NETWORKS, *_CLASSICAL)
-
-#: Training that both networks have in common, see the notes of :func:`make_methods`.
-_PUBLISHED = dict(gradient_clip=None, weight_decay=0.0, validation=0.2)
+METHODS = (
+    *("pars", "mae", "spectral", "mp3", "droppos", "joint", "scratch", "probe", "random-probe"),
+    *("eegnet", "shallow", "band-power", "tangent-space"),
+)
 
 _HOW_TO = (
     "To compare different sizes, build the methods yourself and pass equal_sizes=False to the "
@@ -135,20 +129,19 @@ def make_methods(
     128
     """
     names = list(dict.fromkeys(names))
-    unknown = [name for name in names if name not in METHODS]
-    if unknown:
-        raise ValueError(f"Unknown method {unknown[0]!r}; known are {', '.join(METHODS)}.")
-    accepted = PARSClassifier().get_params()
-    unknown = [name for name in settings if name not in accepted]
-    if unknown:
-        raise ValueError(
-            f"PARSClassifier has no parameter {unknown[0]!r}; its parameters are "
-            f"{', '.join(accepted)}."
-        )
+    parameters = PARSClassifier().get_params()
+    for what, given, known in (
+        ("Method", names, METHODS),
+        ("Parameter of PARSClassifier", settings, parameters),
+    ):
+        for name in given:
+            if name not in known:
+                raise ValueError(f"{what} {name!r} is unknown; known are {', '.join(known)}.")
     settings = {"verbose": 0, **settings}
     if subject_centering:
         settings["recenter"] = "subject"
-    encoders = _by_name(encoder)
+    encoders = encoder if isinstance(encoder, Mapping) else {"pretrained": encoder}
+    encoders = {} if encoder is None else dict(encoders)
     methods: dict[str, BaseEstimator] = {}
     for shown, classifier in _classifiers(names, encoders, subject_centering, settings):
         if shown in methods:
@@ -167,55 +160,29 @@ def _size_of(encoders: dict[str, Any], settings: dict[str, Any]) -> dict[str, An
     ValueError
         When the given encoders, or the settings, have different sizes.
     """
-    sizes = {shown: _settings_of(encoder) for shown, encoder in encoders.items()}
-    if not sizes:
+    if not encoders:
         return {}
-    first, (n_parameters, size) = next(iter(sizes.items()))
-    for shown, (n_other, _) in sizes.items():
-        if n_other != n_parameters:
-            raise ValueError(
-                f"The encoder {first} has {n_parameters:,} parameters, but {shown} has "
-                f"{n_other:,}. {_HOW_TO}"
-            )
-    new = {**size, **{name: settings[name] for name in size if name in settings}}
-    if new != size:
-        names = [name for name in size if name in settings]
-        named = ", ".join(f"{name}={settings[name]!r}" for name in names)
-        raise ValueError(
-            f"{named} makes encoders of {_count(encoders[first], new):,} parameters, but "
-            f"{encoders[first]} has {n_parameters:,}. Leave these settings out: every method takes "
-            f"the size of the encoder. {_HOW_TO}"
-        )
-    return size
-
-
-def _settings_of(source: Any) -> tuple[int, dict[str, Any]]:
-    """Return the number of parameters of an encoder, and the settings of a new one of its size."""
-    encoder, card, _ = load_encoder(source)
+    loaded = {shown: load_encoder(source) for shown, source in encoders.items()}
+    counts = {shown: n_parameters(each.encoder) for shown, each in loaded.items()}
+    if len(set(counts.values())) > 1:
+        found = ", ".join(f"{shown} has {n:,}" for shown, n in counts.items())
+        raise ValueError(f"The encoders have different numbers of parameters: {found}. {_HOW_TO}")
+    shown, (encoder, card, _) = next(iter(loaded.items()))
     size = {name: encoder.config[name] for name in SIZES}
     if card.sfreq is not None:
         size["patch_seconds"] = encoder.patch_size / card.sfreq
-    return _n_parameters(encoder), size
-
-
-def _count(source: Any, settings: dict[str, Any]) -> int:
-    """Return the number of parameters of an encoder with these settings instead of its own."""
-    encoder, card, _ = load_encoder(source)
-    sizes = {name: settings[name] for name in SIZES}
-    if "patch_seconds" in settings:
-        sizes["patch_size"] = round(settings["patch_seconds"] * card.sfreq)
-    return _n_parameters(PatchEncoder(**{**encoder.config, **sizes}))
-
-
-def _n_parameters(encoder: PatchEncoder) -> int:
-    return sum(parameter.numel() for parameter in encoder.parameters())
-
-
-def _by_name(encoder: Any) -> dict[str, Any]:
-    """Return encoders by name; one without a name is "pretrained"."""
-    if encoder is None:
-        return {}
-    return dict(encoder) if isinstance(encoder, Mapping) else {"pretrained": encoder}
+    given = {name: settings[name] for name in size if name in settings}
+    if {**size, **given} != size:
+        config = encoder.config | {name: given[name] for name in SIZES if name in given}
+        if "patch_seconds" in given:
+            config["patch_size"] = round(given["patch_seconds"] * card.sfreq)
+        named = ", ".join(f"{name}={value!r}" for name, value in given.items())
+        raise ValueError(
+            f"{named} makes encoders of {n_parameters(PatchEncoder(**config)):,} parameters, but "
+            f"{shown} has {counts[shown]:,}. Leave these settings out: every method takes the size "
+            f"of the encoder. {_HOW_TO}"
+        )
+    return size
 
 
 def _classifiers(
@@ -223,27 +190,24 @@ def _classifiers(
 ) -> Iterator[tuple[str, BaseEstimator]]:
     """Yield the shown name and the classifier of each method, and then of each encoder."""
     sized = settings | _size_of(encoders, settings)
+    recentred = "" if settings.get("recenter") is None else CENTRED
     for name in names:
         if name == "probe" and encoders:
             for shown, encoder in encoders.items():
                 embedder = PARSEmbedder(encoder=encoder, **_shared(PARSEmbedder, sized))
                 yield _linear(f"{shown} probe", centred, embedder, StandardScaler())
+        elif name in PRETEXT_TASKS:
+            shown = PRETEXT_TASKS[name].__name__ + recentred
+            yield shown, PARSClassifier(pretext=name, **sized)
+        elif name == "scratch":
+            yield name + recentred, PARSClassifier(pretext=None, **sized)
+        elif name in _PUBLISHED:
+            yield _network(name, centred, sized)
         else:
-            yield _method(name, centred, sized)
+            shown, *steps = _features(name, sized)
+            yield _linear(shown, centred, *steps)
     for shown, encoder in encoders.items():
-        yield _fine_tuned(shown, settings, encoder=encoder)
-
-
-def _method(name: str, centred: bool, settings: dict[str, Any]) -> tuple[str, BaseEstimator]:
-    """Return the shown name and the classifier of a method."""
-    if name == "scratch":
-        return _fine_tuned(name, settings, pretext=None)
-    if name in PRETEXT_TASKS:
-        return _fine_tuned(PRETEXT_TASKS[name].__name__, settings, pretext=name)
-    if name in _NETWORKS:
-        return _network(name, centred, settings)
-    shown, *steps = _features(name, settings)
-    return _linear(shown, centred, *steps)
+        yield shown + recentred, PARSClassifier(encoder=encoder, **settings)
 
 
 def _linear(
@@ -255,13 +219,8 @@ def _linear(
     return shown, make_pipeline(features, *scaling, LogisticRegression(max_iter=1000))
 
 
-def _fine_tuned(shown: str, settings: dict[str, Any], **start: Any) -> tuple[str, PARSClassifier]:
-    is_centred = settings.get("recenter") is not None
-    return shown + CENTRED * is_centred, PARSClassifier(**start, **settings)
-
-
 def _network(name: str, centred: bool, settings: dict[str, Any]) -> tuple[str, BaseEstimator]:
-    published = _eegnet() if name == "eegnet" else _shallow()
+    published = _PUBLISHED[name]
     network = NetworkClassifier(**{**published, **_shared(NetworkClassifier, settings)})
     shown = published["network"]
     if not centred:
@@ -294,18 +253,6 @@ def _shared(estimator: type[BaseEstimator], settings: dict[str, Any]) -> dict[st
     return {key: value for key, value in settings.items() if key in known}
 
 
-def _eegnet() -> dict[str, Any]:
-    return dict(
-        network="EEGNet",
-        network_params=_eegnet_at,
-        finetune_epochs=500,
-        finetune_batch_size=16,
-        finetune_lr=1e-3,
-        finetune_warmup=None,
-        **_PUBLISHED,
-    )
-
-
 def _eegnet_at(sfreq: float) -> dict[str, Any]:
     """Return lengths for a sampling rate; at 128 Hz, 64 samples and a pooling of 4."""
     return dict(
@@ -318,18 +265,6 @@ def _eegnet_at(sfreq: float) -> dict[str, Any]:
     )
 
 
-def _shallow() -> dict[str, Any]:
-    return dict(
-        network="ShallowFBCSPNet",
-        network_params=_shallow_at,
-        finetune_epochs=500,
-        finetune_batch_size=64,
-        finetune_lr=0.0625 * 0.01,
-        finetune_warmup=0.0,  # along a cosine
-        **_PUBLISHED,
-    )
-
-
 def _shallow_at(sfreq: float) -> dict[str, Any]:
     """Return lengths for a sampling rate; at 250 Hz, the published 25, 75 and 15 samples."""
     return dict(
@@ -337,3 +272,25 @@ def _shallow_at(sfreq: float) -> dict[str, Any]:
         pool_time_length=max(1, round(0.3 * sfreq)),
         pool_time_stride=max(1, round(0.06 * sfreq)),
     )
+
+
+_IN_COMMON = dict(finetune_epochs=500, gradient_clip=None, weight_decay=0.0, validation=0.2)
+#: Training of the networks, see the notes of :func:`make_methods`.
+_PUBLISHED: dict[str, dict[str, Any]] = {
+    "eegnet": dict(
+        network="EEGNet",
+        network_params=_eegnet_at,
+        finetune_batch_size=16,
+        finetune_lr=1e-3,
+        finetune_warmup=None,
+        **_IN_COMMON,
+    ),
+    "shallow": dict(
+        network="ShallowFBCSPNet",
+        network_params=_shallow_at,
+        finetune_batch_size=64,
+        finetune_lr=0.0625 * 0.01,
+        finetune_warmup=0.0,  # along a cosine
+        **_IN_COMMON,
+    ),
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from skorch import NeuralNet
@@ -18,6 +19,7 @@ from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pr
 __all__ = ["Pretraining", "ProgressLine", "TimeBudget", "WarmupCosine"]
 
 
+@dataclass(eq=False, repr=False)
 class Pretraining(Callback):
     """Pretrain ``module_.encoder`` in place before the first epoch of fine-tuning.
 
@@ -97,38 +99,21 @@ class Pretraining(Callback):
     2
     """
 
-    def __init__(
-        self,
-        task: str | type[PretextTask] | PretextTask = "pars",
-        *,
-        epochs: int | None = None,
-        lr: float = LEARNING_RATE,
-        batch_size: int = BATCH_SIZE,
-        weight_decay: float = WEIGHT_DECAY,
-        task_params: dict[str, Any] | None = None,
-        unlabeled: Dataset | None = None,
-        balance: bool = False,
-        callbacks: list | None = None,
-        device: Any = None,
-        n_times: int | None = None,
-        precision: str = "float32",
-        compile: bool = False,  # noqa: A002 skorch's name
-        verbose: int = 1,
-    ):
-        self.task = task
-        self.epochs = epochs
-        self.lr = lr
-        self.batch_size = batch_size
-        self.weight_decay = weight_decay
-        self.task_params = task_params
-        self.unlabeled = unlabeled
-        self.balance = balance
-        self.callbacks = callbacks
-        self.device = device
-        self.n_times = n_times
-        self.precision = precision
-        self.compile = compile
-        self.verbose = verbose
+    task: str | type[PretextTask] | PretextTask = "pars"
+    _: KW_ONLY
+    epochs: int | None = None
+    lr: float = LEARNING_RATE
+    batch_size: int = BATCH_SIZE
+    weight_decay: float = WEIGHT_DECAY
+    task_params: dict[str, Any] | None = None
+    unlabeled: Dataset | None = None
+    balance: bool = False
+    callbacks: list | None = None
+    device: Any = None
+    n_times: int | None = None
+    precision: str = "float32"
+    compile: bool = False
+    verbose: int = 1
 
     def initialize(self) -> Pretraining:
         self.net_: PretrainingNet | None = None
@@ -149,15 +134,10 @@ class Pretraining(Callback):
                 f"Pretraining needs a module with a PatchEncoder as .encoder, such as PARSNet; "
                 f"{type(net.module_).__name__} has none."
             )
+        shared = ("task", "epochs", "lr", "batch_size", "weight_decay", "precision", "compile")
         settings = PretrainingSettings(
-            task=self.task,
+            **{name: getattr(self, name) for name in shared},
             task_params=self.task_params or {},
-            epochs=self.epochs,
-            lr=self.lr,
-            batch_size=self.batch_size,
-            weight_decay=self.weight_decay,
-            precision=self.precision,
-            compile=self.compile,
             device=net.device if self.device is None else self.device,
         )
         # Pretrain in place, and remember Ctrl-C for on_train_end.

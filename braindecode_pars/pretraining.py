@@ -157,12 +157,10 @@ def pretrain_encoder(
     draw_device = device or next(encoder.parameters()).device
     with nullcontext() if seed is None else random_stream(seed, draw_device):
         # Build the task and the examples. The task may use shorter crops than ``n_times``.
+        task_params = dict(settings.task_params)
         with drawing():
             task = make_task(
-                settings.task,
-                n_times=n_times,
-                encoder=encoder,
-                task_params=dict(settings.task_params),
+                settings.task, n_times=n_times, encoder=encoder, task_params=task_params
             )
         examples = windows
         if not is_ready:
@@ -201,13 +199,8 @@ def pretrain_encoder(
         try:
             pretraining.fit(examples)
         except KeyboardInterrupt:
-            done = len(pretraining.history)
-            log.warning(
-                "Pretraining was interrupted in epoch %d of %d; the encoder keeps the weights "
-                "trained so far.",
-                done,
-                epochs,
-            )
+            found = "Pretraining was interrupted in epoch %d of %d; the encoder keeps its weights."
+            log.warning(found, len(pretraining.history), epochs)
             raise
         warn_of_chance(pretraining.history, steps_in_epoch(pretraining, examples))
     return pretraining

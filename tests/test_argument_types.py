@@ -114,7 +114,7 @@ def test_the_callback_pretraining_checks_its_arguments():
     windows = [(torch.randn(2, 600).numpy(), 0, [0, 0, 600])] * 4
     pretraining = Pretraining("mae", epochs="2", verbose=0)
     pretraining.initialize()
-    with pytest.raises(TypeError, match=r"epochs must be an integer .*, or None, got '2'"):
+    with pytest.raises(TypeError, match="epochs"):
         pretraining.on_epoch_begin(None, windows)
 
 

@@ -42,9 +42,9 @@ def test_probabilities_and_std_of_the_noise(batch):
     half, _ = ChannelNoise(0.5, channel_probability=1.0, random_state=1)(X, y)
     share = (half != X).flatten(1).any(1).float().mean()
     assert share == pytest.approx(0.5, abs=0.08)
-    with pytest.raises(ValueError, match=r"probability must be a number in \[0, 1\], got 2"):
+    with pytest.raises(ValueError, match="probability"):
         ChannelNoise(channel_probability=2)
-    with pytest.raises(ValueError, match="std must be a number of 0 or more, got -1"):
+    with pytest.raises(ValueError, match="std"):
         ChannelNoise(std=-1)
 
 

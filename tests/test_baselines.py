@@ -131,25 +131,19 @@ def test_settings_of_another_size_than_the_encoder_are_refused(tmp_path):
     folder = str(save_encoder(encoder, EncoderCard(sfreq=100.0), tmp_path / "run"))
     counts = {"embed_dim": 4_576, "patch_seconds": 3_344}
     for name, value in (("embed_dim", 24), ("patch_seconds", 1.0)):
-        with pytest.raises(
-            ValueError,
-            match=rf"{name}={value} makes encoders of {counts[name]:,} parameters, but .*run has "
-            r"2,544\. Leave these settings out",
-        ):
+        with pytest.raises(ValueError, match=f"{name}={value} .*{counts[name]:,} .*2,544"):
             make_methods(["scratch"], encoder=folder, **{name: value})
 
 
 def test_an_unknown_method_raises():
-    with pytest.raises(ValueError, match="Unknown method 'svm'; known are pars, mae"):
+    with pytest.raises(ValueError, match="svm"):
         make_methods(["pars", "svm"])
 
 
 def test_encoders_of_different_sizes_are_refused(tmp_path):
     encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16, tokenizer="linear")
     folder = str(save_encoder(encoder, EncoderCard(sfreq=100.0), tmp_path / "run"))
-    with pytest.raises(
-        ValueError, match=r"The encoder PARS has 554,880 parameters, but MAE has 2,544\. To compare"
-    ):
+    with pytest.raises(ValueError, match=r"554,880.* 2,544"):
         make_methods(["scratch"], encoder={"PARS": "small", "MAE": folder})
 
 
@@ -166,5 +160,5 @@ def test_several_encoders_are_methods_of_their_names():
         "PARS",
         "MAE",
     ]
-    with pytest.raises(ValueError, match="An encoder is called 'PARS', like another method"):
+    with pytest.raises(ValueError, match="PARS"):
         make_methods(["pars"], encoder=encoders)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+import logging
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +13,15 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from braindecode_pars._common.model_files import CLASSIFIER, model_folder, read_model
-from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
+from braindecode_pars._common.checks import listed, warn_user
+from braindecode_pars._common.model_files import CLASSIFIER, ModelFile
 from braindecode_pars._common.training import history_frame, history_row
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators.costs import (
-    TrainingCost,
-    classifier_cost,
-    encoder_size,
-    unfitted,
-    without_warnings,
-)
+from braindecode_pars.estimators.costs import TrainingCost, classifier_cost
 from braindecode_pars.estimators.embedder import PARSEmbedder
 from braindecode_pars.estimators.encoder_start import (
+    EncoderEstimator,
     EncoderStart,
-    check_fit,
     encoder_start,
     further_windows,
 )
@@ -34,49 +29,34 @@ from braindecode_pars.estimators.fine_tuning import (
     FineTuningNet,
     fine_tune,
     fine_tuning_net,
-    steps_of_fine_tuning,
     warn_of_fine_tuning,
 )
-from braindecode_pars.estimators.logits import LogitClassifier
 from braindecode_pars.estimators.recentring import recentred_logits
-from braindecode_pars.estimators.sharing import (
-    MALFORMED,
-    SharedOnHub,
-    labels_from_json,
-    labels_to_json,
-    names_from_json,
-    parameters_from_json,
-    parameters_to_json,
-    rows_from_json,
-    save_model,
-)
+from braindecode_pars.estimators.sharing import labels_to_json, parameters_to_json
 from braindecode_pars.estimators.windows_estimator import (
-    LabeledWindows,
+    LogitClassifier,
     Seeds,
-    WindowsEstimator,
     batches,
     check_finite,
-    fresh_fit,
-    has_electrode_code,
-    needs_one_montage,
     positions_for,
-    read_labeled,
+    read_labelled,
     read_to_predict,
-    seeded_fit,
-    warn_of_unknown_electrodes,
+    training,
+    without_training,
 )
 from braindecode_pars.models import PARSNet
+from braindecode_pars.models.electrodes import electrode_positions
 from braindecode_pars.models.network_files import network_from_file
-from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretrained.cards import EncoderCard, read_card, unique_subjects
-from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows.amplitudes import AmplitudeRange, amplitude_range, warn_of_amplitudes
+from braindecode_pars.pretrained.cards import read_card, unique_subjects
+from braindecode_pars.windows.amplitudes import AmplitudeRange, amplitude_range
 from braindecode_pars.windows.held_out import drop_held_out, hold_out, without_held_out_splits
-from braindecode_pars.windows.labels import cross_entropy_weights, that_weigh
 from braindecode_pars.windows.table import Windows
 
+log = logging.getLogger(__name__)
 
-class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PARSClassifier(LogitClassifier, EncoderEstimator):
     """Pretrain an encoder without labels, then fine-tune it with labels.
 
     This scikit-learn classifier runs the whole method of the paper: a pretext task on single
@@ -275,102 +255,17 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
     ('pars', {1, 2, 3})
     """
 
-    encoder_card_: EncoderCard
-    n_chans_: int
-    n_times_: int
+    freeze_encoder: bool = False
+    channel_drop_prob: float = 0.5
+    electrode_position: str | bool = "auto"
+    amplitude: bool = True
+    head: str = "attention"
+    recenter: str | None = None
+    head_epochs: int = 0
+    encoder_lr_factor: float = 1.0
+    drop_prob: float = 0.0
 
-    def __init__(
-        self,
-        pretext: str | type[PretextTask] | PretextTask | None = "pars",
-        *,
-        pretext_params: dict[str, Any] | None = None,
-        encoder: Any = None,
-        continue_pretraining: bool = False,
-        freeze_encoder: bool = False,
-        sfreq: float | None = None,
-        preprocessing: Preprocessing | dict[str, Any] | None = None,
-        channels: list[str] | None = None,
-        patch_seconds: float = 1.0,
-        embed_dim: int = 64,
-        num_layers: int = 2,
-        num_heads: int = 4,
-        mlp_dim: int = 128,
-        tokenizer: str = "spectral",
-        channel_drop_prob: float = 0.5,
-        electrode_position: str | bool = "auto",
-        amplitude: bool = True,
-        head: str = "attention",
-        recenter: str | None = None,
-        pretrain_epochs: int | None = None,
-        pretrain_batch_size: int = BATCH_SIZE,
-        pretrain_lr: float = LEARNING_RATE,
-        finetune_epochs: int | None = None,
-        finetune_batch_size: int = 32,
-        finetune_lr: float = 1e-3,
-        finetune_warmup: float | None = 0.1,
-        head_epochs: int = 0,
-        encoder_lr_factor: float = 1.0,
-        gradient_clip: float | None = 1.0,
-        label_smoothing: float = 0.0,
-        drop_prob: float = 0.0,
-        weight_decay: float = WEIGHT_DECAY,
-        augmentation: Any = None,
-        class_weight: str | dict | None = "balanced",
-        validation: float | str = 0.0,
-        unlabeled_label: Any = "auto",
-        callbacks: list | None = None,
-        pretrain_callbacks: list | None = None,
-        precision: str = "float32",
-        compile: bool = False,  # noqa: A002 skorch's name
-        device: str = "auto",
-        random_state: Any = None,
-        verbose: int = 1,
-        checkpoint_dir: str | Path | None = None,
-    ):
-        self.pretext = pretext
-        self.pretext_params = pretext_params
-        self.encoder = encoder
-        self.continue_pretraining = continue_pretraining
-        self.freeze_encoder = freeze_encoder
-        self.sfreq = sfreq
-        self.preprocessing = preprocessing
-        self.channels = channels
-        self.patch_seconds = patch_seconds
-        self.embed_dim = embed_dim
-        self.num_layers = num_layers
-        self.num_heads = num_heads
-        self.mlp_dim = mlp_dim
-        self.tokenizer = tokenizer
-        self.channel_drop_prob = channel_drop_prob
-        self.electrode_position = electrode_position
-        self.amplitude = amplitude
-        self.head = head
-        self.recenter = recenter
-        self.pretrain_epochs = pretrain_epochs
-        self.pretrain_batch_size = pretrain_batch_size
-        self.pretrain_lr = pretrain_lr
-        self.finetune_epochs = finetune_epochs
-        self.finetune_batch_size = finetune_batch_size
-        self.finetune_lr = finetune_lr
-        self.finetune_warmup = finetune_warmup
-        self.head_epochs = head_epochs
-        self.encoder_lr_factor = encoder_lr_factor
-        self.gradient_clip = gradient_clip
-        self.label_smoothing = label_smoothing
-        self.drop_prob = drop_prob
-        self.weight_decay = weight_decay
-        self.augmentation = augmentation
-        self.class_weight = class_weight
-        self.validation = validation
-        self.unlabeled_label = unlabeled_label
-        self.callbacks = callbacks
-        self.pretrain_callbacks = pretrain_callbacks
-        self.precision = precision
-        self.compile = compile
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint_dir = checkpoint_dir
+    _kind = CLASSIFIER
 
     def fit(
         self,
@@ -434,57 +329,94 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
             steps, a pretraining loss at chance, a validation loss that never fell, or a class that
             is predicted for no training window.
         """
-        check_fit(self)
-        with fresh_fit(self):
-            # Read the windows: labelled, unlabelled, and further ones for pretraining.
-            windows = self._read(X, y, sample_weight, groups)
-            warn_of_amplitudes(windows.all)
-            further = further_windows(self, unlabeled, windows.all)
-            start = encoder_start(self, windows.all)
-            with seeded_fit(self) as seeds:
-                # Hold out validation subjects and build the net.
-                train, valid = hold_out(windows.labeled, self.validation, seeds.split)
-                self.amplitudes_ = amplitude_range(train)
-                self.net_ = self._build_net(start, train, valid, seeds)
-                start.load_into(self.encoder_)
-
-                # Pretrain on training windows only, then fine-tune. The card is written first, so
-                # that it is complete after Ctrl-C.
-                parts = self._to_pretrain_on(windows, further, train, valid)
-                start.pretrain(self.encoder_, parts, seeds.pretraining)
-                self.encoder_card_ = replace(
-                    self.encoder_card_,
-                    sfreq=self.sfreq_,
-                    finetune_subjects=unique_subjects(
-                        self.encoder_card_.finetune_subjects, windows.labeled.people
-                    ),
-                )
-                fine_tune(self.net_, train, valid, recenter=self.recenter)
+        with training(self) as seeds:
+            start, train, valid, parts = self._begin(
+                X, y, sample_weight, groups, unlabeled, seeds=seeds
+            )
+            self.amplitudes_ = amplitude_range(train)
+            start.pretrain(self.encoder_, parts, seeds.pretraining)
+            # The card is written first, so that it is complete after Ctrl-C.
+            card = self.encoder_card_
+            people = [part.people for part in (train, valid) if part is not None]
+            self.encoder_card_ = replace(
+                card,
+                sfreq=self.sfreq_,
+                finetune_subjects=unique_subjects(card.finetune_subjects, *people),
+            )
+            fine_tune(self.net_, train, valid, recenter=self.recenter)
             warn_of_fine_tuning(self, train, valid)
         return self
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> LabeledWindows:
-        any_montage = not needs_one_montage(self)
-        windows = read_labeled(
-            self, X, y, groups, any_montage=any_montage, sample_weight=sample_weight
-        )
-        self.n_chans_, self.n_times_ = windows.all.check()
-        self.chs_info_, self.classes_ = windows.all.chs_info, windows.classes
-        self.class_names_ = windows.class_names
-        return windows
-
-    def _to_pretrain_on(
+    def _begin(
         self,
-        windows: LabeledWindows,
-        further: list[Windows],
-        train: Windows,
-        valid: Windows | None,
-    ) -> list[Windows]:
-        """Return the training windows, and the unlabelled ones of people who are not held out."""
-        unlabeled = [] if windows.unlabeled is None else [windows.unlabeled]
-        parts = [without_held_out_splits(part, self.validation) for part in unlabeled + further]
-        parts = [drop_held_out(part, train, valid) for part in parts]
-        return [train, *(part for part in parts if part is not None)]
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        unlabeled: Any = None,
+        *,
+        seeds: Seeds,
+    ) -> tuple[EncoderStart, Windows, Windows | None, list[Windows]]:
+        """Read the windows and build the net.
+
+        Returns
+        -------
+        start : EncoderStart
+            The encoder of the net before its training.
+        train, valid : Windows, Windows | None
+            Labelled windows, of which the second ones are held out.
+        parts : list of Windows
+            What to pretrain on: the training windows, and unlabelled ones of people who are not
+            held out.
+        """
+        # Positions are those of one montage, and so are the means of a subject.
+        has_positions = self.electrode_position not in (False, "auto") or self.head != "attention"
+        any_montage = not has_positions and self.recenter is None
+        windows = read_labelled(self, X, y, groups, sample_weight, any_montage=any_montage)
+        start = encoder_start(self, windows)
+        others = further_windows(self, unlabeled, windows)
+        labelled = windows.labels >= 0
+        if not labelled.all():
+            others = [windows[~labelled], *others]
+        train, valid = hold_out(windows[labelled], self.validation, seeds.split)
+        self.net_: FineTuningNet = fine_tuning_net(
+            self,
+            PARSNet,
+            train,
+            valid,
+            seed=seeds.augmentation,
+            n_outputs=len(self.classes_),
+            n_chans=self.n_chans_,
+            chs_info=self.chs_info_ or None,
+            n_times=self.n_times_,
+            sfreq=self.sfreq_,
+            channel_drop_prob=self.channel_drop_prob,
+            electrode_position=self._has_electrode_code(),
+            amplitude=self.amplitude,
+            head=self.head,
+            recenter=self.recenter,
+            **start.sizes,
+        )
+        kept = (without_held_out_splits(part, self.validation) for part in others)
+        kept = (drop_held_out(part, train, valid) for part in kept)
+        return start, train, valid, [train, *(part for part in kept if part is not None)]
+
+    def _has_electrode_code(self) -> bool:
+        """Whether a code of the electrode position is added to the tokens."""
+        if self.electrode_position == "auto":
+            names = self.chs_info_ or []
+            n_known = n_known_electrodes(names)
+            if self.verbose:
+                found = "on" if n_known else "off"
+                text = "electrode_position='auto' is %s: %d of %d channels are known electrodes."
+                log.info(text, found, n_known, len(names))
+            return n_known > 0
+        if self.electrode_position and not self.chs_info_:
+            raise ValueError(
+                "electrode_position=True needs channel names, with the same names and order in "
+                "every recording."
+            )
+        return bool(self.electrode_position)
 
     def pretrained(self, X: Any, *, groups: Any = None, unlabeled: Any = None) -> PARSEmbedder:
         """Pretrain an encoder as :meth:`fit` does, for several fits that share it.
@@ -530,63 +462,14 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
         TypeError, ValueError, FileNotFoundError
             As :meth:`fit`, before it trains.
         """
-        clf = unfitted(self)
-        with without_warnings():
-            check_fit(clf)
-            windows = clf._read(X, y, None, groups)
-            start = encoder_start(clf, windows.all)
-            with seeded_fit(clf) as seeds:
-                train, valid = hold_out(windows.labeled, clf.validation, seeds.split)
-                net = clf._build_net(start, train, valid, seeds)
-                start.load_into(net.module_.encoder)
-            n_windows = sum(map(len, clf._to_pretrain_on(windows, [], train, valid)))
-            n_steps = steps_of_fine_tuning(net, train, recenter=clf.recenter)
-        return classifier_cost(start, net, n_windows, that_weigh(train, "training"), n_steps)
-
-    def n_encoder_parameters(self, X: Any) -> int:
-        """Return the number of parameters of the encoder that ``fit`` would use.
-
-        Parameters
-        ----------
-        X : windows
-            As in :meth:`fit`. Their sampling rate determines the size of a patch.
-
-        Returns
-        -------
-        int
-            Number of parameters of the given encoder, or of a new one.
-        """
-        return encoder_size(self, X)
+        with without_training(self) as (clf, seeds):
+            start, train, _, parts = clf._begin(X, y, groups=groups, seeds=seeds)
+            return classifier_cost(start, clf.net_, train, sum(map(len, parts)))
 
     @property
     def encoder_(self) -> PatchEncoder:
         """The fine-tuned encoder."""
         return self.net_.module_.encoder
-
-    def _build_net(
-        self, start: EncoderStart, train: Windows, valid: Windows | None, seeds: Seeds
-    ) -> FineTuningNet:
-        return fine_tuning_net(
-            self,
-            PARSNet,
-            class_weights=cross_entropy_weights(
-                train.labels, self.classes_, self.class_weight, train.weights
-            ),
-            n_windows=len(that_weigh(train, "training")),
-            restore_best=valid is not None,
-            augmentation_seed=seeds.augmentation,
-            n_outputs=len(self.classes_),
-            n_chans=self.n_chans_,
-            chs_info=self.chs_info_ or None,
-            n_times=self.n_times_,
-            sfreq=self.sfreq_,
-            channel_drop_prob=self.channel_drop_prob,
-            electrode_position=has_electrode_code(self, self.chs_info_),
-            amplitude=self.amplitude,
-            head=self.head,
-            recenter=self.recenter,
-            **start.sizes,
-        )
 
     @property
     def history_(self) -> pd.DataFrame:
@@ -608,38 +491,6 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
             {"pretraining": self.pretraining_history_, "fine-tuning": self.net_.history}
         )
 
-    def predict_proba(self, X: Any, *, groups: Any = None) -> np.ndarray:
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        X : windows
-            Windows of any type that :meth:`fit` accepts, and of any length of at least one patch.
-            Channels are matched by name: those of ``fit`` are used, in the order of ``fit``. When
-            some are missing, the others are used; when all are missing, all EEG channels. Both
-            give a warning. A model with electrode positions uses those of the windows at hand, and
-            warns when none of their channels is a known electrode; windows without channel names
-            are assumed to have the channels of ``fit``. With ``recenter="subject"``, all channels
-            of ``fit`` must be there, and the windows should be all windows of their subjects.
-        groups : array-like, shape (n_windows,) | None
-            Subject of each window, for ``recenter="subject"``; ignored otherwise. None uses the
-            subjects of the windows.
-
-        Returns
-        -------
-        ndarray of float32, shape (n_windows, n_classes)
-            Probabilities; the columns are in the order of ``classes_``.
-
-        Raises
-        ------
-        ValueError
-            When there are no windows, when their sampling rate differs from that of the model,
-            when a window is shorter than a patch, or when windows contain NaN. With
-            ``recenter="subject"``, when the subject of a window is unknown or has fewer than ten
-            windows.
-        """
-        return super().predict_proba(X, groups=groups)
-
     def _logits(self, X: Any, groups: Any) -> Tensor:
         check_is_fitted(self)
         module = self.net_.module_.eval()
@@ -653,54 +504,16 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
             with torch.inference_mode():
                 return check_finite(recentred_logits(module, windows))
         device = module.final_layer.weight.device
-        logits, n_done = [], 0
+        logits: list[Tensor] = []
         with torch.inference_mode():
             for batch in batches(windows, module.encoder.patch_size, device):
                 # Windows of other channels have other positions.
-                chs_info = windows.montage_of(n_done).chs_info
-                logits.append(
-                    module(batch, **positions_for(module, chs_info, batch.shape[1])).cpu()
-                )
-                n_done += len(batch)
+                chs_info = windows.montage_of(sum(map(len, logits))).chs_info
+                positions = positions_for(module, chs_info, batch.shape[1])
+                logits.append(module(batch, **positions).cpu())
         return check_finite(torch.cat(logits))
 
-    def save(self, folder: str | Path, *, share: bool = False) -> Path:
-        """Write the fitted model into a folder, without pickle.
-
-        ``model.safetensors`` contains everything that :meth:`load` reads: weights, labels,
-        parameters, history, the card of the encoder and a checksum. ``config.json`` is a copy of
-        the arguments of the network. ``PARSNet.from_pretrained`` reads the folder too, and
-        ``PARSClassifier(encoder=folder)`` uses its fine-tuned encoder.
-
-        Parameters
-        ----------
-        folder : path
-            Folder of the model. It is created if it does not exist. A classifier in it is
-            replaced.
-        share : bool
-            Whether the folder is for others: without the names of subjects, see
-            :meth:`~braindecode_pars.pretrained.EncoderCard.without_names`, without paths, and with
-            a model card, ``README.md``, if there is none.
-
-        Returns
-        -------
-        Path
-            The folder.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            Before ``fit``.
-        OSError
-            When the folder cannot be written. Its previous content is then unchanged.
-        ValueError
-            When labels are neither strings nor numbers. Also when the folder contains another
-            model, or other files; with ``share``, any further file.
-        """
-        return save_model(self, folder, share=share)
-
-    def _to_save(self) -> tuple[str, dict[str, Any], dict[str, Tensor]]:
-        """Return the kind of the model, its description, and its tensors."""
+    def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         weights = self.net_.criterion_.weight
         # None: unknown channels; an empty list: recordings with different channels.
         montage = "one" if self.chs_info_ else "several"
@@ -717,87 +530,61 @@ class PARSClassifier(LogitClassifier, SharedOnHub, WindowsEstimator):
                 "montage": "unknown" if self.chs_info_ is None else montage,
             },
             "preprocessing": self.preprocessing_.known(),
-            "amplitudes": None if self.amplitudes_ is None else asdict(self.amplitudes_),
+            "amplitudes": self.amplitudes_ and asdict(self.amplitudes_),
             "pretraining": asdict(self.encoder_card_),
             "history": {
                 "pretraining": list(map(history_row, self.pretraining_history_)),
                 "fine-tuning": list(map(history_row, self.net_.history)),
             },
         }
-        return CLASSIFIER, description, module.state_dict()
+        return description, module.state_dict()
 
     @classmethod
-    def load(
-        cls, folder: str | Path, *, device: str = "auto", strict: bool = True
-    ) -> PARSClassifier:
-        """Load a classifier that :meth:`save` wrote.
+    def _weights(cls, model: ModelFile, folder: Path, strict: bool) -> PARSNet:
+        return network_from_file(PARSNet, model, folder, strict=strict)
 
-        The loaded classifier makes exactly the same predictions as the saved one.
+    def _restore(self, described: dict[str, Any], weights: Any) -> None:
+        classes, names = described["classes"], described["class_names"]
+        self.classes_ = np.asarray(classes["values"], np.dtype(classes["dtype"]))
+        self.class_names_ = names and dict(zip(self.classes_.tolist(), names, strict=True))
+        montages = {"one": weights._chs_info, "several": [], "unknown": None}
+        self.chs_info_ = montages[described["windows"]["montage"]]
+        amplitudes = described["amplitudes"]
+        self.amplitudes_ = amplitudes and AmplitudeRange(**amplitudes)
+        self.encoder_card_ = read_card(described["pretraining"])
+        self.n_chans_, self.n_times_ = weights.n_chans, weights.n_times
+        self.load_report_ = weights.load_report
+        # The net around the loaded module, which is not trained again.
+        self.pretraining_history_ = described["history"]["pretraining"]
+        of_classes = described["class_weights"] and torch.FloatTensor(described["class_weights"])
+        self.net_ = fine_tuning_net(self, weights, class_weights=of_classes)
+        self.net_.history.extend(described["history"]["fine-tuning"])
 
-        Parameters
-        ----------
-        folder : path | str
-            Folder of the model, or ``"hf://owner/name"`` to download it from the Hugging Face Hub.
-        device : str
-            Device of the loaded model. The saved device is ignored, because this machine may not
-            have it.
-        strict : bool
-            Whether to raise an error when the tensors in the file differ from those of the model.
-            With False, the matching tensors are loaded and ``load_report_`` lists them.
 
-        Returns
-        -------
-        PARSClassifier
-            A fitted classifier.
+def warn_of_unknown_electrodes(windows: Windows, n_chans: int | None) -> None:
+    """Warn of windows to predict in which no electrode position is known.
 
-        Raises
-        ------
-        FileNotFoundError
-            When the folder or its model file does not exist.
-        ValueError
-            When a file is damaged or was edited, or when its tensors do not match the model it
-            describes.
+    ``n_chans`` is the number of channels of the fit. Windows without channel names are assumed to
+    have the channels of the fit, if they have as many.
+    """
+    unknown: list[int] = []
+    for number, montage in enumerate(windows.montages):
+        of_montage = np.flatnonzero(windows.montage_numbers == number).tolist()
+        if montage.chs_info is None:
+            is_known = len(windows[of_montage[0]]) == n_chans
+        else:
+            is_known = n_known_electrodes(montage.chs_info) > 0
+        unknown += [] if is_known else of_montage
+    if unknown:
+        names = windows.montage_of(unknown[0]).names
+        found = listed(names, most=3) or f"{len(windows[unknown[0]])} without names"
+        warn_user(
+            f"No electrode position is known in {len(unknown)} of {len(windows)} windows: none of "
+            f"their channels ({found}) is an electrode of the 10-05 system or has a location. "
+            "Rename them, or set a montage."
+        )
 
-        Warns
-        -----
-        UserWarning
-            When parameters were not saved. ``encoder`` and ``checkpoint_dir`` never are: a file
-            must not decide where a refit reads, downloads or writes.
-        """
-        folder = model_folder(folder)
-        model = read_model(folder, CLASSIFIER)
-        module = network_from_file(PARSNet, model, folder, strict=strict)
-        # Any wrong entry ends in one error that names the folder.
-        try:
-            described = model.description["classifier"]
-            loaded = parameters_from_json(cls, described["parameters"])
-            loaded.device = device
-            loaded.classes_ = labels_from_json(described["classes"])
-            loaded.class_names_ = names_from_json(described.get("class_names"), loaded.classes_)
-            loaded.sfreq_ = described["windows"]["sfreq"]
-            montages: dict[str, Any] = {"one": module._chs_info, "several": [], "unknown": None}
-            loaded.chs_info_ = montages[described["windows"]["montage"]]
-            # Earlier versions saved neither preprocessing nor amplitudes.
-            amplitudes = described.get("amplitudes")
-            loaded.amplitudes_ = None if amplitudes is None else AmplitudeRange(**amplitudes)
-            loaded.preprocessing_ = Preprocessing.of(described.get("preprocessing"))
-            loaded.encoder_card_ = read_card(described["pretraining"])
-            loaded.pretraining_history_ = rows_from_json(described["history"]["pretraining"])
-            history = rows_from_json(described["history"]["fine-tuning"])
-            weights = described["class_weights"]
-            weights = None if weights is None else torch.tensor(weights, dtype=torch.float32)
-            if not history:
-                raise ValueError("it was never fine-tuned")
-            if len(loaded.classes_) != module.n_outputs:
-                raise ValueError(
-                    f"it lists {len(loaded.classes_)} classes, but the model has "
-                    f"{module.n_outputs} outputs"
-                )
-        except MALFORMED as error:
-            raise ValueError(f"{folder} does not describe a PARSClassifier: {error}.") from error
-        # Restore the net around the loaded module. It is not trained again.
-        loaded.n_chans_, loaded.n_times_ = module.n_chans, module.n_times
-        loaded.load_report_ = module.load_report
-        loaded.net_ = fine_tuning_net(loaded, module, class_weights=weights)
-        loaded.net_.history.extend(history)
-        return loaded
+
+def n_known_electrodes(chs_info: list[dict]) -> int:
+    """Return how many channels have a known position."""
+    return int(np.isfinite(electrode_positions(chs_info)).all(axis=1).sum())

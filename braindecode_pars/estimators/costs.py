@@ -8,31 +8,31 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
 import torch
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset
 
 from braindecode_pars._common.checks import boolean
 from braindecode_pars._common.computing import Count, count_steps
-from braindecode_pars._common.seeding import seeded
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators.encoder_start import EncoderStart, encoder_start
-from braindecode_pars.estimators.fine_tuning import FineTuningNet
-from braindecode_pars.estimators.parameters import check_parameters
-from braindecode_pars.estimators.windows_estimator import read_windows
+from braindecode_pars.estimators.encoder_start import EncoderStart, n_parameters
+from braindecode_pars.estimators.fine_tuning import (
+    FineTuningNet,
+    frozen_epochs,
+    steps_of_fine_tuning,
+)
 from braindecode_pars.models import PARSNet, embed_signals
 from braindecode_pars.pretext.base import PRETEXT_TASKS, make_task
 from braindecode_pars.pretrained.cards import EncoderCard, read_card
 from braindecode_pars.pretraining import epochs_for
 from braindecode_pars.windows import as_sklearn
+from braindecode_pars.windows.labels import that_weigh
 from braindecode_pars.windows.table import Windows
 
 
@@ -72,38 +72,8 @@ class TrainingCost(NamedTuple):
     flops: float
 
 
-@contextmanager
-def without_warnings() -> Iterator[None]:
-    """Leave out all warnings: the fit itself warns. torch's random state stays as it is."""
-    with warnings.catch_warnings(), seeded(0):
-        warnings.simplefilter("ignore")
-        yield
-
-
-#: Parameters that would take time or write files, or that a fit without training does not need.
-_QUICK = dict(checkpoint_dir=None, compile=False, device="cpu", verbose=0, callbacks=None)
-
-
-def unfitted(estimator: Any) -> Any:
-    """Return a copy of an estimator that reads windows and builds a network, and writes nothing."""
-    params = estimator.get_params(deep=False)
-    quick = {name: value for name, value in _QUICK.items() if name in params}
-    return clone(estimator).set_params(**quick)
-
-
-def encoder_size(estimator: BaseEstimator, X: Any) -> int:
-    """Return the number of parameters of the encoder that ``fit`` would use on these windows."""
-    estimator = unfitted(estimator)
-    with without_warnings():
-        check_parameters(estimator)
-        windows = read_windows(estimator, X, None, None, any_montage=True)
-        estimator.n_chans_, estimator.n_times_ = windows.check()
-        estimator.chs_info_ = windows.chs_info
-        return _n_parameters(encoder_start(estimator, windows).new_encoder())
-
-
 def classifier_cost(
-    start: EncoderStart, net: FineTuningNet, n_windows: int, train: Windows, n_steps: int
+    start: EncoderStart, net: FineTuningNet, train: Windows, n_windows: int
 ) -> TrainingCost:
     """Return the cost of a fit of a PARSClassifier.
 
@@ -113,49 +83,45 @@ def classifier_cost(
         The encoder at the start of the fit.
     net : FineTuningNet
         Initialised net.
-    n_windows : int
-        Number of windows of pretraining.
     train : Windows
         Windows of fine-tuning.
-    n_steps : int
-        Number of steps in an epoch of fine-tuning.
+    n_windows : int
+        Number of windows of pretraining.
     """
     estimator, module, epochs = start.estimator, net.module_, net.max_epochs
-    frozen = _frozen_epochs(estimator, epochs)
-    with seeded(0):
-        steps, counts = _pretraining(start, module.encoder, n_windows)
-        for n, is_trained in ((frozen, False), (epochs - frozen, True)):
-            counts.append(_fine_tuning(module, train, n, n * n_steps, is_trained=is_trained))
-    parameters = _n_parameters(module)
-    if steps == 0 and frozen == epochs:  # a random encoder that is never trained
-        parameters -= _n_parameters(module.encoder)
+    n_steps = steps_of_fine_tuning(net, train, recenter=estimator.recenter)
+    n_frozen = int(min(frozen_epochs(vars(estimator)), epochs))
+    steps, counts = _pretraining(start, module.encoder, n_windows)
+    for n, is_trained in ((n_frozen, False), (epochs - n_frozen, True)):
+        counts.append(_fine_tuning(module, train, n, n * n_steps, is_trained=is_trained))
+    parameters = n_parameters(module)
+    if steps == 0 and n_frozen == epochs:  # a random encoder that is never trained
+        parameters -= n_parameters(module.encoder)
     return TrainingCost(parameters, steps, epochs * n_steps, *_sum(counts))
 
 
 def embedder_cost(start: EncoderStart, windows: Windows) -> TrainingCost:
     """Return the cost of a fit of a PARSEmbedder, and of embedding its windows once."""
     n_chans, n_times = windows.check()
-    layer = start.estimator.layer
-    with seeded(0):
-        encoder = start.new_encoder()
-        steps, counts = _pretraining(start, encoder, len(windows))
+    encoder = PatchEncoder(**start.sizes)
+    steps, counts = _pretraining(start, encoder, len(windows))
 
-        def embed(n_windows: int) -> None:
-            with torch.no_grad():
-                embed_signals(encoder, torch.randn(n_windows * n_chans, n_times), layer)
+    def embed(n_windows: int) -> None:
+        with torch.no_grad():
+            signals = torch.randn(n_windows * n_chans, n_times)
+            embed_signals(encoder, signals, start.estimator.layer)
 
-        counts.append(count_steps(embed, encoder, 0, len(windows)))
-    parameters = 0 if steps == 0 else _n_parameters(encoder)
+    counts.append(count_steps(embed, encoder, 0, len(windows)))
+    parameters = 0 if steps == 0 else n_parameters(encoder)
     return TrainingCost(parameters, steps, 0, *_sum(counts))
 
 
-def network_cost(net: FineTuningNet, train: Windows, n_steps: int) -> TrainingCost:
+def network_cost(net: FineTuningNet, train: Windows) -> TrainingCost:
     """Return the cost of a fit of a NetworkClassifier."""
-    with seeded(0):
-        step = _supervised_step(net.module_.train(), *train.check())
-        sizes = net.max_epochs * n_steps, net.max_epochs * len(train)
-        flops = count_steps(step, None, *sizes).flops
-    return TrainingCost(_n_parameters(net.module_), 0, sizes[0], math.nan, flops)
+    step = _supervised_step(net.module_.train(), *train.check())
+    n_steps = net.max_epochs * steps_of_fine_tuning(net, train)
+    flops = count_steps(step, None, n_steps, net.max_epochs * len(train)).flops
+    return TrainingCost(n_parameters(net.module_), 0, n_steps, math.nan, flops)
 
 
 def _pretraining(
@@ -168,12 +134,11 @@ def _pretraining(
         steps, earlier = _of_card(encoder, start.given.card)
         counts.append(earlier)
     if start.is_pretrained:
-        settings = start.settings
+        settings, n_times = start.settings, start.estimator.n_times_
         epochs = settings.epochs
         if epochs is None:
             epochs = epochs_for(n_windows, settings.batch_size)
         own_steps = epochs * math.ceil(n_windows / settings.batch_size)
-        n_times = start.estimator.n_times_
         step = _pretraining_step(encoder, settings.task, dict(settings.task_params), n_times)
         steps += own_steps
         counts.append(count_steps(step, encoder, own_steps, epochs * n_windows))
@@ -218,6 +183,7 @@ def _fine_tuning(
         return Count(0, 0)
     module = copy.deepcopy(module).train()
     module.encoder.requires_grad_(is_trained)
+    train = that_weigh(train, "training")
     n_chans, n_times = train.check()
     # Dropped channels are not encoded. One is always kept, so this share is the expected one.
     dropped, module.channel_drop_prob = module.channel_drop_prob, 0.0
@@ -245,16 +211,6 @@ def _supervised_step(module: nn.Module, n_chans: int, n_times: int) -> Callable[
         cross_entropy(logits, labels).backward()
 
     return step
-
-
-def _frozen_epochs(estimator: BaseEstimator, epochs: int) -> int:
-    if estimator.freeze_encoder or estimator.encoder_lr_factor == 0:
-        return epochs
-    return min(int(estimator.head_epochs), epochs)
-
-
-def _n_parameters(module: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in module.parameters())
 
 
 def _sum(counts: list[Count]) -> Count:

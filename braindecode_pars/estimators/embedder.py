@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,46 +16,35 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from braindecode_pars._common.computing import find_device
-from braindecode_pars._common.model_files import EMBEDDER, kinds_in, model_folder, read_model
+from braindecode_pars._common.model_files import EMBEDDER, ModelFile, kinds_in
 from braindecode_pars._common.seeding import drawing
-from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, WEIGHT_DECAY
 from braindecode_pars._common.training import history_frame, history_row
-from braindecode_pars.estimators.costs import (
-    TrainingCost,
-    embedder_cost,
-    encoder_size,
-    unfitted,
-    without_warnings,
+from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.estimators.costs import TrainingCost, embedder_cost
+from braindecode_pars.estimators.encoder_start import (
+    EncoderEstimator,
+    EncoderStart,
+    encoder_start,
+    further_windows,
 )
-from braindecode_pars.estimators.encoder_start import check_fit, encoder_start, further_windows
-from braindecode_pars.estimators.parameters import POOLINGS
-from braindecode_pars.estimators.sharing import (
-    MALFORMED,
-    SharedOnHub,
-    parameters_from_json,
-    parameters_to_json,
-    rows_from_json,
-    save_model,
-)
+from braindecode_pars.estimators.sharing import parameters_to_json
 from braindecode_pars.estimators.windows_estimator import (
-    WindowsEstimator,
     batches,
     check_finite,
-    fresh_fit,
     read_to_predict,
     read_windows,
-    seeded_fit,
+    training,
+    without_training,
 )
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.pretrained.cards import EncoderCard
+from braindecode_pars.pretrained.cards import Pretrained
 from braindecode_pars.pretrained.saved import describe_encoder, encoder_from_file, load_encoder
-from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows.amplitudes import warn_of_amplitudes
 from braindecode_pars.windows.table import Windows
 
 
-class PARSEmbedder(TransformerMixin, SharedOnHub, WindowsEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class PARSEmbedder(TransformerMixin, EncoderEstimator):
     """Pretrain an encoder without labels and embed windows with it, for linear probes.
 
     Each window becomes one vector. Every channel is embedded as in fine-tuning (section 2.4: grid
@@ -111,66 +100,8 @@ random_state, verbose, checkpoint_dir
     True
     """
 
-    encoder_card_: EncoderCard
-    n_chans_: int | None
-    n_times_: int | None
-
-    def __init__(
-        self,
-        pretext: str | type[PretextTask] | PretextTask | None = "pars",
-        *,
-        pretext_params: dict[str, Any] | None = None,
-        encoder: Any = None,
-        continue_pretraining: bool = False,
-        sfreq: float | None = None,
-        preprocessing: Preprocessing | dict[str, Any] | None = None,
-        channels: list[str] | None = None,
-        patch_seconds: float = 1.0,
-        embed_dim: int = 64,
-        num_layers: int = 2,
-        num_heads: int = 4,
-        mlp_dim: int = 128,
-        tokenizer: str = "spectral",
-        pretrain_epochs: int | None = None,
-        pretrain_batch_size: int = BATCH_SIZE,
-        pretrain_lr: float = LEARNING_RATE,
-        pretrain_callbacks: list | None = None,
-        weight_decay: float = WEIGHT_DECAY,
-        pooling: str = "auto",
-        layer: int = -1,
-        precision: str = "float32",
-        compile: bool = False,  # noqa: A002 skorch's name
-        device: str = "auto",
-        random_state: Any = None,
-        verbose: int = 1,
-        checkpoint_dir: str | Path | None = None,
-    ):
-        self.pretext = pretext
-        self.pretext_params = pretext_params
-        self.encoder = encoder
-        self.continue_pretraining = continue_pretraining
-        self.sfreq = sfreq
-        self.preprocessing = preprocessing
-        self.channels = channels
-        self.patch_seconds = patch_seconds
-        self.embed_dim = embed_dim
-        self.num_layers = num_layers
-        self.num_heads = num_heads
-        self.mlp_dim = mlp_dim
-        self.tokenizer = tokenizer
-        self.pretrain_epochs = pretrain_epochs
-        self.pretrain_batch_size = pretrain_batch_size
-        self.pretrain_lr = pretrain_lr
-        self.pretrain_callbacks = pretrain_callbacks
-        self.weight_decay = weight_decay
-        self.pooling = pooling
-        self.layer = layer
-        self.precision = precision
-        self.compile = compile
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint_dir = checkpoint_dir
+    pooling: str = "auto"
+    layer: int = -1
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -205,33 +136,25 @@ random_state, verbose, checkpoint_dir
         sklearn.exceptions.ConvergenceWarning
             As :func:`~braindecode_pars.pretraining.pretrain_encoder`.
         """
-        check_fit(self)
-        with fresh_fit(self):
-            # Read the windows, and further ones for pretraining.
-            windows = self._read(X, groups)
-            warn_of_amplitudes(windows)
+        with training(self) as seeds:
+            start, windows = self._begin(X, groups)
             further = further_windows(self, unlabeled, windows)
-
-            # Build the encoder, or take the given one, and pretrain it.
-            start = encoder_start(self, windows)
-            with seeded_fit(self) as seeds:
-                with drawing():
-                    self.encoder_ = start.new_encoder()
-                self.encoder_.block_number(self.layer)  # before minutes of pretraining
-                try:
-                    parts = [windows, *further]
-                    start.pretrain(self.encoder_, parts, seeds.pretraining, self._keep)
-                finally:
-                    self.encoder_.cpu()  # a pickle must load on a machine without a GPU
+            with drawing():
+                self.encoder_ = PatchEncoder(**start.sizes)
+            self.encoder_.block_number(self.layer)  # before minutes of pretraining
+            try:
+                start.pretrain(self.encoder_, [windows, *further], seeds.pretraining, self._keep)
+            finally:
+                self.encoder_.cpu()  # a pickle must load on a machine without a GPU
         return self
 
-    def _read(self, X: Any, groups: Any) -> Windows:
+    def _begin(self, X: Any, groups: Any) -> tuple[EncoderStart, Windows]:
         windows = read_windows(self, X, None, groups, any_montage=self.pooling != "channels")
-        self.n_chans_, self.n_times_ = windows.check()
-        self.chs_info_, self.pooling_ = windows.chs_info, self.pooling
+        start = encoder_start(self, windows)
+        self.pooling_ = self.pooling
         if self.pooling == "auto":  # an empty list of channels means that they differ
             self.pooling_ = "mean_std" if self.chs_info_ == [] else "channels"
-        return windows
+        return start, windows
 
     def _keep(self, task: PretextTask) -> None:
         self.task_ = task.cpu()
@@ -255,26 +178,8 @@ random_state, verbose, checkpoint_dir
         TypeError, ValueError, FileNotFoundError
             As :meth:`fit`, before it trains.
         """
-        embedder = unfitted(self)
-        with without_warnings():
-            check_fit(embedder)
-            windows = embedder._read(X, groups)
-            return embedder_cost(encoder_start(embedder, windows), windows)
-
-    def n_encoder_parameters(self, X: Any) -> int:
-        """Return the number of parameters of the encoder that ``fit`` would use.
-
-        Parameters
-        ----------
-        X : windows
-            As in :meth:`fit`. Their sampling rate determines the size of a patch.
-
-        Returns
-        -------
-        int
-            Number of parameters of the given encoder, or of a new one.
-        """
-        return encoder_size(self, X)
+        with without_training(self) as (embedder, _):
+            return embedder_cost(*embedder._begin(X, groups))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "encoder_")
@@ -310,21 +215,17 @@ random_state, verbose, checkpoint_dir
         embedded = []
         with torch.inference_mode():
             for batch in batches(windows, encoder.patch_size, device):
-                self._check_n_chans(batch.shape[1])
+                n_chans = batch.shape[1]  # channels without names cannot be matched
+                if self.pooling_ == "channels" and n_chans != self.n_chans_:
+                    raise ValueError(
+                        f"The windows have {n_chans} channels, but the embedder keeps the "
+                        f"{self.n_chans_} of its fit side by side; pooling='mean_std' takes any."
+                    )
                 # (batch, n_chans, n_times) -> (batch * n_chans, embed_dim)
                 channels = embed_signals(encoder, batch.flatten(0, 1), self.layer)
                 channels = channels.unflatten(0, batch.shape[:2])  # (batch, n_chans, embed_dim)
                 embedded.append(_pool(channels, self.pooling_).cpu())
         return check_finite(torch.cat(embedded)).numpy()
-
-    def _check_n_chans(self, n_chans: int) -> None:
-        """Check the number of channels of windows without names, which cannot be matched."""
-        if self.pooling_ == "channels" and n_chans != self.n_chans_:
-            raise ValueError(
-                f"The windows have {n_chans} channels, but the embedder keeps the {self.n_chans_} "
-                "channels of its fit side by side; pass windows with these channels, or fit with "
-                "pooling='mean_std', which accepts any."
-            )
 
     @property
     def history_(self) -> pd.DataFrame:
@@ -359,37 +260,7 @@ random_state, verbose, checkpoint_dir
         names = [f"{part}{i}" for part in parts for i in range(self.encoder_.embed_dim)]
         return np.asarray(names, dtype=object)
 
-    def save(self, folder: str | Path, *, share: bool = False) -> Path:
-        """Write encoder, card and parameters into a folder, without pickle.
-
-        :meth:`load` and ``PARSClassifier(encoder=folder)`` read the folder. The decoder of the
-        pretext task is not saved.
-
-        Parameters
-        ----------
-        folder : path
-            Folder of the embedder. It is created if it does not exist.
-        share : bool
-            As in :meth:`PARSClassifier.save <braindecode_pars.PARSClassifier.save>`.
-
-        Returns
-        -------
-        Path
-            The folder.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            Before ``fit``.
-        OSError
-            When the folder cannot be written. Its previous content is then unchanged.
-        ValueError
-            When the folder contains another model, or other files.
-        """
-        return save_model(self, folder, share=share)
-
-    def _to_save(self) -> tuple[str, dict[str, Any], dict[str, Tensor]]:
-        """Return the kind of the model, its description, and its tensors."""
+    def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         description = describe_encoder(self.encoder_, self.encoder_card_)
         description["embedder"] = {
             "parameters": parameters_to_json(self),
@@ -403,48 +274,18 @@ random_state, verbose, checkpoint_dir
             },
             "history": list(map(history_row, self.pretraining_history_)),
         }
-        return EMBEDDER, description, self.encoder_.state_dict()
+        return description, self.encoder_.state_dict()
 
     @classmethod
-    def load(cls, folder: str | Path, *, device: str = "auto", strict: bool = True) -> PARSEmbedder:
-        """Load an embedder that :meth:`save` wrote.
+    def _weights(cls, model: ModelFile, folder: Path, strict: bool) -> Pretrained:
+        return encoder_from_file(model, folder, strict=strict)
 
-        Parameters
-        ----------
-        folder, device, strict
-            As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
-
-        Returns
-        -------
-        PARSEmbedder
-            A fitted embedder, without ``task_``.
-
-        Raises
-        ------
-        FileNotFoundError, ValueError
-            As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
-        """
-        folder = model_folder(folder)
-        model = read_model(folder, EMBEDDER)
-        # Any wrong entry ends in one error that names the folder.
-        try:
-            described = model.description["embedder"]
-            loaded = parameters_from_json(cls, described["parameters"])
-            windows = described["windows"]
-            loaded.n_chans_, loaded.n_times_ = windows["n_chans"], windows["n_times"]
-            loaded.sfreq_ = windows["sfreq"]
-            # Earlier versions saved no names.
-            names = windows.get("ch_names") or ()
-            loaded.chs_info_ = [{"ch_name": str(name)} for name in names] or None
-            loaded.pooling_ = _known_pooling(described.get("pooling", loaded.pooling))
-            loaded.preprocessing_ = Preprocessing.of(described.get("preprocessing"))
-            loaded.pretraining_history_ = rows_from_json(described["history"])
-        except MALFORMED as error:
-            raise ValueError(f"{folder} does not describe a PARSEmbedder: {error}.") from error
-        loaded.device = device
-        pretrained = encoder_from_file(model, folder, strict=strict)
-        loaded.encoder_, loaded.encoder_card_, loaded.load_report_ = pretrained
-        return loaded
+    def _restore(self, described: dict[str, Any], weights: Pretrained) -> None:
+        windows = described["windows"]
+        self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
+        self.chs_info_ = [{"ch_name": name} for name in windows["ch_names"]] or None
+        self.pooling_, self.pretraining_history_ = described["pooling"], described["history"]
+        self.encoder_, self.encoder_card_, self.load_report_ = weights
 
     @classmethod
     def _of_folder(cls, folder: Path, source: str | Path, *, device: str, strict: bool) -> Self:
@@ -474,10 +315,3 @@ def _pool(channels: Tensor, pooling: str) -> Tensor:
     if pooling == "mean_std":
         pooled.append(channels.std(dim=1, correction=0))
     return torch.cat(pooled, dim=1)
-
-
-def _known_pooling(pooling: str) -> str:
-    """Return the pooling of a saved embedder; 0.1.0 saved it as a parameter only."""
-    if pooling == "auto" or pooling not in POOLINGS:
-        raise ValueError(f"its pooling is {pooling!r}")
-    return pooling

@@ -5,37 +5,43 @@ An encoder is given, or a new one is built. ``PARSEmbedder`` and ``PARSClassifie
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sklearn.base import BaseEstimator
+from torch import nn
 
 from braindecode_pars._common.checks import check_same_rate, warn_user
-from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.model_files import ENCODER, check_may_save
-from braindecode_pars._common.settings import PretrainingSettings
+from braindecode_pars._common.settings import BATCH_SIZE, LEARNING_RATE, PretrainingSettings
 from braindecode_pars._common.tables import RELATIVE
 from braindecode_pars._common.training import TIME_IS_OVER
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators.parameters import check_parameters
+from braindecode_pars.estimators.sharing import SavedEstimator
 from braindecode_pars.estimators.windows_estimator import (
-    OF_ENCODERS,
+    TrainedEstimator,
+    advice,
     counted_preprocessing,
     preprocessing_of,
-    read_further,
+    read_windows,
+    remember_windows,
     warn_of_differences,
-    warn_of_encoder,
+    without_training,
 )
 from braindecode_pars.models import patch_size_for
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretrained.cards import EncoderCard, Pretrained, unique_subjects
 from braindecode_pars.pretrained.saved import load_encoder, save_encoder
 from braindecode_pars.pretraining import PretrainingNet, pretrain_encoder
-from braindecode_pars.recordings.preprocessing import Preprocessing, agreed
+from braindecode_pars.recordings.preprocessing import Preprocessing, agreed, differences
+from braindecode_pars.windows.amplitudes import warn_of_amplitudes
+from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.picking import pick_as_fitted, pick_eeg
 from braindecode_pars.windows.table import Windows
 
 log = logging.getLogger(__name__)
@@ -43,44 +49,97 @@ log = logging.getLogger(__name__)
 #: Arguments of a new encoder that are parameters of the estimators.
 SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
 
-#: Entry of skorch's history: number of examples in a step.
-_SIZE = "train_batch_size"
+
+#: Entries that matter to an encoder: it normalises each window, and sees one channel at a time. A
+#: notch filter is not one: 50 and 60 Hz are the mains of two countries.
+_OF_ENCODERS = ("band", "reference")
 
 
-def check_fit(estimator: BaseEstimator) -> None:
-    """Check the parameters of an estimator with an encoder, before windows are read.
+@dataclass(kw_only=True, eq=False, repr=False)
+class EncoderEstimator(SavedEstimator, TrainedEstimator):
+    """An estimator that pretrains an encoder, or is given one."""
 
-    Raises
-    ------
-    TypeError, ValueError
-        When a parameter is not accepted, or the device cannot be used. When
-        ``continue_pretraining`` is set without an encoder or without a pretext task. When
-        ``checkpoint_dir`` cannot be created, or contains another model or other files.
-    """
-    check_parameters(estimator)
-    find_device(estimator.device)
-    if estimator.continue_pretraining and estimator.encoder is None:
-        raise ValueError(
-            "continue_pretraining=True needs encoder=, the encoder to continue with; without one, "
-            "fit pretrains a new encoder."
-        )
-    if estimator.continue_pretraining and estimator.pretext is None:
-        raise ValueError(
-            "continue_pretraining=True needs a pretext task, such as pretext='pars'; got None."
-        )
-    if estimator.checkpoint_dir is not None:
-        _make_folder(Path(estimator.checkpoint_dir).expanduser())
+    pretext: str | type[PretextTask] | PretextTask | None = field(default="pars", kw_only=False)
+    pretext_params: dict[str, Any] | None = None
+    encoder: Any = None
+    continue_pretraining: bool = False
+    patch_seconds: float = 1.0
+    embed_dim: int = 64
+    num_layers: int = 2
+    num_heads: int = 4
+    mlp_dim: int = 128
+    tokenizer: str = "spectral"
+    pretrain_epochs: int | None = None
+    pretrain_batch_size: int = BATCH_SIZE
+    pretrain_lr: float = LEARNING_RATE
+    pretrain_callbacks: list | None = None
+    precision: str = "float32"
+    compile: bool = False
+    checkpoint_dir: str | Path | None = None
+
+    def __sklearn_clone__(self) -> EncoderEstimator:
+        # scikit-learn also clones parameters, so a fitted ``encoder`` would become unfitted.
+        without_encoder = copy.copy(self)
+        without_encoder.encoder = None
+        cloned = BaseEstimator.__sklearn_clone__(without_encoder)
+        cloned.encoder = self.encoder
+        return cloned
+
+    def _check(self) -> None:
+        super()._check()
+        if self.continue_pretraining and (self.encoder is None or self.pretext is None):
+            raise ValueError(
+                "continue_pretraining=True needs encoder=, the encoder to continue with, and a "
+                f"pretext task; got encoder={self.encoder!r} and pretext={self.pretext!r}."
+            )
+        if self.checkpoint_dir is None:
+            return
+        folder = Path(self.checkpoint_dir).expanduser()
+        try:  # a wrong path fails before training
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(
+                f"checkpoint_dir={str(folder)!r} cannot be created: {error}."
+            ) from error
+        check_may_save(folder, ENCODER)
+
+    def _given_card(self) -> EncoderCard | None:
+        """Card of the encoder that is given, before any fit; None without one.
+
+        None too when it cannot be read: the fit raises the error.
+        """
+        try:
+            return None if self.encoder is None else load_encoder(self.encoder).card
+        except (OSError, TypeError, ValueError):
+            return None
+
+    @property
+    def _pretrains(self) -> bool:
+        """Whether there is something to pretrain: a new encoder, or one that it continues with."""
+        is_wanted = self.encoder is None or self.continue_pretraining
+        return is_wanted and self.pretext is not None
+
+    def n_encoder_parameters(self, X: Any) -> int:
+        """Return the number of parameters of the encoder that ``fit`` would use.
+
+        Parameters
+        ----------
+        X : windows
+            As in ``fit``. Their sampling rate determines the size of a patch.
+
+        Returns
+        -------
+        int
+            Number of parameters of the given encoder, or of a new one.
+        """
+        with without_training(self) as (unfitted, _):
+            windows = read_windows(unfitted, X, any_montage=True)
+            return n_parameters(PatchEncoder(**encoder_start(unfitted, windows).sizes))
 
 
-def _make_folder(folder: Path) -> None:
-    """Create the folder for the pretrained encoder, so that a wrong path fails before training."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(
-            f"checkpoint_dir={str(folder)!r} is not a folder and cannot be created: {error}."
-        ) from error
-    check_may_save(folder, ENCODER)
+def n_parameters(module: nn.Module) -> int:
+    """Return the number of parameters of a network."""
+    return sum(parameter.numel() for parameter in module.parameters())
 
 
 @dataclass(frozen=True)
@@ -101,21 +160,10 @@ class EncoderStart:
     sizes: dict[str, Any]
     given: Pretrained | None
 
-    def new_encoder(self) -> PatchEncoder:
-        """Return an encoder with random weights, or with those of the given one."""
-        encoder = PatchEncoder(**self.sizes)
-        self.load_into(encoder)
-        return encoder
-
-    def load_into(self, encoder: PatchEncoder) -> None:
-        """Set the weights of the given encoder, if there is one."""
-        if self.given is not None:
-            encoder.load_state_dict(self.given.encoder.state_dict())
-
     @property
     def is_pretrained(self) -> bool:
         """Whether the fit pretrains: a new encoder, or one that it continues with."""
-        return _pretrains(self.estimator) and self.estimator.pretrain_epochs != 0
+        return self.estimator._pretrains and self.estimator.pretrain_epochs != 0
 
     @property
     def settings(self) -> PretrainingSettings:
@@ -139,7 +187,7 @@ class EncoderStart:
         seed: int,
         on_end: Callable[[PretextTask], None] = lambda task: None,
     ) -> None:
-        """Pretrain an encoder in place, and set history and card of the estimator.
+        """Give an encoder the weights to start with, pretrain it, and set its history and card.
 
         The encoder is written to ``checkpoint_dir``, also after Ctrl-C.
 
@@ -154,6 +202,8 @@ class EncoderStart:
         on_end : callable
             Function that receives the trained task, also after Ctrl-C.
         """
+        if self.given is not None:
+            encoder.load_state_dict(self.given.encoder.state_dict())
         if not self.is_pretrained:
             return
         estimator, further = self.estimator, parts[1:]
@@ -193,7 +243,8 @@ class EncoderStart:
         preprocessing: Preprocessing,
     ) -> EncoderCard:
         batches = [batch for row in net.history for batch in row["batches"]]
-        sizes = [batch[_SIZE] for batch in batches if _SIZE in batch]  # not that of Ctrl-C
+        sizes = [batch.get("train_batch_size") for batch in batches]
+        sizes = [size for size in sizes if size is not None]  # not that of Ctrl-C
         card = EncoderCard(
             sfreq=self.estimator.sfreq_,
             task=net.task_.name,
@@ -213,77 +264,68 @@ class EncoderStart:
 def encoder_start(estimator: Any, windows: Windows) -> EncoderStart:
     """Load the encoder of an estimator, or choose the sizes of a new one.
 
-    Sets the attributes ``sfreq_``, ``preprocessing_``, ``encoder_card_``,
-    ``pretraining_history_`` and, for an encoder from a folder, ``load_report_``.
+    Sets the attributes ``n_chans_``, ``n_times_``, ``chs_info_``, ``sfreq_``, ``preprocessing_``,
+    ``encoder_card_``, ``pretraining_history_`` and, for an encoder from a folder, ``load_report_``.
 
     Raises
     ------
     ValueError
-        When the windows have another sampling rate than the given encoder, or are shorter than one
-        of its patches.
+        When the windows are malformed, have another sampling rate than the given encoder, or are
+        shorter than one of its patches.
     """
+    remember_windows(estimator, windows)
     given = None if estimator.encoder is None else load_encoder(estimator.encoder)
-    if given is not None:
-        _check_fits(estimator, windows, given)
-    patch_size, estimator.sfreq_ = _patch_size(estimator, windows.sfreq, given)
-    estimator.preprocessing_ = preprocessing_of(estimator, windows)
-    estimator.pretraining_history_ = []
     if given is None:
-        estimator.encoder_card_ = EncoderCard(sfreq=estimator.sfreq_)
-        own = {name: getattr(estimator, name) for name in SIZES}
-        return EncoderStart(estimator, {"patch_size": patch_size, **own}, None)
-    estimator.encoder_card_ = given.card
-    warn_of_encoder(given.card.preprocessing, estimator.preprocessing_)
-    if given.report is not None:  # an encoder that is an object was not loaded
+        patch_size = patch_size_for(estimator.patch_seconds, windows.sfreq, estimator.n_times_)
+        config = dict(patch_size=patch_size, **{name: getattr(estimator, name) for name in SIZES})
+        sfreq, card = windows.sfreq, EncoderCard(sfreq=windows.sfreq)
+    else:
+        config, card = given.encoder.config, given.card
+        sfreq = _rate_of(estimator, windows, given)
+    if sfreq is None:
+        warn_user(
+            f"The sampling rate of these windows is unknown; a patch is {config['patch_size']} "
+            f"samples long. Pass sfreq= (in Hz) to {type(estimator).__name__}, or fit on the X of "
+            "as_sklearn."
+        )
+    estimator.sfreq_, estimator.encoder_card_, estimator.pretraining_history_ = sfreq, card, []
+    estimator.preprocessing_ = preprocessing_of(estimator, windows)
+    found = differences(card.preprocessing, estimator.preprocessing_)
+    if differing := [each for each in found if each.name in _OF_ENCODERS]:
+        listed = "; ".join(map(str, differing)).replace("in training", "in pretraining")
+        warn_user(
+            "The windows were prepared otherwise than the recordings that the encoder was "
+            f"pretrained on: {listed}. {advice(differing)}"
+        )
+    if given is not None and given.report is not None:  # an object was not loaded
         estimator.load_report_ = given.report
         if estimator.verbose:
             log.info("Encoder from %s: %s.", estimator.encoder, given.report)
-    return EncoderStart(estimator, given.encoder.config, given)
+    return EncoderStart(estimator, config, given)
 
 
-def _check_fits(estimator: Any, windows: Windows, given: Pretrained) -> None:
-    check_same_rate(
-        windows.sfreq,
-        given.card.sfreq,
-        "The windows are",
-        "the encoder was pretrained",
-        "resample the recordings to {expected:g} Hz, for example with raw.resample({expected:g})",
-    )
+def _rate_of(estimator: Any, windows: Windows, given: Pretrained) -> float | None:
+    """Return the sampling rate of windows for a given encoder, after checks."""
+    sfreq, trained = windows.sfreq, given.card.sfreq
+    remedy = "resample the recordings, for example with raw.resample({expected:g})"
+    check_same_rate(sfreq, trained, "The windows are", "the encoder was pretrained", remedy)
     if estimator.n_times_ < given.encoder.patch_size:
         raise ValueError(
             f"A window of {estimator.n_times_} samples is shorter than the encoder's patch of "
             f"{given.encoder.patch_size} samples; use longer windows."
         )
-
-
-def _patch_size(
-    estimator: Any, sfreq: float | None, given: Pretrained | None
-) -> tuple[int, float | None]:
-    """Return the samples per patch and the sampling rate in Hz; warn when the rate is unknown."""
-    advice = f"Pass sfreq= (in Hz) to {type(estimator).__name__}"
-    # The encoder determines the patch, and the rate of windows without one.
-    if given is None:
-        patch_size = patch_size_for(estimator.patch_seconds, sfreq, estimator.n_times_)
-        length = f"{patch_size} samples long, a thirtieth of the window"
-    else:
-        patch_size = given.encoder.patch_size
-        length = f"{patch_size} samples long"
-        if sfreq is None and given.card.sfreq is not None:
-            sfreq = given.card.sfreq
-            warn_user(
-                f"The sampling rate of these windows is unknown; the encoder's {sfreq:g} Hz is "
-                f"assumed. {advice}."
-            )
-    if sfreq is None:
+    if sfreq is None and trained is not None:
         warn_user(
-            f"The sampling rate of these windows is unknown; a patch is {length}. {advice}, or fit "
-            "on the X of as_sklearn."
+            f"The sampling rate of these windows is unknown; the encoder's {trained:g} Hz is "
+            f"assumed. Pass sfreq= (in Hz) to {type(estimator).__name__}."
         )
-    return patch_size, sfreq
+    return trained if sfreq is None else sfreq
 
 
 def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Windows]:
-    """Return the further windows for pretraining: one part or none.
+    """Return the further windows for pretraining, after checks: one part or none.
+
+    Of the channels that the user listed, none may be there: all EEG channels are used then.
 
     Warns
     -----
@@ -292,18 +334,21 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
     """
     if unlabeled is None:
         return []
-    further = read_further(estimator, unlabeled, windows.sfreq)
-    if not _pretrains(estimator):
+    further = as_windows(unlabeled, n_times=estimator.n_times_)
+    if len(further) == 0:
+        raise ValueError("unlabeled contains no windows; pass None instead.")
+    check_same_rate(further.sfreq, windows.sfreq, "The unlabelled windows are", "the others")
+    if estimator.channels is None:
+        further = pick_eeg(further)
+    else:
+        further = pick_as_fitted(further, estimator.chs_info_, any_montage=True)
+    warn_of_amplitudes(further)
+    if not estimator._pretrains:
         reason = "pretext is None"
         if estimator.encoder is not None:
             reason = "an encoder was given; continue_pretraining=True continues with it"
         warn_user(f"The windows in unlabeled are not used: fit does not pretrain because {reason}.")
     return [further]
-
-
-def _pretrains(estimator: BaseEstimator) -> bool:
-    is_new = estimator.encoder is None
-    return (is_new or estimator.continue_pretraining) and estimator.pretext is not None
 
 
 def _preprocessing_of_all(trained: Preprocessing, further: list[Windows]) -> Preprocessing:
@@ -317,6 +362,6 @@ def _preprocessing_of_all(trained: Preprocessing, further: list[Windows]) -> Pre
     beginning = "The unlabelled windows were prepared otherwise than the others"
     parts = [replace(trained, channels=None)]  # an encoder sees one channel at a time
     for windows in further:
-        warn_of_differences(trained, windows, beginning, OF_ENCODERS)
+        warn_of_differences(trained, windows, beginning, _OF_ENCODERS)
         parts.append(agreed(counted_preprocessing(windows)))
     return agreed(parts)

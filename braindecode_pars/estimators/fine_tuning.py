@@ -48,25 +48,15 @@ from braindecode_pars._common.training import (
     warn_of_validation,
 )
 from braindecode_pars.estimators.augmentation import make_augmentation
-from braindecode_pars.estimators.recentring import WithSubjects, recentred_iterators
+from braindecode_pars.estimators.recentring import recentred_iterators
 from braindecode_pars.windows.amplitudes import spread_out
 from braindecode_pars.windows.examples import Examples, WindowLoader
-from braindecode_pars.windows.labels import that_weigh
+from braindecode_pars.windows.labels import cross_entropy_weights, that_weigh
 from braindecode_pars.windows.table import Windows
 
 #: Fewest epochs and fewest steps of a fine-tuning whose number of epochs is None. On few windows,
 #: more steps lower the score from scratch, see docs/results/development.rst.
 EPOCHS, STEPS = 30, 60
-
-#: Estimator parameter -> argument of the skorch net. Some estimators lack some parameters.
-_ARGUMENTS = dict(
-    finetune_lr="lr",
-    finetune_batch_size="batch_size",
-    weight_decay="optimizer__weight_decay",
-    label_smoothing="criterion__label_smoothing",
-    precision="precision",
-    compile="compile",
-)
 
 
 class FineTuningNet(NoSilentFailure, OwnDraws, Precision, NeuralNetClassifier):
@@ -76,11 +66,11 @@ class FineTuningNet(NoSilentFailure, OwnDraws, Precision, NeuralNetClassifier):
 def fine_tuning_net(
     estimator: BaseEstimator,
     module: type[nn.Module] | nn.Module,
+    train: Windows | None = None,
+    valid: Windows | None = None,
     *,
-    class_weights: Tensor | None,
-    n_windows: int | None = None,
-    restore_best: bool = False,
-    augmentation_seed: int = 0,
+    seed: int = 0,
+    class_weights: Tensor | None = None,
     **module_arguments: Any,
 ) -> FineTuningNet:
     """Build and initialise a net with the parameters of an estimator.
@@ -91,15 +81,13 @@ def fine_tuning_net(
         Estimator with the parameters and ``classes_``.
     module : type[nn.Module] | nn.Module
         Class or instance of the network. An instance is trained in place.
-    class_weights : Tensor, shape (n_classes,) | None
-        Class weights of the cross-entropy.
-    n_windows : int | None
-        Number of training windows, of which the default number of epochs is a function. None for a
-        net that is not trained.
-    restore_best : bool
-        Whether the state with the lowest validation loss is restored at the end.
-    augmentation_seed : int
+    train, valid : Windows | None
+        Labelled windows, for the class weights and the default number of epochs. With ``valid``,
+        the state with the lowest validation loss is restored. None for a net that is not trained.
+    seed : int
         Seed of the augmentation.
+    class_weights : Tensor, shape (n_classes,) | None
+        Class weights of the cross-entropy of a net that is not trained.
     **module_arguments
         Arguments of ``module``, when it is a class.
 
@@ -108,47 +96,45 @@ def fine_tuning_net(
     FineTuningNet
         An initialised net, not yet trained.
     """
-    # Translate the estimator's parameters into skorch's arguments.
     params = vars(estimator)
-    arguments = {argument: params[name] for name, argument in _ARGUMENTS.items() if name in params}
     # torch refuses numbers of NumPy.
-    arguments["batch_size"] = int(arguments["batch_size"])
-    epochs = params["finetune_epochs"]
-    if epochs is None:
-        epochs = _default_epochs(n_windows, arguments["batch_size"])
-    arguments["criterion__label_smoothing"] = float(arguments["criterion__label_smoothing"])
-    arguments |= {f"module__{name}": value for name, value in module_arguments.items()}
-    arguments["iterator_train"] = WindowLoader
-    if params["augmentation"] is not None:
-        arguments["iterator_train"] = AugmentedDataLoader
-        arguments["iterator_train__transforms"] = _seeded_copy(
-            make_augmentation(params["augmentation"]), augmentation_seed
+    batch_size, epochs = int(params["finetune_batch_size"]), params["finetune_epochs"]
+    if train is not None:
+        class_weights = cross_entropy_weights(
+            train.labels, estimator.classes_, params["class_weight"], train.weights
         )
+        n_steps = math.ceil(len(that_weigh(train, "training")) / batch_size)
+        epochs = default_epochs(EPOCHS, STEPS, n_steps, "Fine-tuning") if epochs is None else epochs
+    loader: dict[str, Any] = {"iterator_train": WindowLoader}
+    if params["augmentation"] is not None:
+        loader["iterator_train"] = AugmentedDataLoader
+        loader["iterator_train__transforms"] = _seeded_copy(params["augmentation"], seed)
     return FineTuningNet(
         module,
         criterion=CrossEntropy,
         criterion__weight=class_weights,
+        criterion__label_smoothing=float(params["label_smoothing"]),
         optimizer=torch.optim.AdamW,
         optimizer__param_groups=param_groups(params),
+        optimizer__weight_decay=params["weight_decay"],
+        lr=params["finetune_lr"],
+        batch_size=batch_size,
         iterator_train__shuffle=True,
         iterator_valid=WindowLoader,
         train_split=None,
         classes=np.arange(len(estimator.classes_)),
-        max_epochs=epochs,
-        callbacks=_callbacks(params, restore_best=restore_best),
+        max_epochs=epochs or EPOCHS,
+        callbacks=_callbacks(params, restore_best=valid is not None),
         callbacks__train_loss=EpochLoss("train_loss", on_train=True),
         callbacks__valid_loss=EpochLoss("valid_loss"),
         callbacks__valid_acc__target_extractor=_codes,
         callbacks__print_log=None,
         device=find_device(params["device"]),
-        **arguments,
+        precision=params.get("precision", "float32"),
+        compile=params.get("compile", False),
+        **loader,
+        **{f"module__{name}": value for name, value in module_arguments.items()},
     ).initialize()
-
-
-def _default_epochs(n_windows: int | None, batch_size: int) -> int:
-    if n_windows is None:
-        return EPOCHS
-    return default_epochs(EPOCHS, STEPS, math.ceil(n_windows / batch_size), "Fine-tuning")
 
 
 def fine_tune(
@@ -185,19 +171,24 @@ def steps_of_fine_tuning(net: FineTuningNet, train: Windows, *, recenter: str | 
 @contextmanager
 def _data(
     net: FineTuningNet, train: Windows, valid: Windows | None, recenter: str | None
-) -> Iterator[Examples | WithSubjects]:
+) -> Iterator[Any]:
     """Yield the examples that a net trains on; the net has the validation split meanwhile."""
-    examples: Examples | WithSubjects
-    held_out: Examples | WithSubjects | None
-    plain = Examples(that_weigh(train, "training"))
-    plain_valid = None if valid is None else Examples(that_weigh(valid, "validation"))
-    examples, held_out = plain, plain_valid
-    iterators: dict[str, Any] = {}
+    examples: Any = Examples(that_weigh(train, "training"))
+    held_out: Any = None if valid is None else Examples(that_weigh(valid, "validation"))
+    changed: dict[str, Any] = {}
     if recenter is not None:
-        examples, held_out, iterators = recentred_iterators(plain, plain_valid, net.batch_size)
-    split = None if held_out is None else predefined_split(held_out)
-    with _changed(net, train_split=split, **iterators):
+        examples, held_out, changed = recentred_iterators(examples, held_out, net.batch_size)
+    changed["train_split"] = None if held_out is None else predefined_split(held_out)
+    # A net that kept them would pickle the validation windows.
+    own = net.__dict__
+    before = {name: value for name, value in own.items() if name in changed}
+    own.update(changed)
+    try:
         yield examples
+    finally:
+        for name in changed:
+            del own[name]
+        own.update(before)
 
 
 def _codes(labels: Any) -> np.ndarray:
@@ -205,22 +196,12 @@ def _codes(labels: Any) -> np.ndarray:
     return to_numpy(label_codes(labels))
 
 
-@contextmanager
-def _changed(net: FineTuningNet, **parameters: Any) -> Iterator[None]:
-    """Change parameters of a net while it trains; a pickle would contain the validation windows."""
-    own = net.__dict__
-    before = {name: own[name] for name in parameters if name in own}
-    own.update(parameters)
-    try:
-        yield
-    finally:
-        for name in parameters:
-            del own[name]
-        own.update(before)
-
-
 def _callbacks(params: dict[str, Any], *, restore_best: bool) -> list:
-    callbacks: list = [*encoder_callbacks(params), *_step_callbacks(params)]
+    callbacks: list = [*encoder_callbacks(params)]
+    if params["finetune_warmup"] is not None:
+        callbacks.append(("finetune_warmup", WarmupCosine(float(params["finetune_warmup"]))))
+    if params["gradient_clip"] is not None:
+        callbacks.append(("gradient_clip", GradientNormClipping(params["gradient_clip"])))
     # Below that, accuracy stayed near chance on simulated nights, at rates from 1e-4 to 1e-3.
     callbacks.append(("enough_steps", EnoughSteps("Fine-tuning", share=0.05)))
     if restore_best:
@@ -233,19 +214,9 @@ def _callbacks(params: dict[str, Any], *, restore_best: bool) -> list:
     return callbacks
 
 
-def _step_callbacks(params: dict[str, Any]) -> list[tuple[str, Callback]]:
-    """Return the callbacks that change the steps of all parameters."""
-    callbacks: list[tuple[str, Callback]] = []
-    if params["finetune_warmup"] is not None:
-        callbacks.append(("finetune_warmup", WarmupCosine(float(params["finetune_warmup"]))))
-    if params["gradient_clip"] is not None:
-        callbacks.append(("gradient_clip", GradientNormClipping(params["gradient_clip"])))
-    return callbacks
-
-
 def _seeded_copy(augmentation: Any, seed: int) -> Any:
     """Return a copy of braindecode transforms that draws from its own random state."""
-    augmentation = copy.deepcopy(augmentation)
+    augmentation = copy.deepcopy(make_augmentation(augmentation))
     # braindecode transforms keep their random state in ``rng``; nested transforms have one too.
     rng = np.random.RandomState(seed)
     for transform in augmentation if isinstance(augmentation, list) else [augmentation]:
@@ -262,17 +233,21 @@ def encoder_callbacks(params: Mapping[str, Any]) -> list[tuple[str, Callback]]:
     """Return the callbacks for the encoder; an empty list for an estimator without an encoder."""
     if "freeze_encoder" not in params:
         return []
-    return [("encoder_dropout", EncoderDropout(float(params["drop_prob"]))), *_freezing(params)]
+    callbacks: list[tuple[str, Callback]] = [
+        ("encoder_dropout", EncoderDropout(float(params["drop_prob"])))
+    ]
+    n_frozen = frozen_epochs(params)
+    if n_frozen > 0:
+        callbacks.append(("freeze_encoder", Freezer(_ENCODER)))
+    if 0 < n_frozen < math.inf:
+        callbacks.append(("unfreeze_encoder", Unfreezer(_ENCODER, at=int(n_frozen) + 1)))
+    return callbacks
 
 
-def _freezing(params: Mapping[str, Any]) -> list[tuple[str, Callback]]:
-    freeze = ("freeze_encoder", Freezer(_ENCODER))
-    if params["freeze_encoder"] or params["encoder_lr_factor"] == 0:
-        return [freeze]
-    if params["head_epochs"] > 0:
-        joins_at = int(params["head_epochs"]) + 1
-        return [freeze, ("unfreeze_encoder", Unfreezer(_ENCODER, at=joins_at))]
-    return []
+def frozen_epochs(params: Mapping[str, Any]) -> float:
+    """Return the number of epochs at the beginning in which the encoder is not trained."""
+    is_frozen = params["freeze_encoder"] or params["encoder_lr_factor"] == 0
+    return math.inf if is_frozen else params["head_epochs"]
 
 
 def param_groups(params: Mapping[str, Any]) -> list[tuple[str, dict[str, float]]]:

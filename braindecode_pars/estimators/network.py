@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import braindecode.models
@@ -15,41 +16,28 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from braindecode_pars._common.seeding import drawing, seeded
-from braindecode_pars._common.settings import WEIGHT_DECAY
 from braindecode_pars._common.training import history_frame
-from braindecode_pars.estimators.costs import (
-    TrainingCost,
-    network_cost,
-    unfitted,
-    without_warnings,
-)
-from braindecode_pars.estimators.fine_tuning import (
-    FineTuningNet,
-    fine_tune,
-    fine_tuning_net,
-    steps_of_fine_tuning,
-    warn_of_fine_tuning,
-)
-from braindecode_pars.estimators.logits import LogitClassifier
-from braindecode_pars.estimators.parameters import check_parameters
+from braindecode_pars.estimators.costs import TrainingCost, network_cost
+from braindecode_pars.estimators.fine_tuning import fine_tune, fine_tuning_net, warn_of_fine_tuning
 from braindecode_pars.estimators.windows_estimator import (
+    LogitClassifier,
     Seeds,
-    WindowsEstimator,
     check_finite,
-    fresh_fit,
     preprocessing_of,
-    read_labeled,
+    read_labelled,
     read_to_predict,
-    seeded_fit,
+    remember_windows,
+    training,
+    without_training,
 )
-from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.windows.amplitudes import amplitude_range, warn_of_amplitudes
+from braindecode_pars.windows.amplitudes import amplitude_range
 from braindecode_pars.windows.held_out import hold_out
-from braindecode_pars.windows.labels import cross_entropy_weights, that_weigh
+from braindecode_pars.windows.labels import that_weigh
 from braindecode_pars.windows.table import Windows
 
 
-class NetworkClassifier(LogitClassifier, WindowsEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class NetworkClassifier(LogitClassifier):
     """A braindecode model, trained from scratch on labelled windows.
 
     This classifier is a baseline for :class:`~braindecode_pars.PARSClassifier`. Both share the
@@ -101,50 +89,8 @@ verbose
     True
     """
 
-    def __init__(
-        self,
-        network: str | type[nn.Module] = "EEGNet",
-        *,
-        network_params: dict[str, Any] | Callable[[float], dict[str, Any]] | None = None,
-        sfreq: float | None = None,
-        preprocessing: Preprocessing | dict[str, Any] | None = None,
-        channels: list[str] | None = None,
-        finetune_epochs: int | None = None,
-        finetune_batch_size: int = 32,
-        finetune_lr: float = 1e-3,
-        finetune_warmup: float | None = 0.1,
-        gradient_clip: float | None = 1.0,
-        label_smoothing: float = 0.0,
-        weight_decay: float = WEIGHT_DECAY,
-        augmentation: Any = None,
-        class_weight: str | dict | None = "balanced",
-        validation: float | str = 0.0,
-        unlabeled_label: Any = "auto",
-        callbacks: list | None = None,
-        device: str = "auto",
-        random_state: Any = None,
-        verbose: int = 1,
-    ):
-        self.network = network
-        self.network_params = network_params
-        self.sfreq = sfreq
-        self.preprocessing = preprocessing
-        self.channels = channels
-        self.finetune_epochs = finetune_epochs
-        self.finetune_batch_size = finetune_batch_size
-        self.finetune_lr = finetune_lr
-        self.finetune_warmup = finetune_warmup
-        self.gradient_clip = gradient_clip
-        self.label_smoothing = label_smoothing
-        self.weight_decay = weight_decay
-        self.augmentation = augmentation
-        self.class_weight = class_weight
-        self.validation = validation
-        self.unlabeled_label = unlabeled_label
-        self.callbacks = callbacks
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    network: str | type[nn.Module] = field(default="EEGNet", kw_only=False)
+    network_params: dict[str, Any] | Callable[[float], dict[str, Any]] | None = None
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
@@ -174,44 +120,33 @@ verbose
         sklearn.exceptions.ConvergenceWarning
             As :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
         """
-        check_parameters(self)
-        _model_class(self.network)  # before windows are read
-        with fresh_fit(self), seeded_fit(self) as seeds:
-            windows = self._read(X, y, sample_weight, groups)
-            warn_of_amplitudes(windows)
-            train, valid = hold_out(windows, self.validation, seeds.split)
-            train = that_weigh(train, "training")
+        with training(self) as seeds:
+            train, valid = self._begin(X, y, sample_weight, groups, seeds=seeds)
             self.amplitudes_ = amplitude_range(train)
-            self.net_ = self._build_net(train, valid, seeds)
             fine_tune(self.net_, train, valid)
             warn_of_fine_tuning(self, train, valid)
         return self
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Windows:
-        """Return the labelled windows."""
-        windows = read_labeled(self, X, y, groups, sample_weight=sample_weight)
-        self.chs_info_ = windows.labeled.chs_info
-        self.n_chans_, self.n_times_ = windows.labeled.check()
-        self.classes_, self.sfreq_ = windows.classes, windows.labeled.sfreq
-        self.preprocessing_ = preprocessing_of(self, windows.labeled)
-        self.class_names_ = windows.class_names
-        return windows.labeled
+    def _check(self) -> None:
+        super()._check()
+        _model_class(self.network)
 
-    def _build_net(self, train: Windows, valid: Windows | None, seeds: Seeds) -> FineTuningNet:
-        model_class = _model_class(self.network)
+    def _begin(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, seeds: Seeds
+    ) -> tuple[Windows, Windows | None]:
+        """Read the labelled windows, hold some out, and build the net."""
+        windows = read_labelled(self, X, y, groups, sample_weight)
+        windows = windows[windows.labels >= 0]
+        remember_windows(self, windows)
+        self.sfreq_ = windows.sfreq
+        self.preprocessing_ = preprocessing_of(self, windows)
+        train, valid = hold_out(windows, self.validation, seeds.split)
+        train = that_weigh(train, "training")
         scale = root_mean_square(train)  # of training windows only
         with drawing():
-            module = self._build(model_class, scale)
-        return fine_tuning_net(
-            self,
-            module,
-            class_weights=cross_entropy_weights(
-                train.labels, self.classes_, self.class_weight, train.weights
-            ),
-            n_windows=len(train),
-            restore_best=valid is not None,
-            augmentation_seed=seeds.augmentation,
-        )
+            module = self._build(scale)
+        self.net_ = fine_tuning_net(self, module, train, valid, seed=seeds.augmentation)
+        return train, valid
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
         """Return what ``fit`` would cost, without training.
@@ -231,18 +166,16 @@ verbose
         TypeError, ValueError, FileNotFoundError
             As :meth:`fit`, before it trains.
         """
-        clf = unfitted(self)
-        with without_warnings():
-            check_parameters(clf)
-            _model_class(clf.network)
-            with seeded_fit(clf) as seeds:
-                windows = clf._read(X, y, None, groups)
-                train, valid = hold_out(windows, clf.validation, seeds.split)
-                train = that_weigh(train, "training")
-                net = clf._build_net(train, valid, seeds)
-            return network_cost(net, train, steps_of_fine_tuning(net, train))
+        with without_training(self) as (clf, seeds):
+            train, _ = clf._begin(X, y, groups=groups, seeds=seeds)
+            return network_cost(clf.net_, train)
 
-    def _build(self, model_class: type[nn.Module], scale: float) -> ScaledNetwork:
+    def _build(self, scale: float) -> ScaledNetwork:
+        model_class, params = _model_class(self.network), self.network_params
+        if callable(params):
+            if self.sfreq_ is None:
+                raise ValueError("network_params is a function of the sampling rate; pass sfreq.")
+            params = params(self.sfreq_)
         signal = dict(
             n_outputs=len(self.classes_),
             n_chans=self.n_chans_,
@@ -250,26 +183,12 @@ verbose
             sfreq=self.sfreq_,
         )
         try:
-            arguments = dict(**signal, **self._network_params())
-            return ScaledNetwork(model_class, arguments, scale)
+            return ScaledNetwork(model_class, dict(**signal, **(params or {})), scale)
         except (TypeError, ValueError, RuntimeError) as error:
             raise ValueError(
                 f"{model_class.__name__} cannot be built for windows of {self.n_chans_} channels "
                 f"and {self.n_times_} samples: {error}"
             ) from error
-
-    def _network_params(self) -> dict[str, Any]:
-        params = self.network_params
-        if callable(params):
-            if self.sfreq_ is None:
-                raise ValueError(
-                    "network_params is a function of the sampling rate, which is unknown; pass "
-                    "sfreq (Hz)."
-                )
-            params = params(self.sfreq_)
-            if not isinstance(params, dict):
-                raise TypeError(f"network_params must return a dict, got {params!r}.")
-        return params or {}
 
     @property
     def history_(self) -> pd.DataFrame:
@@ -289,8 +208,8 @@ verbose
             for batch in windows.batches(64):
                 if batch.shape[1:] != (self.n_chans_, self.n_times_):
                     raise ValueError(
-                        f"These windows have shape {batch.shape[1:]}, but the model was trained "
-                        f"on windows of shape ({self.n_chans_}, {self.n_times_})."
+                        f"These windows have shape {batch.shape[1:]}, those of fit had "
+                        f"({self.n_chans_}, {self.n_times_})."
                     )
                 logits.append(module(torch.from_numpy(batch).to(module.scale.device)).cpu())
         return check_finite(torch.cat(logits))

@@ -29,13 +29,10 @@ class WithSubjects(Dataset):
 
     def __init__(self, examples: Examples):
         self.examples = examples
-        self.subjects = _subjects(examples.windows)
+        self.subjects = _subjects_of(examples.windows)
 
     def __len__(self) -> int:
         return len(self.examples)
-
-    def __getitem__(self, i: int) -> tuple[dict[str, Any], Any]:
-        return self.__getitems__([i])[0]
 
     def __getitems__(self, positions: Sequence[int]) -> list[tuple[dict[str, Any], Any]]:
         examples = zip(positions, self.examples.__getitems__(positions), strict=True)
@@ -115,29 +112,22 @@ def recentred_iterators(
     ValueError
         When the subject of a window is unknown, or a subject has too few windows.
     """
-    with_subjects = WithSubjects(train)
+    data, held_out = WithSubjects(train), None if valid is None else WithSubjects(valid)
     n_subjects = max(1, batch_size // _PER_BATCH)
-    of_some = SubjectBatches(with_subjects.subjects, _PER_BATCH, n_subjects, shuffle=True)
-    arguments = _sampled("train", of_some)
-    if valid is None:
-        return with_subjects, None, arguments
-    held_out = WithSubjects(valid)
-    of_one = SubjectBatches(held_out.subjects, _VALIDATION_BATCH, 1, shuffle=False)
-    return with_subjects, held_out, arguments | _sampled("valid", of_one)
+    samplers = {"train": SubjectBatches(data.subjects, _PER_BATCH, n_subjects, shuffle=True)}
+    if held_out is not None:
+        samplers["valid"] = SubjectBatches(held_out.subjects, _VALIDATION_BATCH, 1, shuffle=False)
+    arguments: dict[str, Any] = {}
+    for part, sampler in samplers.items():
+        # torch's DataLoader wants a batch size of 1 and no shuffling beside a sampler of batches.
+        loader = {"": SubjectLoader, "__batch_sampler": sampler, "__batch_size": 1}
+        loader["__shuffle"] = False
+        arguments |= {f"iterator_{part}{name}": value for name, value in loader.items()}
+    return data, held_out, arguments
 
 
-def _subjects(windows: Windows) -> np.ndarray:
+def _subjects_of(windows: Windows) -> np.ndarray:
     return subject_numbers(windows, MIN_WINDOWS, "recenter='subject'", "leave this one out")
-
-
-def _sampled(part: str, sampler: SubjectBatches) -> dict[str, Any]:
-    # torch's DataLoader wants a batch size of 1 and no shuffling beside a sampler of batches.
-    return {
-        f"iterator_{part}": SubjectLoader,
-        f"iterator_{part}__batch_sampler": sampler,
-        f"iterator_{part}__batch_size": 1,
-        f"iterator_{part}__shuffle": False,
-    }
 
 
 def recentred_logits(module: PARSNet, windows: Windows) -> Tensor:
@@ -161,7 +151,7 @@ def recentred_logits(module: PARSNet, windows: Windows) -> Tensor:
         When the subject of a window is unknown, or a subject has too few windows.
     """
     device = module.final_layer.weight.device
-    subjects = torch.from_numpy(_subjects(windows))
+    subjects = torch.from_numpy(_subjects_of(windows))
     encoded = [
         module.encode_channels(batch, **positions_for(module, windows.chs_info, batch.shape[1]))
         for batch in batches(windows, module.encoder.patch_size, device)
@@ -211,16 +201,14 @@ def subject_numbers(
         n_unknown = int((~windows.known).sum())
         raise ValueError(
             f"{owner} needs the subject of every window, but that of {n_unknown} of "
-            f"{len(windows)} is unknown; pass the X of as_sklearn, which keeps the entry 'subject' "
-            "of the recordings' descriptions, or groups=."
+            f"{len(windows)} is unknown; pass the X of as_sklearn, or groups=."
         )
     numbers, names = pd.factorize(windows.groups)
     counts = np.bincount(numbers)
-    few = np.flatnonzero(counts < min_windows)
-    if len(few):
+    if counts.min() < min_windows:
+        few = int((counts < min_windows).argmax())
         raise ValueError(
-            f"Subject {names[few[0]]} has {counts[few[0]]} windows; {owner} needs at least "
-            f"{min_windows} of each subject, for a mean of its own. Pass all windows of a subject "
-            f"together, or {remedy}."
+            f"Subject {names[few]} has {counts[few]} windows; {owner} needs at least {min_windows} "
+            f"of each subject, for a mean of its own. Pass all of them together, or {remedy}."
         )
     return numbers

@@ -1,4 +1,4 @@
-"""Fitted models as folders and repositories: for their owners, and for others without names.
+"""Fitted estimators as folders and repositories: for their owners, and for others without names.
 
 Parameters and labels are stored as JSON, without pickle.
 """
@@ -22,60 +22,34 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from braindecode_pars._common.checks import warn_user
+from braindecode_pars._common.computing import find_device
 from braindecode_pars._common.model_files import (
     CLASSIFIER,
+    EMBEDDER,
     PREFIX,
+    ModelFile,
     check_may_save,
     model_folder,
+    read_model,
     upload_folder,
     write_model,
 )
 from braindecode_pars.pretext.base import PRETEXT_TASKS
-from braindecode_pars.pretrained.cards import read_card
+from braindecode_pars.pretrained.cards import EncoderCard, read_card
 from braindecode_pars.pretrained.model_card import write_shared
 from braindecode_pars.recordings.preprocessing import Preprocessing
+
+#: Entry of the description that an estimator adds to that of its network.
+ENTRIES = {CLASSIFIER: "classifier", EMBEDDER: "embedder"}
 
 #: Columns of scores that name people, in lower case.
 _NAMES = re.compile(r"(test_|held_out_)?(subject|participant|patient|person|group)s?(_id|_name)?")
 
 
-def save_model(estimator: Any, folder: str | Path, *, share: bool) -> Path:
-    """Write a fitted estimator into a folder, for its owner or for others.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted estimator that describes itself in ``_to_save``.
-    folder : path
-        Folder of the model.
-    share : bool
-        Whether names and paths are left out, and a model card is written.
-
-    Returns
-    -------
-    Path
-        The folder.
-
-    Raises
-    ------
-    sklearn.exceptions.NotFittedError
-        Before ``fit``.
-    ValueError
-        When the folder contains something else.
-    """
-    check_is_fitted(estimator)
-    folder = Path(folder).expanduser()
-    kind, description, tensors = estimator._to_save()
-    check_may_save(folder, kind, share=share)
-    if share:
-        return write_shared(folder, kind, _for_others(kind, description), tensors)
-    return write_model(folder, kind, description, tensors)
-
-
 def _for_others(kind: str, description: dict[str, Any]) -> dict[str, Any]:
     """Return the description of a model without names of subjects and without paths."""
     description = copy.deepcopy(description)
-    estimator = description["classifier" if kind == CLASSIFIER else "embedder"]
+    estimator = description[ENTRIES[kind]]
     # The text of an object may be the path of a folder.
     left_out = estimator["parameters"]["left_out"]
     left_out |= dict.fromkeys(left_out, "...")
@@ -84,12 +58,124 @@ def _for_others(kind: str, description: dict[str, Any]) -> dict[str, Any]:
     return description
 
 
-class SharedOnHub:
-    """Upload and download of an estimator that has ``load`` and ``_to_save``."""
+class SavedEstimator:
+    """Saving, loading, upload and download of an estimator with an encoder."""
+
+    encoder_card_: EncoderCard
+    n_chans_: int | None
+    n_times_: int | None
+
+    #: Kind of the model.
+    _kind = EMBEDDER
 
     @abstractmethod
-    def _to_save(self) -> tuple[str, dict[str, Any], dict[str, Tensor]]:
-        """Return the kind of the model, its description, and its tensors."""
+    def _to_save(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """Return the description of the model, and its tensors."""
+
+    @classmethod
+    @abstractmethod
+    def _weights(cls, model: ModelFile, folder: Path, strict: bool) -> Any:
+        """Return the network in a model file."""
+
+    @abstractmethod
+    def _restore(self, described: dict[str, Any], weights: Any) -> None:
+        """Set the fitted attributes."""
+
+    def save(self, folder: str | Path, *, share: bool = False) -> Path:
+        """Write the fitted model into a folder, without pickle.
+
+        One safetensors file contains everything that :meth:`load` reads: weights, labels,
+        parameters, history, the card of the encoder and a checksum. A JSON file beside it is a copy
+        of the arguments of the network, for people. ``PARSClassifier(encoder=folder)`` uses the
+        encoder of the model, and ``PARSNet.from_pretrained`` reads the folder of a classifier. The
+        decoder of the pretext task is not saved.
+
+        Parameters
+        ----------
+        folder : path
+            Folder of the model. It is created if it does not exist. A model of the same kind in it
+            is replaced.
+        share : bool
+            Whether the folder is for others: without the names of subjects, see
+            :meth:`~braindecode_pars.pretrained.EncoderCard.without_names`, without paths, and with
+            a model card, ``README.md``, if there is none.
+
+        Returns
+        -------
+        Path
+            The folder.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before ``fit``.
+        OSError
+            When the folder cannot be written. Its previous content is then unchanged.
+        ValueError
+            When labels are neither strings nor numbers. Also when the folder contains another
+            model, or other files; with ``share``, any further file.
+        """
+        check_is_fitted(self)
+        folder = Path(folder).expanduser()
+        description, tensors = self._to_save()
+        check_may_save(folder, self._kind, share=share)
+        if share:
+            described = _for_others(self._kind, description)
+            return write_shared(folder, self._kind, described, tensors)
+        return write_model(folder, self._kind, description, tensors)
+
+    @classmethod
+    def load(cls, folder: str | Path, *, device: str = "auto", strict: bool = True) -> Self:
+        """Load an estimator that :meth:`save` wrote.
+
+        The loaded estimator makes exactly the same predictions or embeddings as the saved one.
+
+        Parameters
+        ----------
+        folder : path | str
+            Folder of the model, or ``"hf://owner/name"`` to download it from the Hugging Face Hub.
+        device : str
+            Device of the loaded model. The saved device is ignored, because this machine may not
+            have it.
+        strict : bool
+            Whether to raise an error when the tensors in the file differ from those of the model.
+            With False, the matching tensors are loaded and ``load_report_`` lists them.
+
+        Returns
+        -------
+        estimator
+            A fitted estimator. An embedder has no ``task_``.
+
+        Raises
+        ------
+        FileNotFoundError
+            When the folder or its model file does not exist.
+        ValueError
+            When a file is damaged or was edited, or when its tensors do not match the model it
+            describes.
+
+        Warns
+        -----
+        UserWarning
+            When parameters were not saved. ``encoder`` and ``checkpoint_dir`` never are: a file
+            must not decide where a refit reads, downloads or writes.
+        """
+        folder = model_folder(folder)
+        model = read_model(folder, cls._kind)
+        weights = cls._weights(model, folder, strict)
+        find_device(device)
+        try:
+            described = model.description[ENTRIES[cls._kind]]
+            loaded: Any = parameters_from_json(cls, described["parameters"])
+            loaded.device = device
+            loaded.sfreq_ = described["windows"]["sfreq"]
+            loaded.preprocessing_ = Preprocessing.of(described["preprocessing"])
+            loaded._restore(described, weights)
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            raise ValueError(
+                f"{folder} does not describe a {cls.__name__} of this version: {error}."
+            ) from error
+        return loaded
 
     def push_to_hub(
         self,
@@ -166,12 +252,12 @@ class SharedOnHub:
                 f"scores has a column {named[0]!r}, which names people; pass "
                 "evaluation.summarize(scores)."
             )
-        kind, description, tensors = self._to_save()
-        description = _for_others(kind, description) if share else description
+        description, tensors = self._to_save()
+        description = _for_others(self._kind, description) if share else description
         with TemporaryDirectory() as folder:
             write_shared(
                 Path(folder),
-                kind,
+                self._kind,
                 description,
                 tensors,
                 source=f"{PREFIX}{repo_id}",
@@ -186,7 +272,7 @@ class SharedOnHub:
                 names_people=not share,
                 token=token,
                 revision=revision,
-                commit_message=commit_message or f"A {kind} of braindecode_pars",
+                commit_message=commit_message or f"A {self._kind} of braindecode_pars",
             )
 
     @classmethod
@@ -233,45 +319,25 @@ class SharedOnHub:
         >>> PARSEmbedder.from_pretrained("small").sfreq_
         128.0
         """
-        options = dict(
+        folder = model_folder(
+            source,
+            download=True,
             revision=revision,
             cache_dir=cache_dir,
             force_download=force_download,
             local_files_only=local_files_only,
             token=token,
         )
-        given = {name: value for name, value in options.items() if value}
-        folder = model_folder(source, download=True, **given)
         return cls._of_folder(folder, source, device=device, strict=strict)
 
     @classmethod
     def _of_folder(cls, folder: Path, source: str | Path, *, device: str, strict: bool) -> Self:
-        return cls.load(folder, device=device, strict=strict)  # type: ignore[attr-defined]
+        return cls.load(folder, device=device, strict=strict)
 
 
 #: Parameters that are never saved and never read: a file must not decide from where a refit reads
 #: or downloads an encoder, and where it writes one.
 _FOLDERS = ("encoder", "checkpoint_dir")
-
-#: Parameters that were added later, with the values that earlier versions had: a refit of a model
-#: that they saved must not depend on the defaults of today.
-_EARLIER: dict[str, Any] = dict(
-    tokenizer="linear",
-    electrode_position=False,
-    amplitude=False,
-    head="attention",
-    recenter=None,
-    continue_pretraining=False,
-    finetune_warmup=None,
-    head_epochs=0,
-    encoder_lr_factor=1.0,
-    gradient_clip=None,
-    label_smoothing=0.0,
-    drop_prob=0.0,
-)
-
-#: Errors that a JSON file with missing entries or entries of the wrong type can cause.
-MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RuntimeError)
 
 
 def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
@@ -328,22 +394,7 @@ def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) ->
             f"again: {names}. They only matter if you fit this estimator again."
         )
     pairs = {name: dict(items) for name, items in described["pairs"].items()}
-    known = cls().get_params()
-    earlier = {name: value for name, value in _EARLIER.items() if name in known}
-    return cls(**{**earlier, **kept, **pairs})
-
-
-def rows_from_json(rows: Any) -> list[dict[str, Any]]:
-    """Return the rows of a history.
-
-    Raises
-    ------
-    TypeError
-        When ``rows`` is not a list of dicts.
-    """
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise TypeError(f"its history is {rows!r}, not a list of rows")
-    return rows
+    return cls(**kept, **pairs)
 
 
 def labels_to_json(labels: np.ndarray) -> dict[str, Any]:
@@ -361,24 +412,3 @@ def labels_to_json(labels: np.ndarray) -> dict[str, Any]:
             "or booleans, or pickle the estimator."
         )
     return {"values": values, "dtype": labels.dtype.str}
-
-
-def labels_from_json(described: dict[str, Any]) -> np.ndarray:
-    """Return labels from the output of :func:`labels_to_json`."""
-    return np.asarray(described["values"], dtype=np.dtype(described["dtype"]))
-
-
-def names_from_json(names: Any, classes: np.ndarray) -> dict[Any, str] | None:
-    """Return the name of each class; None without names, as in files of earlier versions.
-
-    Raises
-    ------
-    TypeError
-        When ``names`` is neither None nor a list with the name of each class.
-    """
-    if names is None:
-        return None
-    is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    if not is_list or len(names) != len(classes):
-        raise TypeError(f"its class names are {names!r}, not one name for each class")
-    return dict(zip(classes.tolist(), names, strict=True))

@@ -7,6 +7,7 @@ Riemannian geometry. Both are computed batch by batch.
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from numbers import Real
 from types import NoneType
 from typing import Any, ClassVar
@@ -116,7 +117,12 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
             ``min_windows``. Also all errors of the transformer.
         """
         check_parameters(self)
-        _check_transformer(self.transformer)
+        can_transform = hasattr(self.transformer, "fit") and hasattr(self.transformer, "transform")
+        if not can_transform or isinstance(self.transformer, type):
+            raise TypeError(
+                "SubjectCentering: transformer must be a transformer of windows, such as "
+                f"LogBandPower(), got {self.transformer!r}."
+            )
         self._subjects(X, groups)
         # PARSEmbedder, for example, notes the subjects in its card.
         takes_groups = groups is not None and has_fit_parameter(self.transformer, "groups")
@@ -191,17 +197,6 @@ class SubjectCentering(TransformerMixin, WindowsEstimator):
     def _subjects(self, X: Any, groups: Any) -> np.ndarray:
         windows = as_windows(X, groups=groups)
         return subject_numbers(windows, self.min_windows, type(self).__name__)
-
-
-def _check_transformer(transformer: Any) -> None:
-    """Check that an object can be fitted and transform windows."""
-    missing = [name for name in ("fit", "transform") if not hasattr(transformer, name)]
-    if missing or isinstance(transformer, type):
-        found = transformer if isinstance(transformer, type) else type(transformer)
-        raise TypeError(
-            f"SubjectCentering: transformer is {'the class' if found is transformer else 'a'} "
-            f"{found.__name__}; pass a transformer of windows, such as LogBandPower()."
-        )
 
 
 #: Directions with a smaller share of the largest variance are noise of rounding, and set to zero.
@@ -468,6 +463,7 @@ def known_rate(sfreq: float | None) -> float:
     return sfreq
 
 
+@dataclass(eq=False, repr=False)
 class LogBandPower(WindowFeatures):
     """Logarithm of the power in seven frequency bands, absolute and relative, for each channel.
 
@@ -520,17 +516,10 @@ class LogBandPower(WindowFeatures):
         power=choice("both", "absolute", "relative"),
     )
 
-    def __init__(
-        self,
-        sfreq: float | None = None,
-        segment_seconds: float = 2.0,
-        power: str = "both",
-        channels: list[str] | None = None,
-    ):
-        self.sfreq = sfreq
-        self.segment_seconds = segment_seconds
-        self.power = power
-        self.channels = channels
+    sfreq: float | None = None
+    segment_seconds: float = 2.0
+    power: str = "both"
+    channels: list[str] | None = None
 
     def _remember(self, windows: Windows) -> None:
         super()._remember(windows)
@@ -604,6 +593,7 @@ def _is_band(band: tuple[float, float] | list[float] | None) -> bool:
     return len(band) == 2 and are_numbers and 0 < band[0] < band[1] < float("inf")
 
 
+@dataclass(eq=False, repr=False)
 class SpatialCovariance(WindowFeatures):
     """Covariance of the channels of each window, with shrinkage.
 
@@ -664,15 +654,9 @@ class SpatialCovariance(WindowFeatures):
         band=Rule("two increasing frequencies in Hz, or None", (tuple, list, NoneType), _is_band),
     )
 
-    def __init__(
-        self,
-        sfreq: float | None = None,
-        band: tuple[float, float] | None = None,
-        channels: list[str] | None = None,
-    ):
-        self.sfreq = sfreq
-        self.band = band
-        self.channels = channels
+    sfreq: float | None = None
+    band: tuple[float, float] | None = None
+    channels: list[str] | None = None
 
     def _features(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         from pyriemann.estimation import Covariances  # takes seconds to import

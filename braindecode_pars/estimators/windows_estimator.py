@@ -1,32 +1,37 @@
-"""Base class of all estimators of windows: what they read, and the random state of their fits.
+"""Base classes of all estimators of windows: what they read, their random state, and predictions.
 
-Labelled and unlabelled windows are separated, and their preprocessing is compared with that of the
-model. Electrode positions are used where they are known.
+Windows are read at the door, with the channels of the model and labels as codes. Labels,
+probabilities and scores follow from the logits of a subclass.
 """
 
 from __future__ import annotations
 
 import copy
-import logging
+import warnings
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.metrics import check_scoring
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from braindecode_pars._common.checks import check_same_rate, warn_user
+from braindecode_pars._common.checks import check_same_rate, listed, warn_user
 from braindecode_pars._common.computing import find_device
-from braindecode_pars._common.seeding import random_stream
+from braindecode_pars._common.seeding import random_stream, seeded
+from braindecode_pars._common.settings import WEIGHT_DECAY
+from braindecode_pars.estimators.parameters import check_parameters
+from braindecode_pars.estimators.predict_raw import predict_raw
 from braindecode_pars.models import PARSNet
-from braindecode_pars.models.electrodes import electrode_positions
-from braindecode_pars.pretrained.cards import EncoderCard
-from braindecode_pars.pretrained.saved import load_encoder
 from braindecode_pars.recordings.preprocessing import (
     FIELDS,
     Difference,
@@ -42,10 +47,10 @@ from braindecode_pars.windows.labels import (
     check_class_labels,
     check_weights,
     class_names,
-    split_unlabeled,
+    where_labelled,
 )
-from braindecode_pars.windows.picking import pick_as_fitted, pick_eeg, pick_for_fit
-from braindecode_pars.windows.table import Montage, Windows
+from braindecode_pars.windows.picking import pick_as_fitted, pick_for_fit
+from braindecode_pars.windows.table import Windows
 
 
 class WindowsEstimator(BaseEstimator):
@@ -57,29 +62,25 @@ class WindowsEstimator(BaseEstimator):
         tags.target_tags.required = False  # a windows dataset contains its own labels
         return tags
 
-    def __sklearn_clone__(self) -> WindowsEstimator:
-        # scikit-learn also clones parameters, so a fitted ``encoder`` would become unfitted.
-        encoder = vars(self).get("encoder")
-        if encoder is None:
-            return BaseEstimator.__sklearn_clone__(self)
-        without_encoder = copy.copy(self)
-        without_encoder.encoder = None
-        cloned = BaseEstimator.__sklearn_clone__(without_encoder)
-        cloned.encoder = encoder
-        return cloned
+    def _check(self) -> None:
+        """Check the parameters, before windows are read or a network is built."""
+        check_parameters(self)
 
-    def _given_card(self) -> EncoderCard | None:
-        """Card of the encoder in the parameter ``encoder``, before any fit.
 
-        None without one, or when it cannot be read: the fit raises the error.
-        """
-        encoder = getattr(self, "encoder", None)
-        if encoder is None:
-            return None
-        try:
-            return load_encoder(encoder).card
-        except (OSError, TypeError, ValueError):
-            return None
+@dataclass(kw_only=True, eq=False, repr=False)
+class TrainedEstimator(WindowsEstimator):
+    """An estimator that trains a network; PARSClassifier describes the parameters.
+
+    The parameters of an estimator are its fields and those of its bases.
+    """
+
+    sfreq: float | None = None
+    preprocessing: Preprocessing | dict[str, Any] | None = None
+    channels: list[str] | None = None
+    weight_decay: float = WEIGHT_DECAY
+    device: str = "auto"
+    random_state: Any = None
+    verbose: int = 1
 
 
 @contextmanager
@@ -110,84 +111,97 @@ class Seeds(NamedTuple):
 
 
 @contextmanager
-def seeded_fit(estimator: Any) -> Iterator[Seeds]:
-    """Let the draws inside follow ``random_state``; torch's global state stays unchanged.
+def training(estimator: Any) -> Iterator[Seeds]:
+    """Check the parameters, forget an earlier fit, and let the draws follow ``random_state``.
 
     The nets of a fit draw from this state by themselves; other draws need ``with drawing():``.
-    Estimators with the same ``random_state`` hold out the same subjects.
+    torch's global state stays unchanged. Estimators with the same ``random_state`` hold out the
+    same subjects.
     """
+    estimator._check()
+    device = find_device(estimator.device)
     model, *parts = check_random_state(estimator.random_state).randint(2**31, size=4).tolist()
-    with random_stream(model, find_device(estimator.device)):
+    with fresh_fit(estimator), random_stream(model, device):
         yield Seeds(*parts)
 
 
-class LabeledWindows(NamedTuple):
-    """The windows that ``fit`` of a classifier receives.
+#: Parameters that would take time or write files, or that a fit without training does not need.
+_QUICK = dict(checkpoint_dir=None, compile=False, device="cpu", verbose=0, callbacks=None)
 
-    Attributes
-    ----------
-    all : Windows
-        All windows.
-    labeled : Windows
-        Labelled windows. Each label is encoded as its index in ``classes``.
-    unlabeled : Windows | None
-        Unlabelled windows; None when there are none.
-    classes : ndarray, shape (n_classes,)
-        Sorted labels.
-    class_names : dict of label to str | None
-        Name of each class, where the data have names.
+
+@contextmanager
+def without_training(estimator: Any) -> Iterator[tuple[Any, Seeds]]:
+    """Yield a copy of an estimator whose fit can be prepared, and the seeds of that fit.
+
+    Nothing is written and nothing is warned of; torch's random state stays as it is.
     """
-
-    all: Windows
-    labeled: Windows
-    unlabeled: Windows | None
-    classes: np.ndarray
-    class_names: dict[Any, str] | None
+    params = estimator.get_params(deep=False)
+    quick = {name: value for name, value in _QUICK.items() if name in params}
+    unfitted = clone(estimator).set_params(**quick)
+    with warnings.catch_warnings(), seeded(0), training(unfitted) as seeds:
+        warnings.simplefilter("ignore")
+        yield unfitted, seeds
 
 
 def read_windows(
-    estimator: Any, X: Any, y: Any, groups: Any, *, any_montage: bool = False
+    estimator: Any, X: Any, y: Any = None, groups: Any = None, *, any_montage: bool = False
 ) -> Windows:
-    """Return the windows of ``fit`` as Windows, after checks and with the picked channels."""
-    windows = as_windows(X, y, groups, rate_given(estimator))
+    """Return the windows of ``fit`` as Windows, with the picked channels.
+
+    Raises
+    ------
+    ValueError
+        When there are none, or ``sfreq`` and ``preprocessing`` have different rates.
+    """
+    given, sfreq = Preprocessing.of(estimator.preprocessing).sfreq, estimator.sfreq
+    whose = "The recordings of the argument preprocessing are", "the argument sfreq is"
+    check_same_rate(given, sfreq, *whose, "leave one of them out")
+    windows = as_windows(X, y, groups, given if sfreq is None else sfreq)
     windows.check_not_empty()
     return pick_for_fit(windows, estimator.channels, any_montage=any_montage)
 
 
-def read_labeled(
+def read_labelled(
     estimator: Any,
     X: Any,
     y: Any,
     groups: Any,
+    sample_weight: Any = None,
     *,
     any_montage: bool = False,
-    sample_weight: Any = None,
-) -> LabeledWindows:
-    """Return the windows of ``fit`` of a classifier, after checks and with the picked channels."""
+) -> Windows:
+    """Return the windows of ``fit`` of a classifier, and set ``classes_`` and ``class_names_``.
+
+    A label is the index of its class, and -1 in unlabelled windows.
+    """
     windows = read_windows(estimator, X, y, groups, any_montage=any_montage)
     if sample_weight is not None:
         windows = windows.with_weights(check_weights(sample_weight, len(windows)))
-    labeled, unlabeled = split_unlabeled(windows, estimator.unlabeled_label)
-    classes, codes = _encode_labels(labeled.labels)
-    names = class_names(classes, labeled.label_names)
-    return LabeledWindows(windows, labeled.with_labels(codes), unlabeled, classes, names)
+    labelled = where_labelled(windows, estimator.unlabeled_label)
+    codes = np.full(len(windows), -1)
+    estimator.classes_, codes[labelled] = _encode_labels(windows.labels[labelled])
+    estimator.class_names_ = class_names(estimator.classes_, windows.label_names)
+    return windows.with_labels(codes)
 
 
-def read_further(estimator: Any, unlabeled: Any, sfreq: float | None) -> Windows:
-    """Return the further windows for pretraining, after checks.
+def _encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sorted classes, and the index of every label in them."""
+    check_class_labels(y)
+    try:
+        classes, codes = np.unique(y, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(f"Labels of different types cannot be sorted: {error}.") from error
+    if len(classes) < 2:
+        # scikit-learn's estimator checks expect "one class" in the message.
+        raise ValueError(f"All labels are {classes.tolist()[0]!r}, which is one class; pass two.")
+    return classes, codes
 
-    Of the channels that the user listed, none may be there: all EEG channels are used then.
-    """
-    windows = as_windows(unlabeled, n_times=estimator.n_times_)
-    if len(windows) == 0:
-        raise ValueError("unlabeled contains no windows; pass None instead.")
-    check_same_rate(windows.sfreq, sfreq, "The unlabelled windows are", "the others")
-    if estimator.channels is None:
-        windows = pick_eeg(windows)
-    else:
-        windows = pick_as_fitted(windows, estimator.chs_info_, any_montage=True)
+
+def remember_windows(estimator: Any, windows: Windows) -> None:
+    """Check the windows of ``fit``, and set their shape and channels."""
+    estimator.n_chans_, estimator.n_times_ = windows.check()
+    estimator.chs_info_ = windows.chs_info
     warn_of_amplitudes(windows)
-    return windows
 
 
 def read_to_predict(
@@ -220,6 +234,18 @@ def batches(
         yield torch.from_numpy(batch).to(device)
 
 
+def positions_for(module: PARSNet, chs_info: list[dict] | None, n_chans: int) -> dict[str, Any]:
+    """Return the arguments of ``module.forward`` that locate the channels of a batch.
+
+    Empty when the module needs none: it uses no positions, or those of its own channels.
+    """
+    if module.positions is None or (chs_info is None and n_chans == len(module.positions)):
+        return {}
+    if chs_info is None:
+        return {"pos": torch.full((n_chans, 3), torch.nan)}
+    return {"chs_info": chs_info}
+
+
 def check_finite(output: Tensor) -> Tensor:
     """Return the output of a model. Raise a ValueError when it is not finite."""
     if not torch.isfinite(output).all():
@@ -228,41 +254,6 @@ def check_finite(output: Tensor) -> Tensor:
             "a lower learning rate."
         )
     return output
-
-
-def _encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sorted classes, and the index of every label in them."""
-    check_class_labels(y)
-    try:
-        classes, codes = np.unique(y, return_inverse=True)
-    except TypeError as error:
-        raise ValueError(f"Labels of different types cannot be sorted: {error}.") from error
-    if len(classes) < 2:
-        # scikit-learn's estimator checks expect "one class" in the message.
-        raise ValueError(
-            f"All labels are {classes.tolist()[0]!r}, which is one class; a classifier needs at "
-            "least two classes."
-        )
-    return classes, codes
-
-
-#: Entries that matter to an encoder: it normalises each window, and sees one channel at a time. A
-#: notch filter is not one: 50 and 60 Hz are the mains of two countries.
-OF_ENCODERS = ("band", "reference")
-
-
-def rate_given(estimator: Any) -> float | None:
-    """Return the sampling rate in Hz among the parameters of an estimator; None without one.
-
-    Raises
-    ------
-    ValueError
-        When ``sfreq`` and ``preprocessing`` have different rates.
-    """
-    given = Preprocessing.of(estimator.preprocessing).sfreq
-    whose = "The recordings of the argument preprocessing are", "the argument sfreq is"
-    check_same_rate(given, estimator.sfreq, *whose, "leave one of them out")
-    return given if estimator.sfreq is None else estimator.sfreq
 
 
 def preprocessing_of(estimator: Any, windows: Windows) -> Preprocessing:
@@ -282,8 +273,7 @@ def preprocessing_of(estimator: Any, windows: Windows) -> Preprocessing:
         When the recordings were prepared differently, or otherwise than ``preprocessing`` states.
     """
     found = counted_preprocessing(windows)
-    differing = disagreements(found)
-    if differing:
+    if differing := disagreements(found):
         warn_user(
             f"The recordings were prepared differently: {'; '.join(differing)}. Prepare all of "
             "them alike, so that no difference between them is one of their filters."
@@ -296,25 +286,14 @@ def preprocessing_of(estimator: Any, windows: Windows) -> Preprocessing:
         window_seconds=None if sfreq is None else estimator.n_times_ / sfreq,
     )
     given = Preprocessing.of(estimator.preprocessing)
-    wrong = differences(given, told)
-    if wrong:
+    if wrong := differences(given, told):
+        listed_wrong = "; ".join(map(str, wrong)).replace("in training", "in the argument")
         warn_user(
             "The argument preprocessing contradicts the records of the windows, and is used: "
-            f"{_listed(wrong, 'in the argument')}. Correct the argument, or leave this entry out."
+            f"{listed_wrong}. Correct the argument, or leave this entry out."
         )
-    return replace(
-        told, **{name: value for name, value in vars(given).items() if value is not None}
-    )
-
-
-def warn_of_encoder(trained: Preprocessing, found: Preprocessing) -> None:
-    """Warn when the windows of ``fit`` have another band or reference than those of an encoder."""
-    differing = [each for each in differences(trained, found) if each.name in OF_ENCODERS]
-    if differing:
-        warn_user(
-            "The windows were prepared otherwise than the recordings that the encoder was "
-            f"pretrained on: {_listed(differing, 'in pretraining')}. {_advice(differing)}"
-        )
+    known = {name: value for name, value in vars(given).items() if value is not None}
+    return replace(told, **known)
 
 
 def counted_preprocessing(windows: Windows) -> Counter[Preprocessing | None]:
@@ -330,137 +309,259 @@ def warn_of_differences(
     for found, n in counted_preprocessing(windows).items():
         for each in differences(trained, found or Preprocessing()):
             counts[each] += n if each.name in names else 0
-    some = {
-        each: "" if n == len(windows) else f" ({n} of {len(windows)} windows)"
-        for each, n in counts.items()
-        if n
-    }
+    some = {each: n for each, n in counts.items() if n}
     if some:
-        phrases = "; ".join(f"{each}{share}" for each, share in some.items())
-        warn_user(f"{beginning}: {phrases}. {_advice(list(some))}")
+        shares = ["" if n == len(windows) else f" ({n} of {len(windows)})" for n in some.values()]
+        phrases = "; ".join(f"{each}{share}" for each, share in zip(some, shares, strict=True))
+        warn_user(f"{beginning}: {phrases}. {advice(some)}")
 
 
-def _listed(found: list[Difference], where: str) -> str:
-    return "; ".join(str(each).replace("in training", where) for each in found)
-
-
-def _advice(found: list[Difference]) -> str:
-    """Return what to do about differences: prepare again, or do not trust the model."""
-    lost = [each for each in found if each.repair is None]
+def advice(differing: Collection[Difference]) -> str:
+    """Return what to do about differences: prepare again, or start from the originals."""
+    lost = dict.fromkeys(each.name for each in differing if each.repair is None)
     if not lost:
         return "Prepare the recordings as in training, before cutting windows."
-    names = ", ".join(dict.fromkeys(each.name for each in lost))
     return (
-        f"Prepare the recordings as in training. For the {names}, start from the original "
-        "recordings: what a filter or a reference has removed cannot be restored."
+        f"Prepare the recordings as in training. For the {', '.join(lost)}, start from the "
+        "original recordings: what a filter or a reference has removed cannot be restored."
     )
 
 
-log = logging.getLogger(__name__)
+@dataclass(kw_only=True, eq=False, repr=False)
+class LogitClassifier(ClassifierMixin, TrainedEstimator):
+    """A classifier with ``classes_`` that trains ``net_`` and predicts from ``_logits``."""
 
+    finetune_epochs: int | None = None
+    finetune_batch_size: int = 32
+    finetune_lr: float = 1e-3
+    finetune_warmup: float | None = 0.1
+    gradient_clip: float | None = 1.0
+    label_smoothing: float = 0.0
+    augmentation: Any = None
+    class_weight: str | dict | None = "balanced"
+    validation: float | str = 0.0
+    unlabeled_label: Any = "auto"
+    callbacks: list | None = None
 
-def needs_one_montage(estimator: BaseEstimator) -> bool:
-    """Return whether the training windows must have the same channels.
+    # With scikit-learn's metadata routing, groups that are passed reach the predictions.
+    __metadata_request__score = {"groups": True, "scoring": UNUSED}  # noqa: RUF012
+    __metadata_request__predict = {"groups": True}  # noqa: RUF012
+    __metadata_request__predict_proba = {"groups": True}  # noqa: RUF012
+    __metadata_request__decision_function = {"groups": True}  # noqa: RUF012
 
-    Positions ask for it, and so do the means of a subject, which are those of each channel.
-    ``electrode_position="auto"`` does not: windows of different channels are accepted, and the
-    model then gets no positions.
-    """
-    has_positions = estimator.electrode_position not in (False, "auto")
-    return has_positions or estimator.head != "attention" or estimator.recenter is not None
+    #: Windows whose predictions are returned, of those that are passed.
+    _returned = slice(None)
 
+    def __sklearn_is_fitted__(self) -> bool:
+        # After Ctrl-C in pretraining, the net exists but its head is untrained.
+        return hasattr(self, "net_") and len(self.net_.history) > 0
 
-def has_electrode_code(estimator: BaseEstimator, chs_info: list[dict] | None) -> bool:
-    """Return whether a code of the electrode position is added to the tokens.
+    @property
+    def _class_texts(self) -> list[str]:
+        """Name of each class, or its label as text where there is none."""
+        names = getattr(self, "class_names_", None) or {}
+        return [str(names.get(label, label)) for label in self.classes_.tolist()]
 
-    Parameters
-    ----------
-    estimator : PARSClassifier
-        Estimator with the parameters ``electrode_position`` and ``verbose``.
-    chs_info : list of dict | None
-        Channels of the training windows. None when they are unknown, empty when they differ.
+    @abstractmethod
+    def _logits(self, X: Any, groups: Any) -> Tensor:
+        """Return finite logits on the CPU, shape (n_windows, n_classes)."""
 
-    Returns
-    -------
-    bool
-        With ``"auto"``, whether the position of at least one channel is known. The log says so.
+    def decision_function(self, X: Any, *, groups: Any = None) -> np.ndarray:
+        """Return the logit of each class.
 
-    Raises
-    ------
-    ValueError
-        When ``electrode_position`` is True, and channels have no names or recordings have
-        different channels.
-    """
-    if estimator.electrode_position != "auto":
-        if estimator.electrode_position:
-            _check_named(chs_info)
-        return bool(estimator.electrode_position)
-    n_known = _n_known(chs_info or [])
-    if chs_info and n_known:
-        found = f"on: {n_known} of {len(chs_info)} channels are known electrodes"
-    elif chs_info:
-        found = f"off: no channel ({chs_info[0]['ch_name']}, ...) is a known electrode"
-    else:
-        found = f"off: the windows have {_not_named(chs_info)}"
-    if estimator.verbose:
-        log.info("electrode_position='auto' is %s.", found)
-    return n_known > 0
+        Parameters
+        ----------
+        X, groups
+            As in ``predict_proba``.
 
+        Returns
+        -------
+        ndarray of float32, shape (n_windows, n_classes) or (n_windows,)
+            Logits. With two classes, the second logit minus the first: the value is positive when
+            the second label in ``classes_`` is more probable.
+        """
+        logits = self._logits(X, groups)[self._returned].numpy()
+        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
-def warn_of_unknown_electrodes(windows: Windows, n_chans: int) -> None:
-    """Warn of windows to predict in which no electrode position is known.
+    def predict_proba(self, X: Any, *, groups: Any = None) -> np.ndarray:
+        """Return the probability of each class.
 
-    ``n_chans`` is the number of channels of the fit. Windows without channel names are assumed to
-    have the channels of the fit, if they have as many.
-    """
-    reasons: dict[str, int] = {}  # reason -> number of windows
-    for number, montage in enumerate(windows.montages):
-        of_montage = np.flatnonzero(windows.montage_numbers == number)
-        if reason := _why_unknown(windows, int(of_montage[0]), montage, n_chans):
-            reasons[reason] = reasons.get(reason, 0) + len(of_montage)
-    for reason, n in reasons.items():
-        warn_user(f"No electrode position is known in {n} of {len(windows)} windows: {reason}")
+        Parameters
+        ----------
+        X : windows
+            Windows of any type that ``fit`` accepts. Channels are matched by name: those of ``fit``
+            are used, in the order of ``fit``.
 
+            A PARSClassifier takes windows of any length of at least one patch. When some channels
+            are missing, it uses the others; when all are missing, all EEG channels. Both give a
+            warning. A model with electrode positions uses those of the windows at hand, and warns
+            when none of their channels is a known electrode; windows without channel names are
+            assumed to have the channels of ``fit``. With ``recenter="subject"``, all channels of
+            ``fit`` must be there, and the windows should be all windows of their subjects.
+        groups : array-like, shape (n_windows,) | None
+            Subject of each window, for ``recenter="subject"``; ignored otherwise. None uses the
+            subjects of the windows.
 
-def positions_for(module: PARSNet, chs_info: list[dict] | None, n_chans: int) -> dict[str, Any]:
-    """Return the arguments of ``module.forward`` that locate the channels of a batch.
+        Returns
+        -------
+        ndarray of float32, shape (n_windows, n_classes)
+            Probabilities; the columns are in the order of ``classes_``.
 
-    Empty when the module needs none: it uses no positions, or those of its own channels.
-    """
-    if module.positions is None or (chs_info is None and n_chans == len(module.positions)):
-        return {}
-    if chs_info is None:
-        return {"pos": torch.full((n_chans, 3), torch.nan)}
-    return {"chs_info": chs_info}
+        Raises
+        ------
+        ValueError
+            When there are no windows, when their sampling rate or their channels are not those of
+            the model, when a window is too short, or when windows contain NaN. With
+            ``recenter="subject"``, when the subject of a window is unknown or has fewer than ten
+            windows.
+        """
+        return self._predictions(X, groups)[1]
 
+    def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
+        """Return the most probable label of each window.
 
-def _why_unknown(windows: Windows, i: int, montage: Montage, n_chans: int) -> str | None:
-    """Return why no electrode position of window ``i`` is known; None when one is."""
-    if montage.chs_info is None:
-        found = len(windows[i])
-        if found == n_chans:
-            return None
-        return f"they have {found} channels without names, and the model was fitted on {n_chans}."
-    if _n_known(montage.chs_info):
-        return None
-    return (
-        f"none of their channels ({montage.names[0]}, ...) is an electrode of the 10-05 system or "
-        "has a location; rename them, or set a montage."
-    )
+        Parameters
+        ----------
+        X, groups
+            As in ``predict_proba``.
 
+        Returns
+        -------
+        ndarray, shape (n_windows,)
+            Predicted labels, in the form passed to ``fit``.
+        """
+        return self._predictions(X, groups)[0]
 
-def _check_named(chs_info: list[dict] | None) -> None:
-    if not chs_info:
-        raise ValueError(
-            "electrode_position=True needs channel names, with the same names and order in every "
-            f"recording; these windows have {_not_named(chs_info)}."
-        )
+    def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the most probable labels and the probabilities; the windows are read once."""
+        logits = self._logits(X, groups)[self._returned]
+        return self.classes_[logits.argmax(dim=1).numpy()], logits.softmax(dim=1).numpy()
 
+    def predict_raw(
+        self, raw: Any, *, overlap: float = 0.0, preprocess: bool = True
+    ) -> pd.DataFrame:
+        """Predict a continuous recording, window after window.
 
-def _not_named(chs_info: list[dict] | None) -> str:
-    return "no channel names" if chs_info is None else "different montages"
+        The channels of ``fit`` are found by the names of their electrodes (``T3`` and ``T7``,
+        ``A1`` and ``M1``, ``EEG C3-REF`` and ``C3`` are the same). A channel with a named
+        reference, or of two electrodes, is also computed as the difference of two channels of the
+        recording. Windows lie side by side from the first sample on.
 
+        Parameters
+        ----------
+        raw : mne.io.Raw | path
+            Continuous recording in volts, which is not changed, or an EDF, BDF, FIF or WFDB file.
+        overlap : float
+            Share of a window, in [0, 1), that the next window repeats. With 0, windows do not
+            overlap. Otherwise further windows are predicted in between, and each row is the mean
+            of the probabilities of all windows that share time with it, weighted by that time.
+        preprocess : bool
+            Whether the recording is resampled, referenced, filtered and scaled as the training
+            recordings were, by ``preprocessing_``. With False its samples are used as they are;
+            its sampling rate must then be that of the model.
 
-def _n_known(chs_info: list[dict]) -> int:
-    """Return how many channels have a known position."""
-    return int(np.isfinite(electrode_positions(chs_info)).all(axis=1).sum())
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each window from the beginning of the recording; the rest at its end that is
+            shorter than a window is left out. Columns:
+
+            - ``onset``, ``duration``: in seconds from the first sample. In a resampled recording, a
+              window is off by at most one sample, and by one and a half after a gap.
+            - ``label``: name of the most probable class, or the label as text. None in a window
+              that is not predicted, because it contains a gap or an annotation that begins with
+              "BAD".
+            - ``probability_LABEL``: one column for each class, in the order of ``classes_``. NaN in
+              a window that is not predicted, as in ``entropy``.
+            - ``entropy``: of these probabilities, in nats.
+
+            ``frame.attrs`` has the name of the ``recording``, the texts of the ``classes``, how the
+            ``channels`` were found, and ``findings``: what makes predictions doubtful.
+
+        Raises
+        ------
+        TypeError
+            When ``raw`` is neither a Raw nor a path.
+        ValueError
+            When a file cannot be read; when the recording has none of the channels of ``fit``, or
+            not all of them and the model cannot do without; when no window can be predicted; when
+            samples are NaN; when the sampling rate of ``fit`` is unknown. For
+            ``recenter="subject"``, when fewer than ten windows can be predicted.
+
+        Warns
+        -----
+        UserWarning
+            When channels of ``fit`` are missing, and the others are used; when the recording has
+            another reference, or differs in what cannot be restored; when the recordings of ``fit``
+            had different bands or references, so that none is applied; when channels are flat or
+            clipped for at least 1 % of the time and at least the length of a window; when
+            amplitudes are far outside those of the training windows.
+
+        Examples
+        --------
+        >>> from braindecode_pars import PARSClassifier, datasets
+        >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.2, n_chans=2)
+        >>> clf = PARSClassifier(None, finetune_epochs=1, verbose=0).fit(windows)
+        >>> frame = clf.predict_raw(windows.datasets[0].raw)
+        >>> len(frame), frame["onset"][1]
+        (24, np.float64(30.0))
+        """
+        return predict_raw(self, raw, overlap=overlap, preprocess=preprocess)
+
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        scoring: Any = None,
+    ) -> float:
+        """Return the accuracy on the labelled windows, or another score.
+
+        Parameters
+        ----------
+        X : windows
+            As in ``predict_proba``.
+        y : array-like, shape (n_windows,) | None
+            Labels; None uses the labels of the dataset. Windows with ``unlabeled_label`` are
+            ignored. Windows with a label that did not occur in ``fit`` count as wrong, and a
+            warning names the label.
+        sample_weight : array-like, shape (n_windows,) | None
+            Weight of each window.
+        groups : array-like, shape (n_windows,) | None
+            As in ``predict_proba``.
+        scoring : str | callable | list of str | None
+            Another score: the name of a scorer of scikit-learn, such as ``"balanced_accuracy"``,
+            ``"roc_auc_ovr"`` or ``"neg_log_loss"``, a function ``scorer(classifier, X, y)``, or
+            several names. None means accuracy.
+
+        Returns
+        -------
+        float
+            Accuracy between 0 and 1, or the other score; a dict for several names.
+
+        Raises
+        ------
+        ValueError
+            When windows, labels or weights are malformed, when no window is labelled, or when
+            ``scoring`` is unknown or not defined for these labels.
+        """
+        check_is_fitted(self)
+        given = as_windows(X, y, groups)
+        labelled = np.flatnonzero(where_labelled(given, self.unlabeled_label))
+        y = given.labels[labelled]
+        unseen = sorted(set(y.tolist()) - set(self.classes_.tolist()), key=str)
+        if unseen:
+            names = listed(list(map(repr, unseen)))
+            warn_user(f"No window of fit has the label {names}; windows with it count as wrong.")
+        if sample_weight is not None:
+            sample_weight = check_weights(sample_weight, len(given))[labelled]
+            check_weights(sample_weight, len(labelled))  # those of labelled windows may all be 0
+        # All windows are predicted: recentring by subject uses the unlabelled ones too.
+        scored = copy.copy(self)
+        scored._returned = labelled  # type: ignore[assignment]
+        if scoring is None:
+            return float(np.average(scored.predict(given) == y, weights=sample_weight))
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return check_scoring(scored, scoring)(scored, given, y, **weights)

@@ -23,7 +23,7 @@ from torchmetrics.functional.classification import (
 
 from braindecode_pars._common.checks import listed
 from braindecode_pars._common.tables import POOLED
-from braindecode_pars.estimators.logits import LogitClassifier
+from braindecode_pars.estimators.windows_estimator import LogitClassifier
 from braindecode_pars.windows.table import Windows
 
 

@@ -161,7 +161,7 @@ print(accuracies(again, X7, y, X7_test)["mean"].round(2).to_string())
 
 file = next(folder.rglob("S088R04.edf"))
 frame = methods["PARS"].predict_raw(file, overlap=5 / 6)
-print("C3 =", frame.attrs["findings"]["computed_channels"]["C3"])
+print("C3 =", frame.attrs["channels"]["C3"])
 
 cues = mne.read_annotations(file)
 fig, ax = plt.subplots(figsize=(10, 2.6), layout="constrained")

@@ -157,7 +157,7 @@ table.round(2)
 file = folder / "clinic.edf"
 simulate(file, 99, minutes=20, sfreq=256, names=[f"EEG {name.upper()}-REF" for name in CHANNELS])
 frame = classifier.predict_raw(file, overlap=0.75)
-print(frame.attrs["findings"])
+print(frame.attrs["channels"], frame.attrs["findings"])
 
 raw = mne.io.read_raw_edf(file, preload=True, verbose="error").filter(0.5, 45, verbose="error")
 fig, (top, bottom) = plt.subplots(2, 1, figsize=(10, 5), height_ratios=[3, 1], sharex=True)

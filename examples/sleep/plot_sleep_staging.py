@@ -104,14 +104,14 @@ file = Path(temporary.name) / "night.edf"
 mne.io.RawArray(np.vstack([eeg, ecg]), info, verbose="error").export(file, verbose="error")
 
 frame = classifier.predict_raw(file)
-print(frame.attrs["findings"])
+print(frame.attrs["channels"], frame.attrs["findings"])
 frame.round(2).head()
 
 # %%
 # The classifier knows how its training windows were made. ``predict_raw`` finds the two electrodes,
-# resamples, filters to 0.3-35 Hz, and returns one row for each window of 30 seconds. ``findings``
-# says what was done, and what makes predictions doubtful. To see that the filter matters, the same
-# file is predicted again, only resampled:
+# resamples, filters to 0.3-35 Hz, and returns one row for each window of 30 seconds. ``channels``
+# says how they were found, and ``findings`` what makes predictions doubtful. To see that the filter
+# matters, the same file is predicted again, only resampled:
 
 raw = mne.io.read_raw_edf(file, preload=True, verbose="error")
 unfiltered = classifier.predict_raw(raw.copy().resample(100), preprocess=False)

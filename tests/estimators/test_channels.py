@@ -110,7 +110,7 @@ def test_the_same_model_is_fitted_whatever_the_order_and_the_other_channels(fitt
             windows_of(permuted(raws[1][0]), raws[1][1], 2),
         ]
     )
-    with pytest.warns(UserWarning, match="Channels TRIG, SpO2 are not EEG") as caught:
+    with pytest.warns(UserWarning, match="TRIG, SpO2") as caught:
         model = METHODS[method]().fit(*as_sklearn(changed)[:2])
     assert len([w for w in caught if "not EEG" in str(w.message)]) <= 2  # fit and transform
     test = as_sklearn(windows_of(*recording(3)))[0]
@@ -130,14 +130,14 @@ def test_a_missing_channel(fitted, method, reason):
     else:
         raw = without
     X = as_sklearn(windows_of(raw, y))[0]
-    message = "Channel C4 is missing or marked as bad in 40 of 40 windows"
+    message = "C4 .*40 of 40"
     if method in FIXED:
         with pytest.raises(ValueError, match=f"{message}.*fitted on {', '.join(NAMES)}"):
             fitted[method].predict(X)
         return
     with pytest.warns(UserWarning, match=message):
         predicted = fitted[method].predict_proba(X)
-    with pytest.warns(UserWarning, match="Channel C4 is missing"):
+    with pytest.warns(UserWarning, match="C4"):
         expected = fitted[method].predict_proba(as_sklearn(windows_of(without, y))[0])
     np.testing.assert_array_equal(predicted, expected)
 
@@ -148,7 +148,7 @@ def test_a_recording_is_predicted_alike_beside_others(fitted, method):
     whole, y = recording(3)
     partial = whole.copy().drop_channels(["Cz"])
     both = BaseConcatDataset([windows_of(partial, y), windows_of(whole, y)])
-    with pytest.warns(UserWarning, match="Channel Cz is missing .* in 40 of 80 windows"):
+    with pytest.warns(UserWarning, match="40 of 80"):
         predicted = fitted[method].predict_proba(both)
     expected = fitted[method].predict_proba(windows_of(whole, y))
     np.testing.assert_array_equal(predicted[40:], expected)

@@ -11,7 +11,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
 from sklearn.pipeline import make_pipeline
-from support.model_files import change_description
 from support.small_estimators import embedder, same_weights
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
@@ -52,7 +51,7 @@ def test_channels_are_pooled_where_montages_differ(nights):
     array = np.stack([nights[i][0] for i in range(8)])
     emb = embedder(pretext=None, sfreq=100).fit(array)
     assert emb.pooling_ == "channels"
-    with pytest.raises(ValueError, match="have 2 channels, but the embedder keeps the 3 channels"):
+    with pytest.raises(ValueError, match="2 channels"):
         emb.transform(array[:, :2])
 
 
@@ -67,7 +66,7 @@ def test_features_of_a_layer(nights):
         np.testing.assert_allclose(emb.transform(nights), expected, atol=1e-5)
     same = embedder(encoder=last, pooling="mean", layer=2).fit(nights)
     np.testing.assert_array_equal(same.transform(nights), last.transform(nights))
-    with pytest.raises(ValueError, match="layer=3 is not a layer of this encoder of 2 blocks"):
+    with pytest.raises(ValueError, match="layer=3"):
         embedder(num_layers=2, layer=3).fit(nights)
 
 
@@ -83,7 +82,7 @@ def test_embedding_is_mean_and_standard_deviation_over_channels(nights):
     np.testing.assert_allclose(embedded[:, 16:], np.std(channels, axis=0), atol=1e-5)
     mean = embedder(pooling="mean").fit(nights).transform(nights)
     np.testing.assert_array_equal(mean, embedded[:, :16])
-    with pytest.raises(ValueError, match="PARSEmbedder: pooling must be one of"):
+    with pytest.raises(ValueError, match="pooling"):
         embedder(pooling="max").fit(nights)
 
 
@@ -131,20 +130,6 @@ def test_a_saved_embedder_keeps_its_pooling(nights, tmp_path):
     again = PARSEmbedder.load(emb.save(tmp_path / "new"))
     assert (again.pooling, again.pooling_, again.layer) == ("auto", "channels", 0)
     np.testing.assert_array_equal(again.transform(nights), emb.transform(nights))
-    # 0.1.0 had no pooling_ and no layer, and saved the parameter pooling.
-    old = embedder(pooling="mean_std").fit(nights)
-    old.save(tmp_path / "old")
-
-    def as_before(description):
-        del description["embedder"]["pooling"]
-        del description["embedder"]["parameters"]["kept"]["layer"]
-
-    change_description(tmp_path / "old", as_before)
-    again = PARSEmbedder.load(tmp_path / "old")
-    np.testing.assert_array_equal(again.transform(nights), old.transform(nights))
-    change_description(tmp_path / "old", lambda d: d["embedder"].update(pooling="max"))
-    with pytest.raises(ValueError, match="does not describe a PARSEmbedder: its pooling is 'max'"):
-        PARSEmbedder.load(tmp_path / "old")
 
 
 def test_the_card_lists_the_groups_passed_to_fit(nights):

@@ -100,12 +100,12 @@ def test_what_is_refused(nights, array):
     X = as_sklearn(nights)[0]
     with pytest.raises(NotFittedError):
         EuclideanAlignment().transform(X)
-    with pytest.raises(ValueError, match="EuclideanAlignment needs the subject of every window"):
+    with pytest.raises(ValueError, match="subject"):
         EuclideanAlignment().fit_transform(array)
     with pytest.raises(
         ValueError,
-        match="Subject 1 has 9 windows; EuclideanAlignment needs at least 10",
+        match="Subject 1 has 9 windows",
     ):
         EuclideanAlignment().fit_transform(X[:9])
-    with pytest.raises(ValueError, match="EuclideanAlignment: min_windows must be an integer"):
+    with pytest.raises(ValueError, match="min_windows"):
         EuclideanAlignment(min_windows=0).fit(X)

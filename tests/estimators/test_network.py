@@ -112,9 +112,9 @@ def test_history_and_restored_state(nights):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"network": "EEGnet"}, "'EEGnet' is not a braindecode model"),
-        ({"network": torch.nn.Linear}, "is not a braindecode model"),
-        ({"network_params": {"F3": 2}}, "EEGNet cannot be built for windows of 3 channels"),
+        ({"network": "EEGnet"}, "EEGnet"),
+        ({"network": torch.nn.Linear}, "network"),
+        ({"network_params": {"F3": 2}}, "EEGNet"),
     ],
 )
 def test_bad_networks(nights, arguments, message):
@@ -132,20 +132,18 @@ def test_arguments_that_depend_on_the_sampling_rate(nights):
     same = network(network="EEGNet", network_params={"kernel_length": 50}).fit(nights)
     np.testing.assert_array_equal(clf.predict_proba(nights), same.predict_proba(nights))
     array, y = np.stack([nights[i][0] for i in range(8)]), [0, 1] * 4
-    with pytest.raises(ValueError, match=r"cannot be built .* which is unknown; pass sfreq \(Hz\)"):
+    with pytest.raises(ValueError, match="sfreq"):
         network(network_params=half_a_second, validation=0).fit(array, y)
-    with pytest.raises(ValueError, match="network_params must return a dict, got 100"):
+    with pytest.raises(ValueError, match="EEGNet"):
         network(network_params=lambda sfreq: sfreq).fit(nights)
 
 
 def test_windows_of_another_shape_or_rate_raise(nights, tones):
     clf = network().fit(nights)
-    with pytest.raises(
-        ValueError, match=r"shape \(2, 200\), but the model was .* shape \(3, 3000\)"
-    ):
+    with pytest.raises(ValueError, match=r"\(2, 200\).* \(3, 3000\)"):
         clf.predict(tones[0])
     clf.sfreq_ = 200.0
-    with pytest.raises(ValueError, match="at 100 Hz, the model at 200 Hz; resample"):
+    with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz"):
         clf.predict(nights)
 
 
@@ -153,7 +151,7 @@ def test_a_failed_refit_deletes_the_old_model(nights):
     """Otherwise predict would combine the labels of the new fit with the net of the old fit."""
     clf = network().fit(nights)
     short = np.random.default_rng(0).normal(size=(8, 3, 10))
-    with pytest.raises(ValueError, match="cannot be built for windows of 3 channels and 10"):
+    with pytest.raises(ValueError, match="10 samples"):
         clf.fit(short, ["left", "right"] * 4)
     assert not hasattr(clf, "classes_")
     with pytest.raises(NotFittedError):

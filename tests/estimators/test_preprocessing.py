@@ -118,13 +118,13 @@ def test_windows_to_predict_are_compared_once_a_call(fitted, steps, seconds, exp
 
 def test_the_warning_counts_the_windows(fitted):
     other = dict(filter=dict(l_freq=1.0, h_freq=60.0))
-    with pytest.warns(UserWarning, match=r"band 1-60 Hz.* in training \(15 of 45 windows\)"):
+    with pytest.warns(UserWarning, match=r"1-60 Hz.*15 of 45"):
         fitted.predict(windows_of(STEPS, other, STEPS))
 
 
 def test_recordings_that_differ_among_themselves_give_a_warning_and_are_unknown():
     other = dict(filter=dict(l_freq=1.0, h_freq=60.0), notch_filter=dict(freqs=50.0))
-    with pytest.warns(UserWarning, match="band 0.5-60 Hz in 15 windows, 1-60 Hz in 15 windows"):
+    with pytest.warns(UserWarning, match=r"0\.5-60 Hz in 15 .* 1-60 Hz in 15"):
         clf = classifier(pretext=None, validation=0).fit(windows_of(STEPS, other))
     assert (clf.preprocessing_.band, clf.preprocessing_.notch) == (None, (50.0,))
 
@@ -139,7 +139,7 @@ def test_what_is_given_completes_what_the_windows_tell():
 
 def test_what_is_given_wins_with_a_warning():
     clf = classifier(pretext=None, validation=0, preprocessing=Preprocessing(band=(0.5, 45)))
-    message = "contradicts .*: band 0.5-60 Hz, but 0.5-45 Hz in the argument. Correct the argument"
+    message = "0.5-45 Hz in the argument"
     with pytest.warns(UserWarning, match=message):
         clf.fit(windows_of(STEPS))
     assert clf.preprocessing_.band == (0.5, 45)
@@ -147,9 +147,9 @@ def test_what_is_given_wins_with_a_warning():
 
 def test_two_rates_that_contradict_each_other_are_an_error():
     clf = classifier(pretext=None, sfreq=100.0, preprocessing={"sfreq": 50.0})
-    with pytest.raises(ValueError, match="preprocessing are sampled at 50 Hz, the argument sfreq"):
+    with pytest.raises(ValueError, match=r"50 Hz.* 100 Hz"):
         clf.fit(np.zeros((8, 2, 100)), [0, 1] * 4)
-    with pytest.raises(ValueError, match="recordings are sampled at 200 Hz"):
+    with pytest.raises(ValueError, match="200 Hz"):
         classifier(pretext=None, preprocessing={"sfreq": 50.0}).fit(windows_of(STEPS))
 
 
@@ -183,7 +183,7 @@ def test_an_embedder_and_its_card_keep_it(tmp_path):
     loaded = PARSEmbedder.load(fitted.save(tmp_path / "embedder"))
     assert loaded.preprocessing_ == fitted.preprocessing_
     assert loaded.encoder_card_.preprocessing == of_encoder
-    with pytest.warns(UserWarning, match="These windows .* reference average, but as recorded"):
+    with pytest.warns(UserWarning, match="reference average"):
         loaded.transform(windows_of({**STEPS, "set_eeg_reference": {}}))
 
 
@@ -191,17 +191,14 @@ def test_a_network_compares_too():
     windows = windows_of(STEPS, STEPS)
     clf = NetworkClassifier("ShallowFBCSPNet", **SMALL).fit(windows)
     assert clf.preprocessing_.band == BAND
-    with pytest.warns(UserWarning, match="notch none, but 50 Hz in training"):
+    with pytest.warns(UserWarning, match="notch none"):
         clf.predict(windows_of(dict(filter=STEPS["filter"], pick={"picks": "eeg"})))
 
 
 def test_an_encoder_warns_of_windows_with_another_band():
     encoder = embedder().fit(windows_of(STEPS))
     other = windows_of(dict(filter=dict(l_freq=0.5, h_freq=30.0), rescale=dict(scalings=1e6)))
-    message = (
-        "otherwise than the recordings that the encoder was pretrained on: "
-        "band 0.5-30 Hz, but 0.5-60 Hz in pretraining. Prepare"
-    )
+    message = "0.5-60 Hz in pretraining"
     with pytest.warns(UserWarning, match=message) as caught:
         classifier(encoder=encoder, validation=0).fit(other)
     (message,) = (text for each in caught if "prepared" in (text := str(each.message)))
@@ -211,7 +208,7 @@ def test_an_encoder_warns_of_windows_with_another_band():
 def test_unlabelled_windows_are_part_of_the_card():
     other = dict(filter=dict(l_freq=0.3, h_freq=60.0), notch_filter=dict(freqs=50.0))
     clf = classifier(validation=0)
-    with pytest.warns(UserWarning, match=r"unlabelled .*: band 0.3-60 Hz, but 0.5-60 Hz"):
+    with pytest.warns(UserWarning, match=r"unlabelled .*0\.3-60 Hz"):
         clf.fit(windows_of(STEPS), unlabeled=windows_of(other))
     card = clf.encoder_card_.preprocessing
     assert (card.band, card.notch, card.sfreq) == (None, (50.0,), 200.0)

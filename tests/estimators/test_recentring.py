@@ -82,12 +82,12 @@ def test_predictions_do_not_depend_on_the_order_or_on_other_subjects(fitted, win
 def test_arrays_need_groups(fitted, windows):
     X, y, groups = windows
     array = np.stack([X[i] for i in range(len(groups))])
-    with pytest.raises(ValueError, match="recenter='subject' needs the subject of every window"):
+    with pytest.raises(ValueError, match="recenter"):
         fitted.predict(array)
     expected = fitted.predict(X)
     assert (fitted.predict(array, groups=groups) == expected).all()
     assert fitted.score(array, y, groups=groups) == np.mean(expected == y)
-    with pytest.raises(ValueError, match="needs the subject of every window"):
+    with pytest.raises(ValueError, match="recenter"):
         classifier(pretext=None, recenter="subject", sfreq=100, validation=0).fit(array, y)
 
 
@@ -95,7 +95,7 @@ def test_the_score_uses_the_means_of_predict(fitted, windows):
     X, y, _ = windows
     some = np.arange(len(y)) % 20 == 3  # fewer labelled windows of a subject than a mean needs
     marked = np.where(some, y, -1)
-    with pytest.warns(UserWarning, match="taken as unlabelled"):
+    with pytest.warns(UserWarning, match="unlabelled"):
         score = fitted.score(X, marked)
     assert score == np.mean(fitted.predict(X)[some] == y[some])
 
@@ -104,13 +104,13 @@ def test_windows_of_another_number_of_channels_get_a_warning(windows):
     X, y, groups = windows
     clf = classifier(pretext=None, recenter="subject", head="both").fit(X, y)
     array = np.stack([X[i] for i in range(len(groups))])[:, :1]
-    with pytest.warns(UserWarning, match="1 channels without names, and the model was fitted on"):
+    with pytest.warns(UserWarning, match="1 without names"):
         assert len(clf.predict(array, groups=groups)) == len(groups)
 
 
 def test_too_few_windows_of_a_subject_raise(fitted, windows):
     X, _, _ = windows
-    with pytest.raises(ValueError, match=r"Subject 1 has 3 windows; .*10") as caught:
+    with pytest.raises(ValueError, match="Subject 1 has 3 windows") as caught:
         fitted.predict(X[[0, 1, 2]])
     assert "min_windows" not in str(caught.value)  # no parameter of the classifier
 
@@ -125,7 +125,7 @@ def test_cross_validation_and_copies(fitted, windows, tmp_path):
     folder = fitted.save(tmp_path / "model")
     assert np.array_equal(PARSClassifier.load(folder).predict_proba(X), expected)
     # The network of the folder knows that it needs subjects.
-    with pytest.raises(ValueError, match="pass subjects to forward"):
+    with pytest.raises(ValueError, match="subjects"):
         PARSNet.from_pretrained(folder)(torch.from_numpy(X[0])[None])
 
 

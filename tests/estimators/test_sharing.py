@@ -67,7 +67,7 @@ def test_leaks_are_found_with_a_shared_encoder(fitted, pretrained, people, tmp_p
     folder = PARSEmbedder.load(pretrained).save(tmp_path / "shared", share=True)
     assert names_in(folder) == []
     clf = classifier(encoder=folder, validation=0)
-    with pytest.warns(UserWarning, match=r"test subjects? .*Berta"):
+    with pytest.warns(UserWarning, match="Berta"):
         leave_one_subject_out({"shared": clf}, people, seeds=[0], verbose=0)
     asked = {name: name for name in ("anna ahlers", "mine:Berta", "Emma")}
     with pytest.warns(UserWarning, match="not saved"):
@@ -162,10 +162,10 @@ def test_names_are_uploaded_only_when_asked_and_only_to_a_private_repository(pre
     fake = hub()
     model.push_to_hub("me/encoder", share=False)
     assert b"Berta" in fake.files["encoder.json"]
-    with pytest.raises(ValueError, match=r"share=False uploads the names .* public repo"):
+    with pytest.raises(ValueError, match="share=False"):
         model.push_to_hub("me/encoder", share=False, private=False)
     fake = hub(is_private=False)
-    with pytest.raises(ValueError, match="me/encoder is a public repository, and share=False"):
+    with pytest.raises(ValueError, match="me/encoder"):
         model.push_to_hub("me/encoder", share=False)
     assert fake.files == {}
 
@@ -181,19 +181,19 @@ def test_no_model_of_an_earlier_upload_stays(fitted, pretrained, hub, tmp_path):
 @pytest.mark.parametrize("column", ["Subject", "test_subject", "patient_id", "participant"])
 def test_scores_that_name_people_in_another_column(column, fitted, hub):
     scores = pd.DataFrame({column: ["Berta"], "kappa": [0.5]})
-    with pytest.raises(ValueError, match=f"column '{column}', which names people"):
+    with pytest.raises(ValueError, match=column):
         fitted.push_to_hub("me/it", scores=scores)
 
 
 def test_an_upload_that_cannot_be_made(pretrained, hub, monkeypatch):
     model = PARSEmbedder.load(pretrained)
     fake = hub(error=ConnectionError("no route to host\nand a long trace"))
-    with pytest.raises(OSError, match=r"me/it could not be uploaded: no route to host$"):
+    with pytest.raises(OSError, match="no route to host"):
         model.push_to_hub("me/it")
-    with pytest.raises(ValueError, match="repo_id must be of the form 'owner/name', got 'it'"):
+    with pytest.raises(ValueError, match="repo_id"):
         model.push_to_hub("it")
     scores = pd.DataFrame({"subject": ["Berta"], "kappa": [0.5]})
-    with pytest.raises(ValueError, match="column 'subject', which names people; pass evaluation"):
+    with pytest.raises(ValueError, match="subject"):
         model.push_to_hub("me/it", scores=scores)
     assert fake.files == {}
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
@@ -213,7 +213,10 @@ def test_from_pretrained_downloads(pretrained, monkeypatch):
     for source in ("hf://me/it", "me/it"):
         PARSEmbedder.from_pretrained(source, revision="v1", token="secret")
     options = dict(allow_patterns=["*.json", "*.safetensors"], revision="v1", token="secret")
-    assert calls == [("me/it", {**options, "local_files_only": False})] * 2
+    for name, given in calls:
+        assert name == "me/it"
+        assert options.items() <= given.items()
+        assert not given["local_files_only"]
     PARSEmbedder.from_pretrained("me/it", local_files_only=True)
     assert calls[-1][1]["local_files_only"]
     PARSEmbedder.load("me/it")

@@ -63,14 +63,14 @@ def test_the_embedder_accepts_windows_of_a_store(store, crops_only):
     assert (emb.n_chans_, emb.n_times_, emb.sfreq_) == (2, 1500, 100.0)
     assert emb.encoder_card_.subjects == ["anna", "bert"]
     assert emb.transform(store.windows(1500)).shape == (48, 32)
-    with pytest.raises(ValueError, match=r"pass windows of it: store\.windows\(n_times\)"):
+    with pytest.raises(ValueError, match="n_times"):
         embedder().fit(store)
 
 
 def test_a_store_of_another_sampling_rate_raises(nights, tmp_path):
     faster = datasets.simulated.sleep(1, 0.1, n_chans=2, sfreq=128, random_state=8)
     store = SignalStore.create(tmp_path / "store", faster, verbose=0)
-    with pytest.raises(ValueError, match="sampled at 128 Hz, the others at 100 Hz; resample"):
+    with pytest.raises(ValueError, match=r"128 Hz.* 100 Hz"):
         classifier().fit(nights, unlabeled=store)
 
 
@@ -78,7 +78,7 @@ def test_a_store_of_short_recordings_raises(nights, store, tmp_path):
     raw = nights.datasets[0].raw.copy().crop(0, 19.99)
     short = RawDataset(raw, {"subject": "carl"})
     short = SignalStore.create(tmp_path / "store", short, verbose=0)
-    message = "window of 3000 samples is longer than every .* recording-0, has 2000 samples"
+    message = "3000 .*2000"
     with pytest.raises(ValueError, match=message):
         classifier().fit(nights, unlabeled=short)
     with pytest.raises(ValueError, match=message):
@@ -90,7 +90,7 @@ def test_common_channels_are_used_in_the_embedder(nights, store, tmp_path):
     one = nights.datasets[0]
     raw = one.raw.copy().drop_channels(["F3"])
     both = both.append(type(one)(raw, one.metadata, {"subject": "carl"}), verbose=0)
-    with pytest.warns(UserWarning, match="F3 is missing in some recordings"):
+    with pytest.warns(UserWarning, match="F3"):
         emb = embedder().fit(both.windows(3000))
     assert emb.n_chans_ == 2
     # Pretraining alone accepts every montage.

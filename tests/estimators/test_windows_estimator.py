@@ -14,7 +14,7 @@ from skorch.callbacks import Callback
 from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder
 from braindecode_pars._common.seeding import drawing
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit, seeded_fit
+from braindecode_pars.estimators.windows_estimator import WindowsEstimator, fresh_fit, training
 
 
 class Learner(WindowsEstimator):
@@ -52,7 +52,7 @@ def test_a_given_encoder_is_not_cloned():
 def test_stages_have_seeds_of_their_own():
     draws = []
     for _ in range(2):
-        with seeded_fit(PARSEmbedder(random_state=0, device="cpu")) as seeds, drawing():
+        with training(PARSEmbedder(random_state=0, device="cpu")) as seeds, drawing():
             draws.append((*seeds, torch.rand(()).item()))
     assert draws[0] == draws[1]
     assert len(set(seeds)) == 3
