@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from torch.utils.data import Dataset
 
 from braindecode_pars._common.subjects import normalized, warn_of_similar_names
-from braindecode_pars._common.tables import POOLED
+from braindecode_pars._common.tables import POOLED, SCORES
 from braindecode_pars.evaluation.metrics import METRICS
 from braindecode_pars.windows import as_sklearn
 from braindecode_pars.windows.labels import check_class_labels, find_unlabeled
@@ -176,6 +176,92 @@ class Corpus:
                     "with labels."
                 )
         return self.windows_of(subjects, labeled_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """One fit with its training and test windows.
+
+    Attributes
+    ----------
+    protocol, dataset, method : str
+        Values of the columns of these names.
+    n_train_subjects : int
+        Number of labelled training subjects. It includes the validation subjects that the estimator
+        splits off them, but not those of ``valid``.
+    seed : int
+        Seed of every ``random_state`` and of torch's random state.
+    estimator : estimator
+        Unfitted estimator. A clone with this seed is fitted.
+    train, test : ndarray of int
+        Indices of the training and test windows.
+    test_subjects : list
+        Subjects of the test windows, in the order of the rows.
+    valid : ndarray of int
+        Indices of the fixed validation windows, which an estimator with ``validation="split"`` is
+        given together with the training windows.
+    pretrain : ndarray of int
+        Indices of the windows that a pretraining for several folds may use: the training windows
+        before subjects are drawn, without those of validation subjects and of split "test".
+    history : list of dict
+        Losses by epoch of such a pretraining.
+    pooled : bool
+        Whether the scores get a row over all test windows together.
+    varied : dict
+        Additional columns and their values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from braindecode_pars.evaluation.folds import Fold
+    >>> fold = Fold(
+    ...     protocol="leave_one_subject_out",
+    ...     dataset="nights",
+    ...     method="chance",
+    ...     n_train_subjects=2,
+    ...     seed=0,
+    ...     estimator=DummyClassifier(),
+    ...     train=np.arange(48),
+    ...     test=np.arange(48, 72),
+    ...     test_subjects=[3],
+    ... )
+    >>> print(fold)
+    chance on nights, subject 3, 2 training subjects, seed 0
+    """
+
+    protocol: str
+    dataset: str
+    method: str
+    n_train_subjects: int
+    seed: int
+    estimator: BaseEstimator
+    train: np.ndarray
+    test: np.ndarray
+    test_subjects: list
+    valid: np.ndarray = field(default_factory=lambda: np.array([], dtype=int))
+    pretrain: np.ndarray = field(default_factory=lambda: np.array([], dtype=int))
+    history: list[dict[str, Any]] = field(default_factory=list)
+    pooled: bool = False
+    varied: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def subject(self) -> Any:
+        """Test subject; ``"all"`` with a pooled row; the joined names of several subjects."""
+        if self.pooled:
+            return POOLED
+        several = len(self.test_subjects) > 1
+        return ", ".join(map(str, self.test_subjects)) if several else self.test_subjects[0]
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """Values of all columns except ``metric`` and ``value``."""
+        return {name: getattr(self, name) for name in SCORES[:-2]} | self.varied
+
+    def __str__(self) -> str:
+        where = f"{self.method} on {self.dataset}" if self.dataset else self.method
+        subject = "" if self.subject == POOLED else f", subject {self.subject}"
+        return f"{where}{subject}, {self.n_train_subjects} training subjects, seed {self.seed}"
 
 
 def check_arguments(

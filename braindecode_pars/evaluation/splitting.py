@@ -12,8 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, PredefinedSplit, check_cv
 
 from braindecode_pars.evaluation.cache import parameters_called
-from braindecode_pars.evaluation.corpus import Corpus, check_subjects, in_order
-from braindecode_pars.evaluation.folds import Fold
+from braindecode_pars.evaluation.corpus import Corpus, Fold, check_subjects, in_order
 from braindecode_pars.windows.held_out import SPLIT, are_validation
 
 

@@ -1,8 +1,9 @@
-"""Training subjects, held-out subjects and the table of leave_one_subject_out."""
+"""Who is trained on and who is held out, by leave_one_subject_out, compare and transfer."""
 
 from __future__ import annotations
 
 import warnings
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -11,13 +12,22 @@ import pytest
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.pipeline import make_pipeline, make_union
-from support.subjects import with_subject
+from sklearn.preprocessing import StandardScaler
+from support.subjects import LoggingClassifier, fits, with_split, with_subject
 from torch.utils.data import Subset
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn
-from braindecode_pars.evaluation import FoldError, LogBandPower, leave_one_subject_out
+from braindecode_pars.evaluation import (
+    FoldError,
+    LogBandPower,
+    compare,
+    leave_one_subject_out,
+    paired_tests,
+    transfer,
+)
 from braindecode_pars.windows.door import as_windows
 
 
@@ -214,3 +224,104 @@ def test_subjects_without_labels_are_not_counted(nights):
         verbose=0,
     )
     assert set(scores["n_train_subjects"]) == {2}
+
+
+METHODS = {
+    name: make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(C=C, max_iter=1000))
+    for name, C in (("A", 0.1), ("B", 1.0))
+}
+
+
+def test_the_folds_are_those_of_leave_one_subject_out(nights, tmp_path):
+    estimators = {"A": LoggingClassifier(tmp_path), "B": LoggingClassifier(tmp_path, 2)}
+    arguments = dict(seeds=[0, 1], dataset="nights", verbose=0)
+    scores = compare(estimators, nights, **arguments)
+    assert set(scores["protocol"]) == {"compare"}
+    plain = leave_one_subject_out(estimators, nights, **arguments)
+    pd.testing.assert_frame_equal(scores.drop(columns="protocol"), plain.drop(columns="protocol"))
+    (row,) = paired_tests(scores).to_dict("records")
+    assert (row["n_subjects"], row["mean_difference"], row["p"]) == (4, 0, 1)
+
+
+def test_a_single_classifier_raises(nights, tmp_path):
+    with pytest.raises(ValueError, match=r"two .* A"):
+        compare({"A": LoggingClassifier(tmp_path)}, nights)
+
+
+@pytest.mark.parametrize("cv", [2, GroupKFold(2)])
+def test_a_cross_validator_scores_every_subject_once(nights, cv):
+    scores = compare(METHODS, nights, cv=cv, metrics=["kappa"], verbose=0)
+    assert len(scores) == 2 * 4
+    assert set(scores["subject"]) == {1, 2, 3, 4}
+    assert set(scores["n_train_subjects"]) == {2}
+
+
+def test_cv_and_test_subjects_contradict_each_other(nights):
+    with pytest.raises(ValueError, match="cv and test_subjects"):
+        compare(METHODS, nights, cv=2, test_subjects=[1], verbose=0)
+
+
+SPLIT = {1: "train", 2: "train", 3: "valid", 4: "test"}
+
+
+def test_every_dataset_has_its_own_split(nights, tmp_path):
+    corpora = {
+        "given": with_split(nights, SPLIT),
+        "named": BaseConcatDataset(nights.datasets[:3]),
+    }
+    scores = transfer(
+        {"A": LoggingClassifier(tmp_path), "B": LoggingClassifier(tmp_path, 2)},
+        corpora,
+        test_subjects={"named": [1, 3]},
+        metrics=["accuracy"],
+        verbose=0,
+    )
+    assert set(scores["protocol"]) == {"transfer"}
+    keys = scores.drop_duplicates(["dataset", "subject"])[["dataset", "subject"]]
+    assert keys.to_numpy().tolist() == [
+        ["given", 4],
+        ["given", "all"],
+        ["named", 1],
+        ["named", 3],
+        ["named", "all"],
+    ]
+    assert scores.groupby("dataset")["n_train_subjects"].unique().map(list).to_dict() == {
+        "given": [3],
+        "named": [1],
+    }
+    trained_on = {(fit["seed"], tuple(fit["subjects"])) for fit in fits(tmp_path)}
+    assert trained_on == set(product(range(5), ((1, 2, 3), (2,))))
+
+
+def test_a_dataset_can_be_added_later(nights, tmp_path):
+    log_folder, out = tmp_path / "log", tmp_path / "out"
+    log_folder.mkdir()
+    windows = with_split(nights, SPLIT)
+    arguments = dict(seeds=[0], out=out, verbose=0)
+    transfer({"A": LoggingClassifier(log_folder)}, {"one": windows}, **arguments)
+    scores = transfer(
+        {"A": LoggingClassifier(log_folder)}, {"one": windows, "two": windows}, **arguments
+    )
+    assert len(fits(log_folder)) == 2
+    assert scores["dataset"].unique().tolist() == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("corpora", "test_subjects", "error", "message"),
+    [
+        ({}, None, TypeError, "empty dict"),
+        ([1], None, TypeError, "datasets .* list"),
+        (
+            "nights",
+            [4],
+            TypeError,
+            "test_subjects is a list",
+        ),
+        ("nights", {"other": [4]}, ValueError, "'other'.* nights"),
+        ("nights", None, ValueError, "nights"),
+    ],
+)
+def test_invalid_arguments_raise(nights, tmp_path, corpora, test_subjects, error, message):
+    corpora = {"nights": nights} if corpora == "nights" else corpora
+    with pytest.raises(error, match=message):
+        transfer({"A": LoggingClassifier(tmp_path)}, corpora, test_subjects=test_subjects)
