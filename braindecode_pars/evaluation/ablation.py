@@ -13,25 +13,23 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from torch.utils.data import Dataset
 from tqdm.auto import tqdm
 
-from braindecode_pars._common.checks import boolean
+from braindecode_pars._common.checks import boolean, integer, optional
 from braindecode_pars._common.files import plain
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars.estimators.embedder import PARSEmbedder
 from braindecode_pars.evaluation.cache import FoldStore, with_seed
 from braindecode_pars.evaluation.corpus import Corpus, Fold, check_arguments, in_order
-from braindecode_pars.evaluation.folds import history_of, run_folds
-from braindecode_pars.evaluation.protocols import check_numbers
+from braindecode_pars.evaluation.folds import history_of
+from braindecode_pars.evaluation.protocols import Shared, run_protocol
 from braindecode_pars.evaluation.splitting import (
     Split,
     draw_subjects,
     given_split,
-    make_folds,
     split_by,
     validates_by_split,
 )
@@ -164,43 +162,30 @@ def ablation(
     named = settings_of(grid)
     check_arguments({"the estimator": estimator}, metrics, seeds, n_jobs)
     boolean().check("share_pretraining", share_pretraining)
-    if n_train_subjects is not None:
-        check_numbers([n_train_subjects])
+    optional(integer(1)).check("n_train_subjects", n_train_subjects)
     estimators = {name: configured(estimator, settings) for name, settings in named.items()}
-    # Split the subjects.
-    corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
-    if cv is not None:
-        split = split_by(cv, corpus, test_subjects=test_subjects)
-    elif test_subjects is not None:
-        split = given_split(corpus, test_subjects)
-    else:
-        split = _default_split(corpus, estimators)
+
+    def split(corpus: Corpus) -> Split:
+        if cv is not None:
+            return split_by(cv, corpus, test_subjects=test_subjects)
+        if test_subjects is not None:
+            return given_split(corpus, test_subjects)
+        return _default_split(corpus, estimators)
+
     # Fit and score; each varied parameter becomes a column.
     columns = dict.fromkeys(column for settings in named.values() for column in settings)
-    folds = make_folds(
+    run = run_protocol(
         "ablation",
         estimators,
-        corpus,
+        {dataset: windows_ds},
         split,
-        seeds,
+        Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes=False),
         None if n_train_subjects is None else [n_train_subjects],
         varied={
             name: {column: plain(settings.get(column)) for column in columns}
             for name, settings in named.items()
         },
-    )
-    prepare = None
-    if share_pretraining:
-        folds = with_common_windows(folds)
-        prepare = partial(share_encoders, corpus=corpus, verbose=verbose)
-    run = run_folds(
-        folds,
-        {dataset: corpus},
-        metrics=metrics,
-        out=out,
-        n_jobs=n_jobs,
-        verbose=verbose,
-        prepare=prepare,
+        prepare=partial(share_encoders, verbose=verbose) if share_pretraining else None,
     )
     return (run.scores, run.curves) if return_curves else run.scores
 
@@ -208,19 +193,18 @@ def ablation(
 def _default_split(corpus: Corpus, estimators: Mapping[str, BaseEstimator]) -> Split:
     """Test on the validation subjects, at most 200 of them; without any, on the test subjects."""
     is_valid = corpus.splits == "valid"
-    labeled = corpus.subjects_of(np.flatnonzero(is_valid & corpus.labeled))
+    labeled = corpus.subjects_of(is_valid & corpus.labeled)
     if not labeled:
         return given_split(corpus)
     for name, estimator in estimators.items():
         if validates_by_split(estimator):
             raise ValueError(
                 f"{name} has validation='split', but the validation subjects are the test subjects "
-                "of an ablation. Pass test_subjects, or hold out a random share of the training "
-                "subjects, such as validation=0.2."
+                "of an ablation; pass test_subjects, or a share such as validation=0.2."
             )
     tested = in_order(draw_subjects(labeled, min(N_VALIDATION, len(labeled)), seed=0))
     # Validation subjects that were not drawn are not trained on either.
-    return given_split(corpus, tested, left_out=corpus.subjects_of(np.flatnonzero(is_valid)))
+    return given_split(corpus, tested, left_out=corpus.subjects_of(is_valid))
 
 
 def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -259,9 +243,8 @@ def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     if not named:
         raise ValueError("grid is empty; pass at least one setting.")
     # A varied parameter becomes a column and must not replace one of the scores.
-    for name in (name for settings in named.values() for name in settings):
-        if name in SCORES:
-            raise ValueError(f"{name!r} cannot be varied; the scores have a column of this name.")
+    if taken := {name for settings in named.values() for name in settings} & {*SCORES}:
+        raise ValueError(f"{min(taken)!r} cannot be varied; the scores have a column of this name.")
     return named
 
 
@@ -307,18 +290,12 @@ def pretrains(estimator: BaseEstimator) -> bool:
     return is_new and params["pretrain_epochs"] != 0 and hasattr(estimator, "pretrained")
 
 
-def with_common_windows(folds: Sequence[Fold]) -> list[Fold]:
-    """Let folds of one method with the same test subjects pretrain on the windows of all."""
-    windows: dict[tuple, list[np.ndarray]] = {}
-    for fold in folds:
-        windows.setdefault(_key(fold), []).append(fold.pretrain)
-    return [
-        replace(fold, pretrain=np.unique(np.concatenate(windows[_key(fold)]))) for fold in folds
-    ]
-
-
 def share_encoders(
-    folds: Sequence[Fold], store: FoldStore | None, *, corpus: Corpus, verbose: int = 1
+    folds: Sequence[Fold],
+    corpora: Mapping[str, Corpus],
+    store: FoldStore | None,
+    *,
+    verbose: int = 1,
 ) -> list[Fold]:
     """Pretrain one encoder for each method and set of test subjects, and give it to its folds.
 
@@ -326,10 +303,10 @@ def share_encoders(
     ----------
     folds : sequence of Fold
         Folds of one dataset.
+    corpora : dict of str to Corpus
+        The windows of this dataset.
     store : FoldStore | None
         Folder for the results. Encoders are saved in ``encoders`` and are not pretrained again.
-    corpus : Corpus
-        Windows of the dataset.
     verbose : int
         Verbosity; 1 shows a progress bar.
 
@@ -346,22 +323,18 @@ def share_encoders(
     members: dict[tuple, list[int]] = {}
     for i, fold in enumerate(folds):
         if pretrains(fold.estimator):
-            members.setdefault(_key(fold), []).append(i)
+            members.setdefault((fold.method, *fold.test_subjects), []).append(i)
     shared = list(folds)
     for group in tqdm(members.values(), "pretraining", unit=" encoders", disable=not verbose):
-        encoder, history = _encoder(folds[group[0]], store, corpus)
+        first = folds[group[0]]
+        encoder, history = _encoder(first, corpora[first.dataset], store)
         for i in group:
             estimator = clone(folds[i].estimator).set_params(encoder=encoder)
             shared[i] = replace(folds[i], estimator=estimator, history=history)
     return shared
 
 
-def _key(fold: Fold) -> tuple:
-    """Return what the folds with one encoder have in common."""
-    return fold.method, tuple(fold.test_subjects)
-
-
-def _encoder(fold: Fold, store: FoldStore | None, corpus: Corpus) -> tuple[Any, list[dict]]:
+def _encoder(fold: Fold, corpus: Corpus, store: FoldStore | None) -> tuple[Any, list[dict]]:
     """Return the encoder of a fold, saved or pretrained, and its losses by epoch."""
     folder = None if store is None else store.encoder_of(fold)
     if folder is not None and folder.is_dir():
@@ -369,10 +342,8 @@ def _encoder(fold: Fold, store: FoldStore | None, corpus: Corpus) -> tuple[Any, 
             return str(folder), history_of(PARSEmbedder.load(folder))
     if not len(fold.pretrain):
         raise ValueError(
-            "There is no window to pretrain on: all training subjects are of split 'test'. Change "
-            "'split' in the descriptions of the recordings, or use other training subjects."
+            "There is no window to pretrain on: all training subjects are of split 'test'; use "
+            "other training subjects."
         )
     fitted = with_seed(clone(fold.estimator), SEED).pretrained(corpus.X[fold.pretrain])
-    if folder is None:
-        return fitted, history_of(fitted)
-    return str(fitted.save(folder)), history_of(fitted)
+    return (fitted if folder is None else str(fitted.save(folder))), history_of(fitted)

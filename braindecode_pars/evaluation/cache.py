@@ -15,7 +15,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import inspect
-import os
 import random
 import re
 import sys
@@ -25,7 +24,7 @@ from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from itertools import accumulate
 from pathlib import Path
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import braindecode
@@ -102,8 +101,6 @@ class FoldStore:
         BlockingIOError
             When another process does not release the folder.
         """
-        if not isinstance(folder, str | os.PathLike):
-            raise TypeError(f"out must be the path of a folder, or None, got {folder!r}.")
         folder = Path(folder).expanduser()
         if (folder / "folds").is_dir() and (folder / "settings.json").is_file():
             raise ValueError(
@@ -296,12 +293,11 @@ class _Walk:
         return self._met[id(value)][1]
 
     def _object(self, value: Any) -> Any:
-        match value:
-            case ModuleType():
-                self._add_module(value.__name__)
-                return value.__name__
-            case type() | FunctionType() | BuiltinFunctionType():
-                return self._code(value)
+        if isinstance(value, ModuleType):
+            self._add_module(value.__name__)
+            return value.__name__
+        if isinstance(value, type | FunctionType):
+            return self._code(value)
         kind = self.describe(type(value))
         if isinstance(value, _GENERATORS):
             return kind
@@ -326,19 +322,18 @@ class _Walk:
 
     def _parameters(self, estimator: Any) -> dict[str, Any]:
         """Describe parameters, and what clone() does not remove of a fitted estimator."""
-        described = {
-            name: _saved_encoder(value)
-            if name == "encoder" and isinstance(value, str | Path)
-            else self.describe(value)
-            for name, value in sorted(estimator.get_params(deep=False).items())
-            if name not in _IMMATERIAL
-        }
+        given = sorted(estimator.get_params(deep=False).items())
+        params = {name: value for name, value in given if name not in _IMMATERIAL}
+        if isinstance(params.get("encoder"), str | Path):
+            params["encoder"] = _saved_encoder(params["encoder"])
         learned = {k: v for k, v in vars(estimator).items() if re.fullmatch("[^_].*_", k)}
         net = getattr(estimator, "net_", estimator)
         module = getattr(net, "module_", getattr(estimator, "encoder_", None))
         if isinstance(module, nn.Module):
             learned = {"weights": module.state_dict(), "classes_": learned.get("classes_")}
-        return described | ({"learned": digest(self.describe(learned))} if learned else {})
+        if learned:
+            params["learned"] = digest(self.describe(learned))
+        return self.describe(params)
 
     def _add_module(self, module: str) -> None:
         file = _file_of(module) if module not in self.sources and is_own(module) else None
@@ -365,13 +360,13 @@ class _Walk:
                         self._add_source(part)
                 return
             self.sources[name] = digest(ast.dump(tree))
-            for imported in _imported(tree, ""):
-                self._add_module(imported)
+            for name in _imported(tree, ""):
+                self._add_module(name)
             known = vars(sys.modules.get(module, object))
-            for used in {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}:
-                if used in known:
-                    described = self.describe(known[used])
-                    self.sources.setdefault(f"{module}.{used}", digest(described))
+            used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            for name in sorted(used & known.keys()):
+                described = self.describe(known[name])
+                self.sources.setdefault(f"{module}.{name}", digest(described))
 
 
 def _state_of(value: Any) -> Any:

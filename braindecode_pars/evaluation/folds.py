@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -73,6 +72,10 @@ class FoldError(RuntimeError):
     """
 
 
+#: What may be done with the folds that are not finished before they run, see :func:`run_folds`.
+Prepare = Callable[[list[Fold], Mapping[str, Corpus], FoldStore | None], list[Fold]]
+
+
 class Run(NamedTuple):
     """Results of a protocol.
 
@@ -104,7 +107,7 @@ def run_folds(
     out: str | Path | None = None,
     n_jobs: int | None = None,
     verbose: int = 1,
-    prepare: Callable[[list[Fold], FoldStore | None], list[Fold]] | None = None,
+    prepare: Prepare | None = None,
 ) -> Run:
     """Fit and score every fold that is not finished yet.
 
@@ -132,8 +135,8 @@ def run_folds(
     verbose : int
         Verbosity; 1 shows a progress bar.
     prepare : callable | None
-        Function that takes the folds that are not finished and the folder of the results, and
-        returns these folds as they are to be run, such as with an encoder that they share.
+        Function that takes the folds that are not finished, the corpora and the folder of the
+        results, and returns these folds as they are to be run, as with an encoder that they share.
 
     Returns
     -------
@@ -201,7 +204,8 @@ def run_folds(
     # Run the other folds
     if prepare is not None:
         folds = list(folds)
-        for i, fold in zip(missing, prepare([folds[i] for i in missing], store), strict=True):
+        prepared = prepare([folds[i] for i in missing], corpora, store)
+        for i, fold in zip(missing, prepared, strict=True):
             folds[i] = fold
     bar = tqdm(
         total=len(folds),
@@ -221,7 +225,9 @@ def run_folds(
                 bar.update()
                 warn_once(found, shown)
         except FoldError as error:
-            raise FoldError(f"{error} {_saved(store, files)}") from error
+            saved = "not saved without out=" if store is None else f"saved in {store.folder}"
+            message = f"{error} {len(results)} of {len(folds)} folds are finished and {saved}."
+            raise FoldError(message) from error
     # Collect the tables
     in_order = [results[i] for i in range(len(folds))]
     run = _collect(folds, in_order)
@@ -246,13 +252,6 @@ def _open(folds: Sequence[Fold], corpora: Mapping[str, Corpus], out: str | Path)
         datasets={name: describe_corpus(corpus) for name, corpus in corpora.items()},
         methods={name: describe_estimator(estimator) for name, estimator in estimators.items()},
     )
-
-
-def _saved(store: FoldStore | None, files: Sequence[Path | None]) -> str:
-    if store is None:
-        return "Finished folds are not saved; pass out= to save them in a folder."
-    n_done = sum(file is not None and file.exists() for file in files)
-    return f"{n_done} of {len(files)} folds are saved in {store.folder} and are not run again."
 
 
 def _read_finished(
@@ -325,7 +324,6 @@ def _run(
 
 def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     """Return the result of a fold as numbers and text that can be saved as JSON."""
-    start = time.perf_counter()
     estimator = with_seed(clone(fold.estimator), fold.seed)
     _replace_auto("device", device, estimator)
     _replace_auto("unlabeled_label", corpus.unlabeled_label, estimator)
@@ -351,9 +349,8 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
         "predicted": labels[1],
         "probabilities": {"classes": labels[2], **columns},
         "subjects": [str(subject) for subject in corpus.groups[fold.test].tolist()],
-        "seen": seen | {"subjects": [str(subject) for subject in seen["subjects"]]},
+        "seen": seen,
         "history": [*fold.history, *history_of(fitted)],
-        "seconds": round(time.perf_counter() - start, 3),
     }
 
 
@@ -473,11 +470,11 @@ def _seen_by_given(folds: Sequence[Fold], corpora: Mapping[str, Corpus]) -> list
     """Return the test subjects of each fold on the cards of the encoders that it is given."""
     estimators = {id(fold.estimator): fold.estimator for fold in folds}
     cards = {key: given_cards(estimator) for key, estimator in estimators.items()}
-    people = [corpora[fold.dataset].people_of(fold.test_subjects) for fold in folds]
-    return [
-        {"subjects": [str(one) for one in seen_by(cards[id(fold.estimator)], of)], "unknown": False}
-        for fold, of in zip(folds, people, strict=True)
-    ]
+    found = []
+    for fold in folds:
+        people = corpora[fold.dataset].people_of(fold.test_subjects)
+        found.append({"subjects": seen_by(cards[id(fold.estimator)], people), "unknown": False})
+    return found
 
 
 def history_of(fitted: Any) -> list[dict[str, Any]]:
@@ -507,10 +504,10 @@ def given_cards(estimator: BaseEstimator) -> list[Any]:
     return [card for card in cards if card is not None]
 
 
-def seen_by(cards: Iterable[Any], people: Mapping[Any, Any]) -> list:
+def seen_by(cards: Iterable[Any], people: Mapping[Any, Any]) -> list[str]:
     """Return the test subjects on some cards; ``people`` has their names with the corpus."""
     seen = SubjectKeys(subject for card in cards for subject in card.seen_subjects)
-    return [subject for subject, person in people.items() if person in seen]
+    return [str(subject) for subject, person in people.items() if person in seen]
 
 
 def seen_before(fitted: Any, people: Mapping[Any, Any]) -> dict[str, Any]:
@@ -560,14 +557,12 @@ def leak_sentences(folds: Sequence[Fold], seen: Sequence[Mapping[str, Any]]) -> 
                 f"The training subjects of the encoder of {method} are unknown; they may include "
                 "test subjects."
             )
-        if leaked := dict.fromkeys(str(name) for one in of_method for name in one["subjects"]):
+        if leaked := dict.fromkeys(name for one in of_method for name in one["subjects"]):
             sentences.append(
                 f"{method} was pretrained on windows of test subject"
-                f"{'s' if len(leaked) > 1 else ''} {', '.join(leaked)}. Its scores of these "
-                "subjects are not held-out scores, unless another dataset used the same names for "
-                "different subjects; then name the corpus of the recordings with an entry 'corpus' "
-                "in their descriptions. Use the name on the encoder's card if it is the same "
-                "corpus."
+                f"{'s' if len(leaked) > 1 else ''} {', '.join(leaked)}. Its scores of them are not "
+                "held-out scores. If another dataset only used the same names, add 'corpus' to the "
+                "descriptions of the recordings, as on the encoder's card if it is the same corpus."
             )
     return sentences
 

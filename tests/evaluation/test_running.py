@@ -28,6 +28,8 @@ from braindecode_pars._common.seeding import seeded
 from braindecode_pars.evaluation import FoldError, leave_one_subject_out, score_predictions
 from braindecode_pars.evaluation.folds import collected, warn_once
 
+TINY = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
+
 
 def run(windows, folder, seeds=(0, 1), **arguments):
     methods = {"A": LoggingClassifier(folder), "B": LoggingClassifier(folder, 2)}
@@ -126,31 +128,20 @@ def test_other_data_raise(nights, log_folder, tmp_path):
         run(others, log_folder, out=out)
 
 
-def test_a_truncated_fold_is_run_again(nights, log_folder, tmp_path):
+def test_damaged_and_edited_folds_and_those_of_others_are_run_again(nights, log_folder, tmp_path):
     out = tmp_path / "out"
     whole = run(nights, log_folder, out=out)
-    damaged, incomplete, *_ = sorted((out / "cache").glob("*_*.json"))
-    damaged.write_text(damaged.read_text()[:100])
-    incomplete.write_text("{}")
-    message = rf"2 saved folds .*{damaged.name}"
-    with pytest.warns(UserWarning, match=message):
-        pd.testing.assert_frame_equal(run(nights, log_folder, out=out), whole)
-    assert len(fits(log_folder)) == 18
-    pd.testing.assert_frame_equal(run(nights, log_folder, out=out), whole)
-    assert len(fits(log_folder)) == 18
-
-
-def test_an_edited_fold_and_the_fold_of_another_are_run_again(nights, log_folder, tmp_path):
-    out = tmp_path / "out"
-    whole = run(nights, log_folder, out=out)
-    edited, one, other, *_ = sorted((out / "cache").glob("*_*.json"))
+    truncated, empty, edited, one, other, *_ = sorted((out / "cache").glob("*_*.json"))
+    truncated.write_text(truncated.read_text()[:100])
+    empty.write_text("{}")
     fold = json.loads(edited.read_text())
     edited.write_text(json.dumps(fold | {"predicted": fold["true"]}))
     one.write_text(other.read_text())
-    message = rf"{edited.name} .*{one.name}"
-    with pytest.warns(UserWarning, match=message):
+    with pytest.warns(UserWarning, match=rf"4 .*{truncated.name} .*{edited.name} .*{one.name}"):
         pd.testing.assert_frame_equal(run(nights, log_folder, out=out), whole)
-    assert len(fits(log_folder)) == 18
+    assert len(fits(log_folder)) == 20
+    pd.testing.assert_frame_equal(run(nights, log_folder, out=out), whole)
+    assert len(fits(log_folder)) == 20
 
 
 def test_windows_replaced_by_noise_are_noticed(nights, log_folder, tmp_path):
@@ -168,7 +159,7 @@ def test_windows_replaced_by_noise_are_noticed(nights, log_folder, tmp_path):
 
 def test_a_failed_fit_is_named_and_finished_folds_are_saved(nights, log_folder, tmp_path):
     (log_folder / "fail").write_text("4")
-    with pytest.raises(FoldError, match=r"on purpose.* out="):
+    with pytest.raises(FoldError, match="on purpose"):
         run(nights, log_folder, estimators={"A": LoggingClassifier(log_folder)})
     for file in log_folder.glob("fit-*"):
         file.unlink()
@@ -189,8 +180,7 @@ def test_a_failed_fit_is_named_and_finished_folds_are_saved(nights, log_folder, 
 
 @pytest.fixture(scope="module")
 def leaky(nights):
-    tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
-    donor = PARSEmbedder(pretrain_epochs=1, random_state=0, **tiny).fit(nights)
+    donor = PARSEmbedder(pretrain_epochs=1, random_state=0, **TINY).fit(nights)
     return make_pipeline(PARSEmbedder(encoder=donor, verbose=0), DummyClassifier())
 
 
@@ -198,31 +188,14 @@ def test_processes_give_the_same_table_and_warnings(nights, log_folder, leaky, t
     estimators = {
         "A": LoggingClassifier(log_folder),
         "leaky": leaky,
-        "PARS": PARSClassifier(
-            embed_dim=16,
-            num_layers=1,
-            num_heads=2,
-            mlp_dim=32,
-            pretrain_epochs=1,
-            finetune_epochs=2,
-            verbose=0,
-        ),
+        "PARS": PARSClassifier(pretrain_epochs=1, finetune_epochs=2, **TINY),
     }
     # One process, then two
     tables = []
     for n_jobs in (1, 2):
+        arguments = dict(test_subjects=[1, 2], n_jobs=n_jobs, out=tmp_path / str(n_jobs))
         with pytest.warns(UserWarning, match="pretrained on") as caught:
-            tables.append(
-                run(
-                    nights,
-                    log_folder,
-                    estimators=estimators,
-                    seeds=[0],
-                    test_subjects=[1, 2],
-                    n_jobs=n_jobs,
-                    out=tmp_path / str(n_jobs),
-                )
-            )
+            tables.append(run(nights, None, estimators=estimators, seeds=[0], **arguments))
         leaks = [str(w.message) for w in caught if "pretrained on" in str(w.message)]
         (leak,) = leaks
         assert leak.startswith("leaky was pretrained on windows of test subjects 1, 2. ")
@@ -270,8 +243,8 @@ def test_estimators_without_random_state_follow_the_seed_of_the_fold(nights, whe
 def parallel(where):
     if where == "sequential":
         return joblib.parallel_config(n_jobs=1)
-    if where == "threading":
-        return joblib.parallel_config("threading", n_jobs=2)
+    if where != "dask":
+        return joblib.parallel_config(where, n_jobs=2)
     distributed = pytest.importorskip("distributed", reason="Dask's distributed is not installed")
     return _Dask(distributed)
 
@@ -294,17 +267,11 @@ class _Dask:
         self.client.close()
 
 
-@pytest.mark.parametrize("where", ["threading", "dask"])
-def test_other_backends_give_the_same_table(nights, log_folder, where):
-    whole = run(nights, log_folder)
-    with parallel(where):
-        pd.testing.assert_frame_equal(run(nights, log_folder), whole)
-
-
-def test_a_backend_that_returns_all_results_at_the_end(nights, log_folder, tmp_path):
-    """Ray's backend does this; it is a subclass of joblib's multiprocessing backend."""
+@pytest.mark.parametrize("where", ["threading", "dask", "multiprocessing"])
+def test_other_backends_give_the_same_table(nights, log_folder, tmp_path, where):
+    """Ray's backend is a subclass of joblib's multiprocessing: all results come at the end."""
     whole = run(nights, log_folder, seeds=[0])
-    with joblib.parallel_config("multiprocessing", n_jobs=2):
+    with parallel(where):
         scores = run(nights, log_folder, seeds=[0], out=tmp_path / "out")
     pd.testing.assert_frame_equal(scores, whole)
 
@@ -343,7 +310,7 @@ def test_unlabelled_windows_go_only_to_estimators_with_unlabeled_label(nights, l
     assert all(-1 not in fit["labels"] for fit in fits(log_folder))
     run(masked, log_folder, estimators={"B": Constant(log_folder, 4)}, seeds=[1], **mark)
     assert all(-1 in fit["labels"] for fit in fits(log_folder) if fit["seed"] == 1)
-    with pytest.raises(FoldError, match="predicts -1"):
+    with pytest.raises(FoldError, match="-1"):
         run(masked, log_folder, estimators={"A": Constant(log_folder, -1)}, seeds=[0], **mark)
     # An estimator's "auto" means the label of the protocol.
     auto = Constant(log_folder, 4, unlabeled_label="auto")
@@ -437,10 +404,9 @@ def test_channels_that_are_not_used_are_named_once(nights, n_jobs):
     windows = with_subject(nights, 1)
     for part in windows.datasets:
         part.raw = part.raw.copy().set_channel_types({"C3": "eog"}, verbose=0)
-    tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
-    embedder = PARSEmbedder(pretrain_epochs=1, **tiny)
+    embedder = PARSEmbedder(pretrain_epochs=1, **TINY)
     estimators = {"PARS": make_pipeline(embedder, DummyClassifier())}
-    with pytest.warns(UserWarning, match="Channel C3") as caught:
+    with pytest.warns(UserWarning, match="C3") as caught:
         run(windows, None, seeds=[0], estimators=estimators, n_jobs=n_jobs)
     assert len([w for w in caught if "not EEG" in str(w.message)]) == 1
 
@@ -517,12 +483,12 @@ def test_the_warnings_before_an_error_are_shown(nights):
             warnings.warn("C3 is bad", UserWarning, stacklevel=2)
             raise ValueError("no fit")
 
-    with pytest.raises(FoldError, match="no fit"), pytest.warns(UserWarning, match="C3 is bad"):
+    with pytest.raises(FoldError, match="no fit"), pytest.warns(UserWarning, match="C3"):
         run(nights, None, estimators={"A": Failing()})
 
 
 def test_a_filter_that_makes_errors_holds_in_folds():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(UserWarning, match="C3 is bad"):
+        with pytest.raises(UserWarning, match="C3"):
             fold(3)
