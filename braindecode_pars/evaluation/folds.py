@@ -560,9 +560,11 @@ def leak_sentences(folds: Sequence[Fold], seen: Sequence[Mapping[str, Any]]) -> 
         if leaked := dict.fromkeys(name for one in of_method for name in one["subjects"]):
             sentences.append(
                 f"{method} was pretrained on windows of test subject"
-                f"{'s' if len(leaked) > 1 else ''} {', '.join(leaked)}. Its scores of them are not "
-                "held-out scores. If another dataset only used the same names, add 'corpus' to the "
-                "descriptions of the recordings, as on the encoder's card if it is the same corpus."
+                f"{'s' if len(leaked) > 1 else ''} {', '.join(leaked)}. Its scores of these "
+                "subjects are not held-out scores, unless another dataset used the same names for "
+                "different subjects; then name the corpus of the recordings with an entry 'corpus' "
+                "in their descriptions. Use the name on the encoder's card if it is the same "
+                "corpus."
             )
     return sentences
 
