@@ -52,8 +52,7 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     missing = [name for name in ("onset", "duration", "label") if name not in frame]
     if missing:
         raise ValueError(
-            f"The predictions lack the column{'s' if len(missing) > 1 else ''} "
-            f"{', '.join(missing)}; they have {', '.join(map(str, frame.columns)) or 'none'}."
+            f"The predictions lack {', '.join(missing)}; their columns are {list(frame.columns)}."
         )
     if frame.empty:
         raise ValueError("The predictions have no rows.")
@@ -67,16 +66,11 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
             "recording, sorted by onset."
         )
     classes = [str(name).removeprefix(PROBABILITY) for name in frame]
-    labels = [_as_text(label, classes) for label in frame["label"].tolist()]
+    labels: list[str | None] = []
+    for label in frame["label"].tolist():
+        is_whole = isinstance(label, float) and label.is_integer() and str(label) not in classes
+        labels.append(None if pd.isna(label) else str(int(label) if is_whole else label))
     return frame.assign(label=pd.Series(labels, dtype=object))
-
-
-def _as_text(label: Any, classes: list[str]) -> str | None:
-    if pd.isna(label):
-        return None
-    text = str(label)
-    is_whole = isinstance(label, float) and label.is_integer()
-    return str(int(label)) if is_whole and text not in classes else text
 
 
 def classes_of(frame: pd.DataFrame) -> list[str]:
@@ -222,15 +216,15 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
     """
     path = _checked_name(path)
     rows = check_predictions(frame)
-    columns = {name: _column_name(name) for name in map(str, rows) if name.startswith(PROBABILITY)}
+    probabilities = [str(name) for name in rows if str(name).startswith(PROBABILITY)]
+    columns = {name: re.sub(r"\W+", "_", name) for name in probabilities}
     if len(set(columns.values())) < len(columns):
         raise ValueError(
-            f"Several classes have the same letters and digits ({', '.join(columns)}), so their "
-            "columns would have the same name; rename the classes."
+            f"The columns of {', '.join(columns)} would have the same names; rename the classes."
         )
     kept = ["onset", "duration", "label", *columns, *(["entropy"] if "entropy" in rows else [])]
     table = rows[kept].rename(columns={"label": "trial_type", **columns})
-    table["trial_type"] = [_one_line(label) for label in table["trial_type"]]
+    table["trial_type"] = table["trial_type"].map(_one_line, na_action="ignore")
     sidecar = path.with_suffix(".json")
     existing = [str(file) for file in (path, sidecar) if file.exists()]
     if existing and not overwrite:
@@ -248,14 +242,12 @@ def _checked_name(path: str | Path) -> Path:
     stem = path.name.removesuffix(_SUFFIX)
     if stem == path.name or not stem:
         raise ValueError(
-            f"{path.name} is not the name of an events file of BIDS, which ends with {_SUFFIX}, "
-            "such as sub-01_task-sleep_desc-pars_events.tsv."
+            f"{path.name} must end with {_SUFFIX}, such as sub-01_task-sleep_desc-pars{_SUFFIX}."
         )
     if stem.startswith("sub-") and not has_bids_entities(stem):
         raise ValueError(
-            f"{path.name} begins with sub- but is not a name of BIDS: it needs sub, ses if there "
-            "are sessions, and task, in this order, each with letters and digits only, such as "
-            "sub-01_ses-1_task-sleep_desc-pars_events.tsv."
+            f"{path.name} is no name of BIDS, which has sub, ses if there are sessions, and task, "
+            "in this order, each with letters and digits only."
         )
     return path
 
@@ -265,13 +257,9 @@ def has_bids_entities(stem: str) -> bool:
     return _ENTITIES.fullmatch(stem) is not None
 
 
-def _column_name(name: str) -> str:
-    return re.sub(r"\W+", "_", name)
-
-
-def _one_line(label: Any) -> str | None:
+def _one_line(label: str) -> str:
     """Return a label as one cell of a table."""
-    return None if label is None else " ".join(str(label).split())
+    return " ".join(label.split())
 
 
 def _description(
@@ -280,7 +268,8 @@ def _description(
     """Return the description of each column."""
     sleep = are_stages(classes)
     levels = {
-        _one_line(name): _STAGES[stage_of(name)] if sleep else f"class {name}" for name in classes
+        _one_line(name): _STAGES[str(stage_of(name))] if sleep else f"class {name}"
+        for name in classes
     }
     described: dict[str, dict[str, Any]] = {
         "onset": {
@@ -389,16 +378,16 @@ def sleep_statistics(
     (63.75, 19.6)
     """
     scoring, starts, minutes, total = _read(stages, window_seconds)
-    is_wake = np.array([stage == "W" for stage in scoring])
-    is_sleep = ~is_wake & np.array([stage != UNSCORED for stage in scoring])
+    is_wake = scoring == "W"
+    is_sleep = ~is_wake & (scoring != UNSCORED)
     # The sleep period
     first = _first(starts, is_sleep)
     end = np.max((starts + minutes)[is_sleep], initial=-np.inf)
     period = end - first if is_sleep.any() else 0.0
     inside = (starts >= first) & (starts < end) if is_sleep.any() else is_sleep
     # Durations and latencies of the stages, NaN for those that it does not distinguish
-    of = {name: np.array([stage in parts for stage in scoring]) for name, parts in _PARTS.items()}
-    unknown = {name for stage in set(scoring) for name in _UNKNOWN.get(stage, ())}
+    of = {name: np.isin(scoring, parts) for name, parts in _PARTS.items()}
+    unknown = {name for stage, names in _UNKNOWN.items() if stage in scoring for name in names}
     lengths = {
         name: np.nan if name in unknown else minutes[mask].sum() for name, mask in of.items()
     }
@@ -427,12 +416,11 @@ def sleep_statistics(
 
 def _read(
     stages: pd.DataFrame | ArrayLike, window_seconds: float
-) -> tuple[list[str], np.ndarray, np.ndarray, float]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Return stage, start and length of each window, and the whole duration, in minutes."""
     if isinstance(stages, pd.DataFrame):
         rows = check_predictions(stages)
         names, scale = rows["label"].tolist(), classes_of(rows)
-        scale = list(dict.fromkeys([*scale, *(name for name in names if name is not None)]))
         starts, lengths = (rows[name].to_numpy(float) / 60 for name in ("onset", "duration"))
         starts = starts - starts[0]
     else:
@@ -441,12 +429,13 @@ def _read(
             raise ValueError(
                 f"stages has shape {np.shape(stages)}; pass the stages of one night, (n_windows,)."
             )
-        scale = list(dict.fromkeys(name for name in names if not pd.isna(name)))
+        scale = []
         starts = np.arange(len(names)) * window_seconds / 60
         lengths = np.full(len(names), window_seconds / 60)
     remedy = "pass names such as W, N1, N2, N3 and R, for labels by class_names_ of the classifier"
+    scale = list(dict.fromkeys([*scale, *(name for name in names if not pd.isna(name))]))
     of_name = dict(zip(scale, known_stages(scale, remedy), strict=True))
-    scoring = [UNSCORED if pd.isna(name) else of_name[name] for name in names]
+    scoring = np.array([UNSCORED if pd.isna(name) else of_name[name] for name in names])
     return scoring, starts, lengths, float(starts[-1] + lengths[-1])
 
 
@@ -552,8 +541,8 @@ def stages_of(names: Sequence[object]) -> list[str | None]:
     >>> stages_of([0, 1, 2, 3, 4])
     [None, None, None, None, None]
     """
-    numbers = [_number(name) for name in names]
-    if 5 not in numbers or None in numbers:
+    numbers = [number for name in names if (number := _number(name)) is not None]
+    if 5 not in numbers or len(numbers) < len(names):
         return [stage_of(name) for name in names]
     return [UNSCORED if number < 0 else _NUMBERS.get(number) for number in numbers]
 
@@ -608,10 +597,8 @@ def known_stages(names: Sequence[object], remedy: str) -> list[str]:
     stages = stages_of(names)
     unknown = [name for name, stage in zip(names, stages, strict=True) if stage is None]
     if unknown:
-        raise ValueError(
-            f"{', '.join(map(repr, unknown))} {'is' if len(unknown) == 1 else 'are'} not known as "
-            f"{'a sleep stage' if len(unknown) == 1 else 'sleep stages'}; {remedy}."
-        )
+        which = f"{', '.join(map(repr, unknown))} {'is' if len(unknown) == 1 else 'are'}"
+        raise ValueError(f"{which} not known as a sleep stage; {remedy}.")
     return [stage for stage in stages if stage is not None]
 
 

@@ -56,13 +56,13 @@ def test_other_names_are_no_stages(name):
 
 def test_numbers_without_rem_may_be_of_another_convention():
     """In some, 4 is REM. Numbers are also no names from which sleep could be concluded."""
-    with pytest.raises(ValueError, match=r"0, 1, 2, 3, 4 are not known as .* order=\['0', '1'"):
+    with pytest.raises(ValueError, match=r"0, 1, 2, 3, 4 .* order=\['0', '1'"):
         top_to_bottom([0, 1, 2, 3, 4])
     assert not are_stages(map(str, range(6)))
 
 
 def test_unknown_names_are_an_error_that_shows_the_order():
-    with pytest.raises(ValueError, match=r"'dozing' is not known as a sleep stage; .* order=\['W'"):
+    with pytest.raises(ValueError, match=r"'dozing' .* order=\['W'"):
         top_to_bottom(["W", "dozing", "N1"])
 
 

@@ -5,38 +5,31 @@ Several folds share an encoder: it is pretrained once, on no test subject of the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from torch.utils.data import Dataset
 from tqdm.auto import tqdm
 
-from braindecode_pars._common.checks import boolean
-from braindecode_pars._common.files import plain, read_checked, replace_file, write_checked
+from braindecode_pars._common.checks import boolean, integer, optional
+from braindecode_pars._common.files import plain
 from braindecode_pars._common.tables import SCORES
-from braindecode_pars.evaluation.cache import (
-    FoldStore,
-    describe_corpus,
-    describe_estimator,
-    digest,
-    digest_array,
-    with_seed,
-)
-from braindecode_pars.evaluation.corpus import Corpus, check_arguments, in_order
-from braindecode_pars.evaluation.folds import Fold, curves_frame, history_of, run_folds
-from braindecode_pars.evaluation.protocols import check_numbers
+from braindecode_pars.estimators.embedder import PARSEmbedder
+from braindecode_pars.evaluation.cache import FoldStore, with_seed
+from braindecode_pars.evaluation.corpus import Corpus, Fold, check_arguments, in_order
+from braindecode_pars.evaluation.folds import history_of
+from braindecode_pars.evaluation.protocols import Shared, run_protocol
 from braindecode_pars.evaluation.splitting import (
     Split,
     draw_subjects,
     given_split,
-    make_folds,
     split_by,
     validates_by_split,
 )
@@ -169,59 +162,49 @@ def ablation(
     named = settings_of(grid)
     check_arguments({"the estimator": estimator}, metrics, seeds, n_jobs)
     boolean().check("share_pretraining", share_pretraining)
-    if n_train_subjects is not None:
-        check_numbers([n_train_subjects])
+    optional(integer(1)).check("n_train_subjects", n_train_subjects)
     estimators = {name: configured(estimator, settings) for name, settings in named.items()}
-    # Split the subjects.
-    corpus = Corpus.of(windows_ds, dataset, unlabeled_label)
-    if cv is not None:
-        split = split_by(cv, corpus, test_subjects=test_subjects)
-    elif test_subjects is not None:
-        split = given_split(corpus, test_subjects)
-    else:
-        split = _default_split(corpus, estimators)
+
+    def split(corpus: Corpus) -> Split:
+        if cv is not None:
+            return split_by(cv, corpus, test_subjects=test_subjects)
+        if test_subjects is not None:
+            return given_split(corpus, test_subjects)
+        return _default_split(corpus, estimators)
+
     # Fit and score; each varied parameter becomes a column.
     columns = dict.fromkeys(column for settings in named.values() for column in settings)
-    folds = make_folds(
+    run = run_protocol(
         "ablation",
         estimators,
-        corpus,
+        {dataset: windows_ds},
         split,
-        seeds,
+        Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes=False),
         None if n_train_subjects is None else [n_train_subjects],
         varied={
             name: {column: plain(settings.get(column)) for column in columns}
             for name, settings in named.items()
         },
+        prepare=partial(share_encoders, verbose=verbose) if share_pretraining else None,
     )
-    encoders: list[SharedEncoder | None] = [None] * len(folds)
-    if share_pretraining:
-        folds, encoders = share_encoders(folds, corpus, out=out, verbose=verbose)
-    run = run_folds(
-        folds, {dataset: corpus}, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose
-    )
-    curves = with_pretraining(run.curves, folds, encoders)
-    if out is not None and len(curves):
-        replace_file(Path(out).expanduser() / "curves.csv", curves.to_csv(index=False))
-    return (run.scores, curves) if return_curves else run.scores
+    return (run.scores, run.curves) if return_curves else run.scores
 
 
 def _default_split(corpus: Corpus, estimators: Mapping[str, BaseEstimator]) -> Split:
     """Test on the validation subjects, at most 200 of them; without any, on the test subjects."""
     is_valid = corpus.splits == "valid"
-    labeled = corpus.subjects_of(np.flatnonzero(is_valid & corpus.labeled))
+    labeled = corpus.subjects_of(is_valid & corpus.labeled)
     if not labeled:
         return given_split(corpus)
     for name, estimator in estimators.items():
         if validates_by_split(estimator):
             raise ValueError(
                 f"{name} has validation='split', but the validation subjects are the test subjects "
-                "of an ablation. Pass test_subjects, or hold out a random share of the training "
-                "subjects, such as validation=0.2."
+                "of an ablation; pass test_subjects, or a share such as validation=0.2."
             )
     tested = in_order(draw_subjects(labeled, min(N_VALIDATION, len(labeled)), seed=0))
     # Validation subjects that were not drawn are not trained on either.
-    return given_split(corpus, tested, left_out=corpus.subjects_of(np.flatnonzero(is_valid)))
+    return given_split(corpus, tested, left_out=corpus.subjects_of(is_valid))
 
 
 def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -260,9 +243,8 @@ def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     if not named:
         raise ValueError("grid is empty; pass at least one setting.")
     # A varied parameter becomes a column and must not replace one of the scores.
-    for name in (name for settings in named.values() for name in settings):
-        if name in SCORES:
-            raise ValueError(f"{name!r} cannot be varied; the scores have a column of this name.")
+    if taken := {name for settings in named.values() for name in settings} & {*SCORES}:
+        raise ValueError(f"{min(taken)!r} cannot be varied; the scores have a column of this name.")
     return named
 
 
@@ -301,21 +283,6 @@ def configured(estimator: BaseEstimator, settings: Mapping[str, Any]) -> BaseEst
 SEED = 0
 
 
-class SharedEncoder(NamedTuple):
-    """A pretrained encoder.
-
-    Attributes
-    ----------
-    encoder : path | fitted estimator
-        Value of the parameter ``encoder`` of the estimators that use it.
-    history : list of dict | None
-        Losses by epoch.
-    """
-
-    encoder: Any
-    history: list[dict[str, Any]] | None
-
-
 def pretrains(estimator: BaseEstimator) -> bool:
     """Whether a fit of this estimator pretrains a new encoder that another fit could use."""
     params = estimator.get_params(deep=False)
@@ -325,129 +292,58 @@ def pretrains(estimator: BaseEstimator) -> bool:
 
 def share_encoders(
     folds: Sequence[Fold],
-    corpus: Corpus,
+    corpora: Mapping[str, Corpus],
+    store: FoldStore | None,
     *,
-    out: str | Path | None = None,
     verbose: int = 1,
-) -> tuple[list[Fold], list[SharedEncoder | None]]:
+) -> list[Fold]:
     """Pretrain one encoder for each method and set of test subjects, and give it to its folds.
-
-    An encoder is pretrained on the windows ``pretrain`` of all its folds.
 
     Parameters
     ----------
     folds : sequence of Fold
         Folds of one dataset.
-    corpus : Corpus
-        Windows of the dataset.
-    out : path | None
-        Folder for the results. Encoders are saved in ``out/encoders`` and are not pretrained again.
+    corpora : dict of str to Corpus
+        The windows of this dataset.
+    store : FoldStore | None
+        Folder for the results. Encoders are saved in ``encoders`` and are not pretrained again.
     verbose : int
         Verbosity; 1 shows a progress bar.
 
     Returns
     -------
-    folds : list of Fold
+    list of Fold
         Folds whose estimators have the encoder. A fold that does not pretrain is as before.
-    encoders : list of SharedEncoder | None
-        Encoder of each fold.
 
     Raises
     ------
     ValueError
-        When folds have no window to pretrain on, or the folder contains results of other data or
-        settings.
+        When folds have no window to pretrain on.
     """
-    groups: dict[tuple, list[int]] = {}
+    members: dict[tuple, list[int]] = {}
     for i, fold in enumerate(folds):
         if pretrains(fold.estimator):
-            groups.setdefault(_key(fold), []).append(i)
-    windows = {key: _windows([folds[i] for i in members]) for key, members in groups.items()}
-    folders: dict[tuple, Path] = {}
-    if groups and out is not None:
-        # The folder is checked, and becomes an evaluation, before hours of pretraining.
-        described = describe_corpus(corpus)
-        datasets = {corpus.name: described}
-        store = FoldStore.open(
-            out, {"protocol": folds[0].protocol, "datasets": datasets, "methods": {}}
-        )
-        for key, members in groups.items():
-            folders[key] = _folder(store, folds[members[0]], windows[key], described)
-        _check_methods(store, folds, folders)
-    shared: list[Fold] = list(folds)
-    encoders: list[SharedEncoder | None] = [None] * len(folds)
-    for key in tqdm(groups, "pretraining", unit=" encoders", disable=not verbose):
-        members = groups[key]
-        encoder = _encoder(folds[members[0]], corpus, windows[key], folders.get(key))
-        for i in members:
-            estimator = clone(folds[i].estimator).set_params(encoder=encoder.encoder)
-            shared[i], encoders[i] = replace(folds[i], estimator=estimator), encoder
-    return shared, encoders
+            members.setdefault((fold.method, *fold.test_subjects), []).append(i)
+    shared = list(folds)
+    for group in tqdm(members.values(), "pretraining", unit=" encoders", disable=not verbose):
+        first = folds[group[0]]
+        encoder, history = _encoder(first, corpora[first.dataset], store)
+        for i in group:
+            estimator = clone(folds[i].estimator).set_params(encoder=encoder)
+            shared[i] = replace(folds[i], estimator=estimator, history=history)
+    return shared
 
 
-def _key(fold: Fold) -> tuple:
-    """Return what the folds with one encoder have in common."""
-    return fold.method, tuple(fold.test_subjects)
-
-
-def _windows(folds: Sequence[Fold]) -> np.ndarray:
-    """Return the windows that an encoder of these folds is pretrained on."""
-    windows = np.unique(np.concatenate([fold.pretrain for fold in folds]))
-    if not len(windows):
+def _encoder(fold: Fold, corpus: Corpus, store: FoldStore | None) -> tuple[Any, list[dict]]:
+    """Return the encoder of a fold, saved or pretrained, and its losses by epoch."""
+    folder = None if store is None else store.encoder_of(fold)
+    if folder is not None and folder.is_dir():
+        with suppress(FileNotFoundError):  # a killed process leaves an empty folder
+            return str(folder), history_of(PARSEmbedder.load(folder))
+    if not len(fold.pretrain):
         raise ValueError(
-            "There is no window to pretrain on: all training subjects are of split 'test'. Change "
-            "'split' in the descriptions of the recordings, or use other training subjects."
+            "There is no window to pretrain on: all training subjects are of split 'test'; use "
+            "other training subjects."
         )
-    return windows
-
-
-def _folder(
-    store: FoldStore, fold: Fold, windows: np.ndarray, described: Mapping[str, Any]
-) -> Path:
-    """Return the folder of the encoder of a fold; its name has a digest of its origin."""
-    estimator = with_seed(clone(fold.estimator), SEED)
-    content = digest(described, describe_estimator(estimator), digest_array(windows))
-    readable = re.sub(r"[^\w.+=-]+", "-", fold.method)[:80]
-    return store.folder / "encoders" / f"{readable}_{content}"
-
-
-def _check_methods(store: FoldStore, folds: Sequence[Fold], folders: Mapping[tuple, Path]) -> None:
-    """Check that the finished folds are of the same settings, before anything is pretrained."""
-    before, methods = store.finished_methods(), {}
-    for fold in folds:
-        if fold.method in methods or fold.method not in before:
-            continue
-        settings = describe_estimator(fold.estimator)
-        if (key := _key(fold)) in folders:
-            # The weights are known only after the pretraining, the name of the folder already now.
-            # Last, so that the message begins with the settings that another encoder comes from.
-            del settings["encoder"]
-            encoder = before[fold.method].get("encoder")
-            known = encoder if isinstance(encoder, Mapping) else {}
-            settings["encoder"] = {**known, "folder": folders[key].name}
-        methods[fold.method] = settings
-    store.check_methods(methods)
-
-
-def _encoder(fold: Fold, corpus: Corpus, windows: np.ndarray, folder: Path | None) -> SharedEncoder:
-    """Return the saved encoder of a fold, or pretrain it."""
-    history = None if folder is None else folder.with_name(f"{folder.name}.json")  # written last
-    if folder is not None and history is not None and history.exists():
-        return SharedEncoder(str(folder), read_checked(history)["history"])
-    estimator = with_seed(clone(fold.estimator), SEED)
-    fitted = estimator.pretrained(corpus.X[windows])  # which has the subjects
-    if folder is None or history is None:
-        return SharedEncoder(fitted, history_of(fitted))
-    folder.parent.mkdir(exist_ok=True)
-    fitted.save(folder)
-    write_checked(history, {"history": history_of(fitted)})
-    return SharedEncoder(str(folder), read_checked(history)["history"])
-
-
-def with_pretraining(
-    curves: pd.DataFrame, folds: Sequence[Fold], encoders: Sequence[SharedEncoder | None]
-) -> pd.DataFrame:
-    """Return the losses of the folds after those of the pretraining that they share."""
-    shared = [{"history": None if encoder is None else encoder.history} for encoder in encoders]
-    before = curves_frame(folds, shared)
-    return pd.concat([before, curves], ignore_index=True) if len(before) else curves
+    fitted = with_seed(clone(fold.estimator), SEED).pretrained(corpus.X[fold.pretrain])
+    return (fitted if folder is None else str(fitted.save(folder))), history_of(fitted)

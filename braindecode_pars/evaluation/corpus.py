@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from torch.utils.data import Dataset
 
+from braindecode_pars._common.checks import Rule, choice, instance, integer, listed, optional
 from braindecode_pars._common.subjects import normalized, warn_of_similar_names
-from braindecode_pars._common.tables import POOLED
+from braindecode_pars._common.tables import POOLED, SCORES
 from braindecode_pars.evaluation.metrics import METRICS
 from braindecode_pars.windows import as_sklearn
 from braindecode_pars.windows.labels import check_class_labels, find_unlabeled
@@ -35,7 +36,7 @@ class Corpus:
         Whether a window has a label.
     unlabeled_label : hashable | None
         Label of unlabelled windows; None when every window is labelled.
-    splits : ndarray, shape (n_windows,) | None
+    splits : ndarray, shape (n_windows,)
         Entry ``split`` of the description of each window's recording; None where there is none.
     people : dict
         Name of each subject with the corpus in front, where that is known.
@@ -56,7 +57,7 @@ class Corpus:
     groups: np.ndarray
     labeled: np.ndarray
     unlabeled_label: Any
-    splits: np.ndarray | None = None
+    splits: np.ndarray
     people: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -100,25 +101,21 @@ class Corpus:
         unlabeled, label = find_unlabeled(y, unlabeled_label)
         named = groups if X.people is None else X.people
         people = dict(zip(groups.tolist(), named.tolist(), strict=True))
-        return cls(name, X, y, groups, ~unlabeled, label, X.splits, people)
+        splits = np.full(len(y), None) if X.splits is None else X.splits
+        return cls(name, X, y, groups, ~unlabeled, label, splits, people)
 
     @property
     def subjects(self) -> list:
         """All subjects, sorted."""
         return in_order(self.groups.tolist())
 
-    @property
-    def labeled_subjects(self) -> list:
-        """Subjects with at least one labelled window, sorted."""
-        return in_order(self.groups[self.labeled].tolist())
-
     def subjects_of(self, windows: np.ndarray) -> list:
         """Return the subjects of some windows, sorted.
 
         Parameters
         ----------
-        windows : ndarray of int
-            Indices of windows.
+        windows : ndarray of int or bool
+            Indices of windows, or a mask of all windows, such as ``labeled``.
 
         Returns
         -------
@@ -130,15 +127,13 @@ class Corpus:
         """Return the name of each of these subjects with the corpus in front."""
         return {subject: self.people.get(subject, subject) for subject in subjects}
 
-    def windows_of(self, subjects: Iterable, *, labeled_only: bool = False) -> np.ndarray:
+    def windows_of(self, subjects: Iterable) -> np.ndarray:
         """Return the indices of the windows of these subjects.
 
         Parameters
         ----------
         subjects : iterable
             Subjects whose windows to return.
-        labeled_only : bool
-            Whether to return only labelled windows.
 
         Returns
         -------
@@ -146,8 +141,7 @@ class Corpus:
             Indices in the order of the dataset.
         """
         wanted = set(subjects)
-        mask = np.array([subject in wanted for subject in self.groups.tolist()], dtype=bool)
-        return np.flatnonzero(mask & self.labeled if labeled_only else mask)
+        return np.flatnonzero([subject in wanted for subject in self.groups.tolist()])
 
     def test_windows(self, subjects: Iterable) -> np.ndarray:
         """Return the indices of the labelled windows of test subjects.
@@ -168,14 +162,99 @@ class Corpus:
             When a subject has no labelled window.
         """
         subjects = list(subjects)
-        labeled = set(self.labeled_subjects)
-        for subject in subjects:
-            if subject not in labeled:
-                raise ValueError(
-                    f"Test subject {subject} has no labelled window to score; use test subjects "
-                    "with labels."
-                )
-        return self.windows_of(subjects, labeled_only=True)
+        labeled = set(self.subjects_of(self.labeled))
+        if absent := [str(subject) for subject in subjects if subject not in labeled]:
+            raise ValueError(
+                f"There is no labelled window to score of the test subjects {', '.join(absent)}."
+            )
+        windows = self.windows_of(subjects)
+        return windows[self.labeled[windows]]
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """One fit with its training and test windows.
+
+    Attributes
+    ----------
+    protocol, dataset, method : str
+        Values of the columns of these names.
+    n_train_subjects : int
+        Number of labelled training subjects. It includes the validation subjects that the estimator
+        splits off them, but not those of ``valid``.
+    seed : int
+        Seed of every ``random_state`` and of torch's random state.
+    estimator : estimator
+        Unfitted estimator. A clone with this seed is fitted.
+    train, test : ndarray of int
+        Indices of the training and test windows.
+    test_subjects : list
+        Subjects of the test windows, in the order of the rows.
+    valid : ndarray of int
+        Indices of the fixed validation windows, which an estimator with ``validation="split"`` is
+        given together with the training windows.
+    pretrain : ndarray of int
+        Indices of the windows that a pretraining for several folds may use: the training windows
+        before subjects are drawn, without those of validation subjects and of split "test".
+    history : list of dict
+        Losses by epoch of such a pretraining.
+    pooled : bool
+        Whether the scores get a row over all test windows together.
+    varied : dict
+        Additional columns and their values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from braindecode_pars.evaluation.folds import Fold
+    >>> fold = Fold(
+    ...     protocol="leave_one_subject_out",
+    ...     dataset="nights",
+    ...     method="chance",
+    ...     n_train_subjects=2,
+    ...     seed=0,
+    ...     estimator=DummyClassifier(),
+    ...     train=np.arange(48),
+    ...     test=np.arange(48, 72),
+    ...     test_subjects=[3],
+    ... )
+    >>> print(fold)
+    chance on nights, subject 3, 2 training subjects, seed 0
+    """
+
+    protocol: str
+    dataset: str
+    method: str
+    n_train_subjects: int
+    seed: int
+    estimator: BaseEstimator
+    train: np.ndarray
+    test: np.ndarray
+    test_subjects: list
+    valid: np.ndarray = field(default_factory=lambda: np.array([], dtype=int))
+    pretrain: np.ndarray = field(default_factory=lambda: np.array([], dtype=int))
+    history: list[dict[str, Any]] = field(default_factory=list)
+    pooled: bool = False
+    varied: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def subject(self) -> Any:
+        """Test subject; ``"all"`` with a pooled row; the joined names of several subjects."""
+        if self.pooled:
+            return POOLED
+        several = len(self.test_subjects) > 1
+        return ", ".join(map(str, self.test_subjects)) if several else self.test_subjects[0]
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """Values of all columns except ``metric`` and ``value``."""
+        return {name: getattr(self, name) for name in SCORES[:-2]} | self.varied
+
+    def __str__(self) -> str:
+        where = f"{self.method} on {self.dataset}" if self.dataset else self.method
+        subject = "" if self.subject == POOLED else f", subject {self.subject}"
+        return f"{where}{subject}, {self.n_train_subjects} training subjects, seed {self.seed}"
 
 
 def check_arguments(
@@ -189,7 +268,8 @@ def check_arguments(
     Raises
     ------
     TypeError
-        When the estimators are not a mapping of names to classifiers.
+        When the estimators are not a mapping of names to classifiers, or another argument has a
+        wrong type.
     ValueError
         When there are no estimators, metrics or seeds, one is given twice or is unknown, or
         ``n_jobs`` is 0.
@@ -199,58 +279,36 @@ def check_arguments(
             f"estimators is a {type(estimators).__name__}; give a dict of method names and "
             "estimators."
         )
-    if isinstance(metrics, str):
-        raise TypeError(f"metrics is the text {metrics!r}; give a list of names, [{metrics!r}].")
-    for name, given, content in (("metrics", metrics, "names"), ("seeds", seeds, "integers")):
-        if not isinstance(given, Sized) or not isinstance(given, Iterable):
-            raise TypeError(f"{name} must be a list of {content}, got {given!r}.")
-    sized: dict[str, Sized] = {"estimators": estimators, "metrics": metrics, "seeds": seeds}
-    for name, values in sized.items():
-        if len(values) == 0:
-            raise ValueError(f"{name} is empty; there would be nothing to report.")
+    check_list("estimators", list(estimators), instance("names of methods as text", str))
     for method, estimator in estimators.items():
-        _check_estimator(method, estimator)
-    _check_metrics(metrics)
-    _check_seeds(seeds)
-    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
-        raise ValueError(
-            f"n_jobs must be a number of processes, -1 for one on each core, or None, got "
-            f"{n_jobs!r}."
-        )
+        missing = [n for n in ("fit", "predict", "get_params") if not hasattr(estimator, n)]
+        if missing or isinstance(estimator, type):
+            raise TypeError(
+                f"{method} must be an instance of a scikit-learn classifier, with fit, predict and "
+                f"get_params; got {estimator!r}."
+            )
+    check_list("metrics", metrics, choice(*METRICS))
+    check_list("seeds", seeds, integer(0))
+    is_number = Rule("a number of processes, or -1 for all cores", (Integral,), lambda n: n != 0)
+    optional(is_number).check("n_jobs", n_jobs)
 
 
-def _check_metrics(metrics: Sequence[str]) -> None:
-    for metric in metrics:
-        if not isinstance(metric, str) or metric not in METRICS:
-            raise ValueError(f"Unknown metric {metric!r}; known are {', '.join(METRICS)}.")
-    _check_unique("metrics", metrics)
+def check_list(name: str, given: Collection, rule: Rule) -> None:
+    """Check that an argument is a list of different values that a rule accepts.
 
-
-def _check_seeds(seeds: Sequence[int]) -> None:
-    for seed in seeds:
-        if not isinstance(seed, Integral) or seed < 0:
-            raise ValueError(f"seeds are whole numbers from 0, got {seed!r}.")
-    _check_unique("seeds", seeds)
-
-
-def _check_unique(name: str, given: Sequence) -> None:
+    Raises
+    ------
+    TypeError, ValueError
+        When it is not a list, is empty, or has a wrong value or one value twice.
+    """
+    if isinstance(given, str) or not isinstance(given, Collection):
+        raise TypeError(f"{name} must be a list, got {given!r}.")
+    if len(given) == 0:
+        raise ValueError(f"{name} is empty; there would be nothing to report.")
+    for value in given:
+        rule.check(name, value)
     if len(set(given)) < len(given):
         raise ValueError(f"{name} has an entry twice: {', '.join(map(str, given))}.")
-
-
-def _check_estimator(method: str, estimator: Any) -> None:
-    if not isinstance(method, str):
-        raise TypeError(f"A method's name is text, got {method!r}.")
-    if isinstance(estimator, type):
-        raise TypeError(
-            f"{method} is the class {estimator.__name__}; give an instance, {estimator.__name__}()."
-        )
-    missing = [n for n in ("fit", "predict", "get_params") if not hasattr(estimator, n)]
-    if missing:
-        raise TypeError(
-            f"{method} is a {type(estimator).__name__} without {' and '.join(missing)}; give a "
-            "scikit-learn classifier."
-        )
 
 
 def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
@@ -258,28 +316,19 @@ def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
 
     Raises
     ------
-    TypeError
-        When one cannot be a subject.
     ValueError
         When there are none, one is given twice, or one is not in the data.
     """
     if isinstance(asked, str):
         raise ValueError(f"{name} is the string {asked!r}; give a list of subjects.")
     asked, there = [normalized(subject) for subject in asked], list(there)
-    if not asked:
-        raise ValueError(f"{name} is empty; name at least one subject, or leave it out.")
-    unhashable = [subject for subject in asked if not isinstance(subject, Hashable)]
-    if unhashable:
-        raise TypeError(f"{name} contains {unhashable[0]!r}, which cannot be a subject.")
-    if len(set(asked)) < len(asked):
-        raise ValueError(f"{name} has a subject twice: {', '.join(map(str, asked))}.")
-    absent = [subject for subject in asked if subject not in there]
-    if absent:
+    if absent := [repr(subject) for subject in asked if subject not in there]:
         raise ValueError(
-            f"{name} has subject{'s' if len(absent) > 1 else ''} "
-            f"{', '.join(map(repr, absent))}, not in the data, whose subjects are "
-            f"{', '.join(map(repr, there[:20]))}{', ...' if len(there) > 20 else ''}."
+            f"{name} has {listed(absent)}, not in the data, whose subjects are "
+            f"{listed(list(map(repr, there)), most=20)}."
         )
+    if not asked or len(set(asked)) < len(asked):
+        raise ValueError(f"{name} must have a subject, and each once; got {asked}.")
     return asked
 
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,26 +26,22 @@ from tqdm.auto import tqdm
 
 from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.computing import find_device
-from braindecode_pars._common.files import plain
+from braindecode_pars._common.files import replace_file
 from braindecode_pars._common.seeding import seeded, torch_seeded
 from braindecode_pars._common.subjects import SubjectKeys
-from braindecode_pars._common.tables import POOLED, SCORES, loss_columns
+from braindecode_pars._common.tables import SCORES, loss_columns
 from braindecode_pars.evaluation.cache import (
     FoldStore,
     describe_corpus,
     describe_estimator,
-    digest,
-    digest_array,
-    on_device,
     parameters_called,
     with_seed,
 )
-from braindecode_pars.evaluation.corpus import Corpus
+from braindecode_pars.evaluation.corpus import Corpus, Fold
 from braindecode_pars.evaluation.metrics import (
     predictions,
     saved_probabilities,
     score_rows,
-    scored,
     undefined_sentence,
 )
 from braindecode_pars.windows.labels import AUTO
@@ -78,87 +72,8 @@ class FoldError(RuntimeError):
     """
 
 
-@dataclass(frozen=True, eq=False)
-class Fold:
-    """One fit with its training and test windows.
-
-    Attributes
-    ----------
-    protocol, dataset, method : str
-        Values of the columns of these names.
-    n_train_subjects : int
-        Number of labelled training subjects. It includes the validation subjects that the estimator
-        splits off them, but not those of ``valid``.
-    seed : int
-        Seed of every ``random_state`` and of torch's random state.
-    estimator : estimator
-        Unfitted estimator. A clone with this seed is fitted.
-    train, test : ndarray of int
-        Indices of the training and test windows.
-    test_subjects : list
-        Subjects of the test windows, in the order of the rows.
-    valid : ndarray of int
-        Indices of the fixed validation windows, which an estimator with ``validation="split"`` is
-        given together with the training windows.
-    pretrain : ndarray of int
-        Indices of the windows that a pretraining for several folds may use: the training windows
-        before subjects are drawn, without those of validation subjects and of split "test".
-    pooled : bool
-        Whether the scores get a row over all test windows together.
-    varied : dict
-        Additional columns and their values.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.dummy import DummyClassifier
-    >>> from braindecode_pars.evaluation.folds import Fold
-    >>> fold = Fold(
-    ...     protocol="leave_one_subject_out",
-    ...     dataset="nights",
-    ...     method="chance",
-    ...     n_train_subjects=2,
-    ...     seed=0,
-    ...     estimator=DummyClassifier(),
-    ...     train=np.arange(48),
-    ...     test=np.arange(48, 72),
-    ...     test_subjects=[3],
-    ... )
-    >>> print(fold)
-    chance on nights, subject 3, 2 training subjects, seed 0
-    """
-
-    protocol: str
-    dataset: str
-    method: str
-    n_train_subjects: int
-    seed: int
-    estimator: BaseEstimator
-    train: np.ndarray
-    test: np.ndarray
-    test_subjects: list
-    valid: np.ndarray = field(default_factory=lambda: np.array([], dtype=int))
-    pretrain: np.ndarray = field(default_factory=lambda: np.array([], dtype=int))
-    pooled: bool = False
-    varied: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def subject(self) -> Any:
-        """Test subject; ``"all"`` with a pooled row; the joined names of several subjects."""
-        if self.pooled:
-            return POOLED
-        several = len(self.test_subjects) > 1
-        return ", ".join(map(str, self.test_subjects)) if several else self.test_subjects[0]
-
-    @property
-    def key(self) -> dict[str, Any]:
-        """Values of all columns except ``metric`` and ``value``."""
-        return {name: getattr(self, name) for name in SCORES[:-2]} | self.varied
-
-    def __str__(self) -> str:
-        where = f"{self.method} on {self.dataset}" if self.dataset else self.method
-        subject = "" if self.subject == POOLED else f", subject {self.subject}"
-        return f"{where}{subject}, {self.n_train_subjects} training subjects, seed {self.seed}"
+#: What may be done with the folds that are not finished before they run, see :func:`run_folds`.
+Prepare = Callable[[list[Fold], Mapping[str, Corpus], FoldStore | None], list[Fold]]
 
 
 class Run(NamedTuple):
@@ -192,6 +107,7 @@ def run_folds(
     out: str | Path | None = None,
     n_jobs: int | None = None,
     verbose: int = 1,
+    prepare: Prepare | None = None,
 ) -> Run:
     """Fit and score every fold that is not finished yet.
 
@@ -210,14 +126,17 @@ def run_folds(
     metrics : sequence of str
         Names of metrics, see :func:`~braindecode_pars.evaluation.score_predictions`.
     out : path | None
-        Folder for the results. Each finished fold is saved in ``cache/*.json`` (scores, true and
-        predicted labels, probabilities, losses by epoch) and is not run again; delete ``cache`` to
-        compute everything again. The folder also contains, at the end, ``scores.csv`` and, when
+        Folder for the results. Each finished fold is saved in ``cache/*.json`` (true and predicted
+        labels, probabilities, losses by epoch) and is not run again; delete ``cache`` to compute
+        everything again. The folder also contains, at the end, ``scores.csv`` and, when
         estimators have a ``history_``, ``curves.csv``.
     n_jobs : int | None
         Number of folds to run in parallel. None means 1, or the setting of ``parallel_config``.
     verbose : int
         Verbosity; 1 shows a progress bar.
+    prepare : callable | None
+        Function that takes the folds that are not finished, the corpora and the folder of the
+        results, and returns these folds as they are to be run, as with an encoder that they share.
 
     Returns
     -------
@@ -276,17 +195,21 @@ def run_folds(
     [['half a night', 1, 'accuracy'], ['half a night', 2, 'accuracy']]
     """
     # Read the finished folds
-    store, files = _open(folds, corpora, out)
-    results, refused = _read_finished(folds, corpora, metrics, files)
-    if refused:
-        warn_user(_refused_sentence(refused))
+    store = None if out is None else _open(folds, corpora, out)
+    files = [None if store is None else store.file_of(fold) for fold in folds]
+    results = _read_finished(folds, files, metrics)
     missing = [i for i in range(len(folds)) if i not in results]
     # Warn before the first fit, where the encoder that is given has a card.
     announced = _warn_of_leaks(folds, _seen_by_given(folds, corpora))
     # Run the other folds
+    if prepare is not None:
+        folds = list(folds)
+        prepared = prepare([folds[i] for i in missing], corpora, store)
+        for i, fold in zip(missing, prepared, strict=True):
+            folds[i] = fold
     bar = tqdm(
         total=len(folds),
-        initial=len(folds) - len(missing),
+        initial=len(results),
         desc=folds[0].protocol.replace("_", " "),
         unit=" fits",
         disable=not verbose,
@@ -294,23 +217,24 @@ def run_folds(
     shown: set[tuple] = set()
     with bar:
         try:
-            for i, result, found in _finished(missing, folds, corpora, metrics, files, n_jobs, bar):
-                results[i] = scored(folds[i], result, metrics)
+            for i, result, found in _finished(missing, folds, corpora, files, n_jobs, bar):
+                results[i] = _scored(folds[i], result, metrics)
                 # A worker on another machine may have no access to the folder.
-                file = files[i]
-                if file is not None and (i in refused or not file.exists()):
+                if (file := files[i]) is not None and not file.exists():
                     FoldStore.write(file, result)
                 bar.update()
                 warn_once(found, shown)
         except FoldError as error:
-            raise FoldError(f"{error} {_finished_sentence(store, files)}") from error
+            saved = "not saved without out=" if store is None else f"saved in {store.folder}"
+            message = f"{error} {len(results)} of {len(folds)} folds are finished and {saved}."
+            raise FoldError(message) from error
     # Collect the tables
     in_order = [results[i] for i in range(len(folds))]
     run = _collect(folds, in_order)
     if store is not None:
-        store.write_table("scores.csv", run.scores)
+        replace_file(store.folder / "scores.csv", run.scores.to_csv(index=False))
         if len(run.curves):
-            store.write_table("curves.csv", run.curves)
+            replace_file(store.folder / "curves.csv", run.curves.to_csv(index=False))
     # Warn of undefined scores, and of test subjects in the pretraining
     if undefined := run.scores.attrs["undefined"]:
         warn_user(undefined_sentence(undefined))
@@ -318,98 +242,47 @@ def run_folds(
     return run
 
 
-def _finished_sentence(store: FoldStore | None, files: Sequence[Path | None]) -> str:
-    if store is None:
-        return "Finished folds are not saved; pass out= to save them in a folder."
-    n_done = sum(file is not None and file.exists() for file in files)
-    return (
-        f"{n_done} of {len(files)} folds are finished and saved in {store.folder}; they are not "
-        "run again."
+def _open(folds: Sequence[Fold], corpora: Mapping[str, Corpus], out: str | Path) -> FoldStore:
+    estimators: dict[str, BaseEstimator] = {}
+    for fold in folds:
+        estimators.setdefault(fold.method, fold.estimator)
+    return FoldStore.open(
+        out,
+        protocol=folds[0].protocol,
+        datasets={name: describe_corpus(corpus) for name, corpus in corpora.items()},
+        methods={name: describe_estimator(estimator) for name, estimator in estimators.items()},
     )
 
 
-def _open(
-    folds: Sequence[Fold],
-    corpora: Mapping[str, Corpus],
-    out: str | Path | None,
-) -> tuple[FoldStore | None, list[Path | None]]:
-    """Open the folder of results; return it with the file of each fold."""
-    if out is None:
-        return None, [None] * len(folds)
-    # Settings of the run
-    methods: dict[str, dict] = {}
-    for fold in folds:
-        if fold.method not in methods:
-            methods[fold.method] = describe_estimator(fold.estimator)
-    datasets = {name: describe_corpus(corpus) for name, corpus in corpora.items()}
-    settings = {"protocol": folds[0].protocol, "datasets": datasets, "methods": methods}
-    store = FoldStore.open(out, settings)
-    # A fold's file name contains a digest of everything that its result depends on.
-    files: list[Path | None] = [
-        store.file_of(
-            _plain_key(fold),
-            digest(
-                datasets[fold.dataset],
-                methods[fold.method],
-                digest_array(fold.train),
-                digest_array(fold.test),
-                *([digest_array(fold.valid)] if len(fold.valid) else []),
-            ),
-        )
-        for fold in folds
-    ]
-    return store, files
-
-
 def _read_finished(
-    folds: Sequence[Fold],
-    corpora: Mapping[str, Corpus],
-    metrics: Sequence[str],
-    files: Sequence[Path | None],
-) -> tuple[dict[int, dict[str, Any]], dict[int, str]]:
-    """Return the scores of each saved fold, and the reasons why files are not used, by fold."""
-    results, refused = {}, {}
-    for i, (fold, file) in enumerate(zip(folds, files, strict=True)):
-        try:
-            result = None if file is None else FoldStore.read(file)
-            if file is not None and result is not None:
-                _check_windows(result, fold, corpora[fold.dataset], file)
-                results[i] = scored(fold, result, metrics)
-        except ValueError as error:
-            refused[i] = str(error)
-    return results, refused
-
-
-def _check_windows(result: Mapping[str, Any], fold: Fold, corpus: Corpus, file: Path) -> None:
-    """Check that a saved result is of the test windows: their subjects, labels and number."""
-    true, subjects = ([str(v) for v in c[fold.test].tolist()] for c in (corpus.y, corpus.groups))
-    is_same = (list(map(str, result["true"])), result["subjects"]) == (true, subjects)
-    columns = [result["predicted"], *result["probabilities"].get("columns", [])]
-    if not is_same or any(len(column) != len(true) for column in columns):
-        raise ValueError(f"{file} is of other test windows.")
-
-
-def _refused_sentence(refused: Mapping[int, str]) -> str:
-    reasons = list(refused.values())
-    more = f" And {len(reasons) - 5} more." if len(reasons) > 5 else ""
-    runs = "saved fold is" if len(reasons) == 1 else "saved folds are"
-    return f"{len(reasons)} {runs} not used, but run again: {' '.join(reasons[:5])}{more}"
+    folds: Sequence[Fold], files: Sequence[Path | None], metrics: Sequence[str]
+) -> dict[int, dict[str, Any]]:
+    """Return the scores of each saved fold by its number; damaged files are removed."""
+    results = {}
+    refused = []
+    for i, file in enumerate(files):
+        if file is not None and file.exists():
+            try:
+                results[i] = _scored(folds[i], FoldStore.read(file), metrics)
+            except ValueError as error:
+                refused.append(str(error))
+                file.unlink()
+    if refused:
+        warn_user(f"{len(refused)} saved folds are run again: {' '.join(refused[:5])}")
+    return results
 
 
 def _finished(
     missing: Sequence[int],
     folds: Sequence[Fold],
     corpora: Mapping[str, Corpus],
-    metrics: Sequence[str],
     files: Sequence[Path | None],
     n_jobs: int | None,
     bar: tqdm,
-) -> Iterator[tuple[int, dict[str, Any], list[FoldWarning]]]:
+) -> Iterator[tuple[int, dict[str, Any], list[tuple]]]:
     """Run the missing folds; yield the number, result and warnings of each finished fold."""
-    # Divide torch's threads among the processes.
     given_jobs = {} if n_jobs is None else {"n_jobs": n_jobs}
     n_parallel = max(1, min(joblib.effective_n_jobs(n_jobs), len(missing)))
-    n_threads = max(1, joblib.cpu_count() // n_parallel)
     backend, _ = joblib.parallel.get_active_backend()
     # Some backends, such as Ray's, return all results at the end. Nothing is lost by that, because
     # the workers save each finished fold.
@@ -421,133 +294,64 @@ def _finished(
     def tasks() -> Iterator[Any]:
         for i in missing:
             bar.set_postfix(subject=folds[i].subject, method=folds[i].method)
-            corpus = corpora[folds[i].dataset]
-            yield delayed(_run)(i, folds[i], corpus, metrics, files[i], n_threads, n_parallel)
+            yield delayed(_run)(i, folds[i], corpora[folds[i].dataset], files[i], n_parallel)
 
     yield from parallel(tasks())
 
 
 def _run(
-    i: int,
-    fold: Fold,
-    corpus: Corpus,
-    metrics: Sequence[str],
-    file: Path | None,
-    n_threads: int,
-    n_parallel: int,
-) -> tuple[int, dict[str, Any], list[FoldWarning]]:
-    """Fit and score one fold in a worker, and save it if the worker has access to the folder.
+    i: int, fold: Fold, corpus: Corpus, file: Path | None, n_parallel: int
+) -> tuple[int, dict[str, Any], list[tuple]]:
+    """Run one fold in a worker, and save it if the worker has access to the folder.
 
     The warnings are returned, because those of a worker process would be lost.
     """
-    fold = _placed(fold, i, n_parallel)
+    # Divide the GPUs and torch's threads among the processes.
+    n_gpus = torch.cuda.device_count()
+    device = f"cuda:{i % n_gpus}" if n_parallel > 1 and n_gpus > 1 else AUTO
+    found: list[tuple] = []
     try:
-        with _ONE_AT_A_TIME, _threads(n_threads), _torch_seed(fold), collected() as found:
-            result = _fit_and_score(fold, corpus, metrics)
+        with _ONE_AT_A_TIME, _threads(joblib.cpu_count() // n_parallel), collected(found):
+            result = _fit_and_predict(fold, corpus, device)
     except Exception as error:
-        raise FoldError(f"{fold} failed with {type(error).__name__}: {_sentence(error)}") from error
+        warn_once(found, set())  # they may explain it
+        message = str(error).strip().rstrip(".")
+        raise FoldError(f"{fold} failed with {type(error).__name__}: {message}.") from error
     if file is not None and file.parent.is_dir():
         FoldStore.write(file, result)
     return i, result, found
 
 
-def _sentence(error: Exception) -> str:
-    return f"{str(error).strip().rstrip('.')}."
-
-
-def _fit_and_score(fold: Fold, corpus: Corpus, metrics: Sequence[str]) -> dict[str, Any]:
+def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     """Return the result of a fold as numbers and text that can be saved as JSON."""
-    start = time.perf_counter()
-    # Fit
     estimator = with_seed(clone(fold.estimator), fold.seed)
-    _set_unlabeled_label(estimator, corpus.unlabeled_label)
+    _replace_auto("device", device, estimator)
+    _replace_auto("unlabeled_label", corpus.unlabeled_label, estimator)
     train = np.union1d(fold.train, fold.valid) if len(fold.valid) else fold.train
-    if not _takes_unlabeled(estimator, corpus.unlabeled_label):
+    if corpus.unlabeled_label not in parameters_called("unlabeled_label", estimator).values():
         train = train[corpus.labeled[train]]
-    fitted = estimator.fit(corpus.X[train], corpus.y[train])
-    # Predict
-    labels, probabilities = predictions(fitted, corpus.X[fold.test])
-    predicted = labels.tolist()
-    if corpus.unlabeled_label is not None and corpus.unlabeled_label in predicted:
+    with _torch_seed(estimator, fold.seed):
+        fitted = estimator.fit(corpus.X[train], corpus.y[train])
+        predicted, probabilities = predictions(fitted, corpus.X[fold.test])
+    if len(predicted) != len(fold.test):
+        raise ValueError(f"it predicts {len(predicted)} labels for {len(fold.test)} windows.")
+    if corpus.unlabeled_label is not None and corpus.unlabeled_label in predicted.tolist():
         raise ValueError(
             f"it predicts {corpus.unlabeled_label!r}, the label of unlabelled windows; pass "
             "another unlabeled_label."
         )
     classes, columns = saved_probabilities(fitted, probabilities, len(fold.test))
-    # Score
-    true, predicted, classes = _plain_labels(corpus.y[fold.test].tolist(), predicted, classes)
-    result = {
-        "key": _plain_key(fold),
-        "true": true,
-        "predicted": predicted,
-        "probabilities": {"classes": classes, **columns},
-        "subjects": [str(subject) for subject in corpus.groups[fold.test].tolist()],
-    }
+    labels = _plain_labels(corpus.y[fold.test].tolist(), predicted.tolist(), classes)
     seen = seen_before(fitted, corpus.people_of(fold.test_subjects))
-    rows = [
-        row | {"subject": plain(row["subject"])} | ({"value": None} if "undefined" in row else {})
-        for row in score_rows(fold, result, metrics)
-    ]
-    return result | {
-        "rows": rows,
-        "seen": seen | {"subjects": [str(subject) for subject in seen["subjects"]]},
-        "history": history_of(fitted),
-        "seconds": round(time.perf_counter() - start, 3),
+    return {
+        "key": fold.key,
+        "true": labels[0],
+        "predicted": labels[1],
+        "probabilities": {"classes": labels[2], **columns},
+        "subjects": [str(subject) for subject in corpus.groups[fold.test].tolist()],
+        "seen": seen,
+        "history": [*fold.history, *history_of(fitted)],
     }
-
-
-def _collect(folds: Sequence[Fold], results: Sequence[dict]) -> Run:
-    """Make the tables of scores and losses, in the order of the folds."""
-    rows, undefined = [], []
-    for fold, result in zip(folds, results, strict=True):
-        for row in result["rows"]:
-            full_row = {**fold.key, **row}
-            reason = full_row.pop("undefined", None)
-            rows.append(full_row)
-            if reason:
-                undefined.append(
-                    {name: full_row[name] for name in SCORES[:-1]} | {"reason": reason}
-                )
-    varied = dict.fromkeys(name for fold in folds for name in fold.varied)
-    scores = pd.DataFrame(rows, columns=[*SCORES, *varied])
-    scores.attrs["undefined"] = undefined
-    return Run(scores, curves_frame(folds, results))
-
-
-def _warn_of_leaks(
-    folds: Sequence[Fold], seen: Sequence[Mapping[str, Any]], announced: Sequence[str] = ()
-) -> list[str]:
-    """Warn of test subjects that encoders have seen, unless it was announced."""
-    by_method: dict[str, list] = {}
-    for fold, of_fold in zip(folds, seen, strict=True):
-        by_method.setdefault(fold.method, []).append(of_fold)
-    sentences = [sentence for sentence in leak_sentences(by_method) if sentence not in announced]
-    for sentence in sentences:
-        warn_user(sentence)
-    return sentences
-
-
-def _seen_by_given(folds: Sequence[Fold], corpora: Mapping[str, Corpus]) -> list[dict[str, Any]]:
-    """Return the test subjects of each fold on the cards of the encoders that it is given."""
-    estimators = {id(fold.estimator): fold.estimator for fold in folds}
-    cards = {key: given_cards(estimator) for key, estimator in estimators.items()}
-    return [
-        {
-            "subjects": [
-                str(subject)
-                for subject in seen_by(
-                    cards[id(fold.estimator)],
-                    corpora[fold.dataset].people_of(fold.test_subjects),
-                )
-            ],
-            "unknown": False,
-        }
-        for fold in folds
-    ]
-
-
-def _plain_key(fold: Fold) -> dict[str, Any]:
-    return {name: plain(value) for name, value in fold.key.items()}
 
 
 def _plain_labels(*columns: Sequence) -> list[list]:
@@ -557,19 +361,14 @@ def _plain_labels(*columns: Sequence) -> list[list]:
     return [list(column) if plain_types else [str(label) for label in column] for column in columns]
 
 
-def _set_unlabeled_label(estimator: BaseEstimator, label: Any) -> None:
-    """Set every ``unlabeled_label`` that is "auto" to the label of the corpus, in place."""
-    labels = parameters_called("unlabeled_label", estimator)
-    names = [name for name, value in labels.items() if isinstance(value, str) and value == AUTO]
-    estimator.set_params(**dict.fromkeys(names, label))
+def _replace_auto(name: str, value: Any, estimator: BaseEstimator) -> None:
+    """Give every parameter of this name that is "auto" another value, in place."""
+    given = parameters_called(name, estimator)
+    autos = [full for full, old in given.items() if isinstance(old, str) and old == AUTO]
+    estimator.set_params(**dict.fromkeys(autos, value))
 
 
-def _takes_unlabeled(estimator: BaseEstimator, label: Any) -> bool:
-    """Whether the estimator has a parameter ``unlabeled_label`` with this value."""
-    return label in parameters_called("unlabeled_label", estimator).values()
-
-
-def _torch_seed(fold: Fold) -> AbstractContextManager[None]:
+def _torch_seed(estimator: BaseEstimator, seed: int) -> AbstractContextManager[None]:
     """Seed torch for estimators without a ``random_state``, such as skorch's nets.
 
     They draw from the global generators at any time, so that no fit with a seed may draw in another
@@ -577,38 +376,54 @@ def _torch_seed(fold: Fold) -> AbstractContextManager[None]:
     with a seed in other threads, as in a callback or a grid search. These would then wait forever,
     so such an estimator does not hold the lock.
     """
-    fits_in_threads = any(parameters_called(n, fold.estimator) for n in ("random_state", "n_jobs"))
-    seeding = torch_seeded if fits_in_threads else seeded
-    return seeding(int(fold.seed), _device_of(fold.estimator))
-
-
-def _device_of(estimator: BaseEstimator) -> torch.device:
-    """Return the device that an estimator draws on; without a parameter for it, the usual one."""
+    fits_in_threads = any(parameters_called(n, estimator) for n in ("random_state", "n_jobs"))
     devices = []
     for value in parameters_called("device", estimator).values():
         # Not every parameter of this name is for torch; the fit complains if it should have been.
         with suppress(ValueError):
             devices.append(find_device(value))
-    devices = devices or [find_device("auto")]
-    return next((device for device in devices if device.type != "cpu"), devices[0])
-
-
-def _placed(fold: Fold, number: int, n_parallel: int) -> Fold:
-    """Return a fold whose ``device="auto"`` is one of several GPUs, when folds run in parallel."""
-    n_gpus = torch.cuda.device_count()
-    if n_parallel == 1 or n_gpus < 2:
-        return fold
-    return replace(fold, estimator=on_device(fold.estimator, f"cuda:{number % n_gpus}"))
+    devices = devices or [find_device(AUTO)]
+    device = next((device for device in devices if device.type != "cpu"), devices[0])
+    return torch_seeded(int(seed), device) if fits_in_threads else seeded(int(seed), device)
 
 
 @contextmanager
 def _threads(n_threads: int) -> Iterator[None]:
     n_before = torch.get_num_threads()
-    torch.set_num_threads(min(n_before, n_threads))
+    torch.set_num_threads(min(n_before, max(1, n_threads)))
     try:
         yield
     finally:
         torch.set_num_threads(n_before)
+
+
+def _scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
+    """Return what the tables need of a result: its scores, without labels and probabilities.
+
+    The predictions of hundreds of folds of a large corpus would fill the memory.
+    """
+    rows = list(score_rows(fold, result, metrics))
+    return {"seen": result["seen"], "history": result["history"], "rows": rows}
+
+
+def _collect(folds: Sequence[Fold], results: Sequence[Mapping[str, Any]]) -> Run:
+    """Make the tables of scores and losses, in the order of the folds."""
+    pairs = list(zip(folds, results, strict=True))
+    keys = list(dict.fromkeys(name for fold in folds for name in fold.key))
+    # Scores
+    rows = [{**fold.key, **row} for fold, result in pairs for row in result["rows"]]
+    varied = [name for name in keys if name not in SCORES]
+    scores = pd.DataFrame(rows, columns=[*SCORES, *varied])
+    scores.attrs["undefined"] = [
+        {name: row[name] for name in SCORES[:-1]} | {"reason": row["undefined"]}
+        for row in rows
+        if "undefined" in row
+    ]
+    # Losses by epoch; None from JSON becomes NaN.
+    epochs = [{**fold.key, **epoch} for fold, result in pairs for epoch in result["history"]]
+    losses = loss_columns({name for epoch in epochs for name in epoch})
+    curves = pd.DataFrame(epochs, columns=[*keys, "phase", "epoch", *losses])
+    return Run(scores, curves.astype(dict.fromkeys(losses, float)))
 
 
 #: Folds have different windows, so that these counts differ where the cause is one.
@@ -618,67 +433,52 @@ _COUNTS = re.compile(r"\b\d+ of \d+ windows")
 _NUMBERS = re.compile(r"\d[\d,.]*")
 
 
-class FoldWarning(NamedTuple):
-    """A warning in a form that can be sent between processes.
-
-    Attributes
-    ----------
-    text : str
-        Text of the warning.
-    category : type
-        Class of the warning.
-    filename, lineno : str, int
-        Line that the warning points to.
-    """
-
-    text: str
-    category: type[Warning]
-    filename: str
-    lineno: int
-
-    @property
-    def key(self) -> tuple:
-        """Value that is equal for the same warning of different folds."""
-        varies = _NUMBERS if issubclass(self.category, ConvergenceWarning) else _COUNTS
-        return varies.sub("", self.text), self.category
-
-    def show(self) -> None:
-        """Issue the warning, under the filters of this process."""
-        warnings.warn_explicit(self.text, self.category, self.filename, self.lineno)
-
-
 @contextmanager
-def collected() -> Iterator[list[FoldWarning]]:
-    """Collect the warnings inside, in a list that is filled at the end.
+def collected(found: list[tuple]) -> Iterator[None]:
+    """Add the warnings inside to a list, as arguments of ``warnings.warn_explicit``.
 
-    A filter that turns warnings into errors does so inside. After an error, the warnings are shown,
-    because they may explain it.
+    They can be sent between processes. A filter that turns warnings into errors does so inside.
     """
-    found: list[FoldWarning] = []
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            yield found
-    except BaseException:
-        for warning in _plain(caught):
-            warning.show()
-        raise
-    found += _plain(caught)
+    with warnings.catch_warnings(record=True) as caught:
+        try:
+            yield
+        finally:
+            found += [(str(w.message), w.category, w.filename, w.lineno) for w in caught]
 
 
-def _plain(caught: Iterable[warnings.WarningMessage]) -> list[FoldWarning]:
-    return [FoldWarning(str(w.message), w.category, w.filename, w.lineno) for w in caught]
+def warn_once(found: Iterable[tuple], shown: set[tuple]) -> None:
+    """Show the warnings that are not among ``shown``, under the filters here, and add these."""
+    for text, category, *where in found:
+        varies = _NUMBERS if issubclass(category, ConvergenceWarning) else _COUNTS
+        key = varies.sub("", text), category
+        if key not in shown:
+            shown.add(key)
+            warnings.warn_explicit(text, category, *where)
 
 
-def warn_once(found: Iterable[FoldWarning], shown: set[tuple]) -> None:
-    """Show the warnings whose keys are not among ``shown``, and add these."""
-    for warning in found:
-        if warning.key not in shown:
-            shown.add(warning.key)
-            warning.show()
+def _warn_of_leaks(
+    folds: Sequence[Fold], seen: Sequence[Mapping[str, Any]], announced: Sequence[str] = ()
+) -> list[str]:
+    """Warn of test subjects that encoders have seen, unless it was announced."""
+    sentences = [each for each in leak_sentences(folds, seen) if each not in announced]
+    for sentence in sentences:
+        warn_user(sentence)
+    return sentences
 
 
-def history_of(fitted: Any) -> list[dict[str, Any]] | None:
-    """Return the rows of the first ``history_`` inside an estimator, or None without one.
+def _seen_by_given(folds: Sequence[Fold], corpora: Mapping[str, Corpus]) -> list[dict[str, Any]]:
+    """Return the test subjects of each fold on the cards of the encoders that it is given."""
+    estimators = {id(fold.estimator): fold.estimator for fold in folds}
+    cards = {key: given_cards(estimator) for key, estimator in estimators.items()}
+    found = []
+    for fold in folds:
+        people = corpora[fold.dataset].people_of(fold.test_subjects)
+        found.append({"subjects": seen_by(cards[id(fold.estimator)], people), "unknown": False})
+    return found
+
+
+def history_of(fitted: Any) -> list[dict[str, Any]]:
+    """Return the rows of the first ``history_`` inside an estimator; without one, none.
 
     NaN becomes None, because JSON has no NaN.
     """
@@ -687,30 +487,10 @@ def history_of(fitted: Any) -> list[dict[str, Any]] | None:
         if isinstance(history, list):  # skorch's own history is a list, and has one phase
             history = pd.DataFrame([{"phase": "training", **row} for row in history])
         if isinstance(history, pd.DataFrame):
-            losses = loss_columns(history)
-            kept = [name for name in history if name in ("phase", "epoch", *losses)]
-            return [
-                {name: None if pd.isna(value) else value for name, value in row.items()}
-                for row in history[kept].to_dict(orient="records")
-            ]
-    return None
-
-
-def curves_frame(folds: Sequence[Any], results: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Collect the losses of all folds in one table, with one row for each fold and epoch.
-
-    The columns are those of the folds, ``phase``, ``epoch`` and the losses.
-    """
-    rows = [
-        {**fold.key, **epoch}
-        for fold, result in zip(folds, results, strict=True)
-        for epoch in result["history"] or ()
-    ]
-    keys = list(dict.fromkeys(name for fold in folds for name in fold.key))
-    losses = loss_columns({name for row in rows for name in row})
-    curves = pd.DataFrame(rows, columns=[*keys, "phase", "epoch", *losses])
-    # None from JSON becomes NaN.
-    return curves.astype(dict.fromkeys(losses, float))
+            kept = [name for name in ("phase", "epoch", *loss_columns(history)) if name in history]
+            rows = history[kept].astype(object)
+            return rows.where(rows.notna(), None).to_dict(orient="records")
+    return []
 
 
 #: Attributes that contain one estimator, in searches and wrappers.
@@ -724,10 +504,10 @@ def given_cards(estimator: BaseEstimator) -> list[Any]:
     return [card for card in cards if card is not None]
 
 
-def seen_by(cards: Iterable[Any], people: Mapping[Any, Any]) -> list:
+def seen_by(cards: Iterable[Any], people: Mapping[Any, Any]) -> list[str]:
     """Return the test subjects on some cards; ``people`` has their names with the corpus."""
     seen = SubjectKeys(subject for card in cards for subject in card.seen_subjects)
-    return [subject for subject, person in people.items() if person in seen]
+    return [str(subject) for subject, person in people.items() if person in seen]
 
 
 def seen_before(fitted: Any, people: Mapping[Any, Any]) -> dict[str, Any]:
@@ -767,24 +547,24 @@ def _has_unknown_encoder(part: Any) -> bool:
     return given or any(getattr(cb, "unlabeled", None) is not None for cb in callbacks)
 
 
-def leak_sentences(seen: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
-    """Return warnings from the results of :func:`seen_before` for the folds of each method."""
+def leak_sentences(folds: Sequence[Fold], seen: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the warnings of each method, from the results of :func:`seen_before` for each fold."""
     sentences = []
-    for method, folds in seen.items():
-        if any(fold["unknown"] for fold in folds):
+    for method in dict.fromkeys(fold.method for fold in folds):
+        of_method = [one for fold, one in zip(folds, seen, strict=True) if fold.method == method]
+        if any(one["unknown"] for one in of_method):
             sentences.append(
                 f"The training subjects of the encoder of {method} are unknown; they may include "
                 "test subjects."
             )
-        leaked = list(dict.fromkeys(subject for fold in folds for subject in fold["subjects"]))
-        if leaked:
+        if leaked := dict.fromkeys(name for one in of_method for name in one["subjects"]):
             sentences.append(
                 f"{method} was pretrained on windows of test subject"
-                f"{'s' if len(leaked) > 1 else ''} {', '.join(map(str, leaked))}. Its scores of "
-                "these subjects are not held-out scores, unless another dataset used the same "
-                "names for different subjects; then name the corpus of the recordings with an "
-                "entry 'corpus' in their descriptions. Use the name on the encoder's card if it is "
-                "the same corpus."
+                f"{'s' if len(leaked) > 1 else ''} {', '.join(leaked)}. Its scores of these "
+                "subjects are not held-out scores, unless another dataset used the same names for "
+                "different subjects; then name the corpus of the recordings with an entry 'corpus' "
+                "in their descriptions. Use the name on the encoder's card if it is the same "
+                "corpus."
             )
     return sentences
 

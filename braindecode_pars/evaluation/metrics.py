@@ -21,7 +21,7 @@ from torchmetrics.functional.classification import (
     multiclass_recall,
 )
 
-from braindecode_pars._common.checks import listed
+from braindecode_pars._common.checks import choice, listed
 from braindecode_pars._common.tables import POOLED
 from braindecode_pars.estimators.windows_estimator import LogitClassifier
 from braindecode_pars.windows.table import Windows
@@ -34,21 +34,6 @@ def _balanced_accuracy(predicted: Tensor, true: Tensor, num_classes: int) -> Ten
     return recall[true.unique()].mean()
 
 
-def _one_class_against_the_others(
-    binary: Callable[[Tensor, Tensor], Tensor],
-) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return a metric of probabilities (n_windows, n_classes) and true class numbers."""
-
-    def mean(probabilities: Tensor, true: Tensor) -> Tensor:
-        # The curve of the first of two classes follows from that of the second.
-        classes = [1] if probabilities.shape[1] == 2 else true.unique().tolist()
-        return torch.stack(
-            [binary(probabilities[:, c], (true == c).long()) for c in classes]
-        ).mean()
-
-    return mean
-
-
 #: Metrics of predicted labels; each takes predicted and true class numbers.
 _OF_LABELS: dict[str, Callable[..., Tensor]] = {
     "kappa": multiclass_cohen_kappa,
@@ -57,9 +42,10 @@ _OF_LABELS: dict[str, Callable[..., Tensor]] = {
     "f1": partial(multiclass_f1_score, average="macro"),
     "f1_weighted": partial(multiclass_f1_score, average="weighted"),
 }
+#: Metrics of the probability of one class, and whether it is the true one.
 _OF_PROBABILITIES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "auroc": _one_class_against_the_others(binary_auroc),
-    "average_precision": _one_class_against_the_others(binary_average_precision),
+    "auroc": binary_auroc,
+    "average_precision": binary_average_precision,
 }
 
 #: Names of the metrics that need the probability of each class.
@@ -97,28 +83,21 @@ def undefined_because(
     >>> import numpy as np
     >>> from braindecode_pars.evaluation.metrics import undefined_because
     >>> undefined_because(np.array(["W", "W"]), "kappa")
-    "all 2 true labels are 'W', and kappa needs at least two classes"
+    "all 2 true labels are 'W', and kappa needs two classes"
     >>> undefined_because(np.array(["W", "N1"]), "auroc", classes=["N2", "W"])
-    "'N1' is not among the labels that the classifier was trained on, so it has no probability"
+    "'N1' has no probability, because it was not in the training"
     """
     if len(y_true) == 0:
         return "there are no labelled windows"
     found = list(dict.fromkeys(np.asarray(y_true).tolist()))
+    name = metric.replace("_", " ")
     if metric in _OF_SEVERAL_CLASSES and len(found) == 1:
-        return (
-            f"all {len(y_true)} true labels are {found[0]!r}, and {metric.replace('_', ' ')} needs "
-            "at least two classes"
-        )
-    if metric not in PROBABILITY_METRICS:
-        return None
-    if classes is None:
-        return f"{metric.replace('_', ' ')} needs probabilities, and there are none"
-    absent = [label for label in found if label not in list(classes)]
-    if absent:
-        return (
-            f"{absent[0]!r} is not among the labels that the classifier was trained on, so it has "
-            "no probability"
-        )
+        return f"all {len(y_true)} true labels are {found[0]!r}, and {name} needs two classes"
+    if metric in PROBABILITY_METRICS:
+        if classes is None:
+            return f"{name} needs probabilities, and there are none"
+        if absent := [label for label in found if label not in list(classes)]:
+            return f"{absent[0]!r} has no probability, because it was not in the training"
     return None
 
 
@@ -185,15 +164,15 @@ def score_predictions(
     >>> round(score_predictions(true, predicted, "auroc", **of_columns), 3)
     0.667
     """
-    if metric not in METRICS:
-        raise ValueError(f"Unknown metric {metric!r}; known are {', '.join(METRICS)}.")
+    choice(*METRICS).check("metric", metric)
+    y_true = np.asarray(y_true)
     if len(y_true) != len(y_pred):
         raise ValueError(
             f"There are {len(y_true)} labels and {len(y_pred)} predictions; pass one prediction "
             "for each label."
         )
     if metric in PROBABILITY_METRICS:
-        return _of_probabilities(np.asarray(y_true), metric, probabilities, classes)
+        return _of_probabilities(y_true, metric, probabilities, classes)
     if undefined_because(y_true, metric):
         return float("nan")
     found, codes = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)
@@ -222,7 +201,10 @@ def _of_probabilities(
         return float("nan")
     code_of = {label: code for code, label in enumerate(classes)}
     true = torch.tensor([code_of[label] for label in y_true.tolist()])
-    return _OF_PROBABILITIES[metric](columns, true).item()
+    # One class against the others; the curve of the first of two follows from that of the second.
+    codes = [1] if len(classes) == 2 else true.unique().tolist()
+    of_class = _OF_PROBABILITIES[metric]
+    return torch.stack([of_class(columns[:, c], (true == c).long()) for c in codes]).mean().item()
 
 
 _GROUPS = ["protocol", "dataset", "method", "n_train_subjects", "metric"]
@@ -277,8 +259,8 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
         raise ValueError(f"over must be 'subjects' or 'seeds', got {over!r}.")
     units = by_subject(scores) if over == "subjects" else scores[scores["subject"] == POOLED]
     if len(units) == 0:
-        kind = "of single subjects" if over == "subjects" else f"pooled (subject {POOLED!r})"
-        raise ValueError(f"No row of these scores is {kind}; choose another value of over.")
+        which = "not" if over == "subjects" else "only"
+        raise ValueError(f"over={over!r} needs rows whose subject is {which} {POOLED!r}.")
     groups = units.groupby(_GROUPS, sort=False, dropna=False)["value"]
     return groups.agg(mean="mean", sd="std", n="count").reset_index()
 
@@ -335,15 +317,6 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     return table
 
 
-def scored(fold: Any, result: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
-    """Return what the tables need of a result: its scores, without labels and probabilities.
-
-    The predictions of hundreds of folds of a large corpus would fill the memory.
-    """
-    kept = {name: result[name] for name in ("seen", "history")}
-    return {**kept, "rows": list(score_rows(fold, result, metrics))}
-
-
 def score_rows(
     fold: Any, result: Mapping[str, Any], metrics: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
@@ -361,32 +334,21 @@ def score_rows(
     # Arrays of the whole fold once, because a fold may have many subjects.
     subjects, true, predicted = (np.asarray(result[n]) for n in ("subjects", "true", "predicted"))
     saved = result["probabilities"]
-    probabilities = None if "missing" in saved else columns_of(saved)
+    probabilities = np.array(saved["columns"]).T if "columns" in saved else None
     for subject in [*fold.test_subjects, *([POOLED] if fold.pooled else [])]:
-        of_subject = subject == POOLED or subjects == str(subject)
-        windows = np.flatnonzero(np.broadcast_to(of_subject, subjects.shape))
-        of_columns = None if probabilities is None else probabilities[windows]
+        windows = slice(None) if subject == POOLED else np.flatnonzero(subjects == str(subject))
+        columns = None if probabilities is None else probabilities[windows]
         for metric in metrics:
-            score = _score(true[windows], predicted[windows], metric, of_columns, saved)
-            yield {"subject": subject, "metric": metric, **score}
-
-
-def _score(
-    true: np.ndarray,
-    predicted: np.ndarray,
-    metric: str,
-    probabilities: np.ndarray | None,
-    saved: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Return the value of a metric, and the reason when it is undefined."""
-    classes = saved["classes"]
-    reason = undefined_because(true, metric, classes)
-    if metric in PROBABILITY_METRICS:
-        reason = saved.get("missing", reason)
-    if reason:
-        return {"value": float("nan"), "undefined": reason}
-    of_columns = dict(probabilities=probabilities, classes=classes)
-    return {"value": score_predictions(true, predicted, metric, **of_columns)}
+            row = {"subject": subject, "metric": metric, "value": float("nan")}
+            reason = undefined_because(true[windows], metric, saved["classes"])
+            if metric in PROBABILITY_METRICS:
+                reason = saved.get("missing", reason)
+            if reason:
+                yield {**row, "undefined": reason}
+                continue
+            given = dict(probabilities=columns, classes=saved["classes"])
+            value = score_predictions(true[windows], predicted[windows], metric, **given)
+            yield {**row, "value": value}
 
 
 def undefined_sentence(undefined: Sequence[Mapping[str, Any]]) -> str:
@@ -395,11 +357,10 @@ def undefined_sentence(undefined: Sequence[Mapping[str, Any]]) -> str:
     for row in undefined:
         names.setdefault(row["reason"], {})[f"{row['metric']} of {row['subject']}"] = None
     reasons = [f"{listed(list(of), most=5)}: {reason}" for reason, of in names.items()]
-    more = f"; and {len(reasons) - 3} more reasons" if len(reasons) > 3 else ""
-    several = len(undefined) > 1
+    number = "1 score is" if len(undefined) == 1 else f"{len(undefined)} scores are"
     return (
-        f"{len(undefined)} score{'s are' if several else ' is'} undefined and NaN. "
-        f"{'; '.join(reasons[:3])}{more}. scores.attrs['undefined'] lists all of them."
+        f"{number} undefined and NaN. {'; '.join(reasons[:3])}. scores.attrs['undefined'] lists "
+        "all of them."
     )
 
 
@@ -458,19 +419,13 @@ def saved_probabilities(
     if not hasattr(fitted, "classes_"):
         return [], {"missing": f"{name} has no classes_ that name the columns of predict_proba"}
     classes = np.asarray(fitted.classes_).tolist()
-    if probabilities.shape != (n_windows, len(classes)):
-        shape = f"{probabilities.shape} for {n_windows} windows and {len(classes)} classes"
-        if len(probabilities) != n_windows:
-            raise ValueError(f"predict_proba returns shape {shape}")
+    shape = f"{probabilities.shape} for {n_windows} windows and {len(classes)} classes"
+    if len(probabilities) != n_windows:
+        raise ValueError(f"predict_proba returns shape {shape}")
+    if probabilities.shape[1:] != (len(classes),):
         # As a net with a unit for a class that no training subject has.
         return [], {"missing": f"predict_proba of {name} returns shape {shape}"}
     if not np.isfinite(probabilities).all():
         return [], {"missing": f"{name} predicts probabilities that are NaN or infinite"}
     # The shortest text of a float32 is half as long as that of the same number as a float64.
-    short = probabilities.astype(str).astype(float)
-    return classes, {"columns": short.T.tolist()}
-
-
-def columns_of(saved: Mapping[str, Any]) -> np.ndarray:
-    """Return saved probabilities, shape (n_windows, n_classes)."""
-    return np.array(saved["columns"]).T
+    return classes, {"columns": probabilities.astype(str).astype(float).T.tolist()}

@@ -7,17 +7,18 @@ figure 3 of the paper, transfer is table 1.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral
 from pathlib import Path
+from types import NoneType
 from typing import Any, NamedTuple
 
 import pandas as pd
 from sklearn.base import BaseEstimator
 from torch.utils.data import Dataset
 
+from braindecode_pars._common.checks import instance, integer
 from braindecode_pars.estimators.costs import check_equal_sizes
-from braindecode_pars.evaluation.corpus import Corpus, check_arguments
-from braindecode_pars.evaluation.folds import run_folds
+from braindecode_pars.evaluation.corpus import Corpus, check_arguments, check_list
+from braindecode_pars.evaluation.folds import Prepare, Run, run_folds
 from braindecode_pars.evaluation.splitting import (
     Split,
     given_split,
@@ -123,13 +124,13 @@ def leave_one_subject_out(
     >>> len(scores), scores["subject"].tolist()
     (6, [1, 1, 2, 2, 3, 3])
     """
-    return _score(
+    return run_protocol(
         "leave_one_subject_out",
         estimators,
         {dataset: windows_ds},
         lambda corpus: one_subject_out(corpus, test_subjects),
-        _Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes),
-    )
+        Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes),
+    ).scores
 
 
 def compare(
@@ -213,8 +214,8 @@ equal_sizes
             return split_by(cv, corpus, test_subjects=test_subjects)
         return one_subject_out(corpus, test_subjects)
 
-    shared = _Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
-    return _score("compare", estimators, {dataset: windows_ds}, split, shared)
+    shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
+    return run_protocol("compare", estimators, {dataset: windows_ds}, split, shared).scores
 
 
 def label_efficiency(
@@ -312,27 +313,17 @@ def label_efficiency(
     0                 1  2
     1                 3  2
     """
-    check_numbers(n_train_subjects)
+    check_list("n_train_subjects", n_train_subjects, integer(1))
 
     def split(corpus: Corpus) -> Split:
         if cv is None:
             return given_split(corpus, test_subjects, train_subjects)
         return split_by(cv, corpus, test_subjects=test_subjects, train_subjects=train_subjects)
 
-    shared = _Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
+    shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
     numbers = list(n_train_subjects)
-    return _score("label_efficiency", estimators, {dataset: windows_ds}, split, shared, numbers)
-
-
-def check_numbers(n_train_subjects: Sequence[int]) -> None:
-    """Check that ``n_train_subjects`` is a non-empty list of different positive integers."""
-    numbers = [] if isinstance(n_train_subjects, (Integral, str)) else list(n_train_subjects)
-    counts = all(isinstance(n, Integral) and n > 0 for n in numbers)
-    if not numbers or not counts or len(set(numbers)) < len(numbers):
-        raise ValueError(
-            "n_train_subjects must be a list of different numbers of subjects, for example "
-            f"[10, 50, 100], got {n_train_subjects!r}."
-        )
+    data = {dataset: windows_ds}
+    return run_protocol("label_efficiency", estimators, data, split, shared, numbers).scores
 
 
 def transfer(
@@ -413,10 +404,9 @@ def transfer(
     ([3, 'all'], [0, 1, 2, 3, 4])
     """
     if not isinstance(datasets, Mapping) or len(datasets) == 0:
-        empty = "an empty " if isinstance(datasets, Mapping) else "a "
         raise TypeError(
-            "datasets must be a dict of names and windows datasets with at least one entry, got "
-            f"{empty}{type(datasets).__name__}."
+            "datasets must be a dict of names and windows datasets with at least one entry, got a "
+            f"{type(datasets).__name__}."
         )
     cvs = _by_dataset("cv", cv, datasets)
     tested = _by_dataset("test_subjects", test_subjects, datasets)
@@ -427,30 +417,23 @@ def transfer(
             return split_by(cv_of_dataset, corpus, test_subjects=test)
         return given_split(corpus, test)
 
-    shared = _Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
-    return _score("transfer", estimators, datasets, split, shared)
+    shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
+    return run_protocol("transfer", estimators, datasets, split, shared).scores
 
 
 def _by_dataset(
     argument: str, given: Mapping[str, Any] | None, datasets: Mapping[str, Dataset]
 ) -> Mapping[str, Any]:
     """Check an argument with one entry per dataset; None becomes an empty dict."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise TypeError(
-            f"{argument} is a {type(given).__name__}; pass a dict with the names of datasets."
+    instance("a dict with the names of datasets, or None", Mapping, NoneType).check(argument, given)
+    if unknown := [name for name in given or () if name not in datasets]:
+        raise ValueError(
+            f"{argument} has the unknown dataset {unknown[0]!r}; known are {', '.join(datasets)}."
         )
-    for name in given:
-        if name not in datasets:
-            raise ValueError(
-                f"{argument} has an entry for the unknown dataset {name!r}; datasets are "
-                f"{', '.join(datasets)}."
-            )
-    return given
+    return given or {}
 
 
-class _Shared(NamedTuple):
+class Shared(NamedTuple):
     """Arguments that all protocols have in common."""
 
     metrics: Sequence[str]
@@ -462,23 +445,31 @@ class _Shared(NamedTuple):
     equal_sizes: bool
 
 
-def _score(
+def run_protocol(
     protocol: str,
     estimators: Mapping[str, BaseEstimator],
     datasets: Mapping[str, Dataset],
     split: Callable[[Corpus], Split],
-    shared: _Shared,
+    shared: Shared,
     n_train_subjects: Sequence[int] | None = None,
-) -> pd.DataFrame:
-    """Split each dataset by itself, train and score."""
+    varied: Mapping[str, dict[str, Any]] | None = None,
+    prepare: Prepare | None = None,
+) -> Run:
+    """Split each dataset by itself, train and score.
+
+    The arguments are those of :func:`~braindecode_pars.evaluation.splitting.make_folds` and
+    :func:`~braindecode_pars.evaluation.folds.run_folds`.
+    """
+    metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes = shared
     # Check the arguments before anything is trained.
-    check_arguments(estimators, shared.metrics, shared.seeds, shared.n_jobs)
+    check_arguments(estimators, metrics, seeds, n_jobs)
     corpora, folds = {}, []
     for name, windows_ds in datasets.items():
-        corpora[name] = corpus = Corpus.of(windows_ds, name, shared.unlabeled_label)
-        check_equal_sizes(estimators, corpus.X, shared.equal_sizes)
+        corpora[name] = corpus = Corpus.of(windows_ds, name, unlabeled_label)
+        check_equal_sizes(estimators, corpus.X, equal_sizes)
         of_corpus = split(corpus)
-        folds += make_folds(protocol, estimators, corpus, of_corpus, shared.seeds, n_train_subjects)
-    out, n_jobs, verbose = shared.out, shared.n_jobs, shared.verbose
-    run = run_folds(folds, corpora, metrics=shared.metrics, out=out, n_jobs=n_jobs, verbose=verbose)
-    return run.scores
+        folds += make_folds(
+            protocol, estimators, corpus, of_corpus, seeds, n_train_subjects, varied
+        )
+    options: dict[str, Any] = dict(out=out, n_jobs=n_jobs, verbose=verbose, prepare=prepare)
+    return run_folds(folds, corpora, metrics=metrics, **options)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, PredefinedSplit, check_cv
+from sklearn.model_selection import GroupKFold, PredefinedSplit, check_cv
 
 from braindecode_pars.evaluation.cache import parameters_called
-from braindecode_pars.evaluation.corpus import Corpus, check_subjects, in_order
-from braindecode_pars.evaluation.folds import Fold
+from braindecode_pars.evaluation.corpus import Corpus, Fold, check_subjects, in_order
 from braindecode_pars.windows.held_out import SPLIT, are_validation
 
 
@@ -52,9 +53,9 @@ def one_subject_out(corpus: Corpus, test_subjects: Iterable | None = None) -> Sp
             "Holding out one subject needs at least two subjects; all windows are from subject "
             f"{subjects[0]}."
         )
-    if test_subjects is None:
-        return Split(LeaveOneGroupOut(), subjects)
-    tested = check_subjects(test_subjects, subjects, "test_subjects")
+    tested = subjects
+    if test_subjects is not None:
+        tested = check_subjects(test_subjects, subjects, "test_subjects")
     # PredefinedSplit: one fold number per window; windows with -1 are never tested.
     fold_of = {subject: number for number, subject in enumerate(tested)}
     folds = [fold_of.get(subject, -1) for subject in corpus.groups.tolist()]
@@ -78,12 +79,11 @@ def given_split(
     ValueError
         When there are no test subjects, or a subject is both a training and a test subject.
     """
-    all_subjects = corpus.subjects
     # Test subjects
     reserved = _subjects_of_test_split(corpus)
     test = reserved
     if test_subjects is not None:
-        test = check_subjects(test_subjects, all_subjects, "test_subjects")
+        test = check_subjects(test_subjects, corpus.subjects, "test_subjects")
     elif not reserved:
         where = f" in {corpus.name}" if corpus.name else ""
         raise ValueError(
@@ -94,16 +94,12 @@ def given_split(
     # Training subjects
     chosen = None
     if train_subjects is not None:
-        chosen = check_subjects(train_subjects, all_subjects, "train_subjects")
-        both = [subject for subject in chosen if subject in held_out]
-        if both:
-            raise ValueError(
-                f"train_subjects contains the test subject{'s' if len(both) > 1 else ''} "
-                f"{', '.join(map(str, both))}; remove them from train_subjects."
-            )
+        chosen = check_subjects(train_subjects, corpus.subjects, "train_subjects")
+        if both := [str(subject) for subject in chosen if subject in held_out]:
+            raise ValueError(f"train_subjects has test subjects: {', '.join(both)}; remove them.")
     # One fold: windows with 0 are tested, windows with -1 are only trained on.
     tested = set(test)
-    subjects = [s for s in all_subjects if s in tested or s not in held_out]
+    subjects = [s for s in corpus.subjects if s in tested or s not in held_out]
     window_subjects = corpus.groups[corpus.windows_of(subjects)].tolist()
     cv = PredefinedSplit([0 if subject in tested else -1 for subject in window_subjects])
     return Split(cv, subjects, chosen, pooled=True)
@@ -138,7 +134,7 @@ def split_by(cv: Any, corpus: Corpus, **instead: Any) -> Split:
         return Split(check_cv(cv), corpus.subjects)
     except ValueError as error:
         raise TypeError(
-            f"cv is a {type(cv).__name__}; pass a scikit-learn cross-validator, a number of "
+            f"cv is a {type(cv).__name__}; pass a cross-validator of scikit-learn, a number of "
             "folds, or pairs of training and test indices."
         ) from error
 
@@ -206,16 +202,16 @@ def make_folds(
         training, a test subject has no labelled window, or an estimator has ``validation="split"``
         and the split of a training window is neither "train" nor "valid".
     """
-    folds = []
-    labeled = set(corpus.labeled_subjects)
-    has_fixed_validation = any(map(validates_by_split, estimators.values()))
-    for train_windows, test_windows in _train_test_windows(corpus, split):
-        valid = np.array([], dtype=int)
-        if has_fixed_validation:
-            train_windows, valid = _without_validation(corpus, train_windows)
+    folds: list[Fold] = []
+    pretrain: dict[tuple, np.ndarray] = {}
+    fixed = {method: validates_by_split(estimator) for method, estimator in estimators.items()}
+    labeled = set(corpus.subjects_of(corpus.labeled))
+    for train, test in _train_test_windows(corpus, split):
+        valid = train[:0]
+        if any(fixed.values()):
+            train, valid = _without_validation(corpus, train)
+        trained_on, tested_on = map(corpus.subjects_of, (train, test))
         # Only labelled windows are tested; only labelled subjects are drawn for training.
-        trained_on, tested_on = map(corpus.subjects_of, (train_windows, test_windows))
-        test = np.intersect1d(test_windows, corpus.test_windows(tested_on))
         allowed = labeled if split.train is None else labeled.intersection(split.train)
         candidates = [subject for subject in trained_on if subject in allowed]
         if not candidates:
@@ -223,33 +219,33 @@ def make_folds(
                 "No labelled subject remains for training when the test subjects are "
                 f"{', '.join(map(str, tested_on))}; use fewer test subjects."
             )
+        windows = pretrain.get(tuple(tested_on), valid[:0]), _without_test_split(corpus, train)
+        pretrain[tuple(tested_on)] = np.union1d(*windows)
         # Kept in every fold, for estimators that pretrain on unlabelled windows.
         unlabeled = [subject for subject in trained_on if subject not in labeled]
-        pretrain = _without_test_split(corpus, train_windows)
-        for n in n_train_subjects or [len(candidates)]:
-            for seed in seeds:
-                drawn = draw_subjects(candidates, n, seed)
-                train = np.intersect1d(train_windows, corpus.windows_of([*drawn, *unlabeled]))
-                for method, estimator in estimators.items():
-                    # The same training windows for all methods
-                    folds.append(
-                        Fold(
-                            protocol=protocol,
-                            dataset=corpus.name,
-                            method=method,
-                            n_train_subjects=n,
-                            seed=int(seed),
-                            estimator=estimator,
-                            train=train,
-                            test=test,
-                            test_subjects=tested_on,
-                            valid=valid if validates_by_split(estimator) else valid[:0],
-                            pretrain=pretrain,
-                            pooled=split.pooled,
-                            varied=(varied or {}).get(method, {}),
-                        )
-                    )
-    return folds
+        same: dict[str, Any] = dict(
+            protocol=protocol,
+            dataset=corpus.name,
+            test=np.intersect1d(test, corpus.test_windows(tested_on)),
+            test_subjects=tested_on,
+            pooled=split.pooled,
+        )
+        for n, seed in product(n_train_subjects or [len(candidates)], map(int, seeds)):
+            # The same training windows for all methods
+            drawn = corpus.windows_of([*draw_subjects(candidates, n, seed), *unlabeled])
+            same |= dict(train=np.intersect1d(train, drawn), n_train_subjects=n, seed=seed)
+            folds += [
+                Fold(
+                    method=method,
+                    estimator=estimator,
+                    valid=valid if fixed[method] else valid[:0],
+                    varied=(varied or {}).get(method, {}),
+                    **same,
+                )
+                for method, estimator in estimators.items()
+            ]
+    # Folds with the same test subjects may pretrain on the windows of all.
+    return [replace(fold, pretrain=pretrain[tuple(fold.test_subjects)]) for fold in folds]
 
 
 def _train_test_windows(corpus: Corpus, split: Split) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -263,34 +259,29 @@ def _train_test_windows(corpus: Corpus, split: Split) -> Iterator[tuple[np.ndarr
         warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
         pairs = list(split.cv.split(windows, corpus.y[windows], numbers))
     for train, test in pairs:
-        both = in_order({*groups[train].tolist()} & {*groups[test].tolist()})
-        if both:
+        if both := in_order({*groups[train].tolist()} & {*groups[test].tolist()}):
             raise ValueError(
-                f"cv puts windows of subject{'s' if len(both) > 1 else ''} "
-                f"{', '.join(map(str, both))} in both the training and the test set. Scores must "
-                "be of held-out subjects; use a cross-validator with groups, such as GroupKFold."
+                f"cv puts windows of {', '.join(map(str, both))} in the training and the test set. "
+                "Scores must be of held-out subjects; use cv with groups, such as GroupKFold."
             )
         yield windows[train], windows[test]
 
 
 def _subjects_of_test_split(corpus: Corpus) -> list:
     """Subjects whose recordings have ``"test"`` as ``split`` in their description."""
-    if corpus.splits is None:
-        return []
-    pairs = set(zip(corpus.groups.tolist(), corpus.splits.tolist(), strict=True))
-    test = in_order(subject for subject, split in pairs if split == "test")
-    both = [s for s in test if any(subject == s and split != "test" for subject, split in pairs)]
-    if both:
+    is_test = corpus.splits == "test"
+    test, others = (corpus.subjects_of(mask) for mask in (is_test, ~is_test))
+    if both := [str(subject) for subject in test if subject in others]:
         raise ValueError(
-            f"Recordings of subject{'s' if len(both) > 1 else ''} {', '.join(map(str, both))} are "
-            "in split 'test' and in another split; put all recordings of a subject in one split."
+            f"Recordings of {', '.join(both)} are in split 'test' and in another split; put all "
+            "recordings of a subject in one split."
         )
     return test
 
 
 def _without_test_split(corpus: Corpus, windows: np.ndarray) -> np.ndarray:
     """Return the windows without those of subjects of split "test", which a ``cv`` may train on."""
-    reserved = corpus.subjects_of(np.flatnonzero(corpus.splits == "test"))
+    reserved = corpus.subjects_of(corpus.splits == "test")
     return np.setdiff1d(windows, corpus.windows_of(reserved))
 
 
@@ -301,11 +292,9 @@ def _without_validation(corpus: Corpus, windows: np.ndarray) -> tuple[np.ndarray
     label, are in neither of them.
     """
     labeled = windows[corpus.labeled[windows]]
-    splits = None if corpus.splits is None else corpus.splits[labeled]
-    is_valid = are_validation(splits, corpus.groups[labeled], len(labeled))
-    valid = labeled[is_valid]
-    reserved = corpus.subjects_of(np.flatnonzero(corpus.splits == "valid"))
-    return np.setdiff1d(windows, corpus.windows_of(reserved)), valid
+    is_valid = are_validation(corpus.splits[labeled], corpus.groups[labeled], len(labeled))
+    reserved = corpus.subjects_of(corpus.splits == "valid")
+    return np.setdiff1d(windows, corpus.windows_of(reserved)), labeled[is_valid]
 
 
 def validates_by_split(estimator: BaseEstimator) -> bool:

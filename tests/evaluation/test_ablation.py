@@ -1,22 +1,26 @@
-"""Grids are turned into estimators, and scores have the varied settings as columns."""
+"""Grids become estimators and columns, and folds share their pretraining."""
 
 from __future__ import annotations
 
 import copy
 import importlib
+import shutil
 
+import numpy as np
 import pandas as pd
 import pytest
 from braindecode.datasets import BaseConcatDataset
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from support.small_estimators import classifier, embedder, same_weights
 from support.subjects import LoggingClassifier, fits, with_split
 
-from braindecode_pars import PARSClassifier, PatchEncoder, paper
+from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, paper
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars.evaluation import GRIDS, LogBandPower, ablation
-from braindecode_pars.evaluation.ablation import configured, settings_of
+from braindecode_pars.evaluation.ablation import configured, pretrains, settings_of
 from braindecode_pars.pretext.base import make_task
+from braindecode_pars.pretrained import load_encoder
 
 SPLIT = {1: "train", 2: "train", 3: "train", 4: "test"}
 
@@ -160,3 +164,169 @@ def test_named_settings_can_set_different_parameters(nights, tmp_path):
 def test_invalid_arguments_raise(nights, tmp_path, grid, error, message):
     with pytest.raises(error, match=message):
         ablation(LoggingClassifier(tmp_path), nights, grid, verbose=0)
+
+
+GRID = {"position_mask_ratio": (0.4, 0.8)}
+
+
+@pytest.fixture
+def pretrained(monkeypatch):
+    """Fitted embedders, in order."""
+    fitted = []
+    fit = PARSEmbedder.fit
+
+    def counted(self, *args, **kwargs):
+        fitted.append(fit(self, *args, **kwargs))
+        return fitted[-1]
+
+    monkeypatch.setattr(PARSEmbedder, "fit", counted)
+    return fitted
+
+
+def run(windows, **arguments):
+    defaults = dict(test_subjects=[4], seeds=[0, 1], n_train_subjects=2, verbose=0)
+    return ablation(classifier(validation=0), windows, GRID, **{**defaults, **arguments})
+
+
+def test_each_setting_is_pretrained_once_and_resumed(nights, pretrained, tmp_path):
+    _, curves = run(nights, out=tmp_path, return_curves=True)
+    assert [e.pretext_params["position_mask_ratio"] for e in pretrained] == [0.4, 0.8]
+    # All subjects but the test subject, also those whose labels are not used.
+    assert all(e.encoder_card_.seen_subjects == {1, 2, 3} for e in pretrained)
+    assert {e.random_state for e in pretrained} == {0}
+    folders = [folder for folder in (tmp_path / "encoders").iterdir() if folder.is_dir()]
+    assert len(folders) == 2
+    by_ratio = {load_encoder(f).card.task_params["position_mask_ratio"]: f for f in folders}
+    for fitted in pretrained:
+        saved = load_encoder(by_ratio[fitted.pretext_params["position_mask_ratio"]]).encoder
+        assert same_weights(saved, fitted.encoder_)
+    # The losses of the pretraining are beside those of each fit.
+    phases = curves.groupby(["position_mask_ratio", "seed", "phase"]).size()
+    assert set(phases) == {1}
+    assert len(phases) == 2 * 2 * 2
+    written = pd.read_csv(tmp_path / "curves.csv")
+    assert written["train_loss"].to_numpy() == pytest.approx(curves["train_loss"].to_numpy())
+
+    # Other seeds need no pretraining. In memory, the result is the same.
+    again = run(nights, out=tmp_path, seeds=[2])
+    assert len(pretrained) == 2
+    assert run(nights, seeds=[2])["value"].tolist() == again["value"].tolist()
+
+
+def test_folds_with_other_test_subjects_have_other_encoders(nights, pretrained):
+    run(nights, test_subjects=None, cv=2, seeds=[0], n_train_subjects=None)
+    seen = [tuple(sorted(e.encoder_card_.seen_subjects)) for e in pretrained]
+    assert [len(subjects) for subjects in seen] == [2] * 4  # two folds of two settings
+    assert len(set(seen)) == 2
+    assert sorted(sum(set(seen), ())) == [1, 2, 3, 4]
+
+
+def test_reserved_test_subjects_are_never_used(nights, pretrained):
+    windows = with_split(nights, {1: "train", 2: "train", 3: "valid", 4: "test"})
+    scores = run(windows, test_subjects=None, seeds=[0])
+    assert set(scores["subject"]) == {3, "all"}  # the validation subject
+    assert all(e.encoder_card_.seen_subjects == {1, 2} for e in pretrained)
+
+
+def test_every_fit_pretrains_on_request(nights, pretrained):
+    run(nights, share_pretraining=False, seeds=[0])
+    assert pretrained == []
+
+
+def test_the_fits_are_those_of_an_encoder_that_was_pretrained_before(nights):
+    """Seeds draw training subjects and fine-tune; the encoder has seed 0."""
+    scores = run(nights, seeds=[1], n_train_subjects=3)
+    params = {"position_mask_ratio": 0.8}
+    train = nights.split([[0, 1, 2]])["0"]
+    given = classifier(
+        validation=0,
+        pretext_params=params,
+        encoder=embedder(pretext_params=params).fit(train),
+    )
+    expected = ablation(
+        given, nights, {"lr": {"finetune_lr": 1e-3}}, test_subjects=[4], seeds=[1], verbose=0
+    )
+    of_setting = scores[scores["position_mask_ratio"] == 0.8]
+    assert of_setting["value"].tolist() == expected["value"].tolist()
+
+
+def test_the_encoder_is_that_of_the_classifier(nights):
+    clf = classifier(embed_dim=8, tokenizer="linear", pretext="mae")
+    fitted = clf.pretrained(nights)
+    assert isinstance(fitted, PARSEmbedder)
+    own = embedder(embed_dim=8, tokenizer="linear", pretext="mae").fit(nights)
+    assert same_weights(fitted.encoder_, own.encoder_)
+    tuned = PARSClassifier(encoder=fitted, finetune_epochs=1, verbose=0).fit(nights)
+    assert np.isfinite(tuned.predict_proba(nights)).all()
+
+
+def test_what_pretrains(tmp_path):
+    assert pretrains(classifier())
+    for estimator in (
+        classifier(pretext=None),
+        classifier(encoder="small"),
+        classifier(pretrain_epochs=0),
+        LogisticRegression(),
+        LoggingClassifier(tmp_path),
+    ):
+        assert not pretrains(estimator)
+
+
+def test_a_wrong_folder_is_refused_before_pretraining(nights, pretrained, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match=r"notes\.txt"):
+        run(nights, out=tmp_path)
+    assert pretrained == []
+
+
+def test_subjects_that_cv_leaves_out_are_not_pretrained_on(nights, pretrained):
+    left_out = with_split(nights, {1: "train", 2: "train", 3: "train", 4: "test"})
+    train, test = np.arange(48), np.arange(48, 72)
+    arguments = dict(test_subjects=None, n_train_subjects=1, seeds=[0])
+    run(left_out, cv=[(train, test)], **arguments)
+    assert [e.encoder_card_.seen_subjects for e in pretrained] == [{1, 2}] * 2
+    # Two folds with the same test subject share the subjects of both.
+    pretrained.clear()
+    run(left_out, cv=[(train[:24], test), (train[24:], test)], **arguments)
+    assert [e.encoder_card_.seen_subjects for e in pretrained] == [{1, 2}] * 2
+    # Subjects of split "test" are not pretrained on, even where cv trains on them.
+    pretrained.clear()
+    run(left_out, cv=[(np.r_[train, np.arange(72, 96)], test)], **arguments)
+    assert [e.encoder_card_.seen_subjects for e in pretrained] == [{1, 2}] * 2
+    with pytest.raises(ValueError, match="'test'"):
+        run(left_out, cv=[(np.arange(72, 96), test)], **arguments)
+
+
+def test_fixed_validation_subjects_are_not_pretrained_on(nights, pretrained):
+    windows = with_split(nights, {1: "train", 2: "train", 3: "valid", 4: "train"})
+    ablation(
+        classifier(validation="split"), windows, {"a": {}}, test_subjects=[4], seeds=[0], verbose=0
+    )
+    assert [e.encoder_card_.seen_subjects for e in pretrained] == [{1, 2}]
+
+
+def test_other_settings_are_refused_before_pretraining(nights, pretrained, tmp_path):
+    def again(name="a", test=4, **params):
+        clf = classifier(**{"validation": 0, **params})
+        ablation(clf, nights, {name: {}}, test_subjects=[test], seeds=[0], out=tmp_path, verbose=0)
+
+    again()
+    saved = (tmp_path / "cache/settings.json").read_text()
+    with pytest.raises(ValueError, match=r"methods\.a\.finetune_lr is 0\.5"):
+        again(finetune_lr=0.5)
+    assert len(pretrained) == 1
+    assert (tmp_path / "cache/settings.json").read_text() == saved
+    # Other test subjects have another encoder.
+    again(test=3)
+    assert [e.encoder_card_.seen_subjects for e in pretrained] == [{1, 2, 3}, {1, 2, 4}]
+
+
+def test_encoders_are_pretrained_for_missing_folds_only(nights, pretrained, tmp_path):
+    run(nights, seeds=[0], out=tmp_path)
+    first, _ = (tmp_path / "encoders").iterdir()
+    shutil.rmtree(first)
+    run(nights, seeds=[0], out=tmp_path)
+    assert len(pretrained) == 2
+    # An encoder that was deleted is pretrained again for another seed.
+    run(nights, seeds=[1], out=tmp_path)
+    assert len(pretrained) == 3

@@ -110,7 +110,7 @@ def test_other_train_subjects_give_other_folds(nights, tmp_path):
     ],
 )
 def test_invalid_arguments_raise_before_training(nights, tmp_path, arguments, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         run(with_split(nights, SPLIT), tmp_path, **arguments)
     assert fits(tmp_path) == []
 

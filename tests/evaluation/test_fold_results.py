@@ -1,4 +1,4 @@
-"""Probabilities are kept beside the predicted labels, or the reason why there are none."""
+"""What is kept of a fold: scores, probabilities and losses."""
 
 from __future__ import annotations
 
@@ -6,15 +6,58 @@ import json
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import accuracy_score, average_precision_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
-from braindecode_pars.evaluation.metrics import columns_of, saved_probabilities
+from braindecode_pars.evaluation.folds import history_of
+from braindecode_pars.evaluation.metrics import (
+    saved_probabilities,
+    score_rows,
+    undefined_sentence,
+)
+
+RNG = np.random.default_rng(0)
+TRUE = RNG.integers(2, size=60)
+ABNORMAL = RNG.random(60)
+RESULT = dict(
+    true=TRUE.tolist(),
+    predicted=(ABNORMAL > 0.5).astype(int).tolist(),
+    probabilities=dict(classes=[0, 1], columns=[(1 - ABNORMAL).tolist(), ABNORMAL.tolist()]),
+    subjects=["7"] * 30 + ["8"] * 30,
+    seen={},
+    history=None,
+)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_every_subject_and_all_together(pooled):
+    fold = SimpleNamespace(test_subjects=[7, 8], pooled=pooled)
+    rows = list(score_rows(fold, RESULT, ["accuracy", "auroc"]))
+    expected = []
+    for subject, windows in ((7, slice(30)), (8, slice(30, None)), ("all", slice(None))):
+        true, predicted = TRUE[windows], ABNORMAL[windows]
+        expected.append((subject, "accuracy", accuracy_score(true, predicted > 0.5)))
+        expected.append((subject, "auroc", roc_auc_score(true, predicted)))
+    expected = expected if pooled else expected[:4]
+    assert [(row["subject"], row["metric"]) for row in rows] == [key[:2] for key in expected]
+    assert [row["value"] for row in rows] == pytest.approx([value for *_, value in expected])
+
+
+def test_each_reason_is_said_once():
+    undefined = [
+        dict(metric=metric, subject=subject, reason=reason)
+        for metric, reason in (("auroc", "no probabilities"), ("kappa", "one class"))
+        for subject in (range(1, 8) if metric == "auroc" else [3, 3])
+    ]
+    sentence = undefined_sentence(undefined)
+    assert sentence.startswith("9 scores ")
+    assert "auroc of 5 and 2 more: no probabilities; kappa of 3: one class." in sentence
 
 
 def saved(model, n_windows):
@@ -40,7 +83,7 @@ def test_a_fold_keeps_probabilities_and_later_metrics_use_them(nights, tmp_path)
     fitted = methods["A"].fit(X[np.flatnonzero(groups != 2)], y[groups != 2])
     expected = fitted.predict_proba(X[np.flatnonzero(groups == 2)])
     assert saved["probabilities"]["classes"] == fitted.classes_.tolist()
-    found = columns_of(saved["probabilities"])
+    found = np.array(saved["probabilities"]["columns"]).T
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     # Other metrics are computed from the saved fold, which is not run again.
     metrics = ["auroc", "average_precision"]
@@ -73,22 +116,22 @@ def test_probabilities_are_saved_to_the_last_bit():
         model = SimpleNamespace(classes_=np.array(["a", "b"]), predict_proba=lambda X, v=values: v)
         classes, columns = saved(model, 50)
         assert classes == ["a", "b"]
-        again = columns_of(json.loads(json.dumps(columns)))
+        again = np.array(json.loads(json.dumps(columns))["columns"]).T
         assert np.array_equal(again.astype(dtype), values)
 
 
 @pytest.mark.parametrize(
     ("probabilities", "classes", "reason"),
     [
-        (np.full((3, 2), np.nan), [0, 1], "SimpleNamespace predicts probabilities that are NaN"),
-        (np.ones((3, 2)), None, "SimpleNamespace has no classes_"),
+        (np.full((3, 2), np.nan), [0, 1], "NaN"),
+        (np.ones((3, 2)), None, "classes_"),
     ],
 )
 def test_probabilities_that_are_of_no_use(probabilities, classes, reason):
     model = SimpleNamespace(predict_proba=lambda X: probabilities)
     if classes is not None:
         model.classes_ = classes
-    assert saved(model, 3)[1]["missing"].startswith(reason)
+    assert reason in saved(model, 3)[1]["missing"]
 
 
 def test_probabilities_of_another_number_of_windows_raise():
@@ -101,3 +144,36 @@ def test_probabilities_of_another_number_of_classes_are_missing():
     model = SimpleNamespace(classes_=[0, 1], predict_proba=lambda X: np.ones((3, 5)) / 5)
     assert saved(model, 3)[0] == []
     assert "(3, 5) for 3 windows and 2 classes" in saved(model, 3)[1]["missing"]
+
+
+HISTORY = pd.DataFrame(
+    {
+        "phase": ["pretraining", "fine-tuning"],
+        "epoch": [1, 1],
+        "train_loss": [0.5, 1.5],
+        "valid_loss": [np.nan, 1.25],
+        "train_loss_relative_mae": [0.9, np.nan],
+        "batches": [[1], [2]],
+    }
+)
+
+
+def test_a_history_is_found_inside_a_pipeline():
+    pipe = SimpleNamespace(steps=[("scale", 1), ("clf", SimpleNamespace(history_=HISTORY))])
+    first, second = history_of(pipe)
+    assert first == {
+        "phase": "pretraining",
+        "epoch": 1,
+        "train_loss": 0.5,
+        "valid_loss": None,
+        "train_loss_relative_mae": 0.9,
+    }
+    assert second["valid_loss"] == 1.25
+    assert history_of(SimpleNamespace(steps=[("clf", 1)])) == []
+
+
+def test_a_history_of_skorch_has_one_phase():
+    rows = [{"epoch": 1, "train_loss": 0.5, "batches": [{"train_loss": 0.5}], "dur": 0.1}]
+    assert history_of(SimpleNamespace(history_=rows)) == [
+        {"phase": "training", "epoch": 1, "train_loss": 0.5}
+    ]

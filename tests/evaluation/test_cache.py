@@ -1,0 +1,561 @@
+"""A folder of results resumes while nothing changes that they depend on."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shutil
+import sys
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
+
+import mne
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from braindecode.augmentation import GaussianNoise
+from sklearn.base import BaseEstimator
+from sklearn.dummy import DummyClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from support.small_estimators import classifier
+from support.subjects import with_subject
+
+from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, as_sklearn
+from braindecode_pars._common.files import differences
+from braindecode_pars._common.tables import SCORES
+from braindecode_pars.evaluation import LogBandPower
+from braindecode_pars.evaluation.cache import (
+    FoldStore,
+    describe_corpus,
+    describe_estimator,
+    digest_array,
+    is_own,
+    with_seed,
+)
+from braindecode_pars.evaluation.corpus import Corpus, Fold
+from braindecode_pars.windows.door import as_windows
+
+SETTINGS = {"protocol": "compare", "datasets": {"d": {"n": 3}}, "methods": {"A/ä b": {"C": 1}}}
+FOLD = Fold(
+    protocol="compare",
+    dataset="d",
+    method="A/ä b",
+    n_train_subjects=2,
+    seed=0,
+    estimator=DummyClassifier(),
+    train=np.arange(3),
+    test=np.arange(3, 5),
+    test_subjects=[1],
+)
+
+
+def save_one_fold(folder) -> FoldStore:
+    """Save a finished fold in a folder of results."""
+    store = FoldStore.open(folder, **SETTINGS)
+    store.write(store.file_of(FOLD), {"predicted": [0, 1, 1]})
+    return store
+
+
+def test_settings_without_a_fold_may_change(tmp_path):
+    FoldStore.open(tmp_path, **SETTINGS)
+    FoldStore.open(tmp_path, **SETTINGS | {"methods": {"A": {"C": "mistyped"}}})
+    assert "mistyped" in (tmp_path / "cache/settings.json").read_text()
+
+
+def test_settings_can_be_added_but_not_changed(tmp_path):
+    save_one_fold(tmp_path)
+    FoldStore.open(tmp_path, **SETTINGS | {"methods": {"B": {"C": 2}}})
+    kept = json.loads((tmp_path / "cache/settings.json").read_text())
+    assert kept["methods"] == {"A/ä b": {"C": 1}, "B": {"C": 2}}
+    with pytest.raises(ValueError, match=r"methods\.B\.C .* 5, .* 2"):
+        FoldStore.open(tmp_path, **SETTINGS | {"methods": {"B": {"C": 5}}})
+    with pytest.raises(ValueError, match=r"protocol .*'transfer'.*'compare'"):
+        FoldStore.open(tmp_path, **SETTINGS | {"protocol": "transfer"})
+
+
+def test_file_names_are_readable_and_unique(tmp_path):
+    store = FoldStore.open(tmp_path, **SETTINGS)
+    file = store.file_of(FOLD)
+    assert file.parent == tmp_path / "cache"
+    assert file.name.startswith("A-ä-b_d_subject-1_n2_seed0_")
+    same_text = FoldStore(tmp_path, {**SETTINGS, "methods": {"A-ä-b": {"C": 1}}})
+    others = {
+        file,
+        same_text.file_of(replace(FOLD, method="A-ä-b")),
+        FoldStore(tmp_path, {**SETTINGS, "datasets": {"d": {"n": 4}}}).file_of(FOLD),
+        FoldStore(tmp_path, {**SETTINGS, "methods": {"A/ä b": {"C": 2}}}).file_of(FOLD),
+        *(
+            store.file_of(replace(FOLD, **{windows: np.arange(9)}))
+            for windows in ("train", "test", "valid", "pretrain")
+        ),
+    }
+    assert len(others) == 8
+
+
+def test_written_folds_are_read_and_no_temporary_files_remain(tmp_path):
+    store = save_one_fold(tmp_path)
+    file = store.file_of(FOLD)
+    assert store.read(file) == {"predicted": [0, 1, 1]}
+    assert {f.name for f in file.parent.iterdir()} == {file.name, "settings.json"}
+    for damaged in ("", '{"key": ', "[]", '{"key": 1}'):
+        file.write_text(damaged)
+        with pytest.raises(ValueError, match=file.name):
+            store.read(file)
+
+
+def test_an_edited_fold_is_refused(tmp_path):
+    store = save_one_fold(tmp_path)
+    file = store.file_of(FOLD)
+    content = file.read_text()
+    for edited in (content.replace("0,", "1,", 1), re.sub(r'"checksum": ".*"', '"a": 1', content)):
+        assert edited != content
+        file.write_text(edited)
+        with pytest.raises(ValueError, match="checksum"):
+            store.read(file)
+    # Another layout of the same content is no edit.
+    file.write_text(json.dumps(json.loads(content)))
+    assert store.read(file)["predicted"] == [0, 1, 1]
+
+
+def test_the_file_of_another_fold_is_refused(tmp_path):
+    store = save_one_fold(tmp_path)
+    other = store.file_of(replace(FOLD, seed=1))
+    store.file_of(FOLD).rename(other)
+    with pytest.raises(ValueError, match=other.name):
+        store.read(other)
+
+
+def test_scores_of_another_version_are_refused(tmp_path):
+    save_one_fold(tmp_path / "new")
+    file = tmp_path / "new/cache/settings.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"version": 4}))
+    with pytest.raises(ValueError, match=r"version .* 4"):
+        FoldStore.open(tmp_path / "new", **SETTINGS)
+    # Version 0.2.0 wrote the settings and a folder of folds beside the scores.
+    (tmp_path / "old/folds").mkdir(parents=True)
+    (tmp_path / "old/settings.json").write_text(json.dumps(SETTINGS | {"version": 2}))
+    with pytest.raises(ValueError, match="another folder") as caught:
+        FoldStore.open(tmp_path / "old", **SETTINGS)
+    assert str(caught.value).count(".\n") == 0
+
+
+def test_a_cache_can_be_deleted(tmp_path):
+    save_one_fold(tmp_path)
+    (tmp_path / "scores.csv").write_text(",".join(SCORES))
+    shutil.rmtree(tmp_path / "cache")
+    store = FoldStore.open(tmp_path, **SETTINGS | {"methods": {"A/ä b": {"C": 5}}})
+    assert not store.file_of(FOLD).exists()
+
+
+def test_a_folder_of_other_files_is_not_used(tmp_path):
+    (tmp_path / "scores.csv").write_text("mine")
+    with pytest.raises(ValueError, match=r"scores\.csv"):
+        FoldStore.open(tmp_path, **SETTINGS)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_processes_that_open_a_folder_at_once_keep_the_settings_of_all(tmp_path):
+    save_one_fold(tmp_path)
+    with ThreadPoolExecutor(8) as pool:
+        for name in "BCDEFGHIJKLM":
+            pool.submit(FoldStore.open, tmp_path, **SETTINGS | {"methods": {name: {"C": 1}}})
+    kept = json.loads((tmp_path / "cache/settings.json").read_text())
+    assert sorted(kept["methods"]) == ["A/ä b", *"BCDEFGHIJKLM"]
+
+
+def test_damaged_settings_and_a_file_instead_of_a_folder_raise(tmp_path):
+    save_one_fold(tmp_path)
+    for damaged in ('{"protocol"', "[]"):
+        (tmp_path / "cache/settings.json").write_text(damaged)
+        with pytest.raises(ValueError, match=r"settings\.json"):
+            FoldStore.open(tmp_path, **SETTINGS)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="file"):
+        FoldStore.open(tmp_path / "file", **SETTINGS)
+
+
+@pytest.mark.parametrize("out", [3, True, b"folder", 3.5])
+def test_the_folder_must_be_a_path(out):
+    with pytest.raises(TypeError):
+        FoldStore.open(out, **SETTINGS)
+
+
+def test_a_description_has_class_and_parameters_but_no_seeds():
+    pipe = make_pipeline(LogBandPower(), LogisticRegression(C=2, random_state=1, verbose=0))
+    other = make_pipeline(LogBandPower(), LogisticRegression(C=3, random_state=2, verbose=1))
+    described = json.loads(json.dumps(describe_estimator(pipe)))
+    (found,) = differences(described, json.loads(json.dumps(describe_estimator(other))))
+    assert found == "steps[1][1].C is 3, was 2"
+    assert "LogisticRegression" in json.dumps(described)
+
+
+def test_a_description_changes_with_the_weights_of_the_encoder(tmp_path):
+    torch.manual_seed(0)
+    encoders = [PatchEncoder(100, 16, 1, 2, 32) for _ in range(2)]
+    one, two = (describe_estimator(PARSClassifier(encoder=encoder)) for encoder in encoders)
+    (found,) = differences(one, two)
+    assert found.startswith("encoder is ")
+    assert one == describe_estimator(PARSClassifier(encoder=encoders[0]))
+
+
+def test_a_description_changes_with_the_content_of_an_encoder_folder(nights, tmp_path):
+    tiny = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
+    described = []
+    for seed in (0, 1):
+        embedder = PARSEmbedder(pretrain_epochs=1, random_state=seed, **tiny).fit(nights)
+        embedder.save(tmp_path / "encoder")
+        described.append(describe_estimator(PARSClassifier(encoder=tmp_path / "encoder")))
+    (found,) = differences(*described)
+    assert found.startswith("encoder is ")
+
+
+def test_a_description_has_no_memory_addresses():
+    clf = PARSClassifier(augmentation=[GaussianNoise(0.5)], encoder=PatchEncoder(100, 16, 1, 2, 32))
+    inner = describe_estimator(FunctionTransformer(lambda x: lambda: x))
+    assert " at 0x" not in json.dumps([describe_estimator(clf), inner])
+    assert inner == describe_estimator(FunctionTransformer(lambda x: lambda: x))
+    assert inner != describe_estimator(FunctionTransformer(lambda x: -x))
+
+
+@pytest.mark.parametrize("change", ["labels", "subjects", "samples"])
+def test_other_data_have_another_description(nights, change):
+    def described(windows):
+        return json.loads(json.dumps(describe_corpus(Corpus.of(windows, "", -1))))
+
+    if change == "labels":
+        other = with_subject(nights, 2, target=0)
+    elif change == "subjects":
+        other = with_subject(nights, 2, subject=7)
+    else:
+        other = with_subject(nights, 1)
+        other.datasets[0].raw = other.datasets[0].raw.copy()
+        other.datasets[0].raw._data = np.asarray(other.datasets[0].raw._data) * 1.1
+    found, *_ = differences(described(nights), described(other))
+    assert found.startswith(f"{change}")
+    assert described(nights) == described(with_subject(nights, 1))
+
+
+def samples_of(X, y, groups):
+    corpus = Corpus("d", as_windows(X), y, groups, y >= 0, -1, np.full(len(y), None))
+    return describe_corpus(corpus)["samples"]
+
+
+def test_every_bit_of_every_window_and_their_order_count(nights):
+    X, y, groups = as_sklearn(nights)
+    windows = np.stack([X[i] for i in range(len(y))])
+    before = samples_of(windows, y, groups)
+    shuffled = samples_of(np.random.default_rng(0).permuted(windows, axis=-1), y, groups)
+    assert all(before[subject] != shuffled[subject] for subject in before)
+    for window in (0, 37, 95):
+        changed = windows.copy()
+        changed[window, 2, 1000] = np.nextafter(changed[window, 2, 1000], 1)
+        after = samples_of(changed, y, groups)
+        assert {one for one in before if before[one] != after[one]} == {str(groups[window])}
+
+
+@pytest.mark.parametrize(
+    ("edit", "names"),
+    [
+        (lambda raw: raw.rename_channels({"C3": "CP3"}), {"channels", "sensors"}),
+        (lambda raw: raw.info.update(bads=["C3"]), {"sensors"}),
+        (lambda raw: raw.info["chs"][0]["loc"].__setitem__(0, 0.5), {"sensors"}),
+    ],
+)
+def test_channels_of_one_recording_count(nights, edit, names):
+    assert "C3" in nights.datasets[0].raw.ch_names
+    other = with_subject(nights, 1)
+    other.datasets[0].raw = other.datasets[0].raw.copy()
+    edit(other.datasets[0].raw)
+    before, after = (describe_corpus(Corpus.of(each, "", -1)) for each in (nights, other))
+    assert {name for name in before if before[name] != after[name]} == names
+
+
+@pytest.mark.parametrize("make", [lambda e: e, lambda e: [e[i] for i in range(4)]])
+def test_bad_channels_of_epochs_count(make):
+    info = mne.create_info(["C3", "C4"], 100, "eeg")
+    epochs = mne.EpochsArray(np.ones((4, 2, 10)), info, verbose=0)
+    y, groups, found = np.array([0, 1, 0, 1]), np.array([1, 1, 2, 2]), []
+    for bads in ([], ["C3"]):
+        epochs.info.update(bads=bads)
+        X = as_windows(make(epochs))
+        corpus = Corpus("d", X, y, groups, y >= 0, -1, np.full(4, None))
+        found.append(describe_corpus(corpus)["sensors"])
+    assert found[0] != found[1]
+
+
+def test_every_entry_of_the_descriptions_counts(nights):
+    other = with_subject(nights, 2, session="evening")
+    one, two = (describe_corpus(Corpus.of(windows, "", -1)) for windows in (nights, other))
+    (found,) = differences(one, two)
+    assert found.startswith("descriptions is ")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: pd.Series([1, n]),
+        lambda n: bytes([n]),
+        lambda n: Fraction(1, n),
+        lambda n: torch.full((2,), 2**40 + n),
+        lambda n: deque([n]),
+        lambda n: {"a", "b", n},
+        lambda n: [0, n].index,
+        lambda n: FrozenEstimator(DummyClassifier().fit([[0]], [n])),
+    ],
+)
+def test_the_content_of_every_parameter_counts(make):
+    one, same, other = (
+        describe_estimator(FunctionTransformer(kw_args={"a": make(n)})) for n in (1, 1, 2)
+    )
+    assert one == same != other
+
+
+def test_seeds_that_no_protocol_sets_count():
+    class Noise:
+        def __init__(self, random_state):
+            self.random_state = random_state
+
+    described = [describe_estimator(PARSClassifier(augmentation=[Noise(n)])) for n in (1, 2)]
+    (found,) = differences(*described)
+    assert found.startswith("augmentation[0] is 'Noise ")
+
+
+def test_parameters_deep_inside_count():
+    def nested(c):
+        estimator = LogisticRegression(C=c)
+        for _ in range(6):
+            estimator = make_pipeline(estimator)
+        return describe_estimator(estimator)
+
+    (found,) = differences(nested(1), nested(2))
+    assert found.endswith("C is 2, was 1")
+
+
+def test_an_object_that_contains_itself_is_described():
+    described = []
+    for probability in (0.5, 0.5, 0.25):
+        noise = GaussianNoise(probability)
+        noise.itself = [noise]
+        described.append(describe_estimator(PARSClassifier(augmentation=[noise])))
+    assert described[0] == described[1] != described[2]
+
+
+def test_an_encoder_of_the_hub_is_described_by_its_content(tmp_path, monkeypatch):
+    monkeypatch.setattr("braindecode_pars.evaluation.cache.model_folder", lambda source: tmp_path)
+    described = []
+    for content in ("published", "published anew"):
+        (tmp_path / "encoder.json").write_text(content)
+        described.append(describe_estimator(PARSClassifier(encoder="hf://owner/name")))
+    (found,) = differences(*described)
+    assert found.startswith("encoder is ")
+
+
+def test_all_layers_and_the_classes_of_a_fitted_classifier_count(nights):
+    """Two classifiers may share a frozen encoder and differ in what follows it."""
+    _, y, _ = as_sklearn(nights)
+    one = classifier(pretext=None, freeze_encoder=True, validation=0).fit(nights, y)
+    other = classifier(pretext=None, freeze_encoder=True, validation=0).fit(nights, 4 - y)
+    renamed = classifier(pretext=None, freeze_encoder=True, validation=0).fit(nights, y + 10)
+    described = [describe_estimator(FrozenEstimator(clf)) for clf in (one, other, renamed)]
+    assert described[0] != described[1]
+    assert described[0] != described[2]
+
+
+def test_every_part_gets_the_seed():
+    pipe = with_seed(make_pipeline(PARSEmbedder(), LogisticRegression()), 7)
+    assert [part.random_state for _, part in pipe.steps] == [7, 7]
+
+
+def test_a_given_encoder_keeps_its_seed():
+    classifier = with_seed(PARSClassifier(encoder=PARSEmbedder(random_state=1)), 7)
+    assert (classifier.random_state, classifier.encoder.random_state) == (7, 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.int64])
+def test_the_last_bit_of_a_tensor_counts(dtype):
+    one = torch.full((2, 3), 2**30 if dtype is torch.int64 else 1.0, dtype=dtype)
+    other = one.clone()
+    other.view(torch.uint8)[0, 0] ^= 1
+    assert digest_array(one) == digest_array(one.clone()) != digest_array(other)
+
+
+def test_type_and_shape_of_an_array_count():
+    array = np.zeros((2, 6), np.float32)
+    others = [array.reshape(3, 4), array.view(np.int32), array.astype(object)]
+    assert len({digest_array(array), *map(digest_array, others)}) == 4
+    assert digest_array(np.arange(6).reshape(2, 3).T) == digest_array(
+        np.arange(6).reshape(2, 3).T.copy()
+    )
+    assert digest_array(torch.ones(())) != digest_array(torch.zeros(()))
+
+
+LAB = {
+    "lab/__init__.py": "",
+    "lab/estimators.py": '''
+"""Estimators of a lab."""
+from sklearn.base import BaseEstimator
+from . import filters
+SETTINGS = {"gain": 2}
+
+class Base(BaseEstimator):
+    offset = 1
+
+class Mine(Base):
+    def __init__(self, strength=1):
+        self.strength = strength
+
+    def fit(self, X, y):
+        """Fit."""
+        from lab.deep import helpers  # only when it is fitted
+        self.scaled_ = helpers.shift(filters.smooth(self.strength))
+        return self
+''',
+    "lab/filters.py": "import lab.deep.tables as tables\ndef smooth(x): return x * tables.FACTOR\n",
+    "lab/deep/__init__.py": "",
+    "lab/deep/helpers.py": "def shift(x): return x + 1\n",
+    "lab/deep/tables.py": "FACTOR = 3\n",
+    "lab/unrelated.py": "x = 1\n",
+}
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    """A package of the user; the function describes its estimator after a change of a file."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def described(**changes):
+        for name, text in LAB.items():
+            file = tmp_path / name
+            file.parent.mkdir(exist_ok=True, parents=True)
+            old, new = changes.get(file.stem, ("", ""))
+            assert old in text
+            file.write_text(text.replace(old, new) if old else text)
+        for module in [name for name in sys.modules if name.partition(".")[0] == "lab"]:
+            del sys.modules[module]
+        importlib.invalidate_caches()
+        return describe_estimator(importlib.import_module("lab.estimators").Mine())
+
+    yield described
+    for module in [name for name in sys.modules if name.partition(".")[0] == "lab"]:
+        del sys.modules[module]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        dict(estimators=("self.strength))", "-self.strength))")),
+        dict(estimators=('"gain": 2', '"gain": 3')),
+        dict(estimators=("offset = 1", "offset = 2")),
+        dict(filters=("x * tables", "x / tables")),
+        dict(helpers=("x + 1", "x + 2")),
+        dict(tables=("FACTOR = 3", "FACTOR = 4")),
+    ],
+    ids=["method", "constant", "base", "relative import", "import in a function", "submodule"],
+)
+def test_a_changed_module_is_named(lab, changes):
+    before, after = lab(), lab(**changes)
+    differing = {
+        name for name in before["sources"] if before["sources"][name] != after["sources"][name]
+    }
+    assert {name.rpartition(".")[2] for name in differing} == {*changes}
+    assert {k: v for k, v in before.items() if k != "sources"} == {
+        k: v for k, v in after.items() if k != "sources"
+    }
+
+
+def test_comments_docstrings_layout_and_other_modules_do_not_count(lab):
+    before = lab()
+    changed = lab(estimators=('"""Fit."""', '"""Another text."""\n\n        # a comment\n'))
+    assert changed == lab(unrelated=("x = 1", "x = 2")) == before
+    assert {*before["sources"]} == {
+        *("lab", "lab.deep", "lab.deep.helpers", "lab.deep.tables", "lab.estimators", "lab.filters")
+    }
+
+
+SCRIPT = '''
+import json, sys
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.preprocessing import FunctionTransformer
+GAIN, UNUSED = 2, 5
+
+def scale(x):
+    """Scale."""
+    return x * GAIN
+
+class Mine(BaseEstimator):
+    def fit(self, X, y):
+        return scale(X)
+
+def unrelated(): return 1
+'''
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "counts"),
+    [
+        ("x * GAIN", "x + GAIN", True),
+        ("GAIN, UNUSED = 2, 5", "GAIN, UNUSED = 3, 5", True),
+        ("return scale(X)", "return scale(-X)", True),
+        ("UNUSED = 2, 5", "UNUSED = 2, 6", False),
+        ("return 1", "return 2", False),
+        ('"""Scale."""', "# a comment", False),
+    ],
+)
+def test_of_a_script_count_the_definitions_and_constants_that_are_used(
+    tmp_path, monkeypatch, old, new, counts
+):
+    found = []
+    for name, text in (("before", SCRIPT), ("after", SCRIPT.replace(old, new))):
+        file = tmp_path / f"{name}.py"
+        file.write_text(text)
+        spec = importlib.util.spec_from_file_location("__main__", file)
+        script = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, "__main__", script)
+        spec.loader.exec_module(script)
+        found.append(describe_estimator(script.Mine())["sources"])
+    assert "unknown" not in found[0].values()
+    assert (found[0] != found[1]) == counts
+
+
+def test_values_that_functions_and_parameters_hold_count():
+    def make(factor, power=1):
+        return lambda x, power=power: factor * x**power
+
+    def described(function, **held):
+        return describe_estimator(FunctionTransformer(function, kw_args=SimpleNamespace(**held)))
+
+    one = described(make(1), gain=1)
+    assert one == described(make(1), gain=1)
+    for other in (make(2), make(1, 2), lambda x: x):
+        assert described(other, gain=1) != one
+    assert described(make(1), gain=2) != one
+
+
+def test_packages_count_by_their_version(monkeypatch):
+    before = describe_estimator(LogisticRegression())
+    assert {*before["versions"]} == {"braindecode_pars", "braindecode", "torch", "sklearn"}
+    assert before["sources"] == describe_estimator(FunctionTransformer(np.log))["sources"] == {}
+    monkeypatch.setattr("torch.__version__", "9")
+    assert describe_estimator(LogisticRegression()) != before
+
+
+def test_code_of_the_user_is_told_from_installed_code():
+    assert not any(map(is_own, ["sklearn.base", "json", "builtins", "braindecode_pars.models"]))
+    assert all(map(is_own, ["__main__", "support.subjects", __name__]))
+
+
+class Unfinished(BaseEstimator):
+    """Its module is this test."""
+
+
+def test_a_class_of_a_test_is_the_users():
+    assert __name__ in describe_estimator(Unfinished())["sources"]

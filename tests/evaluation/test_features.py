@@ -1,0 +1,232 @@
+"""Features of classical baselines, against plain computations."""
+
+from __future__ import annotations
+
+import mne
+import numpy as np
+import pytest
+from pyriemann.estimation import Covariances
+from pyriemann.tangentspace import TangentSpace
+from scipy.signal import butter, filtfilt
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from braindecode_pars import as_sklearn
+from braindecode_pars.estimators.transformers import BANDS
+from braindecode_pars.evaluation import LogBandPower, SpatialCovariance
+
+FEATURES = [LogBandPower, SpatialCovariance]
+
+
+@pytest.fixture
+def epochs():
+    signals = 1e-5 * np.random.default_rng(0).standard_normal((3, 3, 300))
+    info = mne.create_info(["C3", "C4", "Pz"], 100.0, "eeg")
+    return mne.EpochsArray(signals, info, verbose="error")
+
+
+@pytest.mark.parametrize("features", FEATURES)
+def test_windows_with_channel_names_need_a_fit(features, epochs):
+    """Otherwise each call would pick its own channels, in the order of its windows."""
+    swapped = epochs.copy().reorder_channels(["C4", "Pz", "C3"])
+    for windows in (epochs, swapped):
+        with pytest.raises(NotFittedError):
+            features().transform(windows)
+    fitted = features().fit(epochs)
+    np.testing.assert_array_equal(fitted.transform(swapped), fitted.transform(epochs))
+    with pytest.raises(ValueError, match="C4"):
+        fitted.transform(epochs.copy().drop_channels(["C4"]))
+
+
+@pytest.mark.parametrize("features", FEATURES)
+def test_channels_are_picked(features, epochs):
+    picked = features(channels=["Pz", "C3"]).fit_transform(epochs)
+    array = features(sfreq=100).transform(epochs.get_data()[:, [2, 0]])
+    np.testing.assert_array_equal(picked, array)
+
+
+@pytest.mark.parametrize("features", FEATURES)
+def test_windows_without_features_raise(features, epochs):
+    array = epochs.get_data()
+    with pytest.raises(ValueError, match="windows"):
+        features(sfreq=100).transform([])
+    with pytest.raises(ValueError, match=r"Window 1 .* \(3, 299\)"):
+        features(sfreq=100).transform([array[0], array[1, :, 1:]])
+    array[2, 1, 5] = np.nan
+    with pytest.raises(ValueError, match=r"Window 2 .* channel 1"):
+        features(sfreq=100).transform(array)
+
+
+@pytest.mark.parametrize(
+    ("band", "hz"),
+    [
+        *(("delta", 2), ("theta", 6), ("alpha", 10), ("sigma", 14), ("low beta", 18)),
+        *(("high beta", 25), ("gamma", 40)),
+    ],
+)
+def test_a_sine_fills_its_band(band, hz):
+    times = np.arange(3000) / 100
+    sine = np.sqrt(2) * 7e-6 * np.sin(2 * np.pi * hz * times)
+    powers = LogBandPower(sfreq=100, power="absolute").transform(sine[None, None])[0]
+    assert list(BANDS)[powers.argmax()] == band
+    assert powers.max() == pytest.approx(np.log(49e-12), abs=0.05)  # volts squared
+
+
+def plain_welch(signal: np.ndarray, sfreq: int) -> np.ndarray:
+    """Return the mean of periodograms of 2 s, half overlapping, with Hann windows."""
+    n = 2 * sfreq
+    hann = np.sin(np.pi * np.arange(n) / n) ** 2
+    density = np.zeros(n // 2 + 1)
+    starts = range(0, len(signal) - n + 1, n // 2)
+    for start in starts:
+        segment = signal[start : start + n]
+        spectrum = np.abs(np.fft.rfft((segment - segment.mean()) * hann)) ** 2
+        spectrum[1:-1] *= 2  # negative frequencies
+        density += spectrum / (sfreq * (hann**2).sum()) / len(starts)
+    return density
+
+
+def test_bands_against_a_plain_recomputation(nights):
+    window = np.array(nights[4][0], dtype=float)
+    absolute, relative = [], []
+    for signal in window:
+        density = plain_welch(signal, 100)  # in steps of 0.5 Hz
+        powers = []
+        for low, high in BANDS.values():
+            values = density[int(2 * low) : int(2 * high) + 1]
+            powers.append(0.5 * (values.sum() - (values[0] + values[-1]) / 2))
+        absolute += powers
+        relative += [power / sum(powers) for power in powers]
+    for power, expected in (("absolute", absolute), ("relative", relative)):
+        features = LogBandPower(sfreq=100, power=power).transform(window[None])
+        np.testing.assert_allclose(features[0], np.log(expected), rtol=1e-6)
+    both = LogBandPower(sfreq=100).transform(window[None]).reshape(3, 2, 7)
+    np.testing.assert_allclose(both[:, 0].ravel(), np.log(absolute), rtol=1e-6)
+    np.testing.assert_allclose(both[:, 1].ravel(), np.log(relative), rtol=1e-6)
+
+
+def test_relative_power_does_not_depend_on_the_gain(nights):
+    window = np.array(nights[4][0])[None]
+    relative = LogBandPower(sfreq=100, power="relative")
+    features = relative.transform(window)
+    np.testing.assert_allclose(relative.transform(7e3 * window), features, rtol=1e-4)
+    np.testing.assert_allclose(np.exp(features).reshape(3, 7).sum(axis=1), 1, rtol=1e-6)
+
+
+def test_channels_are_independent_and_flat_channels_finite(nights):
+    features = LogBandPower().fit_transform(nights)
+    assert features.shape == (96, 3 * 14)
+    window = np.array(nights[4][0])
+    window[1] = 0
+    flat = LogBandPower(sfreq=100).transform(window[None])
+    assert np.isfinite(flat).all()
+    np.testing.assert_allclose(flat[0, :14], features[4, :14], rtol=1e-6)
+    np.testing.assert_allclose(flat[0, 21:28], np.log(1 / 7))  # relative power of the flat channel
+
+
+def test_bands_beyond_half_the_sampling_rate_are_left_out():
+    windows = np.random.default_rng(0).normal(size=(3, 2, 640))
+    with pytest.warns(UserWarning, match=r"gamma.* 64 Hz"):
+        low = LogBandPower(sfreq=64).fit(windows)
+    assert list(low.bands_) == list(BANDS)[:6]
+    assert low.transform(windows).shape == (3, 2 * 12)
+    with pytest.warns(UserWarning, match="high beta"):
+        LogBandPower(sfreq=50).fit(windows)
+    with pytest.raises(ValueError, match=r"6 Hz .* 3 Hz"):
+        LogBandPower(sfreq=6).fit(windows)
+    # Windows at another rate have the bands of fit, or are refused.
+    assert low.set_params(sfreq=128).transform(windows).shape == (3, 2 * 12)
+    full = LogBandPower(sfreq=128).fit(windows)
+    with pytest.raises(ValueError, match=r"64 Hz.* gamma \(30 to 45 Hz\)"):
+        full.set_params(sfreq=64).transform(windows)
+
+
+def test_the_sampling_rate_must_be_known():
+    with pytest.raises(ValueError, match="sfreq"):
+        LogBandPower().transform(np.zeros((2, 1, 300)))
+
+
+@pytest.mark.parametrize("n_times", [1, 2, 20])
+def test_windows_that_cannot_resolve_a_band_raise(n_times):
+    windows = np.random.default_rng(0).normal(size=(3, 2, n_times))
+    with pytest.raises(ValueError, match=r"delta \(0\.5 to 4 Hz\)"):
+        LogBandPower(sfreq=100).transform(windows)
+
+
+@pytest.fixture(scope="module")
+def array(nights):
+    return np.stack([nights[i][0] for i in range(96)]).astype(float)
+
+
+def shrunk(window: np.ndarray) -> np.ndarray:
+    """Oracle approximating shrinkage: equation 23 of Chen et al. 2010, as scikit-learn reads it."""
+    p, n = window.shape
+    sample = np.cov(window, bias=True)
+    target = np.trace(sample) / p
+    alpha = (sample**2).mean()
+    share = min(1.0, (alpha + target**2) / ((n + 1) * (alpha - target**2 / p)))
+    return (1 - share) * sample + share * target * np.eye(p)
+
+
+def test_covariances_against_a_plain_recomputation(nights, array):
+    found = SpatialCovariance().fit_transform(nights)
+    np.testing.assert_allclose(found, [shrunk(window) for window in array], rtol=1e-6)
+
+
+def test_a_band_is_that_of_a_zero_phase_filter(nights, array):
+    b, a = butter(4, (8, 30), btype="bandpass", fs=100)
+    filtered = filtfilt(b, a, array, padlen=27)
+    found = SpatialCovariance(band=(8, 30)).fit_transform(nights)
+    np.testing.assert_allclose(found, [shrunk(window) for window in filtered], rtol=1e-5)
+
+
+def test_the_pipeline_equals_pyriemann_called_directly(nights, array):
+    X, y, _ = as_sklearn(nights)
+    ours = make_pipeline(SpatialCovariance(), TangentSpace(), LogisticRegression(max_iter=1000))
+    theirs = make_pipeline(
+        Covariances("oas"), TangentSpace(), LogisticRegression(max_iter=1000)
+    ).fit(array[:72], y[:72])
+    np.testing.assert_allclose(
+        ours.fit(X[:72], y[:72]).predict_proba(X[72:]), theirs.predict_proba(array[72:]), rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize("kind", ["average reference", "flat channel", "flat window", "short"])
+def test_covariances_of_any_rank_have_a_tangent_space(array, kind):
+    windows = np.concatenate([array, array[::-1] ** 3 * 1e9], axis=1)[:40]  # 6 channels
+    if kind == "average reference":
+        windows -= windows.mean(axis=1, keepdims=True)
+    elif kind == "flat channel":
+        windows[:, 2] = 0
+    elif kind == "flat window":
+        windows[3] = 0
+    else:
+        windows = windows[:, :, :4]
+    pipeline = make_pipeline(SpatialCovariance(), TangentSpace())
+    assert np.isfinite(pipeline.fit_transform(windows)).all()
+    assert np.linalg.eigvalsh(pipeline[0].transform(windows)).min() > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (dict(band=(30, 8)), ValueError, r"band .* \(30, 8\)"),
+        (dict(band=(0, 8)), ValueError, "band"),
+        (dict(band=(8,)), ValueError, "band"),
+        (dict(band=("8", "30")), ValueError, "band"),
+        (dict(band="8-30"), TypeError, "band .* '8-30'"),
+        (dict(band=(8, 60)), ValueError, r"\(8, 60\) .* 50 Hz"),
+        (dict(band=(8, 30), sfreq=None), ValueError, "sfreq"),
+        (dict(sfreq=-1), ValueError, "sfreq .* -1"),
+        (dict(channels="C3"), TypeError, "channels .* 'C3'"),
+    ],
+)
+def test_wrong_arguments_are_refused(array, arguments, error, message):
+    with pytest.raises(error, match=message):
+        SpatialCovariance(**{"sfreq": 100, **arguments}).transform(array)
+
+
+def test_windows_of_one_sample_are_refused(array):
+    with pytest.raises(ValueError, match="one"):
+        SpatialCovariance().transform(array[:, :, :1])
