@@ -67,10 +67,10 @@ def test_unknown_windows_do_not_count(data):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (dict(classes=[0, 1]), r"must be \(300, 2\)"),
-        (dict(classes=[0, 1, 5]), "true contains 2; the classes are 0, 1, 5"),
-        (dict(probabilities=np.ones((300, 3))), "not of decision_function"),
-        (dict(n_bins=0), "n_bins must be a positive number"),
+        (dict(probabilities=np.ones((300, 2)) / 2), r"\(300, 3\)"),
+        (dict(classes=[0, 1, 5]), "2; known are 0, 1, 5"),
+        (dict(probabilities=np.ones((300, 3))), "decision_function"),
+        (dict(n_bins=0), "n_bins"),
         (dict(true=[-1] * 300), "No window"),
     ],
 )

@@ -8,19 +8,21 @@ import pytest
 
 from braindecode_pars.plotting.class_figures import (
     area_styles,
+    entries,
     in_figure_order,
     is_unknown,
-    names_of,
+    names_by_label,
 )
 
 
 def test_names_by_label_by_number_and_of_names_themselves():
-    assert names_of([7, 9], {7: "left", 9: "right"}) == ["left", "right"]
-    assert names_of([1, 0], ["left", "right"]) == ["right", "left"]
-    assert names_of(["right"], {7: "left", 9: "right"}) == ["right"]
-    assert names_of([3, "a"], None) == ["3", "a"]
-    with pytest.raises(ValueError, match="no name of 2; it names 'left', 'right', 0, 1"):
-        names_of([0, 2], ["left", "right"])
+    names = names_by_label({7: "left", 9: "right"})
+    given = np.array([9, -1, 7, "right", None], dtype=object)
+    assert entries(given, names) == ["right", None, "left", "right", None]
+    assert entries([1.0, np.nan], names_by_label(["left", "right"])) == ["right", None]
+    assert entries([-1, 1], names_by_label({-1: "left", 1: "right"})) == ["left", "right"]
+    with pytest.raises(ValueError, match="2; known are 'left', 'right', 0, 1"):
+        entries([0, 2], names_by_label(["left", "right"]))
 
 
 def test_only_sleep_stages_are_reordered():
@@ -28,7 +30,7 @@ def test_only_sleep_stages_are_reordered():
     assert in_figure_order(["right", "left"], None) == ["right", "left"]
     assert in_figure_order(["R", "L"], None) == ["R", "L"]
     assert in_figure_order(["N1", "Wake"], ["N1", "Wake"]) == ["N1", "Wake"]
-    with pytest.raises(ValueError, match="must have each class once"):
+    with pytest.raises(ValueError, match="'N1', 'N1', 'Wake'"):
         in_figure_order(["N1", "Wake"], ["N1", "N1", "Wake"])
 
 

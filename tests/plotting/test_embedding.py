@@ -29,17 +29,18 @@ def test_more_labels_than_colours_differ_in_their_markers():
 
 
 def test_labels_of_several_kinds_are_drawn():
-    assert len(plotting.embedding(POINTS[:3], np.array(["a", 1, None], object)).collections) == 3
+    ax = plotting.embedding(POINTS[:3], np.array(["a", 1, None], object))
+    assert [len(dots.get_offsets()) for dots in ax.collections] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
     ("points", "labels", "message"),
     [
-        (np.ones((5, 64)), np.ones(5), r"\(5, 64\); .*sklearn\.decomposition\.PCA"),
-        (np.ones(5), np.ones(5), r"two coordinates per window"),
+        (np.ones((5, 64)), np.ones(5), r"\(5, 64\)"),
+        (np.ones(5), np.ones(5), r"\(5,\)"),
         (POINTS, np.ones(5), "140 points and 5 labels"),
-        (np.ones((0, 2)), [], "no points"),
-        (POINTS, np.arange(140), "140 different labels, but only 70"),
+        (np.ones((0, 2)), [], r"\(0, 2\)"),
+        (POINTS, np.arange(140), "140 different labels.*70"),
     ],
 )
 def test_invalid_points_raise(points, labels, message):

@@ -87,25 +87,22 @@ def test_names_by_label():
 
 
 def test_other_names_need_an_order():
-    with pytest.raises(ValueError, match=r"'dozing' is not known .* order=\['W', 'dozing'\]"):
+    with pytest.raises(ValueError, match=r"order=\['W', 'dozing'\]"):
         plotting.hypnogram(["W", "dozing"], stage_names=["W", "dozing"])
     assert labels(plotting.hypnogram(["W", "dozing"], order=["dozing", "W"])) == ["dozing", "W"]
-    with pytest.raises(ValueError, match="must have each class once; the classes are 'W', 'dozing"):
+    with pytest.raises(ValueError, match="'dozing'"):
         plotting.hypnogram(["W", "dozing"], stage_names=["W", "dozing"], order=["W"])
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (dict(true=[0, 1]), "true contains numbers; pass stage_names"),
-        (
-            dict(true=[0, 5], stage_names=STAGES),
-            "true contains 5; accepted are indices from 0 to 4",
-        ),
-        (dict(true=["W", "S1"], stage_names=STAGES), "true contains 'S1'; accepted are W, N1"),
-        (dict(true=["W"], predicted=["W", "R"]), "1 true and 2 predicted stages"),
-        (dict(true=[["W"]]), "pass the stages of one night"),
-        (dict(true=[]), "pass the stages of one night"),
+        (dict(true=[0, 1]), "stage_names"),
+        (dict(true=[0, 5], stage_names=STAGES), "5; known are 'W'"),
+        (dict(true=["W", "S1"], stage_names=STAGES), "'S1'; known are 'W'"),
+        (dict(true=["W"], predicted=["W", "R"]), r"predicted has shape \(2,\)"),
+        (dict(true=[["W"]]), r"\(1, 1\)"),
+        (dict(true=[]), r"\(0,\)"),
     ],
 )
 def test_invalid_stages_raise(given, message):

@@ -38,6 +38,8 @@ def test_a_line_is_the_mean_over_the_runs_of_a_method():
     np.testing.assert_allclose(heights(ax), [[0.3, 0.5, 1.0]])
     ax = plotting.lag_losses(pd.concat([runs[0], runs[3]]))
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["overlap"]
+    ax = plotting.lag_losses(pd.concat([runs[0], runs[2]]))
+    np.testing.assert_array_equal(heights(ax), [[0.2, 0.4, 1.0], [np.nan, 0.9, 0.9]])
     [line] = heights(plotting.lag_losses(runs[2]))
     np.testing.assert_array_equal(line, [np.nan, 0.9, 0.9])
 
@@ -49,7 +51,7 @@ def test_the_history_of_a_classifier_is_drawn(nights, tiny):
 
 
 def test_bad_input_is_explained():
-    with pytest.raises(TypeError, match="history is a list; pass a DataFrame"):
+    with pytest.raises(TypeError, match="list"):
         plotting.lag_losses([1])
-    with pytest.raises(ValueError, match="no losses by lag, such as train_loss_relative_lag_1_2"):
+    with pytest.raises(ValueError, match="train_loss_relative_lag_1_2"):
         plotting.lag_losses(pd.DataFrame(dict(epoch=[1], train_loss_relative=[0.5])))

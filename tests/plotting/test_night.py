@@ -46,7 +46,7 @@ def test_different_numbers_of_stages_and_windows_raise(one_night):
 def test_another_order(one_night):
     windows, stages = one_night
     names = ["awake", "dozing", "N2", "N3", "REM"]
-    with pytest.raises(ValueError, match="'dozing' is not known as a sleep stage"):
+    with pytest.raises(ValueError, match="dozing"):
         plotting.night(windows, stages, names, 100.0)
     axes = plotting.night(windows, stages, names, 100.0, order=names[::-1])
     assert [ax.get_ylabel().split("\n")[0] for ax in axes[1:]] == names[::-1]

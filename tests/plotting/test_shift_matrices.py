@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -29,33 +31,16 @@ def test_matrices_without_starts_are_not_sorted():
     np.testing.assert_allclose(points, np.c_[target.ravel(), prediction.ravel()])
 
 
-MASKED = [2, 0, 4]
-EXPECTED = SHIFTS.copy()
-EXPECTED[[1, 3]] = EXPECTED[:, [1, 3]] = np.nan
-EXPECTED = EXPECTED[np.ix_(BY_TIME, BY_TIME)]
-
-
-@pytest.mark.parametrize("masked", [MASKED, np.array([True, False, True, False, True])])
-def test_patches_are_sorted_and_those_not_masked_are_blank(masked):
-    order = MASKED if isinstance(masked, list) else [0, 2, 4]
-    target = SHIFTS[np.ix_(order, order)]
-    axes = plotting.shift_matrices(0.5 * target, target, starts=STARTS, masked=masked)
-    np.testing.assert_allclose(drawn(axes[0]), 0.5 * EXPECTED)
-    np.testing.assert_allclose(drawn(axes[1]), EXPECTED)
-    np.testing.assert_allclose(drawn(axes[2]), 0.5 * np.abs(EXPECTED))
+def test_patches_are_sorted_and_those_not_masked_are_blank():
+    target = SHIFTS[:3, :3]  # the positions of the first three are masked
+    expected = SHIFTS.copy()
+    expected[3:] = expected[:, 3:] = np.nan
+    expected = expected[np.ix_(BY_TIME, BY_TIME)]
+    axes = plotting.shift_matrices(0.5 * target, target, starts=STARTS)
+    np.testing.assert_allclose(drawn(axes[0]), 0.5 * expected)
+    np.testing.assert_allclose(drawn(axes[1]), expected)
+    np.testing.assert_allclose(drawn(axes[2]), 0.5 * np.abs(expected))
     assert len(axes[3].collections[0].get_offsets()) == 9
-
-
-def test_matrices_of_all_patches_are_blanked_too():
-    axes = plotting.shift_matrices(SHIFTS, SHIFTS, starts=STARTS, masked=MASKED)
-    np.testing.assert_allclose(drawn(axes[0]), EXPECTED)
-
-
-def test_the_first_patches_are_the_masked_ones_by_default():
-    first = SHIFTS[:3, :3]
-    default = plotting.shift_matrices(first, first, starts=STARTS)
-    explicit = plotting.shift_matrices(first, first, starts=STARTS, masked=[0, 1, 2])
-    np.testing.assert_array_equal(drawn(default[0]), drawn(explicit[0]))
 
 
 def test_axes_may_be_given():
@@ -64,19 +49,15 @@ def test_axes_may_be_given():
 
 
 @pytest.mark.parametrize(
-    ("shape", "given", "message"),
+    ("shape", "given"),
     [
-        ((2, 3, 3), {}, "pass the matrix of one window"),
-        ((3, 3), dict(masked=[0]), "masked requires starts"),
-        ((3, 3), dict(starts=STARTS, masked=[0, 0, 1]), "contains an index twice"),
-        ((3, 3), dict(starts=STARTS, masked=[0, 1, 5]), "outside 0 to 4"),
-        ((3, 3), dict(starts=STARTS, masked=[0, 1]), "3 rows; accepted are 2"),
-        ((3, 3), dict(starts=STARTS, masked=[True]), "masked has 1 entries and starts has 5"),
-        ((3, 3), dict(starts=STARTS[None]), "pass the starts of one window"),
-        ((6, 6), dict(starts=STARTS), "6 rows"),
+        ((2, 3, 3), {}),
+        ((2, 3), {}),
+        ((3, 3), dict(starts=STARTS[None])),
+        ((6, 6), dict(starts=STARTS)),
     ],
 )
-def test_invalid_input_raises(shape, given, message):
-    with pytest.raises(ValueError, match=message):
+def test_invalid_input_raises(shape, given):
+    with pytest.raises(ValueError, match=re.escape(str(given["starts"].shape if given else shape))):
         plotting.shift_matrices(np.zeros(shape), np.zeros(shape), **given)
     assert plt.get_fignums() == []

@@ -76,15 +76,10 @@ def test_axes_may_be_given():
 @pytest.mark.parametrize(
     ("weights", "info", "error", "message"),
     [
-        (np.ones(6), info_of(NAMES), ValueError, r"\(6,\) and info has 7 channels"),
-        (np.full(7, np.nan), info_of(NAMES), ValueError, "NaN or infinite"),
-        (np.ones(7), NAMES, TypeError, "info is a list; pass the mne.Info"),
-        (
-            np.ones(4),
-            info_of(["Cz", "Fpz-Cz", "A", "B"]),
-            ValueError,
-            r"Only 1 of 4 .* without: Fpz-Cz, A, B\. Set a montage first",
-        ),
+        (np.ones(6), info_of(NAMES), ValueError, r"\(6,\) .* 7 channels"),
+        (np.full(7, np.nan), info_of(NAMES), ValueError, "NaN"),
+        (np.ones(7), NAMES, TypeError, "list"),
+        (np.ones(4), info_of(["Cz", "Fpz-Cz", "A", "B"]), ValueError, "1 of 4 .* Fpz-Cz, A, B"),
     ],
 )
 def test_invalid_input_raises(weights, info, error, message):

@@ -50,7 +50,7 @@ def test_phases_are_drawn_side_by_side():
 def test_the_chance_level_is_a_line_at_one_for_relative_losses():
     pretraining, fine_tuning = plotting.training_curves(history())
     assert [1, 1] in [list(line.get_ydata()) for line in pretraining.lines]
-    assert [text.get_text() for text in pretraining.texts] == ["chance level"]
+    assert [text.get_text() for text in pretraining.texts] == ["chance"]
     assert pretraining.get_ylim()[1] > 1
     assert not fine_tuning.texts
 
@@ -125,10 +125,10 @@ def test_the_history_of_a_classifier_is_drawn(nights, tiny):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ([dict(epoch=1)], TypeError, "history is a list; pass the DataFrame history_"),
-        (history().drop(columns="phase"), ValueError, "lacks the column phase; it has epoch"),
-        (history().iloc[:0], ValueError, "history is empty; pass the history_"),
-        (pd.concat([history(), history()]), ValueError, "add the columns method and seed"),
+        ([dict(epoch=1)], TypeError, "list"),
+        (history().drop(columns="phase"), ValueError, "phase; .*epoch"),
+        (history().iloc[:0], ValueError, "empty"),
+        (pd.concat([history(), history()]), ValueError, "method and seed"),
     ],
 )
 def test_an_invalid_history_raises(given, error, message):
