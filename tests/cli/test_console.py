@@ -7,7 +7,6 @@ import io
 import pandas as pd
 import pytest
 from rich.console import Console
-from rich.table import Table
 
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars.cli.evaluation_report import show_differences, show_scores
@@ -70,7 +69,5 @@ def test_a_terminal_without_unicode(console):
 
 def test_a_table_is_not_wider_than_needed(console):
     made, file = console(20)
-    table = Table("one", "two")
-    table.add_row("1", "2")
-    print_table(made, table)
+    print_table(made, [("1", "2")], ("one", "two"))
     assert max(map(len, printed(file).splitlines())) == len("│ one │ two │")

@@ -205,7 +205,7 @@ def test_test_subjects_may_have_their_corpus_in_front(nights):
     windows = deepcopy(nights.split([[0, 1, 2]])["0"])  # other tests use the recordings, too
     windows.set_description({"corpus": ["clinic"] * 3})
     assert subjects_of(windows, ["2", "clinic:1"]) == [2, 1]
-    with pytest.raises(ValueError, match="Unknown subject home:1; known are 1, 2, 3"):
+    with pytest.raises(ValueError, match="home:1; known are 1, 2, 3"):
         subjects_of(windows, ["home:1"])
 
 
@@ -216,9 +216,9 @@ def test_names_of_encoders(tmp_path):
     assert encoders_of(["small"]) == {"pretrained": "small"}
     assert encoders_of([str(folder)]) == {"pretrained": str(folder)}
     assert encoders_of(["A=run1", "B=small"]) == {"A": "run1", "B": "small"}
-    with pytest.raises(ValueError, match="--encoder small needs a name, as one of several"):
+    with pytest.raises(ValueError, match="small"):
         encoders_of(["A=run1", "small"])
-    with pytest.raises(ValueError, match="--encoder uses a name twice: A=run1 A=run2"):
+    with pytest.raises(ValueError, match="A=run1 A=run2"):
         encoders_of(["A=run1", "A=run2"])
 
 
@@ -257,7 +257,7 @@ def test_two_settings_are_drawn_as_lines(tmp_path, monkeypatch):
     def draw(scores, folder, function):
         return function(scores, "kappa", None)
 
-    _evaluation.ablation({}, None, "nights", "decoder", out=tmp_path)
+    _evaluation.ablation({}, None, "decoder", out=tmp_path)
     assert [line.get_label() for line in figures[0].get_lines()] == ["cross_attention", "mlp"]
     assert figures[0].get_xlabel() == "position mask ratio"
     plt.close("all")
@@ -268,5 +268,5 @@ def test_a_method_is_called_by_either_of_its_names():
     called = [_evaluation._method_called(name, methods) for name in ("band-power", "band power")]
     assert called == ["band power", "band power"]
     assert _evaluation._method_called("pars", methods) == "PARS"
-    with pytest.raises(ValueError, match="--against mae is no method; methods are scratch, band"):
+    with pytest.raises(ValueError, match=r"mae.* scratch, band power"):
         _evaluation._method_called("mae", methods)

@@ -42,7 +42,7 @@ def test_later_parts_of_a_split_recording_are_no_recordings(tmp_path):
 def test_a_folder_that_is_not_searched_is_an_error(tmp_path):
     touch(tmp_path, "elsewhere/a.edf", "set/b.edf")
     (tmp_path / "set" / "link").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(ValueError, match="link cannot be searched: it is a link to a folder"):
+    with pytest.raises(ValueError, match="link"):
         find_recordings([tmp_path / "set"])
 
 
@@ -54,9 +54,9 @@ def test_a_dead_link_is_kept_and_fails_later(tmp_path):
 @pytest.mark.parametrize(
     ("files", "given", "message"),
     [
-        (["x/a.edf", "y/a.edf"], ["x/a.edf", "y/a.edf"], "same results, a_predictions.csv; pass"),
-        (["a.edf", "a.bdf"], ["."], "same results, a_predictions.csv; predict them into different"),
-        (["a.txt"], ["."], "contains no recording; expected files that end with .edf"),
+        (["x/a.edf", "y/a.edf"], ["x/a.edf", "y/a.edf"], "a_predictions.csv; pass the folder"),
+        (["a.edf", "a.bdf"], ["."], "a_predictions.csv; predict"),
+        (["a.txt"], ["."], ".edf"),
     ],
 )
 def test_bad_input(tmp_path, files, given, message):

@@ -60,7 +60,7 @@ def test_a_store_is_the_data_of_a_command(made, tmp_path):
     for dataset, data in ((str(path), None), ("ysyw", path), ("mine", path)):
         assert len(load(dataset, data, {})) == 32
     assert len(load(str(path), None, {"subjects": ["ysyw:tr03-0002"]})) == 8
-    with pytest.raises(ValueError, match="has no argument 'window_seconds'; it has subjects"):
+    with pytest.raises(ValueError, match=r"'window_seconds'; .*subjects"):
         load(str(path), None, {"window_seconds": 10})
     assert (title(str(path)), recipe_of(str(path)), title("mine")) == ("YSYW", "ysyw", "mine")
     out = tmp_path / "out"
@@ -84,7 +84,7 @@ def test_a_store_without_labels_says_how_to_make_one(records, tmp_path):
     path = tmp_path / "store"
     code, output = invoke("--recipe", f"ysyw={records}", path)
     assert code == 0, output
-    with pytest.raises(ValueError, match=r"has no labels of these .* braindecode-pars store --lab"):
+    with pytest.raises(ValueError, match="store --labels"):
         load(str(path), None, {})
     code, output = invoke("--recipe", f"ysyw={records}", "--labels", "--append", path)
     assert code == 1
@@ -94,9 +94,9 @@ def test_a_store_without_labels_says_how_to_make_one(records, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["a", "store", "--labels"], 2, "--labels need --recipe"),
-        (["--recipe", "ysyw=a", "store", "--labels", "--share", "ysyw=1"], 2, "omit --labels"),
-        (["--recipe", "tueg=.", "store", "--labels"], 1, "TUEG has no labels: its recipe has no"),
+        (["a", "store", "--labels"], 2, "omit --labels"),
+        (["--recipe", "ysyw=a", "store", "--labels", "--share", "ysyw=1"], 2, "omit --share"),
+        (["--recipe", "tueg=.", "store", "--labels"], 1, "TUEG has no labels"),
     ],
 )
 def test_arguments_that_do_not_fit(arguments, code, message):

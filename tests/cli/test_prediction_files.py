@@ -96,7 +96,7 @@ def test_a_moved_recording_is_finished_and_another_one_is_refused(results, frame
     os.rename(results.recording, moved)
     assert changed(results, recording=moved).finished() == ROW
     moved.write_bytes(b"of another night")
-    with pytest.raises(ValueError, match=r"is of another recording, .*a\.edf; predict this one"):
+    with pytest.raises(ValueError, match=r"a\.edf"):
         changed(results, recording=moved).finished()
 
 
@@ -104,7 +104,7 @@ def test_files_of_others_are_never_replaced(results):
     file = results.path.parent / "a_events.tsv"
     file.parent.mkdir(parents=True)
     file.write_text("of a scorer")
-    with pytest.raises(ValueError, match=r"a_events\.tsv exists and is not of this command"):
+    with pytest.raises(ValueError, match=r"a_events\.tsv"):
         results.finished()
 
 
@@ -126,14 +126,12 @@ def test_events_of_a_bids_recording_are_a_derivative(results, frame, name, event
 
 def test_a_folder_with_other_content_is_refused(tmp_path):
     (tmp_path / "thesis.tex").touch()
-    refused = pytest.raises(
-        ValueError, match=r"contains thesis\.tex, and is not the folder of pred"
-    )
+    refused = pytest.raises(ValueError, match=r"thesis\.tex")
     with refused, prediction_folder(tmp_path):
         pass
     with prediction_folder(tmp_path / "new"):
         (tmp_path / "new" / "summary.csv").touch()
     with prediction_folder(tmp_path / "new"):  # its own, again
-        busy = pytest.raises(OSError, match="is used by another process")
+        busy = pytest.raises(BlockingIOError)
         with busy, prediction_folder(tmp_path / "new"):
             pass

@@ -63,7 +63,7 @@ def test_a_resumed_run_keeps_its_defaults_on_another_device(tmp_path):
 
 
 def test_mistakes():
-    with pytest.raises(ValueError, match="--set 'n_patches' is not of the form KEY=VALUE"):
+    with pytest.raises(ValueError, match="'n_patches'"):
         run_config({"settings": ["n_patches"]})
     with pytest.raises(FileNotFoundError):
         run_config({"config": "absent.toml"})

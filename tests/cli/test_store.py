@@ -14,12 +14,12 @@ def tree(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--dtype", "int8"], "dtype must be one of int16"),
-        (["--reference", "mastoids"], "reference must be one of 'average', None"),
-        (["--jobs", 0], "n_jobs must be a number of processes"),
+        (["--dtype", "int8"], "dtype must be"),
+        (["--reference", "mastoids"], "reference must be"),
+        (["--jobs", 0], "n_jobs must be"),
         (["--append"], "is not a SignalStore"),
-        (["--part", "3"], "--part '3' is not of the form N/PARTS, such as 3/8"),
-        (["--part", "9/8"], "part is 9 of 8; parts are numbered from 1 to 8"),
+        (["--part", "3"], "N/PARTS"),
+        (["--part", "9/8"], "9 of 8"),
     ],
 )
 def test_user_errors_end_without_a_traceback(tree, tmp_path, arguments, message):
@@ -33,17 +33,14 @@ def test_user_errors_end_without_a_traceback(tree, tmp_path, arguments, message)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["store"], "expected SOURCE and STORE, or --recipe and STORE; got 1 folders"),
-        (["--recipe", "tueg=tueg", "a", "store"], "expected STORE after --recipe; got 2 folders"),
-        (
-            ["a", "store", "--share", "tueg=1"],
-            "--exclude, --share, --set and --labels need --recipe",
-        ),
+        (["store"], "got 1 folders"),
+        (["--recipe", "tueg=tueg", "a", "store"], "got 2 folders"),
+        (["a", "store", "--share", "tueg=1"], "--recipe; omit --share"),
         (["--recipe", "tueg=tueg", "store", "--append", "--dtype", "int16"], "omit --dtype"),
-        (["a", "store", "--append", "--part", "1/2"], "uses the store's own settings; omit --part"),
-        (["a", "store", "--join", "--channel", "C3"], "--join reads no recording; omit --channel"),
+        (["a", "store", "--append", "--part", "1/2"], "omit --part"),
+        (["a", "store", "--join", "--channel", "C3"], "omit --channel"),
         (["a", "store", "--join", "--recipe", "tueg=tueg"], "omit --recipe"),
-        (["a", "--join"], "expected the folders of stores, and STORE, after --join"),
+        (["a", "--join"], "after --join"),
     ],
 )
 def test_arguments_that_do_not_fit_together(arguments, message):

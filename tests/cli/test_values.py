@@ -15,5 +15,5 @@ def test_values_are_read_as_python_or_json():
 
 
 def test_an_option_without_a_value_is_refused():
-    with pytest.raises(ValueError, match="--set 'n' is not of the form KEY=VALUE"):
+    with pytest.raises(ValueError, match="--set 'n'"):
         pairs(["n"], "--set")
