@@ -22,6 +22,7 @@ from braindecode_pars.cli.terminal import (
     CORPORA,
     TASKS,
     given_options,
+    make_console,
     pairs,
     report_failures,
     values,
@@ -246,8 +247,7 @@ def demo(
     with report_failures():
         from braindecode_pars.cli.demo import run_demo
 
-        one = None if pretext is None else (pretext,)
-        tasks = COMPARED if all_tasks else one
+        tasks = COMPARED if all_tasks else [pretext] if pretext else None
         run_demo(data, out, simulated=simulated, tasks=tasks, seed=seed)
 
 
@@ -571,7 +571,6 @@ def encoders(
     """List the pretrained encoders in the package, or print the card of one."""
     with report_failures():
         from braindecode_pars.cli.describing import show_card, show_encoders
-        from braindecode_pars.cli.terminal import make_console
 
         if name is None:
             show_encoders(make_console())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from rich.console import Console
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
-from braindecode_pars import datasets, plotting
+from braindecode_pars import __version__, datasets, plotting
 from braindecode_pars._common.files import check_may_write, replace_file, to_json
 from braindecode_pars._common.seeding import seeded
 from braindecode_pars._common.tables import LOSSES, RELATIVE, part_of
@@ -70,25 +69,10 @@ def run_demo(
     if tasks is not None:
         scenario = replace(scenario, encoder=None)
     to_pretrain = embedders(scenario, tasks or ["pars"], seed)
-    described = {
-        "command": COMMAND,
-        "version": version("braindecode_pars"),
-        "data": scenario.name if data is None else str(data),
-        "encoder": scenario.encoder,
-        "pretext": tasks,
-        "seed": seed,
-    }
-    replace_file(settings, to_json(described))
-    console.print(scenario.name)
-    if scenario.notice:
-        console.print(scenario.notice)
-    for what, windows in (("without", scenario.unlabeled), ("with", scenario.labeled)):
-        n_chans, n_times = windows[0][0].shape
-        sfreq = windows.datasets[0].raw.info["sfreq"]
-        console.print(
-            f"{windows.description['subject'].nunique()} subjects {what} labels: {len(windows)} "
-            f"windows, {n_chans} channels x {n_times / sfreq:g} s at {sfreq:g} Hz"
-        )
+    given = dict(encoder=scenario.encoder, pretext=tasks, seed=seed)
+    source = dict(version=__version__, data=scenario.name if data is None else str(data))
+    replace_file(settings, to_json(dict(command=COMMAND, **source, **given)))
+    _describe(console, scenario)
 
     console.rule("2  pretraining without labels")
     folders = {
@@ -111,6 +95,19 @@ def run_demo(
         f"Written to {out}: {', '.join(written)}, scores.csv.\n"
         f'Fine-tune an encoder with PARSClassifier(encoder="{next(iter(folders.values()))}").'
     )
+
+
+def _describe(console: Console, scenario: Scenario) -> None:
+    console.print(scenario.name)
+    if scenario.notice:
+        console.print(scenario.notice)
+    for what, windows in (("without", scenario.unlabeled), ("with", scenario.labeled)):
+        n_chans, n_times = windows[0][0].shape
+        sfreq = windows.datasets[0].raw.info["sfreq"]
+        console.print(
+            f"{windows.description['subject'].nunique()} subjects {what} labels: {len(windows)} "
+            f"windows, {n_chans} channels x {n_times / sfreq:g} s at {sfreq:g} Hz"
+        )
 
 
 def _pretrain(

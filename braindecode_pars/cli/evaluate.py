@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -17,9 +17,6 @@ from braindecode_pars.cli.terminal import (
     report_failures,
     values,
 )
-
-if TYPE_CHECKING:
-    from braindecode.datasets import BaseConcatDataset
 
 #: Protocol -> options that not all of them take.
 PROTOCOLS = {
@@ -178,31 +175,33 @@ def evaluate(
         from braindecode_pars.cli import evaluation_report as report
 
         is_transfer, is_ablation = protocol == "transfer", protocol == "ablation"
+        name = "" if is_transfer else dataset[0]
         classifier = report.settings_of(
-            settings,
-            config,
-            published=published,
-            dataset="" if is_transfer else dataset[0],
-            pretrains=is_ablation,
+            settings, config, published=published, dataset=name, pretrains=is_ablation
         )
         if is_transfer:
             corpora = _corpora(dataset, load, config, test_subject)
             methods = report.methods_of(method, encoder, classifier, ("scratch", "band-power"))
-            windows, tested = _loaded(corpora)
-            report.run(protocol, methods, windows, test_subjects=tested or None, **arguments)
+            several = {title: report.load(*corpus[:3]) for title, corpus in corpora.items()}
+            tested = {
+                title: report.subjects_of(several[title], subjects)
+                for title, (*_, subjects) in corpora.items()
+                if subjects
+            }
+            report.run(protocol, methods, several, test_subjects=tested or None, **arguments)
             return
         methods = {} if is_ablation else report.methods_of(method, encoder, classifier)
-        of_one = report.load(dataset[0], data, report.load_arguments(load, config))
-        arguments["dataset"] = report.title(dataset[0])
+        windows = report.load(name, data, report.load_arguments(load, config))
+        arguments["dataset"] = report.title(name)
         if not once:
-            arguments["test_subjects"] = report.subjects_of(of_one, test_subject)
+            arguments["test_subjects"] = report.subjects_of(windows, test_subject)
         if is_ablation:
             last = n[-1] if n else None
-            report.ablation(classifier, of_one, grid or "", n_train_subjects=last, **arguments)
+            report.ablation(classifier, windows, grid or "", n_train_subjects=last, **arguments)
             return
         if not once:
             arguments["n_train_subjects"] = n
-        report.run(protocol, methods, of_one, against=against, **arguments)
+        report.run(protocol, methods, windows, against=against, **arguments)
 
 
 def _check_options(protocol: str, given: list[str], dataset: list[str], grid: str | None) -> None:
@@ -226,14 +225,12 @@ def _check_options(protocol: str, given: list[str], dataset: list[str], grid: st
 
 def _corpora(
     dataset: list[str], load: list[str] | None, config: Path | None, test_subject: list[str] | None
-) -> list[tuple[str, Path, dict[str, Any], list[str]]]:
-    """Return name, folder, arguments of ``load`` and test subjects of each corpus."""
-    from braindecode_pars.cli.evaluation_report import load_arguments
+) -> dict[str, tuple[str, Path, dict[str, Any], list[str]]]:
+    """Return name, folder, arguments of ``load`` and test subjects of each corpus, by title."""
+    from braindecode_pars.cli.evaluation_report import load_arguments, title
 
     folders = pairs(dataset, "--dataset", "NAME=FOLDER")
     names = [name for name, _ in folders]
-    if len(set(names)) < len(names):
-        raise ValueError(f"--dataset names a corpus twice: {', '.join(names)}.")
     tables = load_arguments(None, config)
     for name, table in tables.items():
         if name not in names or not isinstance(table, dict):
@@ -241,16 +238,16 @@ def _corpora(
                 f"[load] in --config has an entry {name!r}; transfer takes a table of each corpus, "
                 f"such as [load.{names[0]}]."
             )
-    arguments, subjects = _by_corpus(load, names, "."), _by_corpus(test_subject, names, "=")
-    return [
-        (
-            name,
-            Path(folder),
-            {**tables.get(name, {}), **values(arguments[name], "--load")},
-            subjects[name],
-        )
-        for name, folder in folders
-    ]
+    options, subjects = _by_corpus(load, names, "."), _by_corpus(test_subject, names, "=")
+    corpora = {}
+    for name, folder in folders:
+        if title(name) in corpora:
+            raise ValueError(
+                f"Two of --dataset are called {title(name)}; rename the folder of one."
+            )
+        arguments = {**tables.get(name, {}), **values(options[name], "--load")}
+        corpora[title(name)] = name, Path(folder), arguments, subjects[name]
+    return corpora
 
 
 def _by_corpus(options: list[str] | None, names: list[str], separator: str) -> dict[str, list[str]]:
@@ -264,23 +261,3 @@ def _by_corpus(options: list[str] | None, names: list[str], separator: str) -> d
             )
         found[name].append(text)
     return found
-
-
-def _loaded(
-    corpora: list[tuple[str, Path, dict[str, Any], list[str]]],
-) -> tuple[dict[str, BaseConcatDataset], dict[str, list | None]]:
-    """Return the windows of each corpus, and the test subjects of those that have some."""
-    from braindecode_pars.cli import evaluation_report as report
-
-    windows: dict[str, BaseConcatDataset] = {}
-    test_subjects = {}
-    for name, folder, arguments, subjects in corpora:
-        title = report.title(name)
-        if title in windows:
-            raise ValueError(
-                f"Two of the data sets are called {title}; rename the folder of one of them."
-            )
-        windows[title] = report.load(name, folder, arguments)
-        if subjects:
-            test_subjects[title] = report.subjects_of(windows[title], subjects)
-    return windows, test_subjects

@@ -16,8 +16,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+import numpy as np
 import pandas as pd
-from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from braindecode.datasets import BaseConcatDataset
 from matplotlib.axes import Axes
 from rich.console import Console
 from sklearn.base import BaseEstimator
@@ -89,17 +90,15 @@ def subjects_of(windows: BaseConcatDataset, names: list[str] | None) -> list | N
 
     A name may have the corpus in front, as in stores and cards: "tuab:aaaaaaab".
     """
-    if not names:
-        return None
-    known, people = {}, {}
+    known: dict[str, Any] = {}
     for recording in windows.datasets:
         subject = recording.description["subject"]
         known[str(subject)] = subject
-        people[str(in_corpus(recording.description.get("corpus"), subject))] = subject
-    unknown = [name for name in names if name not in {**people, **known}]
+        known[str(in_corpus(recording.description.get("corpus"), subject))] = subject
+    unknown = [name for name in names or () if name not in known]
     if unknown:
         raise ValueError(f"Unknown subject {', '.join(unknown)}; known are {', '.join(known)}.")
-    return [{**people, **known}[name] for name in names]
+    return [known[name] for name in names or ()] or None
 
 
 def run(
@@ -294,40 +293,24 @@ def show_costs(
 def _costs(
     methods: Mapping[str, BaseEstimator], windows: BaseConcatDataset, scores: pd.DataFrame
 ) -> pd.DataFrame:
+    """Return the cost of the largest fit of each method in a protocol."""
+    subjects = windows.description["subject"].astype(str)
+    split = windows.description.get("split", pd.Series("", subjects.index))
+    # Either one subject is held out at a time, or all test subjects are.
+    tested = scores["subject"].astype(str)
+    is_in_turn = POOLED not in tested.to_numpy()
+    is_tested = subjects.isin(tested.iloc[:1] if is_in_turn else tested)
+    is_tested |= (split == "test") & (not is_in_turn)
     # As in the protocols, fixed validation subjects come beside the training subjects.
     fixed = {name: validates_by_split(estimator) for name, estimator in methods.items()}
-    train, valid = _recordings(windows, scores, with_validation=any(fixed.values()))
-    tables = [
-        cost_table({name: estimator}, BaseConcatDataset(train + valid * fixed[name]))
-        for name, estimator in methods.items()
-    ]
-    n_subjects = len({recording.description["subject"] for recording in train})
-    return pd.concat(tables, ignore_index=True).assign(n_train_subjects=n_subjects)
-
-
-def _recordings(
-    windows: BaseConcatDataset, scores: pd.DataFrame, *, with_validation: bool
-) -> tuple[list[EEGWindowsDataset], list[EEGWindowsDataset]]:
-    """Return the recordings of the largest fit, and those of the fixed validation subjects.
-
-    There are as many training subjects as the largest fit of the protocol has.
-    """
-    tested = [str(subject) for subject in scores["subject"]]
-    # Either one subject is held out at a time, or all test subjects are.
-    is_in_turn = POOLED not in tested
-    held_out = {tested[0]} if is_in_turn else set(tested)
-    train: dict[Any, list[EEGWindowsDataset]] = {}
-    valid = []
-    for recording in windows.datasets:
-        subject, split = (recording.description.get(name) for name in ("subject", "split"))
-        if str(subject) in held_out or (split == "test" and not is_in_turn):
-            continue
-        if with_validation and split == "valid":
-            valid.append(recording)
-        else:
-            train.setdefault(subject, []).append(recording)
-    chosen = list(train.values())[: scores["n_train_subjects"].max()]
-    return [recording for of_subject in chosen for recording in of_subject], valid
+    is_valid = (split == "valid") & ~is_tested & any(fixed.values())
+    chosen = subjects[~is_tested & ~is_valid].unique()[: scores["n_train_subjects"].max()]
+    tables = []
+    for name, estimator in methods.items():
+        is_used = (subjects.isin(chosen) & ~is_tested) | (is_valid & fixed[name])
+        used = [windows.datasets[i] for i in np.flatnonzero(is_used)]
+        tables.append(cost_table({name: estimator}, BaseConcatDataset(used)))
+    return pd.concat(tables, ignore_index=True).assign(n_train_subjects=len(chosen))
 
 
 def _cell(value: Any) -> str:

@@ -162,7 +162,10 @@ def spatial_attention(
         )
     if not np.isfinite(heads).all():
         raise ValueError("weights contain NaN or infinite values; pass finite weights.")
-    drawn = [i for i, ch in enumerate(info["chs"]) if _is_on_the_scalp(ch)]
+    # MNE stores NaN or zeros for an unknown position.
+    positions = np.array([ch["loc"][:3] for ch in info["chs"]], dtype=float)
+    is_placed = np.isfinite(positions).all(axis=1) & positions.any(axis=1)
+    drawn = [i for i in mne.pick_types(info, eeg=True, exclude=()) if is_placed[i]]
     not_drawn = ", ".join(name for i, name in enumerate(info.ch_names) if i not in drawn)
     if len(drawn) < MIN_ELECTRODES:
         raise ValueError(
@@ -200,11 +203,3 @@ def _axes_of_heads(axes: Sequence[Axes] | None, n_heads: int) -> np.ndarray:
     for ax in panels[n_heads:]:  # the empty panels of the last row
         ax.remove()
     return panels[:n_heads]
-
-
-def _is_on_the_scalp(ch: dict) -> bool:
-    """Whether a channel is EEG and has a position."""
-    # MNE stores NaN or zeros for an unknown position.
-    position = np.asarray(ch["loc"][:3], dtype=float)
-    is_eeg = ch["kind"] == mne.io.constants.FIFF.FIFFV_EEG_CH
-    return bool(is_eeg and np.isfinite(position).all() and position.any())

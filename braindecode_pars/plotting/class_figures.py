@@ -194,23 +194,11 @@ def calibration_curve(
     >>> ax.get_legend().get_texts()[0].get_text()
     'most probable class, error 0.13'
     """
-    columns = {label: k for k, label in enumerate(np.asarray(classes).tolist())}
-    codes = pd.Series(entries(true, columns))
-    values = np.asarray(probabilities, dtype=float)
-    if values.shape != (len(codes), len(columns)):
-        raise ValueError(
-            f"probabilities has shape {values.shape}; with {len(codes)} true labels and "
-            f"{len(columns)} classes it must be ({len(codes)}, {len(columns)})."
-        )
-    check_probabilities(values)
+    codes, values = _read(true, probabilities, classes)
     if n_bins < 1:
         raise ValueError(f"n_bins must be a positive number, got {n_bins!r}.")
-    known = codes.notna() & np.isfinite(values).all(axis=1)
-    if not known.any():
-        raise ValueError("No window has a true label and probabilities.")
-    codes, values = codes[known].to_numpy(), values[known]
     if each_class:
-        names = columns if class_names is None else entries(classes, names_by_label(class_names))
+        names = classes if class_names is None else entries(classes, names_by_label(class_names))
         curves = {str(name): (values[:, k], codes == k) for k, name in enumerate(names)}
     else:
         curves = {"most probable class": (values.max(axis=1), values.argmax(axis=1) == codes)}
@@ -243,6 +231,25 @@ def calibration_curve(
         cast(PathCollection, handle).set_sizes([30])
     remove_frame(ax)
     return ax
+
+
+def _read(
+    true: ArrayLike, probabilities: ArrayLike, classes: Sequence[Any]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the column of the true class and the probabilities of each window that has both."""
+    columns = {label: k for k, label in enumerate(np.asarray(classes).tolist())}
+    codes = pd.Series(entries(true, columns))
+    values = np.asarray(probabilities, dtype=float)
+    if values.shape != (len(codes), len(columns)):
+        raise ValueError(
+            f"probabilities has shape {values.shape}; with {len(codes)} true labels and "
+            f"{len(columns)} classes it must be ({len(codes)}, {len(columns)})."
+        )
+    check_probabilities(values)
+    known = codes.notna() & np.isfinite(values).all(axis=1)
+    if not known.any():
+        raise ValueError("No window has a true label and probabilities.")
+    return codes[known].to_numpy(), values[known]
 
 
 #: Warm colours for wake and REM, and blues that darken from N1 to stage 4.

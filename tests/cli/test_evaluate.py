@@ -74,7 +74,7 @@ def test_methods_are_checked_before_a_corpus_is_read(arguments, tmp_path):
     ("arguments", "message"),
     [
         (["--dataset", "eegmat"], "--dataset 'eegmat' is not of the form NAME=FOLDER"),
-        (["--dataset", "eegmat=a", "--dataset", "eegmat=b"], "names a corpus twice"),
+        (["--dataset", "eegmat=a", "--dataset", "eegmat=b"], "EEGMAT"),
         (["--dataset", "eegmat=a", "--test-subject", "tuab=1"], "tuab=1 matches no --dataset"),
         (["--dataset", "eegmat=a", "--load", "sfreq=100"], "sfreq=100 matches no --dataset"),
     ],
