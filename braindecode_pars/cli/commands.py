@@ -387,15 +387,14 @@ def store(
     """Store recordings, for pretraining or with labels. An interrupted command resumes."""
     given, path = given_options(context), folders[-1]
     for applies, options, why in (
-        (join, _READ, "--join reads no recording"),
-        (add, _NEW, "--append uses the store's own settings"),
-        (labels, ("--exclude", "--share"), "--labels is not for pretraining"),
-        (not recipe, ("--labels", "--exclude", "--set"), "That is for --recipe"),
-        (not recipe and not join, ("--share",), "That is for --recipe"),
+        (join, _READ, "is for recordings; --join reads none"),
+        (add, _NEW, "is for a new store; --append uses the store's own settings"),
+        (labels, ("--exclude", "--share"), "is for pretraining; --labels stores everyone"),
+        (not recipe and not join, ("--labels", "--exclude", "--set", "--share"), "needs --recipe"),
     ):
         refused = [option for option in options if option in given]
         if applies and refused:
-            raise typer.BadParameter(f"{why}; omit {refused[0]}.")
+            raise typer.BadParameter(f"{refused[0]} {why}.")
     if join:
         if len(folders) < 2:
             raise typer.BadParameter("expected the folders of stores, and STORE, after --join.")

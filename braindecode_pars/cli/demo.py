@@ -176,20 +176,16 @@ def draw_shifts(task: PARS, windows: BaseConcatDataset, file: Path, seed: int) -
     """Draw the true and the predicted shifts of the held-out window with the median error."""
     with seeded(seed), torch.inference_mode():
         x = _crops(windows, task.n_times)
-        prediction, target = _shifts_by_time(task.eval(), x)  # (n_windows, n_masked, n_masked)
+        starts = task.sample_starts(len(x))
+        prediction = task.eval().predict_shifts(x, starts)  # (n_windows, n_masked, n_masked)
+    masked = starts[:, : task.n_masked]
+    target = relative_shifts(masked, task.n_times)
     errors = (prediction - target).square().mean(dim=(1, 2))
     median = errors.argsort()[len(errors) // 2]
-    axes = plotting.shift_matrices(prediction[median].numpy(), target[median].numpy())
+    shifts = prediction[median].numpy(), target[median].numpy()
+    axes = plotting.shift_matrices(*shifts, starts=masked[median].numpy())
     axes[0].figure.suptitle("window with the median error, from a held-out subject")
     save_figure(axes[0], file, dpi=150)
-
-
-def _shifts_by_time(task: PARS, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return predicted and true shifts with the masked patches in chronological order."""
-    starts = task.sample_starts(len(x))
-    masked = starts[:, : task.n_masked].sort(dim=1).values
-    starts = torch.cat([masked, starts[:, task.n_masked :]], dim=1)
-    return task.predict_shifts(x, starts), relative_shifts(masked, task.n_times)
 
 
 def embedders(scenario: Scenario, tasks: Sequence[str], seed: int) -> dict[str, PARSEmbedder]:

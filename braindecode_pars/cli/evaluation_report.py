@@ -152,11 +152,7 @@ def ablation(
     axes = [name for name in varied if name in scores and scores[name].nunique() > 1]
     draw: Draw = plotting.transfer
     if len(axes) == 2:
-        lines, x = axes
-
-        def draw(scores: pd.DataFrame, metric: str, label: str | None) -> Axes:
-            return plotting.ablation_lines(scores, x=x, lines=lines, metric=metric, label=label)
-
+        draw = partial(plotting.ablation_lines, lines=axes[0], x=axes[1])
     _report(scores, out, "seeds", draw)
 
 
@@ -230,7 +226,7 @@ def save_figure(scores: pd.DataFrame, folder: Path, draw: Draw) -> Path:
     folder : Path
         Existing folder for the figure.
     draw : callable
-        Function of scores, metric and its label (None means the metric's name) that returns axes.
+        Function of scores, ``metric`` and its ``label`` (None means its name) that returns axes.
 
     Returns
     -------
@@ -238,9 +234,9 @@ def save_figure(scores: pd.DataFrame, folder: Path, draw: Draw) -> Path:
         File of the figure.
     """
     metric = scores["metric"].iloc[0]
-    ax = draw(scores, metric, "Cohen's kappa" if metric == "kappa" else None)
+    label = "Cohen's kappa" if metric == "kappa" else None
     file = folder / f"{metric}.png"
-    save(ax, file, dpi=150)
+    save(draw(scores, metric=metric, label=label), file, dpi=150)
     return file
 
 
