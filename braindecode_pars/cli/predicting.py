@@ -323,7 +323,7 @@ def show_summary(console: Console, table: pd.DataFrame) -> None:
     }
     shown = [name for name in headings if name in table and table[name].notna().any()]
     # Why a recording failed would make the table wider than a terminal.
-    failed = table["problem"].map(lambda problem: "" if pd.isna(problem) else "failed")
+    failed = table["problem"].where(table["problem"].isna(), "failed")
     cells = table[shown].assign(problem=failed)[shown].map(_cell).to_numpy()
     header = [headings[name] for name in shown]
     print_table(console, cells, header, text=("recording", "problem"))

@@ -58,15 +58,11 @@ def _plain_warnings() -> Iterator[None]:
     given = warnings.formatwarning
 
     def formatted(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        line: str | None = None,
+        message: Warning | str, category: type[Warning], *where: Any, **named: Any
     ) -> str:
         if issubclass(category, UserWarning):
             return f"Warning: {message}\n"
-        return given(message, category, filename, lineno, line)
+        return given(message, category, *where, **named)
 
     warnings.formatwarning = formatted
     try:

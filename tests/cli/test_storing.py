@@ -111,7 +111,7 @@ def test_parts_are_stored_by_jobs_and_joined(tree, tmp_path):
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
-        (r"(S\d+", r"(S\d+"),
+        (r"(S\d+", "regular expression"),
         (r"S\d+", "has 0 groups"),
         (r"(P\d+)", "anna/night_raw.fif"),
     ],
