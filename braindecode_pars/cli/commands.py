@@ -36,49 +36,44 @@ log = logging.getLogger(__name__)
 Texts = list[str] | None
 
 
+def _option(kind: Any, text: str, *names: str, **more: Any) -> Any:
+    """Return the type of an option that is None where it is not given."""
+    return Annotated[kind | None, typer.Option(*names, help=text, **more)]
+
+
 def _setting(name: str, text: str, shown: str = "") -> Any:
     """Return the type of the option for a setting of a run; help shows the default of a run."""
     default = getattr(RunConfig, name)
     kind = int if default is None else type(default)
     metavar = {int: "N", float: "X", str: "NAME"}[kind]
-    option = typer.Option(help=text, show_default=shown or str(default), metavar=metavar)
-    return Annotated[kind | None, option]
+    return _option(kind, text, show_default=shown or str(default), metavar=metavar)
 
 
 #: Options by name. Without a value on the command line they are None, so that ``--config`` applies.
 OPTIONS: dict[str, Any] = dict(
-    config=Annotated[
-        Path | None,
-        typer.Option(
-            help="TOML or JSON file with any of these settings; options on the command line "
-            "override it."
-        ),
-    ],
-    paper=Annotated[
-        bool | None,
-        typer.Option(
-            "--paper",
-            help="Start from the published settings on the CPU too, where the defaults are made "
-            "for a laptop.",
-        ),
-    ],
+    config=_option(
+        Path,
+        "TOML or JSON file with any of these settings; options on the command line override it.",
+    ),
+    paper=_option(
+        bool,
+        "Start from the published settings on the CPU too, where the defaults are made for a "
+        "laptop.",
+        "--paper",
+    ),
     task=f"Pretext task: {', '.join(TASKS)}.",
-    settings=Annotated[
-        Texts,
-        typer.Option(
-            "--set",
-            help="Argument of the task, such as n_patches=240. May be repeated.",
-            metavar="KEY=VALUE",
-        ),
-    ],
-    encoder=Annotated[
-        str | None,
-        typer.Option(
-            help="Encoder to continue with: a folder, a name in the package such as small, or a "
-            "model id. Its sizes replace those below.",
-            metavar="FOLDER",
-        ),
-    ],
+    settings=_option(
+        list[str],
+        "Argument of the task, such as n_patches=240. May be repeated.",
+        "--set",
+        metavar="KEY=VALUE",
+    ),
+    encoder=_option(
+        str,
+        "Encoder to continue with: a folder, a name in the package such as small, or a model id. "
+        "Its sizes replace those below.",
+        metavar="FOLDER",
+    ),
     window_seconds="Length of the crops in seconds.",
     patch_seconds="Length of a patch in seconds.",
     embed_dim="Size of a token.",
@@ -101,13 +96,9 @@ OPTIONS: dict[str, Any] = dict(
     lr="Learning rate of AdamW after the warm-up.",
     weight_decay="Weight decay on the weights of linear layers.",
     warmup="Share of all steps in which the learning rate rises.",
-    exclude_subject=Annotated[
-        Texts, typer.Option(help="Subject to exclude. May be repeated.", metavar="ID")
-    ],
+    exclude_subject=_option(list[str], "Subject to exclude. May be repeated.", metavar="ID"),
     precision="Precision: float32 or bfloat16.",
-    compile=Annotated[
-        bool | None, typer.Option("--compile/--no-compile", help="Compile the encoder.")
-    ],
+    compile=_option(bool, "Compile the encoder.", "--compile/--no-compile"),
     seed="Seed of all random draws.",
     device="Device: auto, cpu, cuda or mps.",
     num_workers=_setting(
