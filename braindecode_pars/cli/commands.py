@@ -18,96 +18,96 @@ from typing import Annotated, Any
 import typer
 
 from braindecode_pars.cli.evaluate import evaluate
-from braindecode_pars.cli.terminal import CORPORA, TASKS, pairs, report_failures, values
+from braindecode_pars.cli.terminal import (
+    CORPORA,
+    TASKS,
+    given_options,
+    make_console,
+    pairs,
+    report_failures,
+    values,
+)
 from braindecode_pars.runs import RunConfig
 
 log = logging.getLogger(__name__)
 
 
-def _option(name: str, text: str, kind: type, default: str = "", **extra: Any) -> Any:
-    """Return the type of an option that is None by default; help shows the default of a run.
-
-    With None, options that were not given can be told apart, so that ``--config`` applies.
-    """
-    shown = default or str(getattr(RunConfig, name))
-    extra.setdefault("metavar", {int: "N", float: "X", str: "NAME"}.get(kind))
-    return Annotated[kind | None, typer.Option(help=text, show_default=shown, **extra)]
+#: An option that may be repeated.
+Texts = list[str] | None
 
 
-#: Options by name. Without a value on the command line they are None.
+def _option(kind: Any, text: str, *names: str, **more: Any) -> Any:
+    """Return the type of an option that is None where it is not given."""
+    return Annotated[kind | None, typer.Option(*names, help=text, **more)]
+
+
+def _setting(name: str, text: str, shown: str = "") -> Any:
+    """Return the type of the option for a setting of a run; help shows the default of a run."""
+    default = getattr(RunConfig, name)
+    kind = int if default is None else type(default)
+    metavar = {int: "N", float: "X", str: "NAME"}[kind]
+    return _option(kind, text, show_default=shown or str(default), metavar=metavar)
+
+
+#: Options by name. Without a value on the command line they are None, so that ``--config`` applies.
 OPTIONS: dict[str, Any] = dict(
-    config=Annotated[
-        Path | None,
-        typer.Option(
-            help="TOML or JSON file with any of these settings; options on the command line "
-            "override it."
-        ),
-    ],
-    paper=Annotated[
-        bool | None,
-        typer.Option(
-            "--paper",
-            help="Start from the published settings on the CPU too, where the defaults are made "
-            "for a laptop.",
-        ),
-    ],
-    task=_option("task", f"Pretext task: {', '.join(TASKS)}.", str),
-    settings=Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="Argument of the task, such as n_patches=240. May be repeated.",
-            metavar="KEY=VALUE",
-        ),
-    ],
-    encoder=Annotated[
-        str | None,
-        typer.Option(
-            help="Encoder to continue with: a folder, a name in the package such as small, or a "
-            "model id. Its sizes replace those below.",
-            metavar="FOLDER",
-        ),
-    ],
-    window_seconds=_option("window_seconds", "Length of the crops in seconds.", float),
-    patch_seconds=_option("patch_seconds", "Length of a patch in seconds.", float),
-    embed_dim=_option("embed_dim", "Size of a token.", int),
-    num_layers=_option("num_layers", "Number of transformer blocks.", int),
-    num_heads=_option("num_heads", "Number of attention heads in each block.", int),
-    mlp_dim=_option("mlp_dim", "Hidden size of the feed-forward layers.", int),
-    drop_prob=_option("drop_prob", "Dropout rate on the residual branches.", float),
-    tokenizer=_option("tokenizer", "Map from patches to tokens: linear or spectral.", str),
-    epochs=_option("epochs", "Number of epochs; the schedule has the same length.", int),
-    steps_per_epoch=_option(
-        "steps_per_epoch", "Number of steps in an epoch.", int, "one pass over the data"
+    config=_option(
+        Path,
+        "TOML or JSON file with any of these settings; options on the command line override it.",
     ),
-    batch_size=_option("batch_size", "Number of examples in a step, over all processes.", int),
-    micro_batch_size=_option(
+    paper=_option(
+        bool,
+        "Start from the published settings on the CPU too, where the defaults are made for a "
+        "laptop.",
+        "--paper",
+    ),
+    task=f"Pretext task: {', '.join(TASKS)}.",
+    settings=_option(
+        list[str],
+        "Argument of the task, such as n_patches=240. May be repeated.",
+        "--set",
+        metavar="KEY=VALUE",
+    ),
+    encoder=_option(
+        str,
+        "Encoder to continue with: a folder, a name in the package such as small, or a model id. "
+        "Its sizes replace those below.",
+        metavar="FOLDER",
+    ),
+    window_seconds="Length of the crops in seconds.",
+    patch_seconds="Length of a patch in seconds.",
+    embed_dim="Size of a token.",
+    num_layers="Number of transformer blocks.",
+    num_heads="Number of attention heads in each block.",
+    mlp_dim="Hidden size of the feed-forward layers.",
+    drop_prob="Dropout rate on the residual branches.",
+    tokenizer="Map from patches to tokens: linear or spectral.",
+    epochs="Number of epochs; the schedule has the same length.",
+    steps_per_epoch=_setting(
+        "steps_per_epoch", "Number of steps in an epoch.", "one pass over the data"
+    ),
+    batch_size="Number of examples in a step, over all processes.",
+    micro_batch_size=_setting(
         "micro_batch_size",
         "Number of examples that pass through the network at once. Smaller values need less "
         "memory.",
-        int,
         "batch size / number of processes",
     ),
-    lr=_option("lr", "Learning rate of AdamW after the warm-up.", float),
-    weight_decay=_option("weight_decay", "Weight decay on the weights of linear layers.", float),
-    warmup=_option("warmup", "Share of all steps in which the learning rate rises.", float),
-    exclude_subject=Annotated[
-        list[str] | None,
-        typer.Option(help="Subject to exclude. May be repeated.", metavar="ID"),
-    ],
-    precision=_option("precision", "Precision: float32 or bfloat16.", str),
-    compile=Annotated[
-        bool | None, typer.Option("--compile/--no-compile", help="Compile the encoder.")
-    ],
-    seed=_option("seed", "Seed of all random draws.", int),
-    device=_option("device", "Device: auto, cpu, cuda or mps.", str),
-    num_workers=_option(
+    lr="Learning rate of AdamW after the warm-up.",
+    weight_decay="Weight decay on the weights of linear layers.",
+    warmup="Share of all steps in which the learning rate rises.",
+    exclude_subject=_option(list[str], "Subject to exclude. May be repeated.", metavar="ID"),
+    precision="Precision: float32 or bfloat16.",
+    compile=_option(bool, "Compile the encoder.", "--compile/--no-compile"),
+    seed="Seed of all random draws.",
+    device="Device: auto, cpu, cuda or mps.",
+    num_workers=_setting(
         "num_workers",
         "Number of processes that load data ahead, for each training process.",
-        int,
         "up to 4 on a GPU, 0 on the CPU",
     ),
 )
+OPTIONS |= {name: _setting(name, text) for name, text in OPTIONS.items() if isinstance(text, str)}
 
 
 def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -125,11 +125,10 @@ def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
         for name, annotation in OPTIONS.items()
     ]
-    with_options.__signature__ = inspect.Signature([p for p in own if p.name != "given"] + added)
-    with_options.__annotations__ = {
-        parameter.name: parameter.annotation
-        for parameter in with_options.__signature__.parameters.values()
-    }
+    parameters = [*(parameter for parameter in own if parameter.name != "given"), *added]
+    described: Any = with_options
+    described.__signature__ = inspect.Signature(parameters)
+    described.__annotations__ = {one.name: one.annotation for one in parameters}
     return with_options
 
 
@@ -160,22 +159,23 @@ def run_config(given: dict[str, Any], resumed: Path | None = None) -> RunConfig:
     small = RunConfig.for_laptop(file, **given)
     began = None if resumed is None else _configuration_of(resumed)
     if began is not None:
-        return max(published, small, key=lambda config: _n_equal(config, began))
-    if _device_type(published) != "cpu":
+        same = [
+            sum(began.get(name) == value for name, value in vars(config).items())
+            for config in (published, small)
+        ]
+        return published if same[0] >= same[1] else small
+    from braindecode_pars._common.computing import find_device  # imports torch
+
+    if find_device(published.device).type != "cpu":
         return published
-    if small != published and os.environ.get("RANK", "0") == "0":  # torchrun numbers processes
+    other = [f"{k} {v}" for k, v in vars(small).items() if v != getattr(published, k)]
+    if other and os.environ.get("RANK", "0") == "0":  # torchrun numbers processes
         log.info(
             "These are defaults for a laptop, because the device is the CPU: %s. --paper asks for "
             "the published ones.",
-            _differences(published, small),
+            ", ".join(other),
         )
     return small
-
-
-def _device_type(config: RunConfig) -> str:
-    from braindecode_pars._common.computing import find_device  # imports torch
-
-    return find_device(config.device).type
 
 
 def _configuration_of(run: Path) -> dict[str, Any] | None:
@@ -184,16 +184,6 @@ def _configuration_of(run: Path) -> dict[str, Any] | None:
         return json.loads((run / "run.json").read_text(encoding="utf-8"))["configuration"]
     except (OSError, ValueError, KeyError, TypeError):
         return None  # the run itself says what is wrong
-
-
-def _n_equal(config: RunConfig, settings: dict[str, Any]) -> int:
-    return sum(settings.get(name) == value for name, value in vars(config).items())
-
-
-def _differences(one: RunConfig, other: RunConfig) -> str:
-    """Return the settings of ``other`` that differ from those of ``one``."""
-    pairs = ((name, getattr(other, name)) for name in vars(one))
-    return ", ".join(f"{name} {value}" for name, value in pairs if value != getattr(one, name))
 
 
 #: The tasks that the paper compares, and the spectral one. Training from scratch is in every demo.
@@ -248,11 +238,17 @@ def demo(
     with report_failures():
         from braindecode_pars.cli.demo import run_demo
 
-        tasks = COMPARED if all_tasks else pretext
-        run_demo(data, out, simulated=simulated, pretext=tasks, seed=seed)
+        tasks = COMPARED if all_tasks else [pretext] if pretext else None
+        run_demo(data, out, simulated=simulated, tasks=tasks, seed=seed)
+
+
+#: Options of store that only a new store takes, and those that only recordings take.
+_NEW = ("--low", "--high", "--mains", "--channel", "--reference", "--dtype", "--part")
+_READ = (*_NEW, "--recipe", "--labels", "--exclude", "--set", "--sfreq", "--subject", "--append")
 
 
 def store(
+    context: typer.Context,
     folders: Annotated[
         list[Path],
         typer.Argument(
@@ -262,7 +258,7 @@ def store(
         ),
     ],
     recipe: Annotated[
-        list[str] | None,
+        Texts,
         typer.Option(
             help="Corpus and its folder, such as tueg=data/tuh_eeg, instead of SOURCE: its "
             "training subjects, with the recipe's channels, filters and rate. May be repeated. "
@@ -287,7 +283,7 @@ def store(
         ),
     ] = None,
     share: Annotated[
-        list[str] | None,
+        Texts,
         typer.Option(
             help="Share of a recipe in the examples of pretraining, such as tueg=1. May be "
             "repeated. Default: every window once in a pass.",
@@ -295,7 +291,7 @@ def store(
         ),
     ] = None,
     setting: Annotated[
-        list[str] | None,
+        Texts,
         typer.Option(
             "--set",
             help="Setting of a recipe, such as physionet_mi.sfreq=128. May be repeated.",
@@ -313,7 +309,7 @@ def store(
     high: Annotated[float | None, typer.Option(help="Upper edge of the band-pass in Hz.")] = None,
     mains: Annotated[float | None, typer.Option(help="Frequency of the notch in Hz.")] = None,
     channel: Annotated[
-        list[str] | None,
+        Texts,
         typer.Option(
             help="EEG channel to keep, in the recordings that have it. May be repeated. Default: "
             "all EEG channels.",
@@ -380,51 +376,42 @@ def store(
     ] = "raise",
 ) -> None:
     """Store recordings, for pretraining or with labels. An interrupted command resumes."""
-    path = folders[-1]
-    settings = dict(
-        low=low, high=high, mains=mains, channels=channel, reference=reference, dtype=dtype
-    )
-    settings = {name: value for name, value in settings.items() if value is not None}
-    given = ["channel" if name == "channels" else name for name in settings]
-    given += ["part"] if part else []
+    given, path = given_options(context), folders[-1]
+    for applies, options, why in (
+        (join, _READ, "is for recordings; --join reads none"),
+        (add, _NEW, "is for a new store; --append uses the store's own settings"),
+        (labels, ("--exclude", "--share"), "is for pretraining; --labels stores everyone"),
+        (not recipe and not join, ("--labels", "--exclude", "--set", "--share"), "needs --recipe"),
+    ):
+        refused = [option for option in options if option in given]
+        if applies and refused:
+            raise typer.BadParameter(f"{refused[0]} {why}.")
     if join:
-        sources = dict(recipe=recipe, exclude=exclude, set=setting, sfreq=sfreq, subject=subject)
-        given += [
-            name for name, value in {**sources, "append": add, "labels": labels}.items() if value
-        ]
-        _join(folders, share, given)
+        if len(folders) < 2:
+            raise typer.BadParameter("expected the folders of stores, and STORE, after --join.")
+        with report_failures("Nothing was written; run the same command again."):
+            from braindecode_pars.cli.storing import join_stores
+
+            join_stores(folders[:-1], path, values(share, "--share") or None)
         return
-    n_expected = 1 if recipe else 2
-    if len(folders) != n_expected:
+    if len(folders) != (1 if recipe else 2):
         expected = "STORE after --recipe" if recipe else "SOURCE and STORE, or --recipe and STORE"
         raise typer.BadParameter(f"expected {expected}; got {len(folders)} folders.")
-    if not recipe and (exclude or share or setting or labels):
-        raise typer.BadParameter("--exclude, --share, --set and --labels need --recipe.")
-    if labels and (exclude or share):
-        raise typer.BadParameter("--exclude and --share are for pretraining; omit --labels.")
-    if add and given:
-        raise typer.BadParameter(f"--append uses the store's own settings; omit --{given[0]}.")
-    with report_failures(
-        f"Finished recordings are kept in {path}; run the same command to resume."
-    ):
-        from braindecode_pars.cli.storing import corpora_of, labelled_of, make_store
+    kept = f"Finished recordings are kept in {path}; run the same command to resume."
+    with report_failures(kept):
+        from braindecode_pars.cli.storing import find_corpora, make_store
 
-        if part:
-            settings["part"] = _part(part)
         source: Any = folders[0]
         if recipe:
-            chosen = pairs(recipe, "--recipe", "NAME=FOLDER")
-            settings_of_recipes = values(setting, "--set")
-            source = (
-                labelled_of(chosen, settings_of_recipes)
-                if labels
-                else corpora_of(chosen, exclude or (), settings_of_recipes)
-            )
+            corpora = pairs(recipe, "--recipe", "NAME=FOLDER")
+            source = find_corpora(corpora, exclude or [], values(setting, "--set"), labels=labels)
+        filters = dict(low=low, high=high, mains=mains)
+        stored = dict(channels=channel, reference=reference, dtype=dtype or "int16")
+        settings = None if add else {**filters, **stored, "part": _part(part)}
         make_store(
             source,
             path,
             settings,
-            add=add,
             sfreq=sfreq,
             subject=subject,
             shares=values(share, "--share") or None,
@@ -433,20 +420,10 @@ def store(
         )
 
 
-def _join(folders: list[Path], share: list[str] | None, given: list[str]) -> None:
-    """Join stores; ``given`` are the options that are only for new recordings."""
-    if given:
-        raise typer.BadParameter(f"--join reads no recording; omit --{given[0]}.")
-    if len(folders) < 2:
-        raise typer.BadParameter("expected the folders of stores, and STORE, after --join.")
-    with report_failures("Nothing was written; run the same command again."):
-        from braindecode_pars.cli.storing import join_stores
-
-        join_stores(folders[:-1], folders[-1], values(share, "--share") or None)
-
-
-def _part(text: str) -> tuple[int, int]:
+def _part(text: str | None) -> tuple[int, int] | None:
     """Return the number of a part, and the number of parts, from a text such as 3/8."""
+    if text is None:
+        return None
     number, _, n_parts = text.partition("/")
     if not (number.isdecimal() and n_parts.isdecimal()):
         raise ValueError(f"--part {text!r} is not of the form N/PARTS, such as 3/8.")
@@ -584,7 +561,6 @@ def encoders(
     """List the pretrained encoders in the package, or print the card of one."""
     with report_failures():
         from braindecode_pars.cli.describing import show_card, show_encoders
-        from braindecode_pars.cli.terminal import make_console
 
         if name is None:
             show_encoders(make_console())
@@ -593,13 +569,8 @@ def encoders(
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
-app.command()(demo)
-app.command()(store)
-app.command()(plan)
-app.command()(pretrain)
-app.command()(evaluate)
-app.command()(predict)
-app.command()(encoders)
+for command in (demo, store, plan, pretrain, evaluate, predict, encoders):
+    app.command()(command)
 
 
 class _Echo(logging.Handler):

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
@@ -17,16 +15,18 @@ from rich.console import Console
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
-from braindecode_pars import datasets, plotting
-from braindecode_pars._common.files import check_may_write, read_json, replace_file, to_json
+from braindecode_pars import __version__, datasets, plotting
+from braindecode_pars._common.files import check_may_write, replace_file, to_json
 from braindecode_pars._common.seeding import seeded
 from braindecode_pars._common.tables import LOSSES, RELATIVE, part_of
 from braindecode_pars.baselines import make_methods
-from braindecode_pars.cli.evaluation_report import save_figure, show_scores
+from braindecode_pars.cli.evaluation_report import save_figure as save_scores
+from braindecode_pars.cli.evaluation_report import show_scores
 from braindecode_pars.cli.terminal import make_console
 from braindecode_pars.datasets import eegmat, physionet_mi, simulated
 from braindecode_pars.estimators import PARSClassifier, PARSEmbedder
 from braindecode_pars.evaluation import label_efficiency, leave_one_subject_out
+from braindecode_pars.plotting.style import save_figure
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS, PretextTask
 from braindecode_pars.pretext.pars import relative_shifts
 from braindecode_pars.pretrained.saved import load_encoder
@@ -36,13 +36,8 @@ COMMAND = "braindecode-pars demo"
 
 
 def run_demo(
-    data: Path | None = None,
-    out: Path = Path("braindecode-pars-demo"),
-    *,
-    simulated: bool = False,
-    pretext: str | Sequence[str] | None = None,
-    seed: int = 0,
-) -> pd.DataFrame:
+    data: Path | None, out: Path, *, simulated: bool, tasks: Sequence[str] | None, seed: int
+) -> None:
     """Pretrain without labels, fine-tune with few labels, and score on held-out subjects.
 
     Parameters
@@ -50,34 +45,33 @@ def run_demo(
     data : Path | None
         Folder in MNE's eegbci layout. None means the recordings in the package.
     out : Path
-        Folder for the encoder, the figures and the scores.
+        Folder for the encoders, the figures and the scores.
     simulated : bool
         Whether to simulate nights of sleep instead. ``data`` is then None.
-    pretext : str | sequence of str | None
+    tasks : sequence of str | None
         Pretext tasks of new encoders by name. All get the same size, windows, number of steps and
         seeds. None means PARS; on the recordings in the package, the encoder in the package is
         continued with its own task.
     seed : int
         Seed of the simulation, of the draws of labelled subjects and of all training.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Tidy scores, also written to ``scores.csv``.
     """
-    if simulated and data is not None:
-        raise ValueError(f"Simulated nights read no folder; omit {data}, or simulated=True.")
     console = make_console()
-    settings = out / "demo.json"
-    check_may_write(out, "a demo", is_ours=settings.is_file() and _is_demo(settings))
+    settings = out / "demo.json"  # also marks the folder as that of a demo
+    is_demo = settings.is_file() and f'"{COMMAND}"' in settings.read_text()
+    check_may_write(out, "a demo", is_ours=is_demo)
 
     # The headings below are the comments of the stages.
     console.rule("1  data")
-    scenario = _scenario(data, simulated, seed)
-    if pretext is not None:
+    if simulated:
+        scenario = simulated_nights(seed)
+    else:
+        scenario = mental_arithmetic() if data is None else motor_imagery(data)
+    if tasks is not None:
         scenario = replace(scenario, encoder=None)
-    to_pretrain = embedders(scenario, _names(pretext), seed)
-    replace_file(settings, to_json(_settings(scenario, data, pretext, seed)))
+    to_pretrain = embedders(scenario, tasks or ["pars"], seed)
+    given = dict(encoder=scenario.encoder, pretext=tasks, seed=seed)
+    source = dict(version=__version__, data=scenario.name if data is None else str(data))
+    replace_file(settings, to_json(dict(command=COMMAND, **source, **given)))
     _describe(console, scenario)
 
     console.rule("2  pretraining without labels")
@@ -90,54 +84,17 @@ def run_demo(
     console.rule(f"3  fine-tuning, {scenario.design}")
     scores = scenario.protocol(
         classifiers(scenario, folders), scenario.labeled, seeds=[seed], dataset=scenario.name
-    ).sort_values("subject", kind="stable", ignore_index=True)  # not in the order of the folds
+    ).sort_values("subject", kind="stable")  # not in the order of the folds
     scores.to_csv(out / "scores.csv", index=False)
 
     console.rule("4  scores on held-out subjects")
     show_scores(console, scores, over="subjects")
-    figures.append(save_figure(scores, out, plotting.paired_bars))
+    figures.append(save_scores(scores, out, plotting.paired_bars))
     written = [*(f"{folder.name}/" for folder in folders.values()), *(f.name for f in figures)]
     console.print(
         f"Written to {out}: {', '.join(written)}, scores.csv.\n"
         f'Fine-tune an encoder with PARSClassifier(encoder="{next(iter(folders.values()))}").'
     )
-    return scores
-
-
-def _names(pretext: str | Sequence[str] | None) -> list[str]:
-    if pretext is None:
-        return ["pars"]
-    return [pretext] if isinstance(pretext, str) else list(pretext)
-
-
-def _scenario(data: Path | None, simulated: bool, seed: int) -> Scenario:
-    if simulated:
-        return simulated_nights(seed)
-    return mental_arithmetic() if data is None else motor_imagery(data)
-
-
-def _settings(
-    scenario: Scenario,
-    data: Path | None,
-    pretext: str | Sequence[str] | None,
-    seed: int,
-) -> dict[str, Any]:
-    """Return the content of ``demo.json``, which also marks the folder as that of a demo."""
-    return {
-        "command": COMMAND,
-        "version": version("braindecode_pars"),
-        "data": scenario.name if data is None else str(data),
-        "encoder": scenario.encoder,
-        "pretext": pretext,
-        "seed": seed,
-    }
-
-
-def _is_demo(file: Path) -> bool:
-    try:
-        return read_json(file).get("command") == COMMAND
-    except ValueError:
-        return False
 
 
 def _describe(console: Console, scenario: Scenario) -> None:
@@ -145,12 +102,11 @@ def _describe(console: Console, scenario: Scenario) -> None:
     if scenario.notice:
         console.print(scenario.notice)
     for what, windows in (("without", scenario.unlabeled), ("with", scenario.labeled)):
-        n_subjects = windows.description["subject"].nunique()
         n_chans, n_times = windows[0][0].shape
         sfreq = windows.datasets[0].raw.info["sfreq"]
         console.print(
-            f"{n_subjects} subjects {what} labels: {len(windows)} windows, "
-            f"{n_chans} channels x {n_times / sfreq:g} s at {sfreq:g} Hz"
+            f"{windows.description['subject'].nunique()} subjects {what} labels: {len(windows)} "
+            f"windows, {n_chans} channels x {n_times / sfreq:g} s at {sfreq:g} Hz"
         )
 
 
@@ -213,29 +169,23 @@ def draw_losses(embedders: Mapping[str, PARSEmbedder], file: Path) -> None:
         [embedder.history_.assign(method=name) for name, embedder in embedders.items()]
     )
     axes = plotting.training_curves(histories[["method", "phase", "epoch", *LOSSES]])
-    axes[0].figure.savefig(file, dpi=150, bbox_inches="tight")
-    plt.close(axes[0].figure)
+    save_figure(axes[0], file, dpi=150, bbox_inches="tight")
 
 
 def draw_shifts(task: PARS, windows: BaseConcatDataset, file: Path, seed: int) -> None:
     """Draw the true and the predicted shifts of the held-out window with the median error."""
     with seeded(seed), torch.inference_mode():
         x = _crops(windows, task.n_times)
-        prediction, target = _shifts_by_time(task.eval(), x)  # (n_windows, n_masked, n_masked)
+        starts = task.sample_starts(len(x))
+        prediction = task.eval().predict_shifts(x, starts)  # (n_windows, n_masked, n_masked)
+    masked = starts[:, : task.n_masked]
+    target = relative_shifts(masked, task.n_times)
     errors = (prediction - target).square().mean(dim=(1, 2))
     median = errors.argsort()[len(errors) // 2]
-    axes = plotting.shift_matrices(prediction[median].numpy(), target[median].numpy())
+    shifts = prediction[median].numpy(), target[median].numpy()
+    axes = plotting.shift_matrices(*shifts, starts=masked[median].numpy())
     axes[0].figure.suptitle("window with the median error, from a held-out subject")
-    axes[0].figure.savefig(file, dpi=150)
-    plt.close(axes[0].figure)
-
-
-def _shifts_by_time(task: PARS, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return predicted and true shifts with the masked patches in chronological order."""
-    starts = task.sample_starts(len(x))
-    masked = starts[:, : task.n_masked].sort(dim=1).values
-    starts = torch.cat([masked, starts[:, task.n_masked :]], dim=1)
-    return task.predict_shifts(x, starts), relative_shifts(masked, task.n_times)
+    save_figure(axes[0], file, dpi=150)
 
 
 def embedders(scenario: Scenario, tasks: Sequence[str], seed: int) -> dict[str, PARSEmbedder]:
@@ -250,22 +200,14 @@ def embedders(scenario: Scenario, tasks: Sequence[str], seed: int) -> dict[str, 
     seed : int
         Seed of pretraining.
     """
-    shared = dict(random_state=seed, verbose=1)
+    shared: dict[str, Any] = dict(random_state=seed, verbose=1)
     if scenario.encoder is None:
-        return {
-            PRETEXT_TASKS[task].__name__: PARSEmbedder(task, **scenario.pretrain, **shared)
-            for task in tasks
-        }
+        shared |= scenario.pretrain
+        return {PRETEXT_TASKS[task].__name__: PARSEmbedder(task, **shared) for task in tasks}
     card = load_encoder(scenario.encoder).card
-    continued = PARSEmbedder(
-        card.task,
-        pretext_params=card.task_params,
-        encoder=scenario.encoder,
-        continue_pretraining=True,
-        **scenario.continued,
-        **shared,
-    )
-    return {"continued": continued}
+    shared |= dict(encoder=scenario.encoder, continue_pretraining=True, **scenario.continued)
+    embedder = PARSEmbedder(str(card.task), pretext_params=dict(card.task_params), **shared)
+    return {"continued": embedder}
 
 
 def classifiers(scenario: Scenario, encoders: Mapping[str, Path]) -> dict[str, BaseEstimator]:
@@ -279,22 +221,17 @@ def classifiers(scenario: Scenario, encoders: Mapping[str, Path]) -> dict[str, B
     encoders : dict of str to Path
         Folders of the encoders that the demo has pretrained, by method name.
     """
-    training = dict(verbose=0, **scenario.finetune)
+    training: dict[str, Any] = dict(verbose=0, **scenario.finetune)
     fine_tuned = {
         method: PARSClassifier(encoder=folder, **training) for method, folder in encoders.items()
     }
-    classical = make_methods(["band-power"])
     if scenario.encoder is None:
-        return {**fine_tuned, "scratch": PARSClassifier(pretext=None, **training), **classical}
+        return {**fine_tuned, **make_methods(["scratch", "band-power"], **training)}
     # The encoder in the package, fine-tuned and frozen, and one of its size from scratch.
-    shipped = make_methods(["scratch", "probe"], encoder=scenario.encoder, **training)
-    return {
-        "pretrained": shipped["pretrained"],
-        **fine_tuned,
-        "scratch": shipped["scratch"],
-        "pretrained probe": shipped["pretrained probe"],
-        **classical,
-    }
+    names = ["scratch", "probe", "band-power"]
+    others = make_methods(names, encoder=scenario.encoder, **training)
+    first = {"pretrained": others.pop("pretrained")}
+    return {**first, **fine_tuned, **others}
 
 
 #: The encoder in the package that pretraining on the sample of real EEG continues from.
@@ -381,7 +318,12 @@ def mental_arithmetic() -> Scenario:
 def simulated_nights(seed: int) -> Scenario:
     """Simulate eight subjects for pretraining and six others with a quarter of windows labelled."""
     nights = simulated.sleep(n_subjects=14, hours=2, n_chans=3, sfreq=100, random_state=seed)
-    labeled = BaseConcatDataset([_every_fourth(night) for night in nights.datasets[8:]])
+    labeled = BaseConcatDataset(
+        [
+            EEGWindowsDataset(night.raw, night.metadata.iloc[::4], dict(night.description))
+            for night in nights.datasets[8:]
+        ]
+    )
     return Scenario(
         "simulated sleep",
         unlabeled=BaseConcatDataset(nights.datasets[:8]),
@@ -390,10 +332,6 @@ def simulated_nights(seed: int) -> Scenario:
         pretrain=dict(pretrain_epochs=25),
         finetune=dict(finetune_epochs=15),
     )
-
-
-def _every_fourth(night: EEGWindowsDataset) -> EEGWindowsDataset:
-    return EEGWindowsDataset(night.raw, night.metadata.iloc[::4], dict(night.description))
 
 
 def motor_imagery(folder: Path) -> Scenario:
@@ -407,24 +345,14 @@ def motor_imagery(folder: Path) -> Scenario:
         )
     # At most eight subjects have labels, so that cross-validation takes minutes.
     n_labeled = min(len(subjects) // 2, 8)
-
-    def read(chosen: list[int], part: str) -> BaseConcatDataset:
-        return physionet_mi.load(
-            folder,
-            chosen,
-            part=part,
-            runs=runs,
-            picks="motor",
-            sfreq=160.0,
-            stride_seconds=15.0,
-            verbose=0,
-        )
-
+    settings: dict[str, Any] = dict(
+        runs=runs, picks="motor", sfreq=160.0, stride_seconds=15.0, verbose=0
+    )
     return Scenario(
         physionet_mi.CARD["name"],
-        unlabeled=read(subjects[n_labeled:], "pretraining"),
-        labeled=read(subjects[:n_labeled], "trials"),
-        held_out=read(subjects[:n_labeled], "pretraining"),
+        unlabeled=physionet_mi.load(folder, subjects[n_labeled:], part="pretraining", **settings),
+        labeled=physionet_mi.load(folder, subjects[:n_labeled], part="trials", **settings),
+        held_out=physionet_mi.load(folder, subjects[:n_labeled], part="pretraining", **settings),
         pretrain=dict(pretrain_epochs=150),
         # Left and right hand differ in topography, so the model needs the electrode positions.
         finetune=dict(finetune_epochs=20, electrode_position=True),

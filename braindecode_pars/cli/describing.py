@@ -4,53 +4,42 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from braindecode_pars._common.model_files import ALIASES, packaged_folder, packaged_names
 from braindecode_pars._common.subjects import is_hidden
 from braindecode_pars.cli.terminal import make_console, print_table
+from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretrained.cards import EncoderCard, Pretrained
 from braindecode_pars.pretrained.saved import load_encoder
-from braindecode_pars.runs import CorpusSize, RunConfig, RunPlan, plan
+from braindecode_pars.runs import CorpusSize, RunConfig, plan
 
 
 def show_plan(corpus: CorpusSize, config: RunConfig) -> None:
     """Plan a run and print what it takes, one fact a line."""
-    console = make_console()
-    table = Table(show_header=False)
-    for row in _rows(corpus, config, plan(corpus, config)):
-        table.add_row(*row)
-    print_table(console, table)
-    console.print("Nothing was started. The hours hold if data arrive as fast as they are used.")
-
-
-def _rows(corpus: CorpusSize, config: RunConfig, planned: RunPlan) -> Iterator[tuple[str, str]]:
-    """Yield names and values."""
-    yield "corpus", corpus.description
-    yield "windows in a pass", f"{corpus.n_windows:,} at {corpus.sfreq:g} Hz"
-    yield "network", f"{config.task} with {planned.parameters:,} parameters"
-    yield "disk of the store", _bytes(planned.store_bytes)
-    yield "disk of the run", _bytes(planned.run_bytes)
-    yield "memory", f"{_bytes(planned.memory_bytes)} on each device, and temporary tensors"
-    yield (
-        "steps",
-        f"{planned.n_steps:,}: {config.epochs:,} epochs of {planned.steps_per_epoch:,} steps of "
-        f"{config.batch_size:,} windows",
-    )
-    yield "windows in all steps", f"{planned.n_examples:,}"
-    yield "tokens", f"{planned.tokens:.3g}"
-    yield "FLOPs", f"{planned.flops:.3g}"
-    yield "devices", f"{planned.n_devices} ({planned.device})"
-    yield (
-        "speed",
-        f"{planned.windows_per_second:,.4g} windows/s on each, measured on steps of "
+    planned = plan(corpus, config)
+    facts = {
+        "corpus": corpus.description,
+        "windows in a pass": f"{corpus.n_windows:,} at {corpus.sfreq:g} Hz",
+        "network": f"{config.task} with {planned.parameters:,} parameters",
+        "disk of the store": _bytes(planned.store_bytes),
+        "disk of the run": _bytes(planned.run_bytes),
+        "memory": f"{_bytes(planned.memory_bytes)} on each device, and temporary tensors",
+        "steps": f"{planned.n_steps:,}: {config.epochs:,} epochs of {planned.steps_per_epoch:,} "
+        f"steps of {config.batch_size:,} windows",
+        "windows in all steps": f"{planned.n_examples:,}",
+        "tokens": f"{planned.tokens:.3g}",
+        "FLOPs": f"{planned.flops:.3g}",
+        "devices": f"{planned.n_devices} ({planned.device})",
+        "speed": f"{planned.windows_per_second:,.4g} windows/s on each, measured on steps of "
         f"{planned.measured_windows} in {config.precision}",
-    )
-    yield "time", _time(planned.hours)
+        "time": _time(planned.hours),
+    }
+    console = make_console()
+    print_table(console, facts.items())
+    console.print("Nothing was started. The hours hold if data arrive as fast as they are used.")
 
 
 def _bytes(n_bytes: float) -> str:
@@ -78,11 +67,10 @@ def show_encoders(console: Console) -> None:
     if not names:
         console.print("This installation has no encoders of the package.")
         return
-    facts = {name: _facts(name, load_encoder(packaged_folder(name))) for name in names}
-    table = Table("name", *names)
-    for row in facts[names[0]]:
-        table.add_row(row, *(facts[name][row] for name in names))
-    print_table(console, table)
+    facts = [_facts(name, load_encoder(packaged_folder(name))) for name in names]
+    header = ["name", *names]
+    rows = [[fact, *(of_one[fact] for of_one in facts)] for fact in facts[0]]
+    print_table(console, rows, header, text=header)
     console.print(f'Use one: PARSClassifier(encoder="{names[0]}")')
     console.print(f"The whole card: braindecode-pars encoders {names[0]}")
 
@@ -91,46 +79,44 @@ def _facts(name: str, pretrained: Pretrained) -> dict[str, str]:
     """Return the facts of an encoder that help to choose one, each in a few words."""
     encoder, card, _ = pretrained
     about, sizes = card.about, encoder.config
-    n_parameters = sum(parameter.numel() for parameter in encoder.parameters())
-    return {
-        "also called": ", ".join(_aliases(name)) or "-",
+    patch = f"{sizes['patch_size']} samples"
+    facts = {
+        "also called": ", ".join(_aliases(name)),
         "task": str(card.task),
         "size": f"{sizes['num_layers']} layers of {sizes['embed_dim']} features",
-        "parameters": f"{n_parameters:,}",
-        "sampling rate": "-" if card.sfreq is None else f"{card.sfreq:g} Hz",
-        "patch": _patch(sizes["patch_size"], card.sfreq),
+        "parameters": _n_parameters(encoder),
+        "sampling rate": "" if card.sfreq is None else f"{card.sfreq:g} Hz",
+        "patch": patch
+        if card.sfreq is None
+        else f"{patch} ({sizes['patch_size'] / card.sfreq:g} s)",
         "tokenizer": sizes["tokenizer"],
-        "band": _band(about.get("band")),
-        "reference": str(about.get("reference", "-")),
-        "corpora": ", ".join(about.get("corpora", [])) or "-",
-        "people": ", ".join(about.get("people", [])) or "-",
+        "band": _text("band", about.get("band")),
+        "reference": str(about.get("reference", "")),
+        "corpora": ", ".join(about.get("corpora", [])),
+        "people": ", ".join(about.get("people", [])),
         "held-out loss": _held_out(about.get("held_out")),
-        "licence": str(about.get("licence", "-")),
-        "date": str(about.get("date", "-")),
+        "licence": str(about.get("licence", "")),
+        "date": str(about.get("date", "")),
     }
+    return {fact: text or "-" for fact, text in facts.items()}
 
 
 def _aliases(name: str) -> list[str]:
     return [alias for alias, of in ALIASES.items() if of == name]
 
 
-def _patch(patch_size: int, sfreq: float | None) -> str:
-    seconds = "" if sfreq is None else f" ({patch_size / sfreq:g} s)"
-    return f"{patch_size} samples{seconds}"
-
-
-def _band(band: list | None) -> str:
-    return "-" if band is None else f"{'-'.join(map(str, band))} Hz"
-
-
 def _held_out(held_out: Mapping[str, Any] | None) -> str:
     if held_out is None:
-        return "-"
-    return f"{_rounded(held_out['loss_relative'])} of chance on {held_out['people']}"
+        return ""
+    return f"{_loss(held_out['loss_relative'])} of chance on {held_out['people']}"
 
 
-def _rounded(loss: Any) -> str:
+def _loss(loss: Any) -> str:
     return f"{loss:.3f}" if isinstance(loss, float) else str(loss)
+
+
+def _n_parameters(encoder: PatchEncoder) -> str:
+    return f"{sum(parameter.numel() for parameter in encoder.parameters()):,}"
 
 
 def show_card(console: Console, name: str) -> None:
@@ -143,20 +129,12 @@ def show_card(console: Console, name: str) -> None:
     name : str
         Source of the encoder, as in :func:`~braindecode_pars.pretrained.load_encoder`.
     """
-    pretrained = load_encoder(name)
-    for label, value in _lines(pretrained):
+    for label, value in _lines(load_encoder(name)):
         # A list is long: each entry has a line of its own.
-        if isinstance(value, list):
-            console.print(f"{label}:")
-            for entry in value:
-                console.print(f"  {_printable(entry)}")
-        else:
-            console.print(f"{label}: {_printable(value)}")
-
-
-def _printable(text: str) -> str:
-    """Return a text of a card without control characters, which could change the terminal."""
-    return "".join(c if c.isprintable() else " " for c in text)
+        lines = [f"{label}: {value}"] if isinstance(value, str) else [f"{label}:", *value]
+        for i, line in enumerate(lines):
+            # Without control characters, which could change the terminal.
+            console.print("  " * (i > 0) + "".join(c if c.isprintable() else " " for c in line))
 
 
 def _lines(pretrained: Pretrained) -> Iterator[tuple[str, str | list[str]]]:
@@ -169,17 +147,16 @@ def _lines(pretrained: Pretrained) -> Iterator[tuple[str, str | list[str]]]:
         yield "name", ", ".join([name, *_aliases(name)])
     last = {key: about.pop(key) for key in ("attribution", "command") if key in about}
     yield from ((key, _text(key, value)) for key, value in about.items())
-
-    # The encoder and its training.
     for key, value in encoder.config.items():
         yield key, getattr(value, "__name__", str(value))
-    yield "parameters", f"{sum(parameter.numel() for parameter in encoder.parameters()):,}"
+    yield "parameters", _n_parameters(encoder)
     yield from _training(card)
     if held_out is not None:
         yield "held-out loss", _held_out(held_out)
         parts = held_out.get("parts", {})
-        yield "parts of it", [f"{part}: {_rounded(x)}" for part, x in parts.items()]
-    yield from ((key, _text(key, value)) for key, value in last.items())
+        yield "parts of it", [f"{part}: {_loss(x)}" for part, x in parts.items()]
+    for key, value in last.items():
+        yield key, list(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _training(card: EncoderCard) -> Iterator[tuple[str, str]]:
@@ -198,13 +175,11 @@ def _training(card: EncoderCard) -> Iterator[tuple[str, str]]:
     yield "versions", ", ".join(f"{name} {version}" for name, version in card.versions.items())
 
 
-def _text(key: str, value: Any) -> str | list[str]:
+def _text(key: str, value: Any) -> str:
     if key == "band":
-        return _band(value)
+        return f"{'-'.join(map(str, value))} Hz" if value else "-"
     if key == "channels":
         return f"{len(value)}: {' '.join(map(str, value))}"
-    if key == "attribution":
-        return list(map(str, value))
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
@@ -214,11 +189,9 @@ def _subjects(subjects: list | None) -> str:
         return "unknown"
     if not subjects:
         return "none"
+    n = len(subjects)
     if all(map(is_hidden, subjects)):
-        return f"{len(subjects)}, as hashes"
-    consecutive = all(
-        isinstance(a, int) and isinstance(b, int) and b == a + 1 for a, b in pairwise(subjects)
-    )
-    if len(subjects) > 2 and consecutive:
-        return f"{len(subjects)}: {subjects[0]} to {subjects[-1]}"
-    return f"{len(subjects)}: {', '.join(map(str, subjects))}"
+        return f"{n}, as hashes"
+    if n > 2 and isinstance(subjects[0], int) and subjects == [subjects[0] + i for i in range(n)]:
+        return f"{n}: {subjects[0]} to {subjects[-1]}"
+    return f"{n}: {', '.join(map(str, subjects))}"

@@ -12,24 +12,27 @@ from braindecode_pars.cli.terminal import (
     GRIDS,
     METHODS,
     METRICS,
+    given_options,
     pairs,
     report_failures,
     values,
 )
 
-#: Protocol -> options that not all of them take; "!" marks a required one.
+#: Protocol -> options that not all of them take.
 PROTOCOLS = {
-    "compare": "data method encoder against",
-    "leave-one-subject-out": "data method encoder",
-    "label-efficiency": "data method encoder test-subject n!",
-    "transfer": "method encoder! test-subject",
-    "ablation": "data test-subject n grid!",
+    "compare": ("--data", "--method", "--encoder", "--against"),
+    "leave-one-subject-out": ("--data", "--method", "--encoder"),
+    "label-efficiency": ("--data", "--method", "--encoder", "--test-subject", "--n"),
+    "transfer": ("--method", "--encoder", "--test-subject"),
+    "ablation": ("--data", "--test-subject", "--n", "--grid"),
 }
+REQUIRED = {"label-efficiency": "--n", "transfer": "--encoder", "ablation": "--grid"}
 KAPPA = ("kappa", "balanced_accuracy")
 OUT = Path("braindecode-pars-evaluation")
 
 
 def evaluate(
+    context: typer.Context,
     protocol: Annotated[str, typer.Argument(help=", ".join(PROTOCOLS) + ".")],
     dataset: Annotated[
         list[str],
@@ -162,134 +165,99 @@ def evaluate(
 
     Finished fits are kept in --out: after an interruption, the same command resumes.
     """
-    given = {
-        "data": data, "method": method, "encoder": encoder, "against": against, "n": n,
-        "grid": grid, "test-subject": test_subject,
-    }  # fmt: skip
-    _check_options(protocol, dataset, given)
+    _check_options(protocol, given_options(context), dataset, grid)
     once = protocol in ("compare", "leave-one-subject-out")
-    metrics = {"label-efficiency": (*KAPPA, "f1"), "ablation": ["kappa"]}.get(protocol, KAPPA)
+    metrics = {"label-efficiency": (*KAPPA, "f1"), "ablation": ("kappa",)}.get(protocol, KAPPA)
+    arguments: dict[str, Any] = dict(
+        metrics=metric or metrics, seeds=range(seeds or (1 if once else 5)), n_jobs=n_jobs, out=out
+    )
     with report_failures(f"Finished fits are kept in {out}; run the same command to resume."):
         from braindecode_pars.cli import evaluation_report as report
 
-        shared: dict[str, Any] = dict(
-            metrics=metric or metrics,
-            seeds=range(seeds or (1 if once else 5)),
-            n_jobs=n_jobs,
-            out=out,
-        )
-        of_corpus = {} if protocol == "transfer" else {"dataset": dataset[0]}
+        is_transfer, is_ablation = protocol == "transfer", protocol == "ablation"
+        name = "" if is_transfer else dataset[0]
         classifier = report.settings_of(
-            settings, config, published=published, pretrains=protocol == "ablation", **of_corpus
+            settings, config, published=published, dataset=name, pretrains=is_ablation
         )
-        if protocol == "transfer":
-            asked = _corpora(dataset, load, config, test_subject)
+        if is_transfer:
+            corpora = _corpora(dataset, load, config, test_subject)
             methods = report.methods_of(method, encoder, classifier, ("scratch", "band-power"))
-            windows, tested = _loaded(asked)
-            report.transfer(methods, windows, test_subjects=tested or None, **shared)
+            several = {title: report.load(*corpus[:3]) for title, corpus in corpora.items()}
+            tested = {
+                title: report.subjects_of(several[title], subjects)
+                for title, (*_, subjects) in corpora.items()
+                if subjects
+            }
+            report.run(protocol, methods, several, test_subjects=tested or None, **arguments)
             return
-        if protocol != "ablation":
-            classifier = report.methods_of(method, encoder, classifier)
-        windows = report.load(dataset[0], data, report.load_arguments(load, config))
-        on_windows = (classifier, windows, report.title(dataset[0]))
-        if protocol == "compare":
-            report.compare(*on_windows, against=against, **shared)
-        elif protocol == "leave-one-subject-out":
-            report.leave_one_subject_out(*on_windows, **shared)
-        else:
-            shared["test_subjects"] = report.subjects_of(windows, test_subject)
-            if protocol == "ablation":
-                report.ablation(*on_windows, grid, n_train_subjects=n[-1] if n else None, **shared)
-            else:
-                report.label_efficiency(*on_windows, n_train_subjects=n, **shared)
+        methods = {} if is_ablation else report.methods_of(method, encoder, classifier)
+        windows = report.load(name, data, report.load_arguments(load, config))
+        arguments["dataset"] = report.title(name)
+        if not once:
+            arguments["test_subjects"] = report.subjects_of(windows, test_subject)
+        if is_ablation:
+            last = n[-1] if n else None
+            report.ablation(classifier, windows, grid or "", n_train_subjects=last, **arguments)
+            return
+        if not once:
+            arguments["n_train_subjects"] = n
+        report.run(protocol, methods, windows, against=against, **arguments)
 
 
-def _check_options(protocol: str, dataset: list[str], given: dict[str, Any]) -> None:
+def _check_options(protocol: str, given: list[str], dataset: list[str], grid: str | None) -> None:
     """Refuse an unknown protocol, and options that it does not take or cannot do without."""
     if protocol not in PROTOCOLS:
         raise typer.BadParameter(
             f"Unknown protocol {protocol!r}; known are {', '.join(PROTOCOLS)}."
         )
-    takes = {name: options.split() for name, options in PROTOCOLS.items()}
-    for name, value in given.items():
-        either = {name, f"{name}!"}
-        if value and either.isdisjoint(takes[protocol]):
-            others = [other for other, options in takes.items() if not either.isdisjoint(options)]
-            raise typer.BadParameter(
-                f"{protocol} takes no --{name}; it is for {', '.join(others)}."
-            )
-        if f"{name}!" in takes[protocol] and not value:
-            raise typer.BadParameter(f"{protocol} needs --{name}.")
-    if protocol == "ablation" and given["grid"] not in GRIDS:
-        known = ", ".join(GRIDS)
-        raise typer.BadParameter(f"Unknown grid {given['grid']!r}; known are {known}.")
+    for option in given:
+        takes = [name for name, options in PROTOCOLS.items() if option in options]
+        if takes and protocol not in takes:
+            raise typer.BadParameter(f"{protocol} takes no {option}; it is for {', '.join(takes)}.")
+    needed = REQUIRED.get(protocol)
+    if needed is not None and needed not in given:
+        raise typer.BadParameter(f"{protocol} needs {needed}.")
+    if grid is not None and grid not in GRIDS:
+        raise typer.BadParameter(f"Unknown grid {grid!r}; known are {', '.join(GRIDS)}.")
     if protocol != "transfer" and len(dataset) > 1:
         raise typer.BadParameter(f"{protocol} takes one --dataset; transfer takes several.")
 
 
 def _corpora(
     dataset: list[str], load: list[str] | None, config: Path | None, test_subject: list[str] | None
-) -> list[tuple[str, Path, dict[str, Any], list[str]]]:
-    """Return name, folder, arguments of ``load`` and test subjects of each corpus."""
-    from braindecode_pars.cli.evaluation_report import load_arguments
+) -> dict[str, tuple[str, Path, dict[str, Any], list[str]]]:
+    """Return name, folder, arguments of ``load`` and test subjects of each corpus, by title."""
+    from braindecode_pars.cli.evaluation_report import load_arguments, title
 
     folders = pairs(dataset, "--dataset", "NAME=FOLDER")
     names = [name for name, _ in folders]
-    if len(set(names)) < len(names):
-        raise ValueError(f"--dataset names a corpus twice: {', '.join(names)}.")
-    by_corpus = _by_corpus(pairs(load, "--load", "NAME.KEY=VALUE"), names, ".")
-    in_file = _by_table(load_arguments(None, config), names)
-    subjects = _by_corpus(pairs(test_subject, "--test-subject", "NAME=ID"), names)
-    return [
-        (name, Path(folder), {**in_file[name], **values(by_corpus[name], "--load")}, subjects[name])
-        for name, folder in folders
-    ]
-
-
-def _loaded(
-    corpora: list[tuple[str, Path, dict[str, Any], list[str]]],
-) -> tuple[dict[str, Any], dict[str, list]]:
-    """Return the windows of each corpus, and the test subjects of those that have some."""
-    from braindecode_pars.cli import evaluation_report as report
-
-    windows: dict[str, Any] = {}
-    test_subjects = {}
-    for name, folder, arguments, subjects in corpora:
-        title = report.title(name)
-        if title in windows:
-            raise ValueError(
-                f"Two of the data sets are called {title}; rename the folder of one of them."
-            )
-        windows[title] = report.load(name, folder, arguments)
-        if subjects:
-            test_subjects[title] = report.subjects_of(windows[title], subjects)
-    return windows, test_subjects
-
-
-def _by_corpus(
-    pairs: list[tuple[str, str]], names: list[str], separator: str = ""
-) -> dict[str, list[str]]:
-    """Group option values by corpus.
-
-    NAME=TEXT gives TEXT; with a separator, NAME.KEY=VALUE gives KEY=VALUE.
-    """
-    found: dict[str, list[str]] = {name: [] for name in names}
-    for key, value in pairs:
-        name, _, inner = key.partition(separator) if separator else (key, "", "")
-        if name not in found:
-            raise ValueError(
-                f"{key}={value} matches no --dataset; begin it with one of {', '.join(names)}."
-            )
-        found[name].append(f"{inner}={value}" if separator else value)
-    return found
-
-
-def _by_table(arguments: dict[str, Any], names: list[str]) -> dict[str, dict[str, Any]]:
-    """Return the tables [load.NAME] of a file by corpus."""
-    for name, table in arguments.items():
+    tables = load_arguments(None, config)
+    for name, table in tables.items():
         if name not in names or not isinstance(table, dict):
             raise ValueError(
                 f"[load] in --config has an entry {name!r}; transfer takes a table of each corpus, "
                 f"such as [load.{names[0]}]."
             )
-    return {name: arguments.get(name, {}) for name in names}
+    options, subjects = _by_corpus(load, names, "."), _by_corpus(test_subject, names, "=")
+    corpora = {}
+    for name, folder in folders:
+        if title(name) in corpora:
+            raise ValueError(
+                f"Two of --dataset are called {title(name)}; rename the folder of one."
+            )
+        arguments = {**tables.get(name, {}), **values(options[name], "--load")}
+        corpora[title(name)] = name, Path(folder), arguments, subjects[name]
+    return corpora
+
+
+def _by_corpus(options: list[str] | None, names: list[str], separator: str) -> dict[str, list[str]]:
+    """Group options such as NAME.KEY=VALUE or NAME=ID by the corpus in front."""
+    found: dict[str, list[str]] = {name: [] for name in names}
+    for option in options or ():
+        name, _, text = option.partition(separator)
+        if name not in found:
+            raise ValueError(
+                f"{option} matches no --dataset; begin it with one of {', '.join(names)}."
+            )
+        found[name].append(text)
+    return found

@@ -11,16 +11,16 @@ import inspect
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
-import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
-from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from braindecode.datasets import BaseConcatDataset
 from matplotlib.axes import Axes
 from rich.console import Console
-from rich.table import Table
 from sklearn.base import BaseEstimator
 
 from braindecode_pars import evaluation, paper, plotting
@@ -33,10 +33,18 @@ from braindecode_pars.cli.terminal import make_console, print_table, values
 from braindecode_pars.datasets import RECIPES, folder, mental_arithmetic, simulated
 from braindecode_pars.evaluation import cost_table, describe_differences, paired_tests, score_table
 from braindecode_pars.evaluation.splitting import validates_by_split
+from braindecode_pars.plotting.style import save_figure as save
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store.parts import is_store
 
 Draw = Callable[..., Axes]
+#: Protocol -> what its table averages over, and its figure.
+_SHOWN: dict[str, tuple[str, Draw]] = {
+    "compare": ("subjects", plotting.paired_bars),
+    "leave_one_subject_out": ("subjects", plotting.paired_bars),
+    "label_efficiency": ("seeds", plotting.label_efficiency),
+    "transfer": ("seeds", plotting.transfer),
+}
 
 
 def methods_of(
@@ -63,9 +71,9 @@ def encoders_of(options: list[str] | None) -> dict[str, str]:
         When one of several encoders has no name, or two have the same.
     """
     options = options or []
-    if len(options) == 1 and _is_nameless(options[0]):
+    nameless = [text for text in options if "=" not in text or Path(text).is_dir()]
+    if len(options) == 1 and nameless:
         return {"pretrained": options[0]}
-    nameless = [option for option in options if _is_nameless(option)]
     if nameless:
         raise ValueError(
             f"--encoder {nameless[0]} needs a name, as one of several encoders: "
@@ -77,106 +85,56 @@ def encoders_of(options: list[str] | None) -> dict[str, str]:
     return by_name
 
 
-def _is_nameless(option: str) -> bool:
-    """Whether an option is a folder or model without a name; the path of a folder may have "="."""
-    return "=" not in option or Path(option).is_dir()
-
-
 def subjects_of(windows: BaseConcatDataset, names: list[str] | None) -> list | None:
     """Return the corpus' own values for subjects given as text; None if no subjects are given.
 
     A name may have the corpus in front, as in stores and cards: "tuab:aaaaaaab".
     """
-    if not names:
-        return None
-    known, people = {}, {}
+    known: dict[str, Any] = {}
     for recording in windows.datasets:
         subject = recording.description["subject"]
         known[str(subject)] = subject
-        people[str(in_corpus(recording.description.get("corpus"), subject))] = subject
-    unknown = [name for name in names if name not in {**people, **known}]
+        known[str(in_corpus(recording.description.get("corpus"), subject))] = subject
+    unknown = [name for name in names or () if name not in known]
     if unknown:
         raise ValueError(f"Unknown subject {', '.join(unknown)}; known are {', '.join(known)}.")
-    return [{**people, **known}[name] for name in names]
+    return [known[name] for name in names or ()] or None
 
 
-def compare(
+def run(
+    protocol: str,
     methods: Mapping[str, BaseEstimator],
-    windows: BaseConcatDataset,
-    dataset: str,
+    windows: BaseConcatDataset | Mapping[str, BaseConcatDataset],
     *,
     out: Path,
     against: str | None = None,
     **arguments: Any,
 ) -> None:
-    """Run the protocol of this name, and show its scores and tests of their differences."""
+    """Run a protocol, show its scores and costs, and for compare the tests of differences."""
+    protocol = protocol.replace("-", "_")
     if against is not None:
         against = _method_called(against, methods)
-    scores = evaluation.compare(methods, windows, dataset=dataset, out=out, **arguments)
-    _report(scores, out, "subjects", plotting.paired_bars)
-    show_differences(make_console(), scores, against, out)
-    show_costs(make_console(), methods, {dataset: windows}, scores, out)
+    scores = getattr(evaluation, protocol)(methods, windows, out=out, **arguments)
+    _report(scores, out, *_SHOWN[protocol])
+    console = make_console()
+    if protocol == "compare":
+        show_differences(console, scores, against, out)
+    corpora = windows if isinstance(windows, Mapping) else {arguments["dataset"]: windows}
+    show_costs(console, methods, corpora, scores, out)
 
 
-def _method_called(name: str, methods: Mapping[str, BaseEstimator]) -> str:
+def _method_called(name: str, methods: Iterable[str]) -> str:
     """Return the name in tables of a method, from this name or that of --method."""
-    names = {_plain(method): method for method in methods}
-    if _plain(name) not in names:
-        raise ValueError(f"--against {name} is no method; methods are {', '.join(methods)}.")
-    return names[_plain(name)]
-
-
-def _plain(name: str) -> str:
-    return name.casefold().replace("-", " ")
-
-
-def leave_one_subject_out(
-    methods: Mapping[str, BaseEstimator],
-    windows: BaseConcatDataset,
-    dataset: str,
-    *,
-    out: Path,
-    **arguments: Any,
-) -> None:
-    """Run the protocol of this name and show its scores."""
-    scores = evaluation.leave_one_subject_out(
-        methods, windows, dataset=dataset, out=out, **arguments
-    )
-    _report(scores, out, "subjects", plotting.paired_bars)
-    show_costs(make_console(), methods, {dataset: windows}, scores, out)
-
-
-def label_efficiency(
-    methods: Mapping[str, BaseEstimator],
-    windows: BaseConcatDataset,
-    dataset: str,
-    *,
-    out: Path,
-    **arguments: Any,
-) -> None:
-    """Run the protocol of this name and show its scores."""
-    scores = evaluation.label_efficiency(methods, windows, dataset=dataset, out=out, **arguments)
-    _report(scores, out, "seeds", plotting.label_efficiency)
-    show_costs(make_console(), methods, {dataset: windows}, scores, out)
-
-
-def transfer(
-    methods: Mapping[str, BaseEstimator],
-    windows: Mapping[str, BaseConcatDataset],
-    *,
-    out: Path,
-    **arguments: Any,
-) -> None:
-    """Run the protocol of this name and show its scores."""
-    scores = evaluation.transfer(methods, windows, out=out, **arguments)
-    _report(scores, out, "seeds", plotting.transfer)
-    show_costs(make_console(), methods, windows, scores, out)
+    plain = {text: text.casefold().replace("-", " ") for text in (*methods, name)}
+    for method in methods:
+        if plain[method] == plain[name]:
+            return method
+    raise ValueError(f"--against {name} is no method; methods are {', '.join(methods)}.")
 
 
 def ablation(
     settings: Mapping[str, Any],
     windows: BaseConcatDataset,
-    dataset: str,
     grid: str,
     *,
     out: Path,
@@ -185,19 +143,16 @@ def ablation(
     """Run the protocol of this name with PARS and show its scores."""
     (estimator,) = make_methods(["pars"], **settings).values()
     varied = evaluation.GRIDS[grid]
-    scores = evaluation.ablation(estimator, windows, varied, dataset=dataset, out=out, **arguments)
+    scores = cast(
+        pd.DataFrame, evaluation.ablation(estimator, windows, varied, out=out, **arguments)
+    )
 
     # A line for each value of one setting over the values of another, as in the paper; a grid of
     # one setting like the methods of a transfer.
     axes = [name for name in varied if name in scores and scores[name].nunique() > 1]
-    if len(axes) != 2:
-        _report(scores, out, "seeds", plotting.transfer)
-        return
-    lines, x = axes
-
-    def draw(scores: pd.DataFrame, metric: str, label: str | None) -> Axes:
-        return plotting.ablation_lines(scores, x=x, lines=lines, metric=metric, label=label)
-
+    draw: Draw = plotting.transfer
+    if len(axes) == 2:
+        draw = partial(plotting.ablation_lines, lines=axes[0], x=axes[1])
     _report(scores, out, "seeds", draw)
 
 
@@ -220,28 +175,21 @@ def show_scores(console: Console, scores: pd.DataFrame, over: str) -> None:
     over : "subjects" | "seeds"
         Average over held-out subjects, or over seeds if the test subjects are fixed.
     """
-    # Title.
     wide = score_table(scores, over)
     n = wide.attrs["n"]
     unit = f"held-out subject{'s' if n != 1 else ''}"
     if over == "seeds":
         unit = f"seed{'s' if n != 1 else ''}, over all test windows"
-    title = f"mean ± SD over {n} {unit}"
-    table = Table(title=title, min_width=len(title) + 2)  # wide enough for the title
-
-    # Columns; dataset and number of subjects are omitted if they are the same in all rows.
-    rows = wide.index.to_frame(index=False)
+    # Dataset and number of subjects are omitted if they are the same in all rows.
+    rows = wide.fillna("").reset_index()
     keys = [key for key in ("dataset", "n_train_subjects") if rows[key].nunique() > 1]
     keys.append("method")
-    for key in keys:
-        table.add_column(key.replace("n_train_subjects", "training subjects"))
-    for metric in wide:
-        table.add_column(metric.replace("_", " "), justify="right")
-
-    # Rows.
-    for (_, row), (_, cells) in zip(rows.iterrows(), wide.iterrows(), strict=True):
-        table.add_row(*(str(row[key]) for key in keys), *cells.fillna("").tolist())
-    print_table(console, table)
+    shown = (
+        rows[[*keys, *wide]].astype(str).rename(columns={"n_train_subjects": "training subjects"})
+    )
+    header = [str(name).replace("_", " ") for name in shown]
+    title = f"mean ± SD over {n} {unit}"
+    print_table(console, shown.to_numpy(), header, title=title, text=header[: len(keys)])
 
 
 def show_differences(
@@ -268,9 +216,7 @@ def show_differences(
         console.print(f"Written to {out / 'tests.csv'}.")
 
 
-def save_figure(
-    scores: pd.DataFrame, folder: Path, draw: Callable[[pd.DataFrame, str, str | None], Axes]
-) -> Path:
+def save_figure(scores: pd.DataFrame, folder: Path, draw: Draw) -> Path:
     """Draw the first metric and save the figure under the metric's name.
 
     Parameters
@@ -280,7 +226,7 @@ def save_figure(
     folder : Path
         Existing folder for the figure.
     draw : callable
-        Function of scores, metric and its label (None means the metric's name) that returns axes.
+        Function of scores, ``metric`` and its ``label`` (None means its name) that returns axes.
 
     Returns
     -------
@@ -288,10 +234,9 @@ def save_figure(
         File of the figure.
     """
     metric = scores["metric"].iloc[0]
-    ax = draw(scores, metric, "Cohen's kappa" if metric == "kappa" else None)
+    label = "Cohen's kappa" if metric == "kappa" else None
     file = folder / f"{metric}.png"
-    ax.figure.savefig(file, dpi=150)
-    plt.close(ax.figure)
+    save(draw(scores, metric=metric, label=label), file, dpi=150)
     return file
 
 
@@ -326,61 +271,42 @@ def show_costs(
     out : Path
         Folder of the results.
     """
-    tables = [
-        _costs(methods, corpora[name], of_dataset).assign(dataset=name)
-        for name, of_dataset in scores.groupby("dataset", sort=False)
-    ]
-    costs = pd.concat(tables, ignore_index=True)
+    costs = pd.concat(
+        [
+            _costs(methods, corpora[name], of_dataset).assign(dataset=name)
+            for name, of_dataset in scores.groupby("dataset", sort=False)
+        ],
+        ignore_index=True,
+    )
     replace_file(out / "costs.csv", costs.to_csv(index=False))
-    title = "cost of one fit"
-    table = Table(title=title, min_width=len(title) + 2)
-    shown = costs.drop(columns="dataset") if len(tables) == 1 else costs
-    for name in shown:
-        is_text = name in ("dataset", "method")
-        table.add_column(_LABELS.get(name, name), justify="left" if is_text else "right")
-    for row in shown.itertuples(index=False):
-        table.add_row(*map(_cell, row))
-    print_table(console, table)
+    shown = costs if len(corpora) > 1 else costs.drop(columns="dataset")
+    header = [_LABELS.get(name, name) for name in shown]
+    rows = shown.map(_cell).to_numpy()
+    print_table(console, rows, header, title="cost of one fit", text=("dataset", "method"))
     console.print(f"Written to {out / 'costs.csv'}.")
 
 
 def _costs(
     methods: Mapping[str, BaseEstimator], windows: BaseConcatDataset, scores: pd.DataFrame
 ) -> pd.DataFrame:
+    """Return the cost of the largest fit of each method in a protocol."""
+    subjects = windows.description["subject"].astype(str)
+    split = windows.description.get("split", pd.Series("", subjects.index))
+    # Either one subject is held out at a time, or all test subjects are.
+    tested = scores["subject"].astype(str)
+    is_in_turn = POOLED not in tested.to_numpy()
+    is_tested = subjects.isin(tested.iloc[:1] if is_in_turn else tested)
+    is_tested |= (split == "test") & (not is_in_turn)
     # As in the protocols, fixed validation subjects come beside the training subjects.
     fixed = {name: validates_by_split(estimator) for name, estimator in methods.items()}
-    train, valid = _recordings(windows, scores, with_validation=any(fixed.values()))
-    tables = [
-        cost_table({name: estimator}, BaseConcatDataset(train + valid * fixed[name]))
-        for name, estimator in methods.items()
-    ]
-    n_subjects = len({recording.description["subject"] for recording in train})
-    return pd.concat(tables, ignore_index=True).assign(n_train_subjects=n_subjects)
-
-
-def _recordings(
-    windows: BaseConcatDataset, scores: pd.DataFrame, *, with_validation: bool
-) -> tuple[list[EEGWindowsDataset], list[EEGWindowsDataset]]:
-    """Return the recordings of the largest fit, and those of the fixed validation subjects.
-
-    There are as many training subjects as the largest fit of the protocol has.
-    """
-    tested = [str(subject) for subject in scores["subject"] if str(subject) != POOLED]
-    # Either one subject is held out at a time, or all test subjects are.
-    is_in_turn = POOLED not in scores["subject"].astype(str).to_numpy()
-    held_out = {tested[0]} if is_in_turn else set(tested)
-    train: dict[Any, list[EEGWindowsDataset]] = {}
-    valid = []
-    for recording in windows.datasets:
-        subject, split = (recording.description.get(name) for name in ("subject", "split"))
-        if str(subject) in held_out or (split == "test" and not is_in_turn):
-            continue
-        if with_validation and split == "valid":
-            valid.append(recording)
-        else:
-            train.setdefault(subject, []).append(recording)
-    chosen = list(train.values())[: scores["n_train_subjects"].max()]
-    return [recording for of_subject in chosen for recording in of_subject], valid
+    is_valid = (split == "valid") & ~is_tested & any(fixed.values())
+    chosen = subjects[~is_tested & ~is_valid].unique()[: scores["n_train_subjects"].max()]
+    tables = []
+    for name, estimator in methods.items():
+        is_used = (subjects.isin(chosen) & ~is_tested) | (is_valid & fixed[name])
+        used = [windows.datasets[i] for i in np.flatnonzero(is_used)]
+        tables.append(cost_table({name: estimator}, BaseConcatDataset(used)))
+    return pd.concat(tables, ignore_index=True).assign(n_train_subjects=len(chosen))
 
 
 def _cell(value: Any) -> str:
@@ -418,48 +344,45 @@ def load(dataset: str, data: Path | None, arguments: Mapping[str, Any]) -> BaseC
     ValueError
         When the corpus or an argument is unknown, the folder is missing, or a store has no labels.
     """
-    given = [] if data in (None, Path()) else [data]  # "simulated=" of transfer has an empty path
-    if given and dataset in ("mental_arithmetic", "simulated"):
-        raise ValueError(f"{dataset} reads no folder; omit {data}.")
-    if dataset == "mental_arithmetic":
-        return _load(mental_arithmetic, dataset, **arguments)
-    if dataset == "simulated":
-        defaults = dict(n_subjects=6, hours=1, random_state=0)
-        return _load(simulated.sleep, dataset, **{**defaults, **arguments})
-    found = given[0] if given else Path(dataset)
-    if is_store(found):
-        return _load(labelled_windows, dataset, found, **arguments)
+    loader, given = _loader(dataset, None if data == Path() else data)
+    # Checked here, because the loader's own TypeError does not list the known arguments.
+    parameters = inspect.signature(loader).parameters
+    names = list(parameters)[len(given) :]
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    unknown = [name for name in arguments if name not in names and not takes_any]
+    if unknown:
+        raise ValueError(f"{dataset} has no argument {unknown[0]!r}; it has {', '.join(names)}.")
+    return loader(*given, **arguments)
+
+
+def _loader(dataset: str, data: Path | None) -> tuple[Callable[..., BaseConcatDataset], list[Path]]:
+    """Return the function that reads a corpus, and its arguments by position."""
+    given, path = [] if data is None else [data], data or Path(dataset)
+    if dataset in ("mental_arithmetic", "simulated"):
+        if given:
+            raise ValueError(f"{dataset} reads no folder; omit {data}.")
+        sleep = partial(simulated.sleep, n_subjects=6, hours=1, random_state=0)
+        return mental_arithmetic if dataset == "mental_arithmetic" else sleep, []
+    if is_store(path):
+        return labelled_windows, [path]
     if dataset in RECIPES:
         if not given:
             raise ValueError(
                 f"{dataset} needs --data, the folder of its files; there is no download."
             )
-        return _load(RECIPES[dataset].load, dataset, *given, **arguments)
-    if Path(dataset).is_dir() and not given:
-        return _load(folder.load, dataset, Path(dataset), **arguments)
+        return RECIPES[dataset].load, given
+    if not given and path.is_dir():
+        return folder.load, [path]
     module = _module(dataset)
     if module is not None:
-        return _load(module.load, dataset, *given, **arguments)
-    if given and given[0].is_dir():
-        return _load(folder.load, dataset, *given, **arguments)
+        return module.load, given
+    if path.is_dir():
+        return folder.load, given
     known = ", ".join(["mental_arithmetic", "simulated", *sorted(RECIPES)])
     raise ValueError(
         f"Unknown corpus {dataset!r}; known are {known}, a folder of own recordings, a store with "
         "labels, and a Python file or module with a function load."
     )
-
-
-def _load(
-    loader: Callable[..., BaseConcatDataset], dataset: str, *given: Path, **arguments: Any
-) -> BaseConcatDataset:
-    # Checked here, because the loader's own TypeError does not list the known arguments.
-    parameters = inspect.signature(loader).parameters
-    known = list(parameters)[len(given) :]
-    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
-    unknown = [name for name in arguments if name not in known and not takes_any]
-    if unknown:
-        raise ValueError(f"{dataset} has no argument {unknown[0]!r}; it has {', '.join(known)}.")
-    return loader(*given, **arguments)
 
 
 def _module(dataset: str) -> ModuleType | None:
@@ -486,10 +409,6 @@ def _module(dataset: str) -> ModuleType | None:
     if not callable(getattr(module, "load", None)):
         raise ValueError(f"{dataset} has no function load, which returns labelled windows.")
     return module
-
-
-#: Tables of the file: those of the options --set and --load.
-_TABLES = ("set", "load")
 
 
 def settings_of(
@@ -542,17 +461,15 @@ def load_arguments(options: list[str] | None, config: Path | None) -> dict[str, 
 
 def _read(config: Path | None) -> Mapping[str, dict[str, Any]]:
     """Return the tables of a file; empty ones without a file."""
-    tables: dict[str, dict[str, Any]] = {name: {} for name in _TABLES}
+    tables: dict[str, dict[str, Any]] = {"set": {}, "load": {}}  # of the options --set and --load
     if config is None:
         return tables
     try:
         found = tomllib.loads(config.expanduser().read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FileNotFoundError(f"--config {config} does not exist.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except ValueError as error:
         raise ValueError(f"--config {config} is not a TOML file: {error}.") from error
     for name, table in found.items():
-        if name not in _TABLES or not isinstance(table, dict):
+        if name not in tables or not isinstance(table, dict):
             raise ValueError(
                 f"--config {config} has an entry {name!r}; put arguments of PARSClassifier into a "
                 "table [set], and those of the corpus into [load]."

@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from rich.console import Console
-from rich.table import Table
 from tqdm.auto import tqdm
 
 from braindecode_pars import PARSClassifier, __version__, plotting
@@ -35,6 +33,7 @@ from braindecode_pars._common.files import (
 from braindecode_pars._common.model_files import CLASSIFIER, MODEL_FILES, model_folder
 from braindecode_pars._common.subjects import without_ending
 from braindecode_pars.cli.terminal import make_console, print_table
+from braindecode_pars.plotting.style import save_figure
 from braindecode_pars.predictions import (
     are_stages,
     has_bids_entities,
@@ -83,46 +82,13 @@ def predict_recordings(
         bar = tqdm(found.items(), desc="predicting", unit=" recordings")
         try:
             for recording, target in bar:
-                row = _one_row(clf, Results(recording, out / target, settings), bar)
+                row = _predict(clf, Results(recording, out / target, settings), bar)
                 rows.append({"recording": str(target), **row})
         finally:  # also after Ctrl-C
             bar.close()
             if rows:
                 table = summary_table(rows)
                 replace_file(out / "summary.csv", table.round(3).to_csv(index=False))
-    _report(table, out)
-    return int(table["problem"].notna().sum())
-
-
-def _one_row(clf: PARSClassifier, results: Results, bar: tqdm) -> dict[str, Any]:
-    """Predict a recording unless its results are finished, and return its row of the summary."""
-    name = results.recording.name
-    try:
-        row = results.finished()
-        if row is None:
-            row = _predict(clf, results, bar)
-        return {**row, "problem": None}
-    except Exception as error:  # one recording does not end the others, whatever its reader raises
-        problem = str(error) or type(error).__name__
-        bar.write(f"{name} failed: {problem}", file=sys.stderr)
-        return {"problem": problem}
-
-
-def _predict(clf: PARSClassifier, results: Results, bar: tqdm) -> dict[str, Any]:
-    """Predict a recording and write its results; warnings are printed with its name."""
-    state = results.state()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", UserWarning)
-        frame = clf.predict_raw(results.recording, overlap=results.settings["overlap"])
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
-        bar.write(f"{results.recording.name}: {message}", file=sys.stderr)
-    row = summary_row(frame)
-    results.write(frame, row, state)
-    return row
-
-
-def _report(table: Any, out: Path) -> None:
     console = make_console()
     show_summary(console, table)
     n_failed = int(table["problem"].notna().sum())
@@ -131,17 +97,40 @@ def _report(table: Any, out: Path) -> None:
             f"{n_failed} of {len(table)} recordings could not be predicted; the column problem of "
             f"{out / 'summary.csv'} says why."
         )
-    if n_failed == len(table):
-        return
-    if table["n_findings"].any():
-        console.print(f"The findings are named in the column findings of {out / 'summary.csv'}.")
-    console.print(
-        f"Written to {out}: summary.csv, and for each predicted recording a table "
-        "(_predictions.csv), events (_events.tsv) and a figure (_hypnodensity.png)."
-    )
+    if n_failed < len(table):
+        if table["n_findings"].any():
+            file = out / "summary.csv"
+            console.print(f"The findings are named in the column findings of {file}.")
+        console.print(
+            f"Written to {out}: summary.csv, and for each predicted recording a table "
+            "(_predictions.csv), events (_events.tsv) and a figure (_hypnodensity.png)."
+        )
+    return n_failed
 
 
-_MARK = "predictions.json"
+def _predict(clf: PARSClassifier, results: Results, bar: tqdm) -> dict[str, Any]:
+    """Predict a recording unless its results are finished, and return its row of the summary.
+
+    Warnings are printed with the name of the recording.
+    """
+    name = results.recording.name
+    try:
+        row = results.finished()
+        if row is None:
+            state = results.state()
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("ignore")
+                warnings.simplefilter("always", UserWarning)
+                frame = clf.predict_raw(results.recording, overlap=results.settings["overlap"])
+            for message in dict.fromkeys(str(warning.message) for warning in caught):
+                bar.write(f"{name}: {message}", file=sys.stderr)
+            row = summary_row(frame)
+            results.write(frame, row, state)
+        return {**row, "problem": None}
+    except Exception as error:  # one recording does not end the others, whatever its reader raises
+        problem = str(error) or type(error).__name__
+        bar.write(f"{name} failed: {problem}", file=sys.stderr)
+        return {"problem": problem}
 
 
 @contextmanager
@@ -155,7 +144,7 @@ def prediction_folder(folder: Path) -> Iterator[None]:
     OSError
         When it cannot be written, or another process writes into it.
     """
-    mark = folder / _MARK
+    mark = folder / "predictions.json"
     check_may_write(folder, "predictions", is_ours=_content(mark) is not None)
     with locked(folder, f"{folder} is used by another process; wait, or pass another folder."):
         write_checked(mark, {"command": "braindecode-pars predict"})
@@ -180,22 +169,24 @@ class Results:
     path: Path
     settings: Mapping[str, Any]
 
+    def _file(self, ending: str) -> Path:
+        return self.path.with_name(self.path.name + ending)
+
     @property
     def record(self) -> Path:
         """The file that is written last; it describes the others."""
         return self._file("_predictions.json")
 
-    def _file(self, ending: str) -> Path:
-        return self.path.with_name(self.path.name + ending)
-
     @property
     def _events(self) -> Path:
         """The events file: a derivative of BIDS if the recording has such a name."""
-        name = re.sub(r"_(i?eeg|meg)$", "", self.path.name)
-        if has_bids_entities(name):
-            return self.path.with_name(f"{name}_desc-predicted_events.tsv")
         name = self.path.name
-        return self.path.with_name(f"{'of-' * name.startswith('sub-')}{name}_events.tsv")
+        stem = re.sub(r"_(i?eeg|meg)$", "", name)
+        if has_bids_entities(stem):
+            name = f"{stem}_desc-predicted"
+        elif name.startswith("sub-"):
+            name = f"of-{name}"
+        return self.path.with_name(f"{name}_events.tsv")
 
     def finished(self) -> dict[str, Any] | None:
         """Return the row of the summary of finished results; None if there are none.
@@ -205,40 +196,30 @@ class Results:
         ValueError
             When files in their place are of another recording, or of other programs.
         """
-        record = _content(self.record)
+        record, state = _content(self.record), self.state()
         if record is None:
-            self._check_free()
-            return None
-        earlier = record.get("recording", {})
-        state = self.state()
-        if earlier.get("files") != state["files"]:
-            if earlier.get("path") != state["path"] and "path" in earlier:
+            names = ("_predictions.csv", "_hypnodensity.png")
+            files = [*map(self._file, names), self._events, self._events.with_suffix(".json")]
+            there = [file for file in files if file.exists()]
+            if there and not self.record.exists():  # a damaged record is ours
                 raise ValueError(
-                    f"{self.record} is of another recording, {earlier['path']}; predict this one "
-                    "into another folder."
+                    f"{there[0]} exists and is not of this command; move it, or pass another "
+                    "folder."
                 )
             return None
-        if record.get("settings") != as_read(self.settings):
-            return None
-        return record.get("row") if self._are_whole(record.get("files", {})) else None
-
-    def _check_free(self) -> None:
-        if self.record.exists():  # damaged, but ours
-            return
-        names = ("_predictions.csv", "_hypnodensity.png")
-        files = [*map(self._file, names), self._events, self._events.with_suffix(".json")]
-        for file in files:
-            if file.exists():
+        if record["recording"]["files"] != state["files"]:
+            path = record["recording"]["path"]
+            if path != state["path"]:
                 raise ValueError(
-                    f"{file} exists and is not of this command; move it, or pass another folder."
+                    f"{self.record} is of another recording, {path}; predict this one into another "
+                    "folder."
                 )
-
-    def _are_whole(self, checksums: Mapping[str, str]) -> bool:
-        files = {self.record.with_name(name): expected for name, expected in checksums.items()}
-        return all(
-            file.is_file() and checksum_of_file(file) == expected
-            for file, expected in files.items()
+            return None
+        written = {self.record.with_name(name): was for name, was in record["files"].items()}
+        is_same = record["settings"] == as_read(self.settings) and all(
+            file.is_file() and checksum_of_file(file) == was for file, was in written.items()
         )
+        return record["row"] if is_same else None
 
     def state(self) -> dict[str, Any]:
         """Return sizes and times of a recording and of the files that belong to it."""
@@ -276,8 +257,7 @@ class Results:
 def _draw(frame: pd.DataFrame, file: Path) -> None:
     axes = plotting.hypnodensity(frame)
     axes[0].set_title(frame.attrs.get("recording", ""), loc="left", size=10)
-    axes[0].figure.savefig(file, dpi=120)
-    plt.close(axes[0].figure)
+    save_figure(axes[0], file, dpi=120)
 
 
 def _content(record: Path) -> dict[str, Any] | None:
@@ -331,36 +311,27 @@ def summary_table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 def show_summary(console: Console, table: pd.DataFrame) -> None:
     """Print the time in each class, and what a user looks at first."""
-    shown = {
+    minutes = [name for name in table if str(name).startswith(_MINUTES)]
+    headings = {
         "recording": "recording",
-        **{name: f"{name.removeprefix(_MINUTES)} (min)" for name in table if _is_time(name)},
+        **{name: f"{name.removeprefix(_MINUTES)} (min)" for name in minutes},
         "SE": "sleep efficiency (%)",
         "SOL": "sleep latency (min)",
         "windows_not_predicted": "not predicted",
         "n_findings": "findings",
         "problem": "problem",
     }
-    columns = [name for name in shown if name in table and table[name].notna().any()]
-    view = Table()  # why a recording failed would make it wider than a terminal
-    for name in columns:
-        is_text = name in ("recording", "problem")
-        view.add_column(shown[name], justify="left" if is_text else "right")
-    for _, row in table.iterrows():
-        view.add_row(*(_cell(name, row[name]) for name in columns))
-    print_table(console, view)
+    shown = [name for name in headings if name in table and table[name].notna().any()]
+    # Why a recording failed would make the table wider than a terminal.
+    failed = table["problem"].where(table["problem"].isna(), "failed")
+    cells = table[shown].assign(problem=failed)[shown].map(_cell).to_numpy()
+    header = [headings[name] for name in shown]
+    print_table(console, cells, header, text=("recording", "problem"))
 
 
-def _is_time(name: Any) -> bool:
-    return str(name).startswith(_MINUTES)
-
-
-def _cell(name: str, value: Any) -> str:
+def _cell(value: Any) -> str:
     if pd.isna(value):
         return ""
-    if name == "problem":
-        return "failed"
-    if name in ("windows_not_predicted", "n_findings"):
-        return str(int(value))
     return f"{value:.1f}" if isinstance(value, float) else str(value)
 
 
@@ -387,7 +358,8 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
     """
     found: dict[Path, Path] = {}
     for path in (path.expanduser() for path in paths):
-        for file, target in (_in_folder(path) if path.is_dir() else _alone(path)).items():
+        alone = {path: Path(without_ending(path.name))}
+        for file, target in (_in_folder(path) if path.is_dir() else alone).items():
             found.setdefault(file.absolute(), target)
     seen: dict[Path, Path] = {}
     for file, target in found.items():
@@ -398,10 +370,6 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
                 f"{together}predict them into different folders."
             )
     return found
-
-
-def _alone(file: Path) -> dict[Path, Path]:
-    return {file: Path(without_ending(file.name))}
 
 
 def _in_folder(folder: Path) -> dict[Path, Path]:

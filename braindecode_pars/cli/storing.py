@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rich.console import Console
 
@@ -16,54 +16,61 @@ from braindecode_pars.recordings.continuous import ContinuousCorpus, without_lef
 from braindecode_pars.recordings.labelled import LabelledCorpus
 from braindecode_pars.signal_store import SignalStore
 
-Corpus = TypeVar("Corpus", bound=ContinuousCorpus)
+#: Recipes of corpora that have the subjects of others.
+_OVERLAPPING = [name for name, recipe in RECIPES.items() if hasattr(recipe, "leave_out")]
 
 
-def corpora_of(
-    folders: Iterable[tuple[str, str]], exclude: Iterable[Path], settings: Mapping[str, Any]
-) -> list[ContinuousCorpus]:
+def find_corpora(
+    folders: Iterable[tuple[str, str]],
+    exclude: list[Path],
+    settings: Mapping[str, Any],
+    *,
+    labels: bool,
+) -> list[ContinuousCorpus] | list[LabelledCorpus]:
     """Find the recordings of recipes, and print who is stored and who is left out.
 
     Parameters
     ----------
     folders : iterable of (str, str)
         Names of recipes and folders of their corpora.
-    exclude : iterable of Path
+    exclude : list of Path
         Folders of TUAB and TUSZ, whose subjects are left out of TUEG, and text files with a
         subject in each line, who are left out of every corpus.
     settings : mapping
         Settings of recipes, by names such as ``physionet_mi.sfreq``.
+    labels : bool
+        Whether to find the labelled recordings of all splits, instead of those to pretrain on.
 
     Returns
     -------
-    list of ContinuousCorpus
+    list of ContinuousCorpus | list of LabelledCorpus
         The recordings, which are not opened yet.
 
     Raises
     ------
     ValueError
-        When a recipe or a setting is unknown, or a folder is excluded without TUEG.
+        When a recipe or a setting is unknown, a folder is excluded without TUEG, or a corpus has no
+        labels.
     FileNotFoundError
         When a folder does not exist, or has no recording of its recipe; the message names the
         recipes of which it has some. Also when a file in ``exclude`` does not exist.
     """
-    folders, exclude = list(folders), list(exclude)
-    _check_recipes([name for name, _ in folders], exclude, settings)
-    lists = [_lines(path) for path in exclude if not path.is_dir()]
+    folders = list(folders)
+    names = [name for name, _ in folders]
     others = [path for path in exclude if path.is_dir()]
-    corpora = []
+    _check_recipes(names, others, settings)
+    lists = [_lines(path) for path in exclude if path not in others]
+    found: list[Any] = []
     for name, folder in folders:
-        left_out = [*(others if name in _OVERLAPPING else ()), *lists]
-        find = partial(ContinuousCorpus.of, exclude=left_out)
-        corpora.append(_corpus(find, name, folder, settings))
-
-    corpora = without_left_out(corpora)
+        find = partial(ContinuousCorpus.of, exclude=[*(others * (name in _OVERLAPPING)), *lists])
+        found.append(_corpus(LabelledCorpus.of if labels else find, name, folder, settings))
+    corpora = found if labels else without_left_out(found)
 
     # Who is stored, and people in the lists who are in none of the corpora.
     console = make_console()
     for corpus in corpora:
         console.print(corpus.summary)
-    absent = [name for name in corpora[0].absent if all(name in c.absent for c in corpora)]
+    absent = [] if labels else [x for x in found[0].absent if all(x in c.absent for c in corpora)]
     if absent:
         shown = ", ".join(absent[:10]) + (", ..." if len(absent) > 10 else "")
         n_listed = len({subject for one in lists for subject in one})
@@ -74,59 +81,21 @@ def corpora_of(
     return corpora
 
 
-def labelled_of(
-    folders: Iterable[tuple[str, str]], settings: Mapping[str, Any]
-) -> list[LabelledCorpus]:
-    """Find the labelled recordings of recipes, and print how many there are.
-
-    Parameters
-    ----------
-    folders, settings
-        As in :func:`corpora_of`.
-
-    Returns
-    -------
-    list of LabelledCorpus
-        The recordings of all splits, which are not opened yet.
-
-    Raises
-    ------
-    ValueError, FileNotFoundError
-        As in :func:`corpora_of`, and when a corpus has no labels.
-    """
-    folders = list(folders)
-    _check_recipes([name for name, _ in folders], [], settings)
-    corpora = [_corpus(LabelledCorpus.of, name, folder, settings) for name, folder in folders]
-    console = make_console()
-    for corpus in corpora:
-        console.print(corpus.summary)
-    return corpora
-
-
-#: Recipes of corpora that have the subjects of others.
-_OVERLAPPING = [name for name, recipe in RECIPES.items() if hasattr(recipe, "leave_out")]
-
-
-def _check_recipes(names: list[str], exclude: list[Path], settings: Mapping[str, Any]) -> None:
-    unknown = [name for name in names if name not in RECIPES]
-    if unknown:
-        raise ValueError(f"Unknown recipe {unknown[0]!r}; known are {', '.join(RECIPES)}.")
-    foreign = [key for key in settings if not any(_is_for(key, name) for name in names)]
-    if foreign:
-        raise ValueError(
-            f"--set {foreign[0]} is of no recipe of this command; write NAME.KEY=VALUE with one of "
-            f"{', '.join(names)}."
-        )
-    folders = [path for path in exclude if path.is_dir()]
+def _check_recipes(names: list[str], folders: list[Path], settings: Mapping[str, Any]) -> None:
+    for name in names:
+        if name not in RECIPES:
+            raise ValueError(f"Unknown recipe {name!r}; known are {', '.join(RECIPES)}.")
+    for key in settings:
+        if key.partition(".")[0] not in names or "." not in key:
+            raise ValueError(
+                f"--set {key} is of no recipe of this command; write NAME.KEY=VALUE with one of "
+                f"{', '.join(names)}."
+            )
     if folders and not set(names) & set(_OVERLAPPING):
         raise ValueError(
             f"--exclude {folders[0]} is a folder, but only {', '.join(_OVERLAPPING)} has the "
             "subjects of other corpora; pass a text file with a subject in each line."
         )
-
-
-def _is_for(key: str, name: str) -> bool:
-    return key.startswith(f"{name}.")
 
 
 def _lines(file: Path) -> list[str]:
@@ -139,19 +108,17 @@ def _lines(file: Path) -> list[str]:
     return [line.strip() for line in file.read_text().splitlines() if line.strip()]
 
 
-def _corpus(
-    find: Callable[..., Corpus], name: str, path: str, settings: Mapping[str, Any]
-) -> Corpus:
+def _corpus(find: Callable[..., Any], name: str, path: str, settings: Mapping[str, Any]) -> Any:
     """Find the recordings of one recipe; an error names the recipes that the folder is of."""
-    folder = Path(path).expanduser()
-    own = {key.partition(".")[2]: v for key, v in settings.items() if _is_for(key, name)}
+    folder, recipe = Path(path).expanduser(), RECIPES[name]
     if not folder.is_dir():
         raise FileNotFoundError(
             f"--recipe {name}={folder}: the folder does not exist. Nothing is downloaded; "
-            f"{RECIPES[name].CARD['name']} is at {RECIPES[name].CARD['address']}"
+            f"{recipe.CARD['name']} is at {recipe.CARD['address']}"
         )
+    own = {key.partition(".")[2]: v for key, v in settings.items() if key.startswith(f"{name}.")}
     try:
-        return find(RECIPES[name], folder, **own)
+        return find(recipe, folder, **own)
     except FileNotFoundError as error:
         fitting = [other for other in RECIPES if other != name and _is_of(other, folder)]
         if not fitting:
@@ -173,36 +140,29 @@ def _is_of(name: str, folder: Path) -> bool:
 def make_store(
     source: Path | list[ContinuousCorpus] | list[LabelledCorpus],
     path: Path,
-    settings: Mapping[str, Any],
-    *,
-    add: bool,
-    subject: str | None,
+    settings: Mapping[str, Any] | None,
     **reading: Any,
 ) -> None:
-    """Store the recordings below a folder, or those of recipes.
+    """Store the recordings below a folder, or those of recipes, and print the content.
 
     Parameters
     ----------
     source : Path | list of ContinuousCorpus | list of LabelledCorpus
-        Folder of recordings, or result of :func:`corpora_of` or :func:`labelled_of`.
+        Folder of recordings, or result of :func:`find_corpora`.
     path : Path
         Folder of the store.
-    settings : mapping
-        Arguments that only ``SignalStore.create`` has.
-    add : bool
-        Whether to add to a finished store.
-    subject : str | None
-        Regular expression that finds the subject in the path of a file.
+    settings : mapping | None
+        Arguments that only ``SignalStore.create`` has. None adds to a finished store.
     **reading
         Arguments of both ``create`` and ``append``.
     """
     with warnings.catch_warnings():
         # The command lists skipped recordings itself, below.
         warnings.filterwarnings("ignore", r".* recordings were skipped", UserWarning)
-        if add:
-            finished = SignalStore.open(path).append(source, subject=subject, **reading)
+        if settings is None:
+            finished = SignalStore.open(path).append(source, **reading)
         else:
-            finished = SignalStore.create(path, source, subject=subject, **reading, **settings)
+            finished = SignalStore.create(path, source, **reading, **settings)
     _show(make_console(), finished)
 
 
@@ -223,7 +183,6 @@ def join_stores(folders: list[Path], path: Path, shares: Mapping[str, Any] | Non
 
 def _show(console: Console, finished: SignalStore) -> None:
     """Print a summary of a store, its subjects, and the skipped recordings."""
-    # Summary.
     table = finished.recordings
     hours = table["n_times"].sum() / finished.sfreq / 3600
     channels = sorted(table["ch_names"].map(len).unique())
@@ -233,25 +192,20 @@ def _show(console: Console, finished: SignalStore) -> None:
         f"channels at {finished.sfreq:g} Hz as {finished.dtype}, "
         f"{finished.n_bytes / 1e9:.2f} GB."
     )
-
     if finished.n_labelled_windows:
         labels = ", ".join(f"{i} {name}" for i, name in enumerate(finished.classes))
         console.print(
             f"Labelled windows: {finished.n_labelled_windows:,}{labels and f' ({labels})'}; "
             f"evaluate them with --dataset {finished.path}."
         )
-
     if finished.shares:
         total = sum(finished.shares.values())
         mixture = ", ".join(f"{name} {s / total:.0%}" for name, s in finished.shares.items())
         console.print(f"Examples of pretraining: {mixture}.")
-
     # Subjects, so that the user can see whether they were recognised.
     subjects = list(map(str, finished.subjects))
     more = f" and {len(subjects) - 12} more" if len(subjects) > 12 else ""
     console.print(f"Subjects: {', '.join(subjects[:12])}{more}.")
-
-    # Skipped recordings, with the reason.
     if finished.skipped:
         console.print(f"{len(finished.skipped)} recordings were skipped:")
     for name, reason in finished.skipped.items():

@@ -11,8 +11,8 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from threading import current_thread, main_thread
 from types import FrameType
 from typing import Any
@@ -41,15 +41,15 @@ def report_failures(kept: str = "") -> Iterator[None]:
     except KeyboardInterrupt:
         typer.secho(f"Interrupted. {kept}".strip(), err=True)
         raise typer.Exit(130) from None
-    except (ValueError, TypeError, OSError, OverflowError, ImportError) as error:
-        _exit_with(error)
-    except RuntimeError as error:
-        # Imported here, because the import takes seconds.
-        from braindecode_pars.evaluation import FoldError
+    except (ValueError, TypeError, OSError, OverflowError, ImportError, RuntimeError) as error:
+        if isinstance(error, RuntimeError):
+            # Imported here, because the import takes seconds.
+            from braindecode_pars.evaluation import FoldError
 
-        if not isinstance(error, FoldError):
-            raise
-        _exit_with(error)
+            if not isinstance(error, FoldError):
+                raise
+        typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
+        raise typer.Exit(1) from None
 
 
 @contextmanager
@@ -57,10 +57,12 @@ def _plain_warnings() -> Iterator[None]:
     """Print warnings for users without a line of code, which is not theirs in a command."""
     given = warnings.formatwarning
 
-    def formatted(message: Warning | str, category: type[Warning], *where: Any) -> str:
+    def formatted(
+        message: Warning | str, category: type[Warning], *where: Any, **named: Any
+    ) -> str:
         if issubclass(category, UserWarning):
             return f"Warning: {message}\n"
-        return given(message, category, *where)
+        return given(message, category, *where, **named)
 
     warnings.formatwarning = formatted
     try:
@@ -93,11 +95,6 @@ def _ctrl_c_during_imports(kept: str) -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _exit_with(error: Exception) -> None:
-    typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
-    raise typer.Exit(1) from None
-
-
 def make_console() -> Console:
     """Return a console that changes no text.
 
@@ -107,8 +104,31 @@ def make_console() -> Console:
     return Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
-def print_table(console: Console, table: Table) -> None:
-    """Print a table with all its cells, also where the terminal is narrower than the table."""
+def given_options(context: typer.Context) -> list[str]:
+    """Return the options on the command line of a command, such as ``--dtype``."""
+    sources = {
+        p.opts[0]: context.get_parameter_source(p.name or "") for p in context.command.params
+    }
+    return [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
+
+
+def print_table(
+    console: Console,
+    rows: Iterable[Sequence[str]],
+    header: Sequence[str] = (),
+    *,
+    title: str = "",
+    text: Container[str] = (),
+) -> None:
+    """Print rows of cells in full, also where the terminal is narrower than the table.
+
+    Columns with a name in ``text`` are aligned left, the others right; without a header, all left.
+    """
+    table = Table(title=title or None, show_header=bool(header), min_width=len(title) + 2)
+    for name in header:
+        table.add_column(name, justify="left" if name in text else "right")
+    for row in rows:
+        table.add_row(*row)
     unbounded = console.options.update(max_width=10**6, no_wrap=True)
     table.width = Measurement.get(console, unbounded, table).maximum
     console.print(table)
@@ -116,7 +136,14 @@ def print_table(console: Console, table: Table) -> None:
 
 def values(options: list[str] | None, name: str) -> dict[str, Any]:
     """Return values by key; a value is a Python or JSON literal, or else a string."""
-    return {key: _value(text) for key, text in pairs(options, name)}
+    found: dict[str, Any] = {}
+    for key, text in pairs(options, name):
+        found[key] = text
+        # JSON first, for true, false and null.
+        for read in (json.loads, ast.literal_eval):
+            with suppress(ValueError, SyntaxError):
+                found[key] = read(text)
+    return found
 
 
 def pairs(options: list[str] | None, name: str, form: str = "KEY=VALUE") -> list[tuple[str, str]]:
@@ -130,17 +157,7 @@ def pairs(options: list[str] | None, name: str, form: str = "KEY=VALUE") -> list
     for option in options or ():
         if "=" not in option:
             raise ValueError(f"{name} {option!r} is not of the form {form}.")
-    return [tuple(option.split("=", 1)) for option in options or ()]
-
-
-def _value(text: str) -> Any:
-    # JSON comes second, for true, false and null.
-    for read in (ast.literal_eval, json.loads):
-        try:
-            return read(text)
-        except (ValueError, SyntaxError):
-            continue
-    return text
+    return [(key, text) for key, _, text in (option.partition("=") for option in options or ())]
 
 
 TASKS = ("pars", "mae", "spectral", "mp3", "droppos", "joint")

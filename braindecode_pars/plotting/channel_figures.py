@@ -56,22 +56,15 @@ def embedding(points: ArrayLike, labels: ArrayLike, ax: Axes | None = None) -> A
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['N2', 'N3', 'W']
     """
-    # Check the points and labels
-    points = np.asarray(points, dtype=float)
-    if points.ndim != 2 or points.shape[1] != 2:
+    xy = np.asarray(points, dtype=float)
+    if xy.ndim != 2 or xy.shape[1] != 2 or not len(xy):
         raise ValueError(
-            f"points have shape {points.shape}; pass two coordinates per window, (n_windows, 2), "
+            f"points have shape {xy.shape}; pass two coordinates per window, (n_windows, 2), "
             "for example sklearn.decomposition.PCA(2).fit_transform(embeddings)."
         )
-    labels = pd.Series(np.asarray(labels))
-    if len(points) != len(labels):
-        raise ValueError(
-            f"There are {len(points)} points and {len(labels)} labels; pass one label for each "
-            "point."
-        )
-    if len(points) == 0:
-        raise ValueError("There are no points to draw; pass at least one.")
-    values = _sorted(labels)
+    codes, values = pd.factorize(np.asarray(labels), sort=True, use_na_sentinel=False)
+    if len(xy) != len(codes):
+        raise ValueError(f"There are {len(xy)} points and {len(codes)} labels.")
     if len(values) > N_STYLES:
         raise ValueError(
             f"There are {len(values)} different labels, but only {N_STYLES} different markers and "
@@ -81,19 +74,12 @@ def embedding(points: ArrayLike, labels: ArrayLike, ax: Axes | None = None) -> A
     # One series for each label; the legend has at most 18 rows.
     n_columns = 1 + (len(values) - 1) // 18
     [ax] = axes_for(ax, 1, 1, (5.2 + 0.7 * n_columns, 4.4))
-    size = 26 if len(points) < 300 else 12
+    size = 26 if len(xy) < 300 else 12
     for number, value in enumerate(values):
         style = series_style(number)
-        ax.scatter(
-            *points[(labels == value).to_numpy()].T,
-            s=size,
-            color=style["color"],
-            marker=style["marker"],
-            alpha=0.75,
-            lw=0,
-            label=str(value),
-        )
-    # Legend and axes
+        style.pop("linestyle")
+        x, y = xy[codes == number].T
+        ax.scatter(x, y, s=size, alpha=0.75, lw=0, label=str(value), **style)
     ax.legend(
         frameon=False,
         loc="upper left",
@@ -105,15 +91,6 @@ def embedding(points: ArrayLike, labels: ArrayLike, ax: Axes | None = None) -> A
     )
     ax.set(xticks=[], yticks=[], xlabel="dimension 1", ylabel="dimension 2")
     return ax
-
-
-def _sorted(labels: pd.Series) -> list:
-    """Unique labels, sorted; as text if they have different types."""
-    values = list(dict.fromkeys(labels))
-    try:
-        return sorted(values)
-    except TypeError:
-        return sorted(values, key=str)
 
 
 #: Interpolation needs an area, and two electrodes span only a line.
@@ -175,37 +152,9 @@ def spatial_attention(
     >>> [ax.get_title() for ax in axes]
     ['head 1', 'head 2']
     """
-    heads, drawn = _check(weights, info)
-    not_drawn = [name for i, name in enumerate(info.ch_names) if i not in drawn]
-    axes = _axes_of_heads(axes, len(heads))
-    # One map for each head, on the same colour scale
-    located = mne.pick_info(info, drawn)
-    limits = min(0.0, heads.min()), heads.max()
-    for number, (ax, head) in enumerate(zip(axes, heads, strict=True), start=1):
-        image, _ = mne.viz.plot_topomap(
-            head[drawn], located, axes=ax, cmap="cividis", vlim=limits, contours=0, show=False
-        )
-        if np.ndim(weights) == 2:
-            ax.set_title(f"head {number}")
-    # Colour bar, with a line at uniform attention
-    bar = axes[0].figure.colorbar(image, ax=list(axes), label="attention", shrink=0.7)
-    if np.allclose(heads.sum(axis=1), 1, atol=1e-3):
-        bar.ax.axhline(1 / heads.shape[1], color="white", lw=1.5)
-        bar.set_label("attention (line: uniform)")
-    if not_drawn:
-        axes[-1].figure.supxlabel(f"not drawn: {', '.join(not_drawn)}", fontsize="small")
-    return axes
-
-
-def _check(weights: ArrayLike, info: mne.Info) -> tuple[np.ndarray, list[int]]:
-    """Check the input; return the weights as (n_heads, n_chans) and the channels to draw."""
-    # Type and shape
-    if not isinstance(info, mne.Info):
-        raise TypeError(
-            f"info is a {type(info).__name__}; pass the mne.Info of the recording, such as "
-            "raw.info."
-        )
     heads = np.atleast_2d(np.asarray(weights, dtype=float))  # (n_chans,) -> (1, n_chans)
+    if not isinstance(info, mne.Info):
+        raise TypeError(f"info is a {type(info).__name__}; pass that of a recording, raw.info.")
     if heads.ndim != 2 or heads.shape[1] != len(info.ch_names):
         raise ValueError(
             f"weights have shape {np.shape(weights)} and info has {len(info.ch_names)} channels; "
@@ -213,16 +162,35 @@ def _check(weights: ArrayLike, info: mne.Info) -> tuple[np.ndarray, list[int]]:
         )
     if not np.isfinite(heads).all():
         raise ValueError("weights contain NaN or infinite values; pass finite weights.")
-    # Only EEG channels with a position can be drawn.
-    drawn = [i for i, ch in enumerate(info["chs"]) if _is_on_the_scalp(ch)]
+    # MNE stores NaN or zeros for an unknown position.
+    positions = np.array([ch["loc"][:3] for ch in info["chs"]], dtype=float)
+    is_placed = np.isfinite(positions).all(axis=1) & positions.any(axis=1)
+    drawn = [i for i in mne.pick_types(info, eeg=True, exclude=()) if is_placed[i]]
+    not_drawn = ", ".join(name for i, name in enumerate(info.ch_names) if i not in drawn)
     if len(drawn) < MIN_ELECTRODES:
-        others = [name for i, name in enumerate(info.ch_names) if i not in drawn]
         raise ValueError(
             f"Only {len(drawn)} of {len(info.ch_names)} channels are EEG with a position; a map "
-            f"needs {MIN_ELECTRODES}. Channels without: {', '.join(others)}. Set a montage first: "
-            "raw.set_montage(...)."
+            f"needs {MIN_ELECTRODES}. Set a montage, raw.set_montage(...), for {not_drawn}."
         )
-    return heads, drawn
+
+    # One map for each head, on the same colour scale
+    panels = _axes_of_heads(axes, len(heads))
+    located = mne.pick_info(info, drawn)
+    limits = min(0.0, heads.min()), heads.max()
+    for number, (ax, head) in enumerate(zip(panels, heads, strict=True), start=1):
+        image, _ = mne.viz.plot_topomap(
+            head[drawn], located, axes=ax, cmap="cividis", vlim=limits, contours=0, show=False
+        )
+        if np.ndim(weights) == 2:
+            ax.set_title(f"head {number}")
+    # Colour bar, with a line at uniform attention
+    bar = panels[0].figure.colorbar(image, ax=list(panels), label="attention", shrink=0.7)
+    if np.allclose(heads.sum(axis=1), 1, atol=1e-3):
+        bar.ax.axhline(1 / heads.shape[1], color="white", lw=1.5)
+        bar.set_label("attention (line: uniform)")
+    if not_drawn:
+        panels[0].figure.supxlabel(f"not drawn: {not_drawn}", fontsize="small")
+    return panels
 
 
 def _axes_of_heads(axes: Sequence[Axes] | None, n_heads: int) -> np.ndarray:
@@ -231,16 +199,7 @@ def _axes_of_heads(axes: Sequence[Axes] | None, n_heads: int) -> np.ndarray:
         return axes_for(axes, 1, n_heads, (0, 0))
     n_columns = min(n_heads, 4)
     n_rows = -(-n_heads // n_columns)
-    axes = axes_for(None, n_rows, n_columns, (1.2 + 2.4 * n_columns, 0.5 + 2.5 * n_rows))
-    # Remove the empty panels of the last row.
-    for ax in axes[n_heads:]:
+    panels = axes_for(None, n_rows, n_columns, (1.2 + 2.4 * n_columns, 0.5 + 2.5 * n_rows))
+    for ax in panels[n_heads:]:  # the empty panels of the last row
         ax.remove()
-    return axes[:n_heads]
-
-
-def _is_on_the_scalp(ch: dict) -> bool:
-    """Whether a channel is EEG and has a position."""
-    # MNE stores NaN or zeros for an unknown position.
-    position = np.asarray(ch["loc"][:3], dtype=float)
-    is_eeg = ch["kind"] == mne.io.constants.FIFF.FIFFV_EEG_CH
-    return bool(is_eeg and np.isfinite(position).all() and position.any())
+    return panels[:n_heads]

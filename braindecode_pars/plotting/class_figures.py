@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
 import sklearn.metrics
 from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
 from numpy.typing import ArrayLike
 
 from braindecode_pars.plotting.style import (
     COLORS,
     HATCHES,
     axes_for,
+    draw_cells,
     remove_frame,
     series_style,
-    text_color,
 )
 from braindecode_pars.predictions import UNSCORED, are_stages, stage_of, top_to_bottom
+
+#: Names by label, such as ``class_names_`` of a classifier, or the names of 0, 1, ....
+ClassNames = Mapping[Any, str] | Sequence[str]
+Entry = TypeVar("Entry")
 
 
 def confusion_matrix(
     true: ArrayLike,
     predicted: ArrayLike,
-    class_names: Mapping[Any, str] | Sequence[str] | None = None,
+    class_names: ClassNames | None = None,
     *,
     order: Sequence[str] | None = None,
     ax: Axes | None = None,
@@ -81,70 +86,49 @@ def confusion_matrix(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['W', 'R', 'N1', 'N2', 'N3']
     """
-    pairs = _pairs(true, predicted, class_names)
-    found = sorted({label for pair in pairs for label in pair}, key=by_number)
-    of_label = dict(zip(found, names_of(found, class_names), strict=True))
-    names = list(dict.fromkeys(of_label.values() if class_names is None else _all(class_names)))
-    order = in_figure_order(names, order)
-    counts = sklearn.metrics.confusion_matrix(
-        *zip(*[(of_label[a], of_label[b]) for a, b in pairs], strict=True), labels=order
-    )
-    totals = counts.sum(axis=1, keepdims=True)
-    percent = np.where(totals > 0, 100 * counts / np.maximum(totals, 1), np.nan)
-
-    letters = max(map(len, order))
-    is_turned = letters > 8
-    side, text = max(2.2, 0.75 * len(order)), 0.09 * letters  # inches
-    size = (side + text + 1.7, side + (0.5 * text if is_turned else 0) + 0.9)
-    [ax] = axes_for(ax, 1, 1, size)
-    image = ax.imshow(np.ma.masked_invalid(percent), cmap="Blues", vmin=0, vmax=100)
-    for (i, j), value in np.ndenumerate(percent):
-        if np.isfinite(value):
-            text = f"{value:.0f} %\n{counts[i, j]}"
-            color = text_color(image.to_rgba(value))
-            ax.text(j, i, text, ha="center", va="center", color=color, fontsize=9)
-    turned = dict(rotation=30, ha="right", rotation_mode="anchor") if is_turned else {}
-    ax.set_xticks(range(len(order)), order, **turned)
-    ax.set_yticks(range(len(order)), order)
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    ax.set(xlabel="predicted", ylabel="true")
-    ax.set_title(f"accuracy {np.trace(counts) / len(pairs):.2f} of {len(pairs)} windows", size=10)
-    ax.figure.colorbar(image, ax=ax, label="% of the true class", shrink=0.85)
-    return ax
-
-
-def _pairs(
-    true: ArrayLike, predicted: ArrayLike, class_names: Mapping[Any, str] | Sequence[str] | None
-) -> list[tuple[Any, Any]]:
-    """Return true and predicted label of each window that has both."""
     labels = [np.asarray(given).tolist() for given in (true, predicted)]
     if len(labels[0]) != len(labels[1]):
         raise ValueError(
             f"There are {len(labels[0])} true and {len(labels[1])} predicted labels; pass one of "
             "each for every window."
         )
-    classes = [-1] if -1 in (labels[1] if class_names is None else class_names) else []
-    pairs = [
-        pair
-        for pair in zip(*labels, strict=True)
-        if not any(is_unknown(label) and label not in classes for label in pair)
-    ]
+    if class_names is None:
+        found = {x for x in labels[0] + labels[1] if not pd.isna(x)}
+        found -= {-1} - set(labels[1])
+        class_names = {label: str(label) for label in sorted(found, key=by_number)}
+    names = names_by_label(class_names)
+    order = in_figure_order(list(dict.fromkeys(names.values())), order)
+    classes = [entries(given, names) for given in labels]
+    pairs = [pair for pair in zip(*classes, strict=True) if None not in pair]
     if not pairs:
         raise ValueError("No window has a true and a predicted label.")
-    return pairs
+    counts = sklearn.metrics.confusion_matrix(*zip(*pairs, strict=True), labels=order)
+    totals = counts.sum(axis=1, keepdims=True)
+    percent = 100 * counts / np.where(totals > 0, totals, np.nan)
 
+    def text(i: int, j: int) -> str:
+        return f"{percent[i, j]:.0f} %\n{counts[i, j]}"
 
-def _all(class_names: Mapping[Any, str] | Sequence[str]) -> list[str]:
-    names = class_names.values() if isinstance(class_names, Mapping) else class_names
-    return [str(name) for name in names]
+    letters = max(map(len, order))
+    is_turned = letters > 8
+    side, height = max(2.2, 0.75 * len(order)), 0.09 * letters  # inches
+    size = (side + height + 1.7, side + (0.5 * height if is_turned else 0) + 0.9)
+    [ax] = axes_for(ax, 1, 1, size)
+    colors: dict[str, Any] = dict(cmap="Blues", vmin=0, vmax=100)
+    draw_cells(ax, percent, text, order, order, label="% of the true class", **colors)
+    if is_turned:
+        turned: dict[str, Any] = dict(rotation=30, ha="right", rotation_mode="anchor")
+        ax.set_xticks(range(len(order)), order, **turned)
+    ax.set(xlabel="predicted", ylabel="true")
+    ax.set_title(f"accuracy {np.trace(counts) / len(pairs):.2f} of {len(pairs)} windows", size=10)
+    return ax
 
 
 def calibration_curve(
     true: ArrayLike,
     probabilities: ArrayLike,
     classes: Sequence[Any],
-    class_names: Mapping[Any, str] | Sequence[str] | None = None,
+    class_names: ClassNames | None = None,
     *,
     each_class: bool = False,
     n_bins: int = 10,
@@ -210,12 +194,12 @@ def calibration_curve(
     >>> ax.get_legend().get_texts()[0].get_text()
     'most probable class, error 0.13'
     """
-    codes, values = _read(true, probabilities, list(classes))
+    codes, values = _read(true, probabilities, classes)
     if n_bins < 1:
         raise ValueError(f"n_bins must be a positive number, got {n_bins!r}.")
     if each_class:
-        names = names_of(list(classes), class_names)
-        curves = {name: (values[:, k], codes == k) for k, name in enumerate(names)}
+        names = classes if class_names is None else entries(classes, names_by_label(class_names))
+        curves = {str(name): (values[:, k], codes == k) for k, name in enumerate(names)}
     else:
         curves = {"most probable class": (values.max(axis=1), values.argmax(axis=1) == codes)}
 
@@ -224,14 +208,15 @@ def calibration_curve(
     [ax] = axes_for(ax, 1, 1, (width, 4.4))
     ax.plot([0, 1], [0, 1], color="0.6", lw=1, zorder=0)
     for number, (name, (probability, is_right)) in enumerate(curves.items()):
-        mean, share, count = _bins(probability, is_right, n_bins)
-        error = np.sum(count * abs(mean - share)) / count.sum()
+        windows = pd.DataFrame(dict(mean=probability, share=is_right))
+        bins = windows.groupby(np.minimum((probability * n_bins).astype(int), n_bins - 1))
+        x, y, count = bins["mean"].mean(), bins["share"].mean(), bins.size()
+        error = np.average(abs(x - y), weights=count)
         style = series_style(number)
         marker = style.pop("marker")
-        ax.plot(mean, share, lw=1.2, **style)
-        size = 12 + 180 * count / count.sum()
-        label = f"{name}, error {error:.2f}"
-        ax.scatter(mean, share, s=size, marker=marker, color=style["color"], label=label)
+        ax.plot(x, y, lw=1.2, **style)
+        size, label = 12 + 180 * count / count.sum(), f"{name}, error {error:.2f}"
+        ax.scatter(x, y, s=size, marker=marker, color=style["color"], label=label)
     ax.set(
         xlabel="probability",
         ylabel="share of windows of the class" if each_class else "share of right windows",
@@ -241,48 +226,30 @@ def calibration_curve(
         anchor="W",
     )
     ax.set_title(f"{len(codes)} windows", loc="left", size=10)
-    beside = dict(loc="upper left", bbox_to_anchor=(1, 1)) if each_class else {}
-    legend = ax.legend(frameon=False, fontsize=9, **beside)
-    for handle in legend.legend_handles:
-        handle.set_sizes([30])
+    beside: dict[str, Any] = dict(loc="upper left", bbox_to_anchor=(1, 1)) if each_class else {}
+    for handle in ax.legend(frameon=False, fontsize=9, **beside).legend_handles:
+        cast(PathCollection, handle).set_sizes([30])
     remove_frame(ax)
     return ax
 
 
 def _read(
-    true: ArrayLike, probabilities: ArrayLike, classes: list
+    true: ArrayLike, probabilities: ArrayLike, classes: Sequence[Any]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the column of the true class and the probabilities of each window that counts."""
-    labels, values = np.asarray(true).tolist(), np.asarray(probabilities, dtype=float)
-    if values.shape != (len(labels), len(classes)):
+    """Return the column of the true class and the probabilities of each window that has both."""
+    columns = {label: k for k, label in enumerate(np.asarray(classes).tolist())}
+    codes = pd.Series(entries(true, columns))
+    values = np.asarray(probabilities, dtype=float)
+    if values.shape != (len(codes), len(columns)):
         raise ValueError(
-            f"probabilities has shape {values.shape}; with {len(labels)} true labels and "
-            f"{len(classes)} classes it must be ({len(labels)}, {len(classes)})."
+            f"probabilities has shape {values.shape}; with {len(codes)} true labels and "
+            f"{len(columns)} classes it must be ({len(codes)}, {len(columns)})."
         )
     check_probabilities(values)
-    column = {label: k for k, label in enumerate(np.asarray(classes).tolist())}
-    unknown = sorted({str(x) for x in labels if not is_unknown(x) and x not in column})
-    if unknown:
-        raise ValueError(
-            f"true contains {', '.join(unknown)}; the classes are {', '.join(map(str, column))}."
-        )
-    codes = np.array([-1 if is_unknown(x) and x not in column else column[x] for x in labels])
-    counts = (codes >= 0) & np.isfinite(values).all(axis=1)
-    if not counts.any():
+    known = codes.notna() & np.isfinite(values).all(axis=1)
+    if not known.any():
         raise ValueError("No window has a true label and probabilities.")
-    return codes[counts], values[counts]
-
-
-def _bins(
-    probability: np.ndarray, is_right: np.ndarray, n_bins: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return mean probability, share of right windows and their number, of bins with windows."""
-    of_window = np.minimum((probability * n_bins).astype(int), n_bins - 1)
-    count = np.bincount(of_window, minlength=n_bins)
-    used = count > 0
-    mean = np.bincount(of_window, probability, n_bins)[used] / count[used]
-    share = np.bincount(of_window, is_right, n_bins)[used] / count[used]
-    return mean, share, count[used]
+    return codes[known].to_numpy(), values[known]
 
 
 #: Warm colours for wake and REM, and blues that darken from N1 to stage 4.
@@ -305,57 +272,34 @@ def is_unknown(label: Any) -> bool:
     return pd.isna(label) or label == -1
 
 
-def by_number(label: Any) -> tuple:
+def by_number(label: Any) -> tuple[bool, Any]:
     """Key for sorting labels: numbers by value, then texts."""
-    return (1, 0, label) if isinstance(label, str) else (0, label, "")
+    return isinstance(label, str), label
 
 
-def names_of(
-    labels: Sequence[Any], class_names: Mapping[Any, str] | Sequence[str] | None
-) -> list[str]:
-    """Return the names of labels.
+def names_by_label(class_names: ClassNames) -> dict[Any, str]:
+    """Return the name of each label, and of each name."""
+    given = class_names if isinstance(class_names, Mapping) else dict(enumerate(class_names))
+    names = {label: str(name) for label, name in given.items()}
+    return {**{name: name for name in names.values()}, **names}
 
-    Parameters
-    ----------
-    labels : sequence
-        Labels, each once.
-    class_names : mapping of label to str | sequence of str | None
-        Names by label, such as ``class_names_`` of a classifier, or the names of 0, 1, ....
+
+def entries(labels: ArrayLike, table: Mapping[Any, Entry]) -> list[Entry | None]:
+    """Return the entry of each label in a table; None for a missing label.
 
     Raises
     ------
     ValueError
-        When a label has no name.
+        When a label that is not missing has no entry.
     """
-    if class_names is None:
-        return [str(label) for label in labels]
-    by_label = class_names if isinstance(class_names, Mapping) else dict(enumerate(class_names))
-    by_label = {**{name: name for name in by_label.values()}, **by_label}
-    missing = [label for label in labels if label not in by_label]
-    if missing:
+    found = np.asarray(labels).tolist()
+    absent = {label for label in found if label not in table and not is_unknown(label)}
+    if absent:
         raise ValueError(
-            f"class_names has no name of {', '.join(map(repr, missing))}; it names "
-            f"{', '.join(map(repr, by_label))}."
+            f"No class is called {', '.join(map(repr, sorted(absent, key=by_number)))}; known are "
+            f"{', '.join(map(repr, table))}."
         )
-    return [str(by_label[label]) for label in labels]
-
-
-def check_order(names: Sequence[str], order: Sequence[str]) -> list[str]:
-    """Return an order of classes, and check that it has each class once.
-
-    Raises
-    ------
-    ValueError
-        When a class is missing, or is there twice.
-    """
-    order = list(order)
-    missing = [name for name in names if name not in order]
-    if missing or len(set(order)) < len(order):
-        raise ValueError(
-            f"order={order} must have each class once; the classes are "
-            f"{', '.join(map(repr, names))}."
-        )
-    return order
+    return [table.get(label) for label in found]
 
 
 def check_probabilities(values: np.ndarray) -> None:
@@ -375,16 +319,27 @@ def check_probabilities(values: np.ndarray) -> None:
 
 
 def in_figure_order(names: Sequence[str], order: Sequence[str] | None) -> list[str]:
-    """Return classes from top to bottom: sleep stages from wake to N3, others as they are given."""
-    if order is not None:
-        return check_order(names, order)
-    return top_to_bottom(names) if are_stages(names) else list(names)
+    """Return classes from top to bottom: sleep stages from wake to N3, others as they are given.
+
+    Raises
+    ------
+    ValueError
+        When a given order lacks a class, or has one twice.
+    """
+    if order is None:
+        return top_to_bottom(names) if are_stages(names) else list(names)
+    if not set(names) <= set(order) or len(set(order)) < len(order):
+        raise ValueError(
+            f"order={list(order)} must have each class once; the classes are "
+            f"{', '.join(map(repr, names))}."
+        )
+    return list(order)
 
 
 def area_styles(names: Sequence[str]) -> list[dict[str, str]]:
     """Return colour and hatching of the area of each class."""
     if are_stages(names):
-        return [dict(facecolor=_STAGE_COLORS[stage_of(name)]) for name in names]
+        return [dict(facecolor=_STAGE_COLORS[stage]) for stage in map(stage_of, names) if stage]
     n = len(COLORS)
     return [
         dict(facecolor=COLORS[i % n], hatch=HATCHES[i // n % len(HATCHES)])

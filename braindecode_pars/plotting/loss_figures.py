@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,20 @@ from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
 from braindecode_pars._common.tables import RELATIVE, lags_of, part_of
-from braindecode_pars.plotting.style import COLORS, LINES, axes_for, remove_frame, series_style
+from braindecode_pars.plotting.style import (
+    COLORS,
+    LINES,
+    axes_for,
+    check_table,
+    draw_chance,
+    remove_frame,
+    series_style,
+)
 
-#: Columns that identify a run of a method.
-RUN = ("dataset", "subject", "n_train_subjects", "seed")
+#: Columns that identify a run.
+RUN = ("method", "dataset", "subject", "n_train_subjects", "seed")
+#: Columns of losses to draw, with label and line style.
+Lines = dict[str, tuple[str, dict[str, Any]]]
 
 
 def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | None = None) -> np.ndarray:
@@ -78,35 +88,31 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | None = None) -
     >>> [ax.get_title() for ax in axes]
     ['pretraining', 'fine-tuning']
     """
-    # Panels, with room for the legend below them
-    _check(history)
-    phases = list(dict.fromkeys(history["phase"]))
-    methods = list(dict.fromkeys(history["method"])) if "method" in history else [None]
-    legend = 0.24 * (len(methods) + 3) if len(methods) > 1 else 0
-    axes = axes_for(axes, 1, len(phases), (1 + 4.2 * len(phases), 3.6 + legend))
-    for ax, phase in zip(axes, phases, strict=True):
-        of_phase = history[history["phase"] == phase]
-        relative = RELATIVE in history and of_phase[RELATIVE].notna().any()
-        lines = _relative_lines(of_phase) if relative else _plain_lines(of_phase)
-        # One line for each run
-        shown = []
-        for number, method in enumerate(methods):
-            runs = of_phase if method is None else of_phase[of_phase["method"] == method]
-            if len(runs) and _draw_runs(ax, runs, lines, number, marked=not relative):
-                shown.append((number, method))
-        # Chance level
+    check_table(history, "history", ("phase", "epoch", "train_loss"))
+    keys = [name for name in (*RUN, "phase", "epoch") if name in history]
+    if history.duplicated(keys).any():
+        raise ValueError(
+            f"history has several rows with the same {', '.join(keys)}; add the columns method and "
+            "seed before joining several runs."
+        )
+    if "method" not in history:
+        history = history.assign(method="")
+    phases, methods = (list(dict.fromkeys(history[name])) for name in ("phase", "method"))
+
+    # Panels, with room for the legend below them: with several methods it would cover the lines
+    below: dict[str, Any] = dict(loc="upper left", bbox_to_anchor=(0, -0.15))
+    place, height = (below, 0.24 * (len(methods) + 3)) if len(methods) > 1 else ({}, 0)
+    panels = axes_for(axes, 1, len(phases), (1 + 4.2 * len(phases), 3.6 + height))
+    for ax, phase in zip(panels, phases, strict=True):
+        rows = history[history["phase"] == phase]
+        relative = RELATIVE in rows and rows[RELATIVE].notna().any()
+        lines = _relative_lines(rows) if relative else _plain_lines(rows)
+        rows = rows.dropna(subset=list(lines), how="all")
+        shown = {name: n for n, name in enumerate(methods) if name in rows["method"].to_numpy()}
+        for method, number in shown.items():
+            _draw_runs(ax, rows[rows["method"] == method], lines, number)
         if relative:
-            ax.axhline(1, color="0.3", lw=1, zorder=0)
-            ax.annotate(
-                "chance level",
-                (1, 1),
-                xycoords=("axes fraction", "data"),
-                xytext=(-2, 2),
-                textcoords="offset points",
-                ha="right",
-                color="0.3",
-                bbox=dict(facecolor="white", edgecolor="none", alpha=0.7, pad=0.5),
-            )
+            draw_chance(ax, 1)
             ax.set_ylim(0, max(1.12, ax.get_ylim()[1]))
         ax.set(
             title=str(phase),
@@ -114,124 +120,69 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | None = None) -
             ylabel="training loss relative to chance" if relative else "loss",
         )
         ax.xaxis.get_major_locator().set_params(integer=True)
-        # A legend with several methods would cover the lines, so it goes below the panel.
-        handles = _legend(shown, lines)
+        handles = _legend({name: n for name, n in shown.items() if name}, lines)
         if handles:
-            below = dict(loc="upper left", bbox_to_anchor=(0, -0.15))
-            place = below if len(methods) > 1 else {}
             ax.legend(handles=handles, frameon=False, handlelength=3, **place)
         remove_frame(ax)
-    return axes
+    return panels
 
 
-def _check(history: pd.DataFrame) -> None:
-    if not isinstance(history, pd.DataFrame):
-        raise TypeError(
-            f"history is a {type(history).__name__}; pass the DataFrame history_ of a fitted "
-            "PARSClassifier."
-        )
-    missing = [name for name in ("phase", "epoch", "train_loss") if name not in history]
-    if missing:
-        raise ValueError(
-            f"history lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}; it "
-            f"has {', '.join(map(str, history.columns)) or 'none'}."
-        )
-    if history.empty:
-        raise ValueError("history is empty; pass the history_ of a fitted estimator.")
-    keys = [name for name in ("method", *RUN, "phase", "epoch") if name in history]
-    if history.duplicated(keys).any():
-        raise ValueError(
-            f"history has several rows with the same {', '.join(keys)}; add the columns method and "
-            "seed before joining several runs."
-        )
+def _relative_lines(rows: pd.DataFrame) -> Lines:
+    """Lines of the loss of the whole task, and of its parts."""
+    drawn = [name for name in rows.columns[rows.notna().any()] if not lags_of(str(name))]
+    parts = {name: part for name in drawn if (part := part_of(str(name)))}
+    lines: Lines = {RELATIVE: ("whole task", dict(linestyle="-", lw=1.6))}
+    for i, (name, part) in enumerate(parts.items()):
+        lines[name] = part, dict(linestyle=LINES[1 + i % (len(LINES) - 1)], lw=1)
+    return lines
 
 
-def _relative_lines(of_phase: pd.DataFrame) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Columns to draw with label and line style: the loss of the whole task and of its parts."""
-    parts = [
-        name
-        for name in of_phase
-        if part_of(str(name)) and not lags_of(str(name)) and of_phase[name].notna().any()
-    ]
-    whole = {RELATIVE: ("whole task", dict(linestyle="-", lw=1.6))}
-    return whole | {
-        name: (
-            part_of(name),
-            dict(linestyle=LINES[1 + i % (len(LINES) - 1)], lw=1),
-        )
-        for i, name in enumerate(parts)
-    }
-
-
-def _plain_lines(of_phase: pd.DataFrame) -> dict[str, tuple[str, dict[str, Any]]]:
-    lines = {"train_loss": ("training", dict(linestyle="--", lw=1.2))}
-    if "valid_loss" in of_phase and of_phase["valid_loss"].notna().any():
+def _plain_lines(rows: pd.DataFrame) -> Lines:
+    lines: Lines = {"train_loss": ("training", dict(linestyle="--", lw=1.2))}
+    if "valid_loss" in rows and rows["valid_loss"].notna().any():
         lines["valid_loss"] = ("validation", dict(linestyle="-", lw=1.6))
     return lines
 
 
-def _draw_runs(
-    ax: Axes,
-    runs: pd.DataFrame,
-    lines: dict[str, tuple[str, dict[str, Any]]],
-    number: int,
-    marked: bool,
-) -> bool:
-    """Draw a line for each run and loss of one method; return whether anything was drawn."""
+def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> None:
+    """Draw a line for each run and loss of one method, and mark the lowest validation loss."""
     style = series_style(number)
-    # groupby fails without keys: a history without run columns is a single run.
-    keys = [name for name in RUN if name in runs]
-    single = [run for _, run in runs.groupby(keys, dropna=False)] if keys else [runs]
-    drawn = False
-    for run in single:
-        # Lines of the losses
+    runs = [run for _, run in rows.groupby([name for name in RUN if name in rows], dropna=False)]
+    for run in runs:
         run = run.sort_values("epoch")
         for column, (_, line) in lines.items():
             known = run.dropna(subset=column)
-            if known.empty:
-                continue
             # Markers distinguish methods in grey print. They are a few epochs apart and shifted
             # by method, so that they do not cover each other.
             every = max(1, len(known) // 6)
-            at = slice((number * every // 4) % every, None, every)
-            marker = "" if marked or column != RELATIVE else style["marker"]
             ax.plot(
                 known["epoch"],
                 known[column],
                 color=style["color"],
-                alpha=0.9 if len(single) == 1 else 0.6,
-                marker=marker,
-                markevery=at,
+                alpha=0.9 if len(runs) == 1 else 0.6,
+                marker=style["marker"] if column == RELATIVE else "",
+                markevery=slice((number * every // 4) % every, None, every),
                 markersize=4,
                 **line,
             )
-            drawn = True
-        # Marker at the lowest validation loss
-        if marked and "valid_loss" in lines and run["valid_loss"].notna().any():
+        if "valid_loss" in lines and run["valid_loss"].notna().any():
             best = run.loc[run["valid_loss"].idxmin()]
             ax.plot(best["epoch"], best["valid_loss"], style["marker"], color=style["color"], ms=7)
-    return drawn
 
 
-def _legend(
-    shown: Sequence[tuple[int, Any]], lines: dict[str, tuple[str, dict[str, Any]]]
-) -> list[Line2D]:
+def _legend(methods: Mapping[str, int], lines: Lines) -> list[Line2D]:
     """Legend entries: colour and marker of each method, then each line style."""
-    named = [(number, method) for number, method in shown if method is not None]
     entries = []
-    for number, method in named:
-        style = series_style(number)
-        marked = dict(color=style["color"], marker=style["marker"], ms=5)
-        entries.append(Line2D([], [], label=str(method), **marked))
+    for method, number in methods.items():
+        style = {**series_style(number), "linestyle": "-", "ms": 5}
+        entries.append(Line2D([], [], label=str(method), **style))
     if len(lines) > 1:
-        color = "0.2" if named else series_style(0)["color"]
-        entries += [
-            Line2D([], [], color=color, label=name, **line) for name, line in lines.values()
-        ]
+        color = "0.2" if methods else COLORS[0]
+        for name, line in lines.values():
+            entries.append(Line2D([], [], color=color, label=name, **line))
     if "valid_loss" in lines:
-        entries.append(
-            Line2D([], [], color="0.2", marker="o", ls="", ms=6, label="lowest validation loss")
-        )
+        mark: dict[str, Any] = dict(color="0.2", marker="o", ls="", ms=6)
+        entries.append(Line2D([], [], label="lowest validation loss", **mark))
     return entries
 
 
@@ -282,26 +233,20 @@ def lag_losses(history: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['< 1', '1-2', '2-4', '4-8']
     """
-    if not isinstance(history, pd.DataFrame):
-        raise TypeError(f"history is a {type(history).__name__}; pass a DataFrame of losses.")
-    columns = {name: lags for name in history if (lags := lags_of(str(name)))}
-    if not columns or "epoch" not in history:
-        raise ValueError(
-            "history has no losses by lag, such as train_loss_relative_lag_1_2, or no column "
-            "epoch; pass the history_ of an estimator that was pretrained with PARS."
-        )
+    columns = {name: lags for name in list(history) if (lags := lags_of(str(name)))}
+    check_table(history, "history", ("epoch", *(columns or [f"{RELATIVE}_lag_1_2"])))
+    bins = sorted(set(columns.values()))
     known = history.dropna(subset=list(columns), how="all")
     names = known["method"] if "method" in known else pd.Series("PARS", known.index)
 
     [ax] = axes_for(ax, 1, 1, (5.4, 3.4))
-    bins = sorted(set(columns.values()))
     for number, (method, rows) in enumerate(known.groupby(names, sort=False)):
         last = rows[rows["epoch"] == rows["epoch"].max()]
-        means = {lags: last[name].mean() for name, lags in columns.items()}
-        heights = [means[lags] for lags in bins]
-        ax.plot(range(len(bins)), heights, ms=5, label=method, **series_style(number))
-    ax.axhline(1, color="0.3", lw=1, zorder=0)
-    ax.set_xticks(range(len(bins)), [_label(*lags) for lags in bins])
+        heights = last[list(columns)].mean().groupby(columns).mean()
+        ax.plot(range(len(bins)), heights.loc[bins], ms=5, label=method, **series_style(number))
+    draw_chance(ax, 1)
+    labels = [f"{low}-{high}" if low else f"< {high}" for low, high in bins]
+    ax.set_xticks(range(len(bins)), labels)
     ax.set(xlabel="lag between two patches, in patches", ylabel="loss relative to chance")
     ax.set_ylim(0, min(2, max(1.12, ax.get_ylim()[1])))
     if "method" in known:
@@ -310,17 +255,12 @@ def lag_losses(history: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _label(low: int, high: int) -> str:
-    return f"{low}-{high}" if low else f"< {high}"
-
-
 def shift_matrices(
     prediction: ArrayLike,
     target: ArrayLike,
     axes: Sequence[Axes] | None = None,
     *,
     starts: ArrayLike | None = None,
-    masked: ArrayLike | None = None,
 ) -> np.ndarray:
     r"""Draw the predicted and true relative time shifts of one window.
 
@@ -331,19 +271,14 @@ def shift_matrices(
     Parameters
     ----------
     prediction, target : ndarray, shape (n_masked, n_masked)
-        Shifts :math:`(t_j - t_k) / T` in units of the window's length. With ``starts`` the matrices
-        may also contain all patches, shape (n_patches, n_patches). Rows and columns of patches
-        without a masked position are then not drawn, because they do not enter the loss.
+        Shifts :math:`(t_j - t_k) / T` in units of the window's length.
     axes : sequence of four Axes | None
         Axes to draw on; None makes a new figure.
     starts : ndarray, shape (n_patches,) | None
-        Start of each patch, in any unit. Rows and columns are sorted by it. Rows and columns of
-        patches without a masked position stay blank. With None the matrices are drawn without
+        Start of each patch, in any unit; the matrices are those of the first ``n_masked`` patches,
+        as in :meth:`~braindecode_pars.pretext.PARS.predict_shifts`. Rows and columns are sorted by
+        it, and those of the other patches stay blank. With None the matrices are drawn without
         sorting and should be in chronological order.
-    masked : ndarray, int (n_masked,) or bool (n_patches,) | None
-        Patches with a masked position: their indices, in the order of the rows of the matrices, or
-        a boolean mask, when the rows are in the order of ``starts``. None means the first
-        ``n_masked`` patches, as in :meth:`~braindecode_pars.pretext.PARS.predict_shifts`.
 
     Returns
     -------
@@ -383,93 +318,35 @@ def shift_matrices(
            [ 0.4,  nan,  0. , -0.4],
            [ 0.8,  nan,  0.4,  0. ]])
     """
-    # Check the input, and sort the patches by time
     matrices = [np.asarray(matrix, dtype=float) for matrix in (prediction, target)]
-    for name, matrix in zip(("prediction", "target"), matrices, strict=True):
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-            raise ValueError(
-                f"{name} has shape {matrix.shape}; pass the matrix of one window, (n_masked, "
-                "n_masked)."
-            )
-    if starts is not None:
-        matrices = _by_time(*matrices, np.asarray(starts), masked)
-    elif masked is not None:
-        raise ValueError("masked requires starts, the start of each patch; pass both.")
-    prediction, target = matrices
-    if prediction.shape != target.shape:
+    shape = matrices[0].shape
+    if shape != matrices[1].shape or len(shape) != 2 or shape[0] != shape[1]:
         raise ValueError(
-            f"prediction has shape {prediction.shape} and target {target.shape}; pass matrices of "
-            "the same shape."
+            f"prediction has shape {shape} and target {matrices[1].shape}; pass both matrices of "
+            "one window, (n_masked, n_masked)."
         )
+    if starts is not None:
+        starts = np.asarray(starts)
+        if starts.ndim != 1 or len(starts) < len(matrices[0]):
+            raise ValueError(
+                f"starts has shape {starts.shape}; pass the start of each patch of one window, and "
+                f"of {len(matrices[0])} patches at least."
+            )
+        matrices = [_by_time(matrix, starts) for matrix in matrices]
 
     # Three matrices and a scatter plot
-    axes = axes_for(axes, 2, 2, (8, 6))
-    error = np.abs(prediction - target)
+    prediction, target = matrices
+    panels = axes_for(axes, 2, 2, (8, 6))
     shift = "$(t_j - t_k) / T$"
-    _draw_matrix(axes[0], prediction, "prediction", shift, vmin=-1, vmax=1)
-    _draw_matrix(axes[1], target, "target", shift, vmin=-1, vmax=1)
-    _draw_matrix(axes[2], error, "absolute error", "$T$", vmin=0)
-    _draw_scatter(axes[3], prediction, target)
-    return axes
-
-
-def _by_time(
-    prediction: np.ndarray, target: np.ndarray, starts: np.ndarray, masked: ArrayLike | None
-) -> list[np.ndarray]:
-    """Return both matrices over all patches in chronological order.
-
-    Rows and columns of patches without a masked position are NaN.
-    """
-    n_patches = len(starts)
-    if starts.ndim != 1:
-        raise ValueError(
-            f"starts has shape {starts.shape}; pass the starts of one window, (n_patches,)."
-        )
-    # Indices of the patches with a masked position
-    chosen = np.arange(min(len(prediction), n_patches)) if masked is None else np.asarray(masked)
-    if chosen.dtype == bool:
-        if len(chosen) != n_patches:
-            raise ValueError(
-                f"masked has {len(chosen)} entries and starts has {n_patches}; pass one boolean "
-                "for each patch."
-            )
-        chosen = np.flatnonzero(chosen)
-    if len(np.unique(chosen)) != len(chosen) or not np.isin(chosen, np.arange(n_patches)).all():
-        raise ValueError(
-            f"masked contains an index twice, or an index outside 0 to {n_patches - 1}; pass the "
-            "indices into starts of the patches with a masked position."
-        )
-    # Sort the matrices: (n_masked, n_masked) or (n_patches, n_patches) -> (n_patches, n_patches)
-    by_time = np.argsort(starts, kind="stable")
-    sorted_matrices = []
-    for name, matrix in (("prediction", prediction), ("target", target)):
-        if len(matrix) == n_patches:
-            matrix = matrix[np.ix_(chosen, chosen)]
-        elif len(matrix) != len(chosen):
-            raise ValueError(
-                f"{name} has {len(matrix)} rows; accepted are {len(chosen)}, one for each patch "
-                f"with a masked position, or {n_patches}, one for each patch."
-            )
-        all_patches = np.full((n_patches, n_patches), np.nan)
-        all_patches[np.ix_(chosen, chosen)] = matrix
-        sorted_matrices.append(all_patches[np.ix_(by_time, by_time)])
-    return sorted_matrices
-
-
-def _draw_matrix(ax: Axes, matrix: np.ndarray, title: str, label: str, **limits: float) -> None:
-    # The lightness of cividis increases evenly, so the order of values is visible in grey print.
-    image = ax.imshow(np.ma.masked_invalid(matrix), cmap="cividis", **limits)
-    ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85)
-    ax.set(title=title, xlabel="patch k, by time", ylabel="patch j, by time")
-
-
-def _draw_scatter(ax: Axes, prediction: np.ndarray, target: np.ndarray) -> None:
-    drawn = np.isfinite(prediction) & np.isfinite(target)
-    prediction, target = prediction[drawn], target[drawn]
-    rmse = np.sqrt(np.mean((prediction - target) ** 2))
-    ax.plot([-1, 1], [-1, 1], color="0.6", lw=1, zorder=0)
-    ax.scatter(target, prediction, s=5, color=COLORS[0], alpha=0.35, lw=0)
-    ax.set(
+    _draw_matrix(panels[0], prediction, "prediction", shift, vmin=-1, vmax=1)
+    _draw_matrix(panels[1], target, "target", shift, vmin=-1, vmax=1)
+    _draw_matrix(panels[2], np.abs(prediction - target), "absolute error", "$T$", vmin=0)
+    drawn = np.isfinite(target)
+    rmse = np.sqrt(np.mean((prediction - target)[drawn] ** 2))
+    panels[3].plot([-1, 1], [-1, 1], color="0.6", lw=1, zorder=0)
+    dots: dict[str, Any] = dict(s=5, color=COLORS[0], alpha=0.35, lw=0)
+    panels[3].scatter(target[drawn], prediction[drawn], **dots)
+    panels[3].set(
         title=f"RMSE {rmse:.2f} T",
         xlabel="target",
         ylabel="prediction",
@@ -477,4 +354,20 @@ def _draw_scatter(ax: Axes, prediction: np.ndarray, target: np.ndarray) -> None:
         ylim=(-1, 1),
         aspect="equal",
     )
-    remove_frame(ax)
+    remove_frame(panels[3])
+    return panels
+
+
+def _by_time(matrix: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return a matrix of the first patches over all patches, in chronological order."""
+    whole = np.full((len(starts), len(starts)), np.nan)
+    whole[: len(matrix), : len(matrix)] = matrix
+    order = np.argsort(starts, kind="stable")
+    return whole[np.ix_(order, order)]
+
+
+def _draw_matrix(ax: Axes, matrix: np.ndarray, title: str, label: str, **limits: Any) -> None:
+    # The lightness of cividis increases evenly, so the order of values is visible in grey print.
+    image = ax.imshow(np.ma.masked_invalid(matrix), cmap="cividis", **limits)
+    ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85)
+    ax.set(title=title, xlabel="patch k, by time", ylabel="patch j, by time")

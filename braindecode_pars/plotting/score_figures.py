@@ -5,24 +5,25 @@ All draw the table that protocols return; its rows are selected, checked and ave
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from numpy.typing import ArrayLike
 
 from braindecode_pars._common.tables import POOLED
 from braindecode_pars.plotting.style import (
     COLORS,
     HATCHES,
     axes_for,
+    check_table,
+    draw_cells,
     draw_chance,
+    legend_above,
     legend_columns,
     remove_frame,
     series_style,
-    text_color,
 )
 
 
@@ -98,45 +99,42 @@ def label_efficiency(
     ['method A', 'method B']
     """
     # Mean and standard deviation over seeds
-    rows = select(
-        scores,
-        metric,
-        ("method", "subject", "n_train_subjects", "seed"),
-        one=("dataset", "protocol"),
-    )
+    columns = ("method", "subject", "n_train_subjects", "seed")
+    rows = select(scores, metric, columns, one=("dataset", "protocol"))
     styles = chosen_methods(rows, methods)
     rows = rows[rows["method"].isin(styles)]
-    values = per_seed(rows, ("method", "n_train_subjects"))
-    summary = over_seeds(values, ("method", "n_train_subjects"))
+    by = ("method", "n_train_subjects")
+    summary = over_seeds(per_seed(rows, by), by)
     # One curve for each method
     is_crowded = len(styles) > 4  # then the legend is beside the curves, else above them
     [ax] = axes_for(ax, 1, 1, (7.6 if is_crowded else 5.6, 4.0))
-    for method, number in styles.items():
+    _draw_curves(ax, summary, styles, label or metric)
+    draw_chance(ax, chance)
+    _set_ticks(ax, in_order(rows["n_train_subjects"]))
+    ax.set_xlabel("training subjects")
+    if is_crowded:
+        ax.legend(frameon=False, handlelength=3, loc="center left", bbox_to_anchor=(1.02, 0.5))
+    else:
+        legend_above(ax, list(styles), handlelength=3)
+    return ax
+
+
+def _draw_curves(
+    ax: Axes, summary: pd.DataFrame, styles: Mapping[Any, int], value_label: str
+) -> None:
+    """Draw a line of means for each series, with a band of one standard deviation over seeds.
+
+    ``summary`` is indexed by series and position; ``styles`` numbers the series.
+    """
+    for series, number in styles.items():
         style = series_style(number)
-        if method not in summary.index:  # all values are NaN; keep the legend entry
-            ax.plot([], [], label=method, **style)
-            continue
-        curve = summary.loc[method].sort_index()
-        ax.plot(curve.index, curve["mean"], label=method, markersize=5, **style)
+        # Where all values are NaN there is no row; the legend keeps the series.
+        curve = summary[summary.index.get_level_values(0) == series].droplevel(0).sort_index()
+        ax.plot(curve.index, curve["mean"], label=str(series), markersize=5, **style)
         low, high = curve["mean"] - curve["std"], curve["mean"] + curve["std"]
         ax.fill_between(curve.index, low, high, color=style["color"], alpha=0.18, lw=0)
-    # Axes and legend
-    draw_chance(ax, chance)
-    _set_ticks(ax, in_order(values["n_train_subjects"]))
-    ax.set(
-        xlabel="training subjects",
-        ylabel=f"{label or metric.replace('_', ' ')}\n({seeds_label(summary['count'])})",
-    )
-    if is_crowded:
-        place = dict(loc="center left", bbox_to_anchor=(1.02, 0.5))
-    else:
-        n_columns = legend_columns(list(styles), ax.figure.get_figwidth())
-        place = dict(loc="lower left", bbox_to_anchor=(0, 1), ncols=n_columns)
-    ax.legend(frameon=False, handlelength=3, **place)
-    ax.grid(axis="y", color="0.92")
-    ax.set_axisbelow(True)
-    remove_frame(ax)
-    return ax
+    ax.set_ylabel(f"{value_label.replace('_', ' ')}\n({seeds_label(summary['count'])})")
+    remove_frame(ax, grid="y")
 
 
 def _set_ticks(ax: Axes, sizes: Sequence[float]) -> None:
@@ -146,10 +144,9 @@ def _set_ticks(ax: Axes, sizes: Sequence[float]) -> None:
         ax.set_xscale("log")
     positions = np.log(sizes) if logarithmic else np.asarray(sizes, dtype=float)
     # Go from the largest number to the smallest; skip ticks too close to the last one shown.
-    min_distance = 0.07 * (positions[-1] - positions[0])
     shown = [len(sizes) - 1]
-    for i in range(len(sizes) - 2, -1, -1):
-        if positions[shown[-1]] - positions[i] >= min_distance:
+    for i in reversed(range(len(sizes) - 1)):
+        if positions[shown[-1]] - positions[i] >= 0.07 * np.ptp(positions):
             shown.append(i)
     ax.set_xticks([sizes[i] for i in shown], [f"{sizes[i]:g}" for i in shown])
     ax.set_xticks([], minor=True)
@@ -227,110 +224,71 @@ def paired_bars(
     ['1', '2', '3', '4', '5', '6', 'mean ± SD']
     """
     # Mean and standard deviation over seeds, with subjects as rows and methods as columns
-    rows = select(scores, metric, ("method", "subject"), one=("dataset", "protocol"))
-    rows = rows[~is_pooled(rows)]
-    if rows.empty:
-        raise ValueError(
-            "All scores are pooled over subjects (subject 'all'); this figure needs a row for each "
-            "subject."
-        )
-    methods = list(dict.fromkeys(rows["method"]))
-    subjects = list(dict.fromkeys(rows["subject"]))
+    rows = _of_subjects(scores, metric, ("method", "subject"))
+    methods, subjects = (list(dict.fromkeys(rows[name])) for name in ("method", "subject"))
     groups = rows.groupby(["subject", "method"], sort=False)["value"]
-    means = groups.mean().unstack().reindex(index=subjects, columns=methods)
-    spreads = groups.std().unstack().reindex(index=subjects, columns=methods)
+    means, spreads = (
+        table.unstack().reindex(index=subjects, columns=methods)
+        for table in (groups.mean(), groups.std())
+    )
 
-    # Bars of the subjects, and of the mean over subjects at the right
+    # Bars of the subjects, and at the right the mean over subjects
     width = 2.5 + 0.28 * len(methods) * (len(subjects) + 1.3)
     [ax] = axes_for(ax, 1, 1, (min(width, 14), 3.6))
     bar = 0.8 / len(methods)
     offsets = (np.arange(len(methods)) - (len(methods) - 1) / 2) * bar
-    positions = np.arange(len(subjects))
+    positions = np.append(np.arange(len(subjects)), len(subjects) + 0.5)
     for m, method in enumerate(methods):
-        style = dict(
+        heights = np.append(means[method], means[method].mean())
+        errors = np.append(spreads[method], means[method].std())
+        drawn = np.isfinite(heights)
+        ax.bar(
+            positions[drawn] + offsets[m],
+            heights[drawn],
+            yerr=errors[drawn],
             width=bar * 0.92,
             color=COLORS[m % len(COLORS)],
             hatch=HATCHES[m % len(HATCHES)],
             edgecolor="white",
             lw=0,
+            error_kw=dict(ecolor="0.15", elinewidth=1, capsize=2),
+            label=method,
         )
-        of_method = means[method].to_numpy(), spreads[method].to_numpy()
-        _draw_bars(ax, positions + offsets[m], *of_method, label=method, **style)
-        mean, spread = means[method].mean(), means[method].std()
-        _draw_bars(ax, [len(subjects) + 0.5 + offsets[m]], [mean], [spread], capsize=2, **style)
-    starred = stars and _draw_stars(ax, means, spreads, offsets)
+    starred = stars and len(methods) > 1 and _draw_stars(ax, means, spreads, offsets)
     # Axes and legend
     ax.axhline(0, color="0.3", lw=0.8)
     ax.axvline(len(subjects) - 0.25, color="0.85", lw=0.8)
-    ax.set_xticks([*positions, len(subjects) + 0.5], [*map(str, subjects), "mean ± SD"])
+    ax.set_xticks(positions, [*map(str, subjects), "mean ± SD"])
     if len(subjects) > 12:
         ax.tick_params(axis="x", labelrotation=90)
     ax.set(
         xlabel="held-out subject" + (f"  ({STAR} highest value per subject)" if starred else ""),
         ylabel=label or metric.replace("_", " "),
     )
-    n_columns = legend_columns(methods, ax.figure.get_figwidth())
-    ax.legend(
-        frameon=False, ncols=n_columns, loc="lower left", bbox_to_anchor=(0, 1), handlelength=1.5
-    )
+    legend_above(ax, methods, handlelength=1.5)
     remove_frame(ax)
     return ax
 
 
-def _draw_bars(
-    ax: Axes,
-    positions: ArrayLike,
-    heights: ArrayLike,
-    spreads: ArrayLike,
-    *,
-    capsize: float = 0,
-    **style: Any,
-) -> None:
-    """Draw bars with finite heights, and error bars with finite spreads."""
-    positions, heights, spreads = (
-        np.asarray(values, dtype=float) for values in (positions, heights, spreads)
-    )
-    drawn = np.isfinite(heights)
-    ax.bar(positions[drawn], heights[drawn], **style)
-    drawn &= np.isfinite(spreads)
-    if drawn.any():
-        ax.errorbar(
-            positions[drawn],
-            heights[drawn],
-            spreads[drawn],
-            fmt="none",
-            ecolor="0.15",
-            elinewidth=1,
-            capsize=capsize,
-        )
-
-
 def _draw_stars(ax: Axes, means: pd.DataFrame, spreads: pd.DataFrame, offsets: np.ndarray) -> bool:
     """Draw a star over the highest bar of each subject; return whether any was drawn."""
-    if means.shape[1] < 2:
-        return False
-    starred = False
-    for i, values in enumerate(means.to_numpy()):
-        best = values.max()  # NaN if a method has no value; then there is no winner
-        winners = np.flatnonzero(np.isclose(values, best))
-        if len(winners) != 1:
-            continue
-        [winner] = winners
-        # Above the bar and its error bar
-        top = max(0, best + np.nan_to_num(spreads.iloc[i, winner]))
+    values = means.to_numpy()
+    tops = np.maximum(0, values + np.nan_to_num(spreads))  # above the bar and its error bar
+    # NaN if a method has no value; then there is no winner
+    is_best = np.isclose(values, values.max(axis=1, keepdims=True))
+    winners = np.argwhere(is_best & (is_best.sum(axis=1, keepdims=True) == 1))
+    for subject, method in winners:
         ax.annotate(
             STAR,
-            (i + offsets[winner], top),
+            (subject + offsets[method], tops[subject, method]),
             xytext=(0, 1),
             textcoords="offset points",
             ha="center",
             va="bottom",
         )
-        starred = True
-    # Room for the stars
-    if starred:
-        ax.margins(y=0.1)
-    return starred
+    if len(winners):
+        ax.margins(y=0.1)  # room for the stars
+    return len(winners) > 0
 
 
 def subject_dots(
@@ -404,55 +362,49 @@ def subject_dots(
     ['2', '8']
     """
     # Mean over seeds, with subjects as rows and methods as columns, for each number of subjects
-    rows = select(
-        scores, metric, ("method", "subject", "n_train_subjects"), one=("dataset", "protocol")
-    )
-    rows = rows[~is_pooled(rows)]
-    if rows.empty:
-        raise ValueError(
-            "All scores are pooled over subjects (subject 'all'); this figure needs a row for each "
-            "subject."
-        )
+    rows = _of_subjects(scores, metric, ("method", "subject", "n_train_subjects"))
     styles = chosen_methods(rows, methods)
     rows = rows[rows["method"].isin(styles)]
-    methods = list(styles)
     sizes = in_order(rows["n_train_subjects"])
     means = rows.pivot_table("value", ["n_train_subjects", "subject"], "method", dropna=False)
 
     # One column for each method, and a gap after each group
-    step = len(methods) + 1
+    step = len(styles) + 1
     [ax] = axes_for(ax, 1, 1, (np.clip(2 + 0.26 * step * len(sizes), 4.6, 14), 4.0))
     for group, size in enumerate(sizes):
-        values = means.loc[size].reindex(columns=methods).to_numpy()
-        columns = group * step + np.arange(len(methods))
+        values = means.loc[size].reindex(columns=list(styles)).to_numpy()
+        columns = group * step + np.arange(len(styles))
         ax.plot(columns, values.T, color="0.85", lw=0.7, zorder=1)
-        for method, column, of_method in zip(methods, columns, values.T, strict=True):
-            _draw_column(ax, column, of_method, styles[method], label="" if group else method)
+        for (method, number), x, dots in zip(styles.items(), columns, values.T, strict=True):
+            style = {**series_style(number), "linestyle": "", "markersize": 4, "alpha": 0.8}
+            ax.plot(np.full(len(dots), x), dots, label="" if group else method, **style)
+            if np.isfinite(dots).any():
+                ax.hlines(np.nanmean(dots), x - 0.4, x + 0.4, color="black", lw=2, zorder=3)
     # Axes and legend
     draw_chance(ax, chance)
-    ax.set_xticks(np.arange(len(sizes)) * step + (len(methods) - 1) / 2, [f"{n:g}" for n in sizes])
+    ax.set_xticks(np.arange(len(sizes)) * step + (len(styles) - 1) / 2, [f"{n:g}" for n in sizes])
     ax.tick_params(axis="x", length=0)
     # The label has 5 inches on one line.
-    width = ax.figure.get_figwidth() * ax.get_position().width
-    space = " " if width > 5 else "\n"
+    space = " " if ax.bbox.width / ax.figure.dpi > 5 else "\n"
     ax.set(
         xlabel=f"training subjects{space}(a dot is a held-out subject, a black bar the mean)",
         ylabel=label or metric.replace("_", " "),
     )
-    n_columns = legend_columns(methods, ax.figure.get_figwidth())
-    ax.legend(frameon=False, ncols=n_columns, loc="lower left", bbox_to_anchor=(0, 1))
-    ax.grid(axis="y", color="0.92")
-    ax.set_axisbelow(True)
-    remove_frame(ax)
+    legend_above(ax, list(styles))
+    remove_frame(ax, grid="y")
     return ax
 
 
-def _draw_column(ax: Axes, x: float, values: np.ndarray, number: int, label: str) -> None:
-    """Draw the dots of one method, and the bar of their mean."""
-    style = {**series_style(number), "linestyle": ""}
-    ax.plot(np.full(len(values), x), values, markersize=4, alpha=0.8, label=label, **style)
-    if np.isfinite(values).any():
-        ax.hlines(np.nanmean(values), x - 0.4, x + 0.4, color="black", lw=2, zorder=3)
+def _of_subjects(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of one metric that are of a single subject."""
+    rows = select(scores, metric, columns, one=("dataset", "protocol"))
+    rows = rows[~is_pooled(rows)]
+    if rows.empty:
+        raise ValueError(
+            f"All scores are pooled over subjects (subject {POOLED!r}); this figure needs a row "
+            "for each subject."
+        )
+    return rows
 
 
 def transfer(
@@ -514,8 +466,7 @@ def transfer(
     """
     # Mean and standard deviation over seeds
     rows = select(scores, metric, ("dataset", "method", "subject", "seed"))
-    datasets = list(dict.fromkeys(rows["dataset"]))
-    methods = list(dict.fromkeys(rows["method"]))
+    datasets, methods = (list(dict.fromkeys(rows[name])) for name in ("dataset", "method"))
     # Each dataset by itself: one may have pooled scores and another only scores of subjects.
     # Methods are compared only within a row of the figure.
     by = ("dataset", "method")
@@ -528,45 +479,33 @@ def transfer(
     step = 0.7 / len(methods)
     for number, method in enumerate(methods):
         style = series_style(number)
+        style.pop("linestyle")
         offset = (number - (len(methods) - 1) / 2) * step
-        index = pd.MultiIndex.from_product([datasets, [method]])
-        of_method = summary.reindex(index)
-        positions = np.arange(len(datasets)) + offset
+        of_method = summary.reindex(pd.MultiIndex.from_product([datasets, [method]]))
         ax.errorbar(
             of_method["mean"].to_numpy(),
-            positions,
+            np.arange(len(datasets)) + offset,
             xerr=of_method["std"].to_numpy(),
-            fmt=style["marker"],
-            color=style["color"],
+            ls="",
             markersize=6,
             capsize=2.5,
             label=method,
+            **style,
         )
         seeds = values[(values["method"] == method) & values["value"].notna()]
-        ax.scatter(
-            seeds["value"],
-            seeds["dataset"].map(datasets.index) + offset + 0.35 * step,
-            s=10,
-            color=style["color"],
-            marker=style["marker"],
-            alpha=0.45,
-            lw=0,
-            zorder=1,
-        )
+        rows_of_seeds = seeds["dataset"].map(datasets.index) + offset + 0.35 * step
+        ax.scatter(seeds["value"], rows_of_seeds, s=10, alpha=0.45, lw=0, zorder=1, **style)
     # Axes and legend
     for row in range(1, len(datasets)):
         ax.axhline(row - 0.5, color="0.88", lw=0.8, zorder=0)
     ax.set_yticks(range(len(datasets)), list(map(str, datasets)))
     ax.set_ylim(len(datasets) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
-    ax.grid(axis="x", color="0.92")
-    ax.set_axisbelow(True)
     interval = seeds_label(summary["count"])
-    faint = "" if interval == "one seed" else "; faint: single seeds"
-    ax.set_xlabel(f"{label or metric.replace('_', ' ')}\n({interval}{faint})")
-    n_columns = min(3, legend_columns(methods, ax.figure.get_figwidth()))
-    ax.legend(frameon=False, ncols=n_columns, loc="lower left", bbox_to_anchor=(0, 1))
-    remove_frame(ax)
+    dots = "" if interval == "one seed" else "; faint: single seeds"
+    ax.set_xlabel(f"{label or metric.replace('_', ' ')}\n({interval}{dots})")
+    legend_above(ax, methods, ncols=min(3, legend_columns(ax, methods)))
+    remove_frame(ax, grid="x")
     return ax
 
 
@@ -643,41 +582,17 @@ def ablation_lines(
     >>> [line.get_label() for line in ax.get_lines()]
     ['cross_attention', 'mlp']
     """
-    if x == lines:
-        raise ValueError(f"x and lines are both {x!r}; pass two different settings.")
-    chosen = select(scores, metric, ("subject", "seed", x, lines), one=("dataset",))
-    chosen = chosen.dropna(subset=[x, lines])
-    if chosen.empty:
-        raise ValueError(
-            f"No row of the scores has values of both {x} and {lines}; choose other settings."
-        )
-    if not pd.api.types.is_numeric_dtype(chosen[x].infer_objects()):
-        found = ", ".join(map(str, in_order(chosen[x])))
+    rows, summary = _by_settings(scores, metric, lines, x)
+    positions = in_order(rows[x])
+    if not pd.api.types.is_numeric_dtype(rows[x].infer_objects()):
+        found = ", ".join(map(str, positions))
         raise TypeError(f"{x} has values that are not numbers ({found}); use ablation_grid.")
-    # Mean and standard deviation over seeds
-    summary = over_seeds(per_seed(chosen, (lines, x)), (lines, x))
-
-    # A line and a band for each value
     [ax] = axes_for(ax, 1, 1, (5.6, 4.0))
-    for number, value in enumerate(in_order(chosen[lines])):
-        style = series_style(number)
-        if value not in summary.index:  # all scores are NaN; keep the legend entry
-            ax.plot([], [], label=str(value), **style)
-            continue
-        line = summary.loc[value].sort_index()
-        ax.plot(line.index, line["mean"], label=str(value), markersize=5, **style)
-        low, high = line["mean"] - line["std"], line["mean"] + line["std"]
-        ax.fill_between(line.index, low, high, color=style["color"], alpha=0.18, lw=0)
-    # Axes and legend
-    ax.set_xticks(in_order(chosen[x]))
-    ax.set(
-        xlabel=x.replace("_", " "),
-        ylabel=f"{label or metric.replace('_', ' ')}\n({seeds_label(summary['count'])})",
-    )
+    numbers = {value: number for number, value in enumerate(in_order(rows[lines]))}
+    _draw_curves(ax, summary, numbers, label or metric)
+    ax.set_xticks(positions)
+    ax.set_xlabel(x.replace("_", " "))
     ax.legend(frameon=False, handlelength=3, title=lines.replace("_", " "))
-    ax.grid(axis="y", color="0.92")
-    ax.set_axisbelow(True)
-    remove_frame(ax)
     return ax
 
 
@@ -753,42 +668,39 @@ def ablation_grid(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['20', '30', '40']
     """
-    if rows == columns:
-        raise ValueError(f"rows and columns are both {rows!r}; pass two different settings.")
-    chosen = select(scores, metric, ("subject", "seed", rows, columns), one=("dataset",))
-    chosen = chosen.dropna(subset=[rows, columns])
-    if chosen.empty:
-        raise ValueError(
-            f"No row of the scores has values of both {rows} and {columns}; choose other settings."
-        )
-    # Mean and standard deviation over seeds, as matrices of shape (n_rows, n_columns)
-    summary = over_seeds(per_seed(chosen, (rows, columns)), (rows, columns))
+    chosen, summary = _by_settings(scores, metric, rows, columns)
     row_values, column_values = in_order(chosen[rows]), in_order(chosen[columns])
-    grid, spread = (
+    # Matrices of shape (n_rows, n_columns)
+    means, spreads = (
         summary[what].unstack().reindex(index=row_values, columns=column_values).to_numpy()
         for what in ("mean", "std")
     )
 
-    # Cells, with black or white text for contrast
+    def text(i: int, j: int) -> str:
+        spread = spreads[i, j]
+        return f"{means[i, j]:.3f}" + (f"\n±{spread:.3f}" if np.isfinite(spread) else "")
+
     size = 2.6 + 0.95 * len(column_values), 1.5 + 0.65 * len(row_values)
     [ax] = axes_for(ax, 1, 1, size)
-    image = ax.imshow(np.ma.masked_invalid(grid), cmap="cividis", aspect="auto")
-    for (i, j), mean in np.ndenumerate(grid):
-        if np.isfinite(mean):
-            text = f"{mean:.3f}"
-            if np.isfinite(spread[i, j]):
-                text += f"\n±{spread[i, j]:.3f}"
-            color = text_color(image.to_rgba(mean))
-            ax.text(j, i, text, ha="center", va="center", color=color, fontsize=9)
-    # Axes and colour bar
-    ax.set_xticks(range(len(column_values)), [str(value) for value in column_values])
-    ax.set_yticks(range(len(row_values)), [str(value) for value in row_values])
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
+    names = [str(value) for value in row_values], [str(value) for value in column_values]
+    label = label or metric.replace("_", " ")
+    draw_cells(ax, means, text, *names, label=label, cmap="cividis", aspect="auto")
     ax.set(xlabel=columns.replace("_", " "), ylabel=rows.replace("_", " "))
     ax.set_title(seeds_label(summary["count"]), fontsize="medium")
-    ax.figure.colorbar(image, ax=ax, label=label or metric.replace("_", " "))
     return ax
+
+
+def _by_settings(
+    scores: pd.DataFrame, metric: str, one: str, other: str
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows with values of two settings, and their mean and spread over seeds."""
+    if one == other:
+        raise ValueError(f"Both settings are {one!r}; pass two different ones.")
+    rows = select(scores, metric, ("subject", "seed", one, other), one=("dataset",))
+    rows = rows.dropna(subset=[one, other])
+    if rows.empty:
+        raise ValueError(f"No row of the scores has values of both {one} and {other}.")
+    return rows, over_seeds(per_seed(rows, (one, other)), (one, other))
 
 
 def select(
@@ -816,26 +728,12 @@ def select(
         If the scores are empty, lack a column or the metric, or have several values in a column of
         ``one``.
     """
-    # Check the table
-    if not isinstance(scores, pd.DataFrame):
-        raise TypeError(
-            f"scores is a {type(scores).__name__}; pass the DataFrame that a protocol returns."
-        )
-    missing = [name for name in ("metric", "value", *columns) if name not in scores]
-    if missing:
-        raise ValueError(
-            f"scores lack the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}; they "
-            f"have {', '.join(map(str, scores.columns)) or 'none'}."
-        )
-    if scores.empty:
-        raise ValueError("scores are empty; there is nothing to draw.")
-    # Select the metric
+    check_table(scores, "scores", ("metric", "value", *columns))
     rows = scores[scores["metric"] == metric]
     if rows.empty:
         raise ValueError(
             f"scores have no metric {metric!r}; they have {', '.join(in_order(scores['metric']))}."
         )
-    # Do not average over several datasets or protocols
     for column in one:
         if column in rows and rows[column].nunique() > 1:
             found = ", ".join(map(str, in_order(rows[column])))

@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike
 
 from braindecode_pars._common.tables import PROBABILITY
 from braindecode_pars.plotting.class_figures import (
+    ClassNames,
     area_styles,
     by_number,
-    check_order,
     check_probabilities,
+    entries,
     in_figure_order,
     is_unknown,
-    names_of,
+    names_by_label,
 )
 from braindecode_pars.plotting.style import (
     COLORS,
@@ -27,13 +28,13 @@ from braindecode_pars.plotting.style import (
     remove_frame,
     time_unit,
 )
-from braindecode_pars.predictions import stages_of, top_to_bottom
+from braindecode_pars.predictions import check_predictions, stages_of, top_to_bottom
 
 
 def hypnogram(
     true: ArrayLike,
     predicted: ArrayLike | None = None,
-    stage_names: Sequence[str] | Mapping[Any, str] | None = None,
+    stage_names: ClassNames | None = None,
     window_seconds: float = 30.0,
     ax: Axes | None = None,
     *,
@@ -94,25 +95,19 @@ def hypnogram(
     >>> ax.get_title("left")
     'agreement 75 % of 4 windows'
     """
-    # Check the stages
     given = {"true": np.asarray(true)}
     if predicted is not None:
         given["predicted"] = np.asarray(predicted)
     for name, stages in given.items():
-        if stages.ndim != 1 or len(stages) == 0:
+        if stages.shape != (len(given["true"]),) or len(stages) == 0:
             raise ValueError(
-                f"{name} has shape {stages.shape}; pass the stages of one night, (n_windows,)."
+                f"{name} has shape {stages.shape}; pass a stage for each window of one night."
             )
-    if len({len(stages) for stages in given.values()}) > 1:
-        raise ValueError(
-            f"There are {len(given['true'])} true and {len(given['predicted'])} predicted stages; "
-            "pass one of each for every window."
-        )
-    if stage_names is None:
-        stage_names = _names_among(given)
-    names = list(dict.fromkeys(_by_label(stage_names).values()))
-    order = top_to_bottom(names) if order is None else check_order(names, order)
-    rows = {name: _rows(name, stages, stage_names, order) for name, stages in given.items()}
+    names = names_by_label(_names_among(given) if stage_names is None else stage_names)
+    different = list(dict.fromkeys(names.values()))
+    order = in_figure_order(different, top_to_bottom(different) if order is None else order)
+    number = {label: order.index(name) for label, name in names.items()}
+    rows = {name: np.array(entries(stages, number), float) for name, stages in given.items()}
 
     [ax] = axes_for(ax, 1, 1, (9, 2.6))
     edges = np.arange(len(given["true"]) + 1) * window_seconds
@@ -123,50 +118,22 @@ def hypnogram(
 def _names_among(given: dict[str, np.ndarray]) -> list[str] | dict[Any, str]:
     """Return the names that occur, or those of the numbers of Rechtschaffen and Kales."""
     # By value: an array with None has dtype object, whatever the others are.
-    found = [(stage, name) for name, stages in given.items() for stage in stages.tolist()]
-    found = {stage: name for stage, name in found if not is_unknown(stage)}
-    numeric = [name for stage, name in found.items() if not isinstance(stage, str)]
-    if not numeric:
+    labels = dict.fromkeys(x for stages in given.values() for x in stages.tolist())
+    found = [label for label in labels if not is_unknown(label)]
+    if all(isinstance(label, str) for label in found):
         return sorted(found)
-    known = stages_of(list(found))
+    known = stages_of(found)
     if None in known:
         raise ValueError(
-            f"{numeric[0]} contains numbers; pass stage_names, the names of the stages. Only "
-            "numbers of Rechtschaffen and Kales, where 5 is REM, need no names."
+            "The stages are numbers; pass stage_names, the names of the stages. Only numbers of "
+            "Rechtschaffen and Kales, where 5 is REM, need no names."
         )
-    return {stage: name.replace("N", "S") for stage, name in zip(found, known, strict=True) if name}
-
-
-def _by_label(stage_names: Sequence[str] | Mapping[Any, str]) -> dict[Any, str]:
-    return dict(stage_names if isinstance(stage_names, Mapping) else enumerate(stage_names))
-
-
-def _rows(
-    name: str,
-    stages: np.ndarray,
-    stage_names: Sequence[str] | Mapping[Any, str],
-    order: Sequence[str],
-) -> np.ndarray:
-    """Row of each stage, counted from the top; NaN for an unknown stage."""
-    by_label = _by_label(stage_names)
-    by_index = stages.dtype.kind in "biuf"
-    accepted = by_label if by_index else {n: n for n in by_label.values()} | by_label
-    values = stages.tolist()
-    invalid = {stage for stage in values if not is_unknown(stage)} - set(accepted)
-    if invalid:
-        texts = list(dict.fromkeys(by_label.values()))
-        kind = f"indices from 0 to {len(texts) - 1} of " if by_index else ""
-        raise ValueError(
-            f"{name} contains {', '.join(map(repr, sorted(invalid, key=str)))}; accepted are {kind}"
-            f"{', '.join(texts)}, and -1 for an unknown stage."
-        )
-    rows = [np.nan if is_unknown(stage) else order.index(accepted[stage]) for stage in values]
-    return np.array(rows, dtype=float)
+    return {label: str(name).replace("N", "S") for label, name in zip(found, known, strict=True)}
 
 
 def hypnodensity(
     probabilities: pd.DataFrame | ArrayLike,
-    class_names: Mapping[Any, str] | Sequence[str] | None = None,
+    class_names: ClassNames | None = None,
     *,
     true: ArrayLike | None = None,
     window_seconds: float = 30.0,
@@ -241,25 +208,24 @@ def hypnodensity(
     """
     names, values, edges, rows = _read(probabilities, class_names, window_seconds)
     order = in_figure_order(names, order)
-    known = None if true is None else _true_names(true, order, class_names, rows.max() + 1)
     # Pieces of time: the windows, and NaN where there is none
     values = pd.DataFrame(values, columns=names).reindex(columns=order, fill_value=0.0).to_numpy()
     pieces = np.where(rows[:, None] < 0, np.nan, values[rows])
-    most_probable = np.where(
-        np.isfinite(pieces).all(axis=1), np.nan_to_num(pieces).argmax(axis=1), np.nan
-    )
+    known = np.isfinite(pieces).all(axis=1)
+    shown = [np.where(known, np.nan_to_num(pieces).argmax(axis=1), np.nan)]
+    if true is not None:
+        expected = _rows(true, order, class_names)
+        if len(expected) != len(values):
+            raise ValueError(f"There are {len(expected)} true classes, {len(values)} windows.")
+        shown.insert(0, np.where(rows < 0, np.nan, expected[rows]))
 
     # Each class needs a line of text beside the upper axes, and some in the legend below.
     height = 4.4 + 0.3 * max(0, len(order) - 6)
-    axes = axes_for(axes, 2, 1, (9, height), sharex=True, height_ratios=[height - 2.6, 2.6])
-    shown = [most_probable]
-    if known is not None:
-        expected = [None if row < 0 else known[row] for row in rows.tolist()]
-        shown.insert(0, [np.nan if name is None else order.index(name) for name in expected])
-    draw_steps(axes[0], edges, order, *map(np.array, shown))
-    axes[0].set_xlabel("")
-    _draw_areas(axes[1], edges, order, pieces)
-    return axes
+    panels = axes_for(axes, 2, 1, (9, height), sharex=True, height_ratios=[height - 2.6, 2.6])
+    draw_steps(panels[0], edges, order, *shown)
+    panels[0].set_xlabel("")
+    _draw_areas(panels[1], edges, order, pieces)
+    return panels
 
 
 def _draw_areas(ax: Axes, edges: np.ndarray, order: Sequence[str], pieces: np.ndarray) -> None:
@@ -269,112 +235,74 @@ def _draw_areas(ax: Axes, edges: np.ndarray, order: Sequence[str], pieces: np.nd
     upper = np.cumsum(pieces[:, ::-1], axis=1)[:, ::-1]
     lower = np.column_stack([upper[:, 1:], np.where(np.isnan(upper[:, 0]), np.nan, 0)])
     for i, (name, style) in enumerate(zip(order, area_styles(order), strict=True)):
-        area = dict(baseline=lower[:, i], fill=True, lw=0, label=name)
-        ax.stairs(upper[:, i], edges, **area, **style)
+        area: dict[str, Any] = dict(baseline=lower[:, i], fill=True, lw=0, label=name, **style)
+        ax.stairs(upper[:, i], edges, **area)
     ax.set(xlabel=unit, ylabel="probability", ylim=(0, 1), xlim=(edges[0], edges[-1]))
-    columns = legend_columns(order, ax.figure.get_figwidth())
-    below = dict(loc="upper center", bbox_to_anchor=(0.5, -0.22))
-    ax.legend(frameon=False, ncols=columns, **below)
+    columns = legend_columns(ax, order)
+    ax.legend(frameon=False, ncols=columns, loc="upper center", bbox_to_anchor=(0.5, -0.22))
     remove_frame(ax)
 
 
 def _read(
-    given: pd.DataFrame | ArrayLike,
-    class_names: Mapping[Any, str] | Sequence[str] | None,
-    window_seconds: float,
+    given: pd.DataFrame | ArrayLike, class_names: ClassNames | None, window_seconds: float
 ) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
     """Return names, probabilities, edges of pieces in seconds, and the row of each piece."""
     if isinstance(given, pd.DataFrame):
-        columns = [str(name) for name in given if str(name).startswith(PROBABILITY)]
-        missing = [name for name in ("onset", "duration") if name not in given]
-        if missing or not columns:
-            raise ValueError(
-                "The predictions need the columns onset, duration and probability_LABEL for each "
-                f"class; they have {', '.join(map(str, given.columns)) or 'none'}."
-            )
+        frame = check_predictions(given)
+        columns = [str(name) for name in frame if str(name).startswith(PROBABILITY)]
+        if not columns:
+            raise ValueError("The predictions have no column probability_LABEL for each class.")
         names = [name.removeprefix(PROBABILITY) for name in columns]
-        others = set() if class_names is None else set(_names(class_names, len(names))) - set(names)
-        if others:
+        others = set() if class_names is None else set(names_by_label(class_names).values())
+        if not others <= set(names):
             raise ValueError(
-                f"class_names has {', '.join(sorted(others))}, but the classes of the predictions "
-                f"are {', '.join(names)}; to rename classes, rename the columns."
+                f"class_names has {', '.join(sorted(others - set(names)))}, but the classes of the "
+                f"predictions are {', '.join(names)}; to rename classes, rename the columns."
             )
-        values = given[columns].to_numpy(float)
-        edges, rows = _pieces(given["onset"].to_numpy(float), given["duration"].to_numpy(float))
+        values = frame[columns].to_numpy(float)
+        edges, rows = _pieces(frame["onset"].to_numpy(float), frame["duration"].to_numpy(float))
     else:
         values = np.asarray(given, dtype=float)
         if class_names is None:
-            raise TypeError(
-                "Probabilities in an array need class_names, the names of their columns, such as "
-                "class_names_ of the classifier."
-            )
-        if values.ndim != 2:
+            raise TypeError("Probabilities in an array need class_names, those of their columns.")
+        if values.ndim != 2 or not len(values):
             raise ValueError(
                 f"probabilities has shape {values.shape}; pass those of one recording, of shape "
                 "(n_windows, n_classes)."
             )
-        names = _names(class_names, values.shape[1])
+        if isinstance(class_names, Mapping):
+            class_names = [class_names[label] for label in sorted(class_names, key=by_number)]
+        names = [str(name) for name in class_names]
+        if len(set(names)) != values.shape[1] or len(names) != values.shape[1]:
+            raise ValueError(
+                f"class_names has {', '.join(names)}; pass a different name for each of the "
+                f"{values.shape[1]} columns of probabilities."
+            )
         edges, rows = np.arange(len(values) + 1) * window_seconds, np.arange(len(values))
-    if not len(values):
-        raise ValueError("There are no windows, so there is nothing to draw.")
     check_probabilities(values)
     return names, values, edges, rows
 
 
-def _names(class_names: Mapping[Any, str] | Sequence[str], n_classes: int) -> list[str]:
-    if isinstance(class_names, Mapping):
-        class_names = [class_names[label] for label in sorted(class_names, key=by_number)]
-    names = [str(name) for name in class_names]
-    if len(names) != n_classes or len(set(names)) < n_classes:
-        raise ValueError(
-            f"class_names has {len(names)} names ({', '.join(names)}), and there are {n_classes} "
-            "columns of probabilities; pass a different name for each column, in their order."
-        )
-    return names
-
-
 def _pieces(onsets: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the edges of consecutive pieces of time, and the row of each; -1 where there is none.
-
-    Raises
-    ------
-    ValueError
-        When windows are not in chronological order, or overlap.
-    """
-    stops = onsets + durations
-    if (onsets[1:] < stops[:-1] - 1e-6).any():
-        raise ValueError(
-            "The windows overlap, or are not in chronological order; draw one recording at a time, "
-            "sorted by onset."
-        )
-    edges, rows = list(onsets[:1]), []
-    for row, (onset, stop) in enumerate(zip(onsets, stops, strict=True)):
+    """Return the edges of consecutive pieces of time, and the row of each; -1 where is none."""
+    edges, rows = [onsets[0]], []
+    for row, (onset, duration) in enumerate(zip(onsets, durations, strict=True)):
         if onset > edges[-1] + 1e-6:
             edges.append(onset)
             rows.append(-1)
-        edges.append(stop)
+        edges.append(onset + duration)
         rows.append(row)
-    return np.array(edges), np.array(rows, dtype=int)
+    return np.array(edges), np.array(rows)
 
 
-def _true_names(
-    true: ArrayLike,
-    order: Sequence[str],
-    class_names: Mapping[Any, str] | Sequence[str] | None,
-    n_windows: int,
-) -> list[str | None]:
-    labels = np.asarray(true).tolist()
-    if len(labels) != n_windows:
-        raise ValueError(
-            f"There are {len(labels)} true classes for {n_windows} windows; pass one for each."
-        )
-    found = list(dict.fromkeys(label for label in labels if not is_unknown(label)))
+def _rows(true: ArrayLike, order: Sequence[str], class_names: ClassNames | None) -> np.ndarray:
+    """Return the row of the true class of each window, counted from the top; NaN if unknown."""
     if class_names is None:  # A number is the name of a class, never the position of a column.
-        numbers = {float(name): name for name in order if name.lstrip("-").isdigit()}
-        class_names = {name: name for name in order} | numbers
-    named = names_of(found, class_names)
-    of_label = dict(zip(found, named, strict=True))
-    return [None if is_unknown(label) else of_label[label] for label in labels]
+        names = {float(name): name for name in order if name.lstrip("-").isdigit()}
+    else:
+        names = names_by_label(class_names)
+    rows = {label: order.index(name) for label, name in names.items()}
+    return np.array(entries(true, {name: i for i, name in enumerate(order)} | rows), dtype=float)
 
 
 def night(
@@ -439,31 +367,26 @@ def night(
     """
     stages = np.asarray(stages)
     if len(windows) != len(stages):
-        raise ValueError(
-            f"There are {len(windows)} windows and {len(stages)} stages; pass one stage for each "
-            "window."
-        )
+        raise ValueError(f"There are {len(windows)} windows and {len(stages)} stages.")
     # Hypnogram
     n = len(stage_names)
-    axes = axes_for(axes, 1 + n, 1, (9, 1.8 + 1.15 * n), height_ratios=[1.5] + [1] * n)
-    n_times = windows.shape[-1]
-    order = top_to_bottom(stage_names) if order is None else check_order(stage_names, order)
-    seconds = n_times / sfreq
-    hypnogram(stages, stage_names=stage_names, window_seconds=seconds, ax=axes[0], order=order)
+    panels = axes_for(axes, 1 + n, 1, (9, 1.8 + 1.15 * n), height_ratios=[1.5] + [1] * n)
+    order = in_figure_order(stage_names, top_to_bottom(stage_names) if order is None else order)
+    seconds = np.arange(windows.shape[-1]) / sfreq
+    hypnogram(stages, None, stage_names, windows.shape[-1] / sfreq, ax=panels[0], order=order)
     # The middle one of the windows of each stage
-    seconds = np.arange(n_times) / sfreq
-    for ax, name in zip(axes[1:], order, strict=True):
+    for ax, name in zip(panels[1:], order, strict=True):
         of_stage = np.flatnonzero(stages == list(stage_names).index(name))
         if len(of_stage):
             middle = of_stage[len(of_stage) // 2]
             # volts -> microvolts
             ax.plot(seconds, 1e6 * windows[middle, channel], lw=0.5, color=COLORS[0])
         ax.set(ylim=(-90, 90), xlim=(0, seconds[-1]), ylabel=f"{name}\nµV")
-        if ax is not axes[-1]:
+        if ax is not panels[-1]:
             ax.set_xticklabels([])
         remove_frame(ax)
-    axes[-1].set_xlabel("seconds")
-    return axes
+    panels[-1].set_xlabel("seconds")
+    return panels
 
 
 def draw_steps(
@@ -488,32 +411,23 @@ def draw_steps(
     """
     unit, seconds = time_unit(edges[-1] - edges[0])
     edges = edges / seconds
-    bottom = len(order) - 1
-    ticks, labels = list(range(len(order))), list(order)
+    names = list(order)
     if predicted is None:
         ax.stairs(-true, edges, baseline=None, color="0.2")
     else:
         ax.stairs(-true, edges, baseline=None, color="0.72", lw=3.2, label="true")
-        style = dict(color=COLORS[0], lw=1.1, label="predicted")
-        ax.stairs(-predicted, edges, baseline=None, **style)
-        bottom += 1
-        ticks, labels = [*ticks, bottom], [*labels, "differ"]
-        _mark_differences(ax, true, predicted, edges, -bottom)
+        ax.stairs(-predicted, edges, baseline=None, color=COLORS[0], lw=1.1, label="predicted")
+        # A block in a further row for each window with different true and predicted stages. The
+        # edge line keeps a window visible when it is narrower than a pixel.
+        both = np.isfinite(true) & np.isfinite(predicted)
+        differ = np.flatnonzero(both & (true != predicted))
+        spans = [(edges[i], edges[i + 1] - edges[i]) for i in differ]
+        ax.broken_barh(spans, (-len(names) - 0.3, 0.6), color=COLORS[6], lw=0.6)
+        names.append("differ")
+        agreement = 100 * (1 - len(differ) / both.sum()) if both.any() else np.nan
+        ax.set_title(f"agreement {agreement:.0f} % of {both.sum()} windows", loc="left")
         ax.legend(frameon=False, ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
     # Axes
-    ax.set_yticks([-tick for tick in ticks], labels)
-    ax.set(xlabel=unit, xlim=(edges[0], edges[-1]), ylim=(-bottom - 0.45, 0.45))
+    ax.set_yticks([-row for row in range(len(names))], names)
+    ax.set(xlabel=unit, xlim=(edges[0], edges[-1]), ylim=(-len(names) + 0.55, 0.45))
     remove_frame(ax)
-
-
-def _mark_differences(
-    ax: Axes, true: np.ndarray, predicted: np.ndarray, edges: np.ndarray, height: float
-) -> None:
-    """Draw a block below the stages for each window with different true and predicted stages."""
-    both = np.isfinite(true) & np.isfinite(predicted)
-    differ = np.flatnonzero(both & (true != predicted))
-    spans = [(edges[i], edges[i + 1] - edges[i]) for i in differ]
-    # The edge line keeps a window visible when it is narrower than a pixel.
-    ax.broken_barh(spans, (height - 0.3, 0.6), color=COLORS[6], lw=0.6)
-    agreement = 100 * (1 - len(differ) / both.sum()) if both.any() else np.nan
-    ax.set_title(f"agreement {agreement:.0f} % of {both.sum()} windows", loc="left")

@@ -1,13 +1,16 @@
-"""Colours, markers, line styles and axes shared by all figures."""
+"""What all figures share: colours and other styles, axes, legends, and the check of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, cast
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 #: Okabe and Ito's colours, which readers with colour vision deficiency can distinguish.
 COLORS = ("#0072B2", "#E69F00", "#999999", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
@@ -69,18 +72,44 @@ def axes_for(
     return given
 
 
-def legend_columns(labels: Sequence[str], width: float) -> int:
-    """Return the number of columns of a legend that fit into a width in inches.
+def save_figure(ax: Axes, file: Path, **options: Any) -> None:
+    """Write the figure of some axes, and close it. Options are those of ``savefig``."""
+    figure = cast(Figure, ax.figure)
+    figure.savefig(file, **options)
+    plt.close(figure)
 
-    Examples
-    --------
-    >>> legend_columns(["PARS", "scratch", "band power"], 6)
-    3
-    >>> legend_columns(["PARS", "band power, subject-centred (transductive)"], 6)
-    1
+
+def check_table(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
+    """Check that a table has rows and some columns.
+
+    Raises
+    ------
+    TypeError
+        If it is not a DataFrame.
+    ValueError
+        If a column is missing, or there are no rows.
     """
+    if not isinstance(table, pd.DataFrame):
+        raise TypeError(f"{name} is a {type(table).__name__}; pass a DataFrame.")
+    missing = [column for column in columns if column not in table]
+    if missing:
+        found = ", ".join(map(str, table)) or "none"
+        raise ValueError(f"{name} lacks {', '.join(missing)}; its columns are {found}.")
+    if table.empty:
+        raise ValueError(f"{name} is empty; there is nothing to draw.")
+
+
+def legend_columns(ax: Axes, labels: Sequence[str]) -> int:
+    """Return the number of columns of a legend that fit into the width of the figure."""
+    width = ax.figure.bbox.width / ax.figure.dpi  # inches
     entry = 0.7 + 0.075 * max(map(len, labels))  # symbol and space, then letters of 10 points
     return max(1, min(len(labels), int(width / entry)))
+
+
+def legend_above(ax: Axes, labels: Sequence[str], **options: Any) -> None:
+    """Draw a legend above the axes, which has as many columns as fit."""
+    options = {"ncols": legend_columns(ax, labels), **options}
+    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), **options)
 
 
 def draw_chance(ax: Axes, chance: float | None) -> None:
@@ -100,17 +129,43 @@ def draw_chance(ax: Axes, chance: float | None) -> None:
     )
 
 
-def remove_frame(ax: Axes) -> None:
-    """Remove the top and right lines of the frame."""
-    ax.spines[["top", "right"]].set_visible(False)
+def draw_cells(
+    ax: Axes,
+    values: np.ndarray,
+    texts: Callable[[int, int], str],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    label: str,
+    **options: Any,
+) -> None:
+    """Draw a matrix as coloured cells with texts, rows from top to bottom; NaN stays blank."""
+    image = ax.imshow(np.ma.masked_invalid(values), **options)
+    for (i, j), value in np.ndenumerate(values):
+        if np.isfinite(value):
+            color = text_color(image.to_rgba(value))
+            ax.text(j, i, texts(i, j), ha="center", va="center", color=color, fontsize=9)
+    ax.set_xticks(range(len(columns)), columns)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    ax.figure.colorbar(image, ax=ax, label=label)
 
 
-def text_color(rgba: tuple[float, float, float, float]) -> str:
+def text_color(rgba: Sequence[float] | np.ndarray) -> str:
     """Return black or white, whichever has the higher contrast with the background (WCAG 2)."""
     # Relative luminance of sRGB; the two contrasts are equal at sqrt(1.05 * 0.05) - 0.05.
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3]]
     luminance = np.dot([0.2126, 0.7152, 0.0722], linear)
     return "black" if luminance + 0.05 > (1.05 * 0.05) ** 0.5 else "white"
+
+
+def remove_frame(ax: Axes, grid: Literal["x", "y"] | None = None) -> None:
+    """Remove the top and right lines of the frame, and draw grid lines across one axis."""
+    ax.spines[["top", "right"]].set_visible(False)
+    if grid is not None:
+        ax.grid(axis=grid, color="0.92")
+        ax.set_axisbelow(True)
 
 
 def time_unit(seconds: float) -> tuple[str, int]:

@@ -7,7 +7,7 @@ from support.small_runs import make_store
 from typer.testing import CliRunner
 
 from braindecode_pars.cli import app
-from braindecode_pars.runs import planning as _plan
+from braindecode_pars.runs import planning
 
 runner = CliRunner()
 SMALL = [*("--window-seconds", 3, "--patch-seconds", 0.5, "--device", "cpu", "--batch-size", 8)]
@@ -16,7 +16,7 @@ SMALL = [*("--window-seconds", 3, "--patch-seconds", 0.5, "--device", "cpu", "--
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """One window a step is measured."""
-    monkeypatch.setattr(_plan, "_SECONDS", 0)
+    monkeypatch.setattr(planning, "_SECONDS", 0)
 
 
 def plan(*arguments, code=0):
@@ -26,8 +26,8 @@ def plan(*arguments, code=0):
 
 
 def test_from_numbers_with_the_published_settings(monkeypatch):
-    monkeypatch.setattr(_plan, "_measured", lambda *arguments: (8, 1000.0))
-    monkeypatch.setattr(_plan, "_kept_bytes", lambda *arguments: 10**7)
+    monkeypatch.setattr(planning, "_measured", lambda *arguments: (8, 1000.0))
+    monkeypatch.setattr(planning, "_kept_bytes", lambda *arguments: 10**7)
     numbers = ["--n-windows", 1_500_000, "--window-seconds", 30, "--sfreq", 200]
     printed = plan(*numbers, "--n-chans", 6, "--paper", "--device", "cpu")
     for words in (
@@ -62,8 +62,8 @@ def test_from_a_store_with_the_defaults_of_a_laptop(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "Pass the folder of a corpus, or --n-windows and --sfreq"),
-        (["here", "--n-windows", 3], "Pass the folder of a corpus, or --n-windows"),
+        ([], "--n-windows and --sfreq"),
+        (["here", "--n-windows", 3], "--n-windows"),
         (["--n-windows", 3], "--n-windows needs --sfreq"),
     ],
 )

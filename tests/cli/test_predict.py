@@ -1,6 +1,10 @@
-"""``braindecode-pars predict``, with a small model and recordings that are wrong in many ways."""
+"""``braindecode-pars predict``: recordings that are found, their results, the summary."""
 
 from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
 
 import mne
 import numpy as np
@@ -9,7 +13,345 @@ import pytest
 from support.small_estimators import classifier
 from typer.testing import CliRunner
 
-from braindecode_pars.cli import app
+from braindecode_pars import PARSClassifier
+from braindecode_pars._common.checks import warn_user
+from braindecode_pars.cli import app, predicting
+from braindecode_pars.cli.predicting import (
+    Results,
+    find_recordings,
+    predict_recordings,
+    prediction_folder,
+    show_summary,
+    summary_row,
+    summary_table,
+)
+from braindecode_pars.cli.terminal import make_console
+from braindecode_pars.predictions import sleep_statistics
+
+
+def touch(root, *names):
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+
+
+def test_files_and_folders(tmp_path):
+    touch(tmp_path, "a.edf", "set/sub-1/b_raw.fif.gz", "set/c.HEA", "set/c.dat", "set/.git/d.edf")
+    found = find_recordings([tmp_path / "a.edf", tmp_path / "set"])
+    assert {str(file.relative_to(tmp_path)): str(target) for file, target in found.items()} == {
+        "a.edf": "a",
+        "set/c.HEA": "c",
+        "set/sub-1/b_raw.fif.gz": "sub-1/b_raw",
+    }
+
+
+def test_a_recording_counts_once_and_one_that_is_absent_is_kept(tmp_path, monkeypatch):
+    touch(tmp_path, "set/a.edf")
+    monkeypatch.chdir(tmp_path)
+    found = find_recordings([Path("set"), tmp_path / "set" / "a.edf", Path("b.edf")])
+    assert [str(target) for target in found.values()] == ["a", "b"]
+    assert all(file.is_absolute() for file in found)
+
+
+def test_later_parts_of_a_split_recording_are_no_recordings(tmp_path):
+    touch(tmp_path, "a_raw.fif", "a_raw-1.fif", "b_split-01_raw.fif", "b_split-02_raw.fif")
+    found = find_recordings([tmp_path])
+    assert [file.name for file in found] == ["a_raw.fif", "b_split-01_raw.fif"]
+
+
+def test_a_folder_that_is_not_searched_is_an_error(tmp_path):
+    touch(tmp_path, "elsewhere/a.edf", "set/b.edf")
+    (tmp_path / "set" / "link").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ValueError, match="link"):
+        find_recordings([tmp_path / "set"])
+
+
+def test_a_dead_link_is_kept_and_fails_later(tmp_path):
+    (tmp_path / "a.hea").symlink_to(tmp_path / "nowhere")
+    assert list(find_recordings([tmp_path])) == [tmp_path / "a.hea"]
+
+
+@pytest.mark.parametrize(
+    ("files", "given", "message"),
+    [
+        (["x/a.edf", "y/a.edf"], ["x/a.edf", "y/a.edf"], "a_predictions.csv; pass the folder"),
+        (["a.edf", "a.bdf"], ["."], "a_predictions.csv; predict"),
+        (["a.txt"], ["."], ".edf"),
+    ],
+)
+def test_bad_input(tmp_path, files, given, message):
+    touch(tmp_path, *files)
+    with pytest.raises(ValueError, match=message):
+        find_recordings([tmp_path / name for name in given])
+
+
+def predictions(classes, labels, **findings):
+    columns = {f"probability_{name}": 1 / len(classes) for name in classes}
+    onset = 30.0 * np.arange(len(labels))
+    table = pd.DataFrame(dict(onset=onset, duration=30.0, label=labels, **columns))
+    counts = dict(windows=len(labels), windows_not_predicted=labels.count(None))
+    table.attrs = dict(recording="a.edf", classes=classes, findings={**findings, **counts})
+    return table
+
+
+SLEEP = predictions(["W", "N1", "R"], ["W", "W", None, "N1", "N1", "N1"], missing_channels=["C3"])
+
+
+def test_minutes_statistics_and_findings():
+    row = summary_row(SLEEP)
+    assert (row["windows"], row["windows_not_predicted"]) == (6, 1)
+    assert [row[f"minutes_{name}"] for name in ("W", "N1", "R")] == [1.0, 1.5, 0.0]
+    expected = {k: None if np.isnan(v) else v for k, v in sleep_statistics(SLEEP).items()}
+    assert {name: row[name] for name in expected} == expected
+    assert (row["n_findings"], row["findings"]) == (1, "missing_channels")
+    assert json.loads(json.dumps(row, allow_nan=False)) == row
+
+
+def test_other_classes_have_no_sleep_statistics():
+    row = summary_row(predictions(["rest", "arithmetic"], ["rest", "arithmetic", "rest"]))
+    counts = ["windows", "windows_not_predicted"]
+    minutes = ["minutes_rest", "minutes_arithmetic"]
+    assert list(row) == [*counts, *minutes, "n_findings", "findings"]
+
+
+def test_the_table_has_those_that_failed_and_integers(capsys):
+    rows = [
+        dict(recording="[a]", problem="It is short."),
+        dict(recording="b", **summary_row(SLEEP), problem=None),
+    ]
+    table = summary_table(rows)
+    assert table.columns[[0, -1]].tolist() == ["recording", "problem"]
+    assert table["windows"].tolist() == [pd.NA, 6]
+    assert "6,1,1.0,1.5" in table.to_csv(index=False)
+    show_summary(make_console(), table)
+    text = capsys.readouterr().out
+    for word in ("[a]", "failed", "W (min)", "sleep efficiency (%)", "50.0", "findings"):
+        assert word in text
+
+
+ROW = dict(windows=3, SE=80.0, SOL=None)
+SETTINGS = dict(model="abc", overlap=0.0)
+
+
+@pytest.fixture
+def frame():
+    values = np.array([[0.9, 0.1], [np.nan, np.nan], [0.2, 0.8]])
+    labels = ["left", None, "right"]
+    columns = dict(probability_left=values[:, 0], probability_right=values[:, 1])
+    table = pd.DataFrame(dict(onset=[0.0, 4.0, 8.0], duration=4.0, label=labels, **columns))
+    table.attrs = dict(recording="a.edf", classes=["left", "right"], findings={})
+    return table
+
+
+@pytest.fixture
+def results(tmp_path):
+    (tmp_path / "a.edf").write_bytes(b"samples")
+    return Results(tmp_path / "a.edf", tmp_path / "out" / "sub" / "a", SETTINGS)
+
+
+def names(results):
+    return sorted(file.name for file in results.path.parent.iterdir())
+
+
+def changed(results, **changes):
+    return Results(**{**vars(results), **changes})
+
+
+def test_finished_results_are_found_again(results, frame):
+    assert results.finished() is None
+    results.write(frame, ROW, results.state())
+    assert results.finished() == ROW
+    assert names(results) == [
+        "a_events.json",
+        "a_events.tsv",
+        "a_hypnodensity.png",
+        "a_predictions.csv",
+        "a_predictions.json",
+    ]
+    table = pd.read_csv(results.path.parent / "a_predictions.csv")
+    assert table["label"].fillna("").tolist() == ["left", "", "right"]
+
+
+def test_a_changed_recording_model_or_option_is_not_finished(results, frame):
+    results.write(frame, ROW, results.state())
+    assert changed(results, settings={**SETTINGS, "model": "def"}).finished() is None
+    assert changed(results, settings={**SETTINGS, "overlap": 0.5}).finished() is None
+    results.recording.write_bytes(b"others!")
+    assert results.finished() is None
+    results.write(frame, ROW, results.state())  # replaces its own files
+    assert results.finished() == ROW
+    (results.recording.with_suffix(".hyp")).touch()  # annotations beside it
+    assert results.finished() is None
+
+
+@pytest.mark.parametrize("name", ["a_predictions.csv", "a_events.tsv", "a_predictions.json"])
+@pytest.mark.parametrize("damage", [lambda f: f.unlink(), lambda f: f.write_bytes(b"x")])
+def test_damaged_results_are_not_finished(results, frame, name, damage):
+    results.write(frame, ROW, results.state())
+    if name.endswith("predictions.json"):
+        for file in results.path.parent.iterdir():
+            if file.name != name:
+                file.unlink()
+    damage(results.path.parent / name)
+    assert results.finished() is None
+
+
+def test_an_interrupted_write_leaves_nothing(results, frame, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(predicting, "_draw", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        results.write(frame, ROW, results.state())
+    assert names(results) == []
+    assert results.finished() is None
+
+
+def test_a_moved_recording_is_finished_and_another_one_is_refused(results, frame, tmp_path):
+    results.write(frame, ROW, results.state())
+    moved = tmp_path / "moved" / "a.edf"
+    moved.parent.mkdir()
+    os.rename(results.recording, moved)
+    assert changed(results, recording=moved).finished() == ROW
+    moved.write_bytes(b"of another night")
+    with pytest.raises(ValueError, match=r"a\.edf"):
+        changed(results, recording=moved).finished()
+
+
+def test_files_of_others_are_never_replaced(results):
+    file = results.path.parent / "a_events.tsv"
+    file.parent.mkdir(parents=True)
+    file.write_text("of a scorer")
+    with pytest.raises(ValueError, match=r"a_events\.tsv"):
+        results.finished()
+
+
+@pytest.mark.parametrize(
+    ("name", "events"),
+    [
+        ("sub-01_ses-1_task-sleep_eeg", "sub-01_ses-1_task-sleep_desc-predicted_events.tsv"),
+        ("sub-01_night", "of-sub-01_night_events.tsv"),
+        ("sub-01_run-1_task-sleep_eeg", "of-sub-01_run-1_task-sleep_eeg_events.tsv"),
+        ("night 1", "night 1_events.tsv"),
+    ],
+)
+def test_events_of_a_bids_recording_are_a_derivative(results, frame, name, events):
+    named = changed(results, path=results.path.with_name(name))
+    named.write(frame, ROW, named.state())
+    assert events in names(named)
+    assert named.finished() == ROW
+
+
+def test_a_folder_with_other_content_is_refused(tmp_path):
+    (tmp_path / "thesis.tex").touch()
+    refused = pytest.raises(ValueError, match=r"thesis\.tex")
+    with refused, prediction_folder(tmp_path):
+        pass
+    with prediction_folder(tmp_path / "new"):
+        (tmp_path / "new" / "summary.csv").touch()
+    with prediction_folder(tmp_path / "new"):  # its own, again
+        busy = pytest.raises(BlockingIOError)
+        with busy, prediction_folder(tmp_path / "new"):
+            pass
+
+
+class StandIn:
+    """A classifier that knows recordings by their names."""
+
+    def __init__(self):
+        self.predicted = []
+
+    def predict_raw(self, file, overlap):
+        if "bad" in file.name:
+            raise ZeroDivisionError(f"{file.name} is bad.")
+        if "stop" in file.name:
+            raise KeyboardInterrupt
+        if "odd" in file.name:
+            warn_user("Channel C3 is flat.")
+        if file.read_bytes() == b"half":
+            file.write_bytes(b"complete")
+        self.predicted.append((file.name, overlap))
+        probabilities = np.array([0.4, 0.6, 0.5])
+        columns = {"probability_W": probabilities, "probability_R": 1 - probabilities}
+        times = dict(onset=[0.0, 30, 60], duration=30.0)
+        frame = pd.DataFrame({**times, "label": ["R", "W", "W"], **columns})
+        frame.attrs = dict(recording=file.name, classes=["W", "R"], findings={"flat": ["C3"]})
+        return frame
+
+
+@pytest.fixture
+def clf(monkeypatch):
+    model = StandIn()
+    monkeypatch.setattr(predicting, "_draw", lambda frame, file: file.touch())
+    monkeypatch.setattr(PARSClassifier, "load", lambda *args, **options: model)
+    return model
+
+
+@pytest.fixture
+def call(tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "model.safetensors").write_bytes(b"weights")
+
+    def predict(*names, overlap=0.0):
+        for name in names:
+            if not (tmp_path / name).exists():
+                (tmp_path / name).write_bytes(name.encode())
+        paths = [tmp_path / name for name in names]
+        options = dict(overlap=overlap, device="cpu")
+        return predict_recordings(str(tmp_path / "model"), paths, tmp_path / "out", **options)
+
+    return predict
+
+
+def summary(tmp_path):
+    return pd.read_csv(tmp_path / "out" / "summary.csv").set_index("recording")
+
+
+def test_finished_recordings_are_not_predicted_again(clf, call, tmp_path):
+    assert call("a.edf", "b.edf") == 0
+    assert call("a.edf", "b.edf", "c.edf") == 0
+    assert [name for name, _ in clf.predicted] == ["a.edf", "b.edf", "c.edf"]
+    assert summary(tmp_path)["SE"].tolist() == [33.333] * 3
+    (tmp_path / "a.edf").write_bytes(b"changed")
+    call("a.edf", "b.edf")
+    call("b.edf", overlap=0.5)
+    (tmp_path / "model" / "model.safetensors").write_bytes(b"other weights")
+    call("b.edf", overlap=0.5)
+    assert clf.predicted[3:] == [("a.edf", 0.0), ("b.edf", 0.5), ("b.edf", 0.5)]
+
+
+def test_a_recording_that_was_copied_meanwhile_is_predicted_again(clf, call, tmp_path):
+    (tmp_path / "a.edf").write_bytes(b"half")
+    for _ in range(3):
+        assert call("a.edf") == 0
+    assert [name for name, _ in clf.predicted] == ["a.edf", "a.edf"]
+
+
+def test_a_recording_that_fails_does_not_end_the_others(clf, call, tmp_path, capsys):
+    assert call("a.edf", "bad.edf", "c.edf") == 1
+    table = summary(tmp_path)
+    assert table.loc["bad", "problem"] == "bad.edf is bad."
+    assert table["windows"].fillna(0).tolist() == [3, 0, 3]
+    printed = capsys.readouterr()
+    assert "bad.edf failed: bad.edf is bad." in printed.err
+    assert "1 of 3 recordings could not be predicted" in printed.out
+    assert "Traceback" not in printed.err + printed.out
+
+
+def test_ctrl_c_keeps_what_is_finished(clf, call, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        call("a.edf", "stop.edf", "c.edf")
+    assert summary(tmp_path).index.tolist() == ["a"]
+    assert (tmp_path / "out" / "a_predictions.json").exists()
+    assert not list((tmp_path / "out").glob("stop*"))
+    assert call("a.edf", "c.edf") == 0
+    assert [name for name, _ in clf.predicted] == ["a.edf", "c.edf"]
+
+
+def test_warnings_name_their_recording_and_findings_are_counted(clf, call, tmp_path, capsys):
+    call("odd.edf")
+    assert "odd.edf: Channel C3 is flat." in capsys.readouterr().err
+    assert summary(tmp_path).loc["odd", ["n_findings", "findings"]].tolist() == [1, "flat"]
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +411,10 @@ def test_each_bad_recording_is_one_sentence(model, night, tmp_path):
     problems = pd.read_csv(tmp_path / "out" / "summary.csv").set_index("recording")["problem"]
     expected = {
         "short_raw": "30 s",
-        "channels_raw": "has none of the channels of the model (C3, C4, F3)",
+        "channels_raw": "C3, C4, F3",
         "zeros_raw": "flat",
         "gaps_raw": "BAD",
-        "truncated_raw": "damaged or truncated",
+        "truncated_raw": "damaged",
         "absent": "does not exist",
     }
     assert problems.index[problems.isna()].tolist() == ["good_raw"]
@@ -89,17 +431,17 @@ def test_a_recording_without_permission(model, night, tmp_path, monkeypatch):
     monkeypatch.setattr(mne.io, "read_raw_fif", refuse)
     result = predict(model, tmp_path / "night_raw.fif", "--out", tmp_path / "out")
     assert result.exit_code == 1
-    assert "may not be read (permission denied)" in result.output
+    assert "permission denied" in result.output
     assert "Traceback" not in result.output
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (dict(out="full"), "contains notes.txt, and is not the folder of predictions"),
+        (dict(out="full"), "contains notes.txt"),
         (dict(out="file"), "is a file"),
-        (dict(recording=".", out="."), "contains file and 2 more, and is not the folder of pred"),
-        (dict(model="nowhere"), "nowhere is not the folder of a saved model: the folder does not"),
+        (dict(recording=".", out="."), "contains file and 2 more"),
+        (dict(model="nowhere"), "nowhere is not the folder"),
         (dict(recording="full"), "contains no recording"),
     ],
 )

@@ -8,7 +8,7 @@ import re
 import socket
 import sys
 import time
-from dataclasses import fields
+from dataclasses import asdict, fields, replace
 
 import psutil
 import pytest
@@ -17,9 +17,41 @@ from support.small_runs import make_store
 from typer.testing import CliRunner
 
 from braindecode_pars.cli import app
+from braindecode_pars.cli.commands import run_config
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.runs import RunConfig
 from braindecode_pars.runs.net import RunNet
+
+
+def test_the_published_settings_on_request(tmp_path):
+    assert run_config({"device": "cpu", "paper": True}) == RunConfig(device="cpu")
+    assert run_config({"device": "cpu"}) == RunConfig.for_laptop(device="cpu")
+    file = tmp_path / "run.toml"
+    file.write_text("batch_size = 32\n[task_params]\nn_patches = 9")
+    given = {"config": file, "device": "cpu", "settings": ["overlap=false"]}
+    config = run_config(given | {"exclude_subject": ["S1"], "paper": True})
+    assert (config.batch_size, config.epochs, config.exclude_subjects) == (32, 1000, ("S1",))
+    assert config.task_params == {"n_patches": 9, "overlap": False}
+    assert "config" in given  # not changed
+
+
+def test_one_of_several_processes_says_it(monkeypatch, caplog):
+    caplog.set_level("INFO", "braindecode_pars")
+    for rank, n_lines in (("0", 1), ("1", 1)):
+        monkeypatch.setenv("RANK", rank)
+        run_config({"device": "cpu"})
+        assert caplog.text.count("defaults for a laptop") == n_lines
+
+
+def test_a_resumed_run_keeps_its_defaults_on_another_device(tmp_path):
+    for began in (RunConfig(device="cuda", epochs=3), RunConfig.for_laptop(epochs=3)):
+        described = {"configuration": {**asdict(began), "exclude_subjects": []}}
+        (tmp_path / "run.json").write_text(json.dumps(described))
+        resumed = run_config({"device": "cpu", "epochs": 3}, tmp_path)
+        assert resumed == replace(began, device="cpu")
+    (tmp_path / "run.json").write_text("damaged")
+    assert run_config({"device": "cpu"}, tmp_path) == RunConfig.for_laptop(device="cpu")
+
 
 runner = CliRunner()
 
@@ -114,9 +146,9 @@ def test_ctrl_c_prints_advice_and_resume_continues(store, tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--task", "parts"], "task must be one of 'droppos', 'joint'"),
-        (["--set", "n_patches"], "--set 'n_patches' is not of the form KEY=VALUE"),
-        (["--set", "mask=1"], "PARS has no parameter 'mask'; it takes"),
+        (["--task", "parts"], "'droppos', 'joint'"),
+        (["--set", "n_patches"], "KEY=VALUE"),
+        (["--set", "mask=1"], "'mask'"),
         (["--config", "absent.toml"], "absent.toml"),
         (["--exclude-subject", "S09"], "S09"),
     ],

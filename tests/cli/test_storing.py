@@ -1,4 +1,4 @@
-"""A folder of recordings becomes a store."""
+"""``braindecode-pars store``: folders and recipes become stores."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_skipped_recordings_are_listed(tree, tmp_path):
     arguments = (tree, tmp_path / "store")
     code, output = invoke(*arguments)
     assert code == 1
-    assert "damaged.edf cannot be used: it is damaged or truncated" in output
+    assert "damaged.edf cannot be used" in output
     assert "the same call resumes after the stored recordings" in output
     assert "Traceback" not in output
     code, output = invoke(*arguments, "--on-error", "warn")
@@ -61,7 +61,7 @@ def test_append(tree, tmp_path):
     assert names == [["E0"], ["E0", "E3"], ["E0", "E3"]]
     code, output = invoke(tree, path, "--append", "--high", 30)
     assert code == 2
-    assert "--append uses the store's own settings; omit --high" in output
+    assert "--high is for a new store" in output
 
 
 def test_the_average_of_the_channels_is_the_reference(tree, tmp_path):
@@ -75,7 +75,7 @@ def test_the_average_of_the_channels_is_the_reference(tree, tmp_path):
         assert np.abs(values.mean(axis=0)).max() < 1e-10
     code, output = invoke(tree, tmp_path / "store", "--append", "--reference", "average")
     assert code == 2
-    assert "--append uses the store's own settings; omit --reference" in output
+    assert "--reference is for a new store" in output
 
 
 def test_a_pattern_finds_the_subjects(tmp_path):
@@ -97,7 +97,7 @@ def test_parts_are_stored_by_jobs_and_joined(tree, tmp_path):
     parts = sorted(tmp_path.glob("part-*"))
     code, output = invoke("--join", parts[1], tmp_path / "all")
     assert code == 1
-    assert "Error: Missing: 1 of the 2 parts of 2 recordings. Create them, and join" in output
+    assert "1 of the 2 parts" in output
     code, output = invoke("--join", *parts, tmp_path / "all")
     assert code == 0, output
     assert "all: 2 recordings of 2 subjects, 0.1 hours, 2-4 channels at 100 Hz as int16" in output
@@ -105,15 +105,15 @@ def test_parts_are_stored_by_jobs_and_joined(tree, tmp_path):
     assert joined.checksum == whole.checksum
     code, output = invoke(tree, tmp_path / "all", "--append")
     assert code == 1
-    assert "all joins other stores and has no samples of its own" in output
+    assert "all joins other stores" in output
 
 
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
-        (r"(S\d+", "is not a regular expression"),
-        (r"S\d+", "has 0 groups; put parentheses around the subject only"),
-        (r"(P\d+)", "finds no subject in anna/night_raw.fif"),
+        (r"(S\d+", "regular expression"),
+        (r"S\d+", "has 0 groups"),
+        (r"(P\d+)", "anna/night_raw.fif"),
     ],
 )
 def test_patterns_that_find_no_subject(pattern, message, tree, tmp_path):
@@ -198,19 +198,19 @@ def test_a_recipe_is_added_and_the_mixture_named(corpora, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["tueg=tuab"], "tuab is not of the recipe tueg, but of tuab; use --recipe tuab="),
-        (["ysyw=tueg"], "tueg is not of the recipe ysyw, but of tueg; use --recipe tueg="),
-        (["tueg=absent"], "the folder does not exist. Nothing is downloaded; TUEG is at https://"),
-        (["tuag=tueg"], "Unknown recipe 'tuag'; known are eegmat"),
-        (["tueg"], "--recipe 'tueg' is not of the form NAME=FOLDER"),
-        (["eesm17=empty"], "contains no night of EESM17; expected files such as"),
-        (["ysyw=ysyw", "--exclude", "tuab"], "tuab is a folder, but only tueg has the subjects"),
-        (["ysyw=ysyw", "--exclude", "list.txt"], "list.txt does not exist; it must be a folder"),
-        (["ysyw=ysyw", "--set", "tueg.sfreq=1"], "--set tueg.sfreq is of no recipe of this comm"),
-        (["ysyw=ysyw", "--set", "ysyw.sfreq=1"], "YSYW has no setting sfreq; its settings are"),
-        (["ysyw=ysyw", "--share", "tueg=1"], "shares has tueg, but the store has ysyw"),
-        (["ysyw=ysyw", "--high", "40"], "The recipe ysyw prepares its recordings; omit high"),
-        (["ysyw=ysyw", "--recipe", "ysyw=ysyw"], "The corpus ysyw is given twice"),
+        (["tueg=tuab"], "use --recipe tuab="),
+        (["ysyw=tueg"], "use --recipe tueg="),
+        (["tueg=absent"], "TUEG is at https://"),
+        (["tuag=tueg"], "'tuag'; known are eegmat"),
+        (["tueg"], "NAME=FOLDER"),
+        (["eesm17=empty"], "no night of EESM17"),
+        (["ysyw=ysyw", "--exclude", "tuab"], "tuab is a folder, but only tueg"),
+        (["ysyw=ysyw", "--exclude", "list.txt"], "list.txt does not exist"),
+        (["ysyw=ysyw", "--set", "tueg.sfreq=1"], "--set tueg.sfreq"),
+        (["ysyw=ysyw", "--set", "ysyw.sfreq=1"], "YSYW has no setting sfreq"),
+        (["ysyw=ysyw", "--share", "tueg=1"], "tueg, but the store has ysyw"),
+        (["ysyw=ysyw", "--high", "40"], "omit high"),
+        (["ysyw=ysyw", "--recipe", "ysyw=ysyw"], "ysyw is given twice"),
     ],
 )
 def test_recipes_that_do_not_fit(corpora, tmp_path, monkeypatch, arguments, message):
@@ -231,7 +231,7 @@ def test_a_half_downloaded_corpus_keeps_what_is_stored(corpora, tmp_path):
     code, output = invoke(*arguments)
     assert code == 1
     assert "ysyw: 2 subjects (2 recordings) of the 1,983 published." in output
-    assert "te03-0002.mat cannot be used: it is damaged or truncated" in output
+    assert "te03-0002.mat cannot be used" in output
     assert "the same call resumes after the stored recordings" in output
     code, output = invoke(*arguments, "--on-error", "warn")
     assert code == 0, output
@@ -243,3 +243,44 @@ def test_every_recipe_has_what_a_store_needs():
         assert {"name", "version", "subjects", "address"} <= set(recipe.CARD)
         assert callable(recipe.recordings)
         assert callable(recipe.prepare)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--dtype", "int8"], "dtype must be"),
+        (["--reference", "mastoids"], "reference must be"),
+        (["--jobs", 0], "n_jobs must be"),
+        (["--append"], "is not a SignalStore"),
+        (["--part", "3"], "N/PARTS"),
+        (["--part", "9/8"], "9 of 8"),
+    ],
+)
+def test_user_errors_end_without_a_traceback(tree, tmp_path, arguments, message):
+    code, output = invoke(tree, tmp_path / "store", *arguments)
+    assert code == 1
+    assert output.startswith("Error: ")
+    assert message in output
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["store"], "got 1 folders"),
+        (["--recipe", "tueg=tueg", "a", "store"], "got 2 folders"),
+        (["a", "store", "--share", "tueg=1"], "--share needs --recipe"),
+        (
+            ["--recipe", "tueg=tueg", "store", "--append", "--dtype", "int16"],
+            "--dtype is for a new store",
+        ),
+        (["a", "store", "--append", "--part", "1/2"], "--part is for a new store"),
+        (["a", "store", "--join", "--channel", "C3"], "--channel is for recordings"),
+        (["a", "store", "--join", "--recipe", "tueg=tueg"], "--recipe is for recordings"),
+        (["a", "--join"], "after --join"),
+    ],
+)
+def test_arguments_that_do_not_fit_together(arguments, message):
+    code, output = invoke(*arguments)
+    assert code == 2
+    assert message in output

@@ -60,11 +60,6 @@ def test_ticks_that_would_overlap_are_thinned(make_scores):
     assert sorted(ax.get_xticks()) == [10, 100, 657]
 
 
-def test_one_seed_is_labelled_as_one(make_scores):
-    ax = plotting.label_efficiency(make_scores(value, n_train_subjects=SIZES, seed=0))
-    assert "one seed" in ax.get_ylabel()
-
-
 def test_a_method_without_any_defined_value_stays_in_the_legend(make_scores):
     scores = make_scores(lambda row: np.nan if row["method"] == "PARS" else 0.5)
     ax = plotting.label_efficiency(scores)

@@ -60,5 +60,5 @@ def test_groups_are_in_the_order_of_their_numbers_and_methods_are_named_once(sco
 
 
 def test_pooled_scores_alone_are_refused(make_scores):
-    with pytest.raises(ValueError, match="a row for each subject"):
+    with pytest.raises(ValueError, match="pooled"):
         plotting.subject_dots(make_scores(lambda row: 0.5))

@@ -1,7 +1,10 @@
-"""Training curves of one or several runs."""
+"""Training curves, losses by lag, and shift matrices."""
 
 from __future__ import annotations
 
+import re
+
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -50,7 +53,7 @@ def test_phases_are_drawn_side_by_side():
 def test_the_chance_level_is_a_line_at_one_for_relative_losses():
     pretraining, fine_tuning = plotting.training_curves(history())
     assert [1, 1] in [list(line.get_ydata()) for line in pretraining.lines]
-    assert [text.get_text() for text in pretraining.texts] == ["chance level"]
+    assert [text.get_text() for text in pretraining.texts] == ["chance"]
     assert pretraining.get_ylim()[1] > 1
     assert not fine_tuning.texts
 
@@ -125,12 +128,113 @@ def test_the_history_of_a_classifier_is_drawn(nights, tiny):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ([dict(epoch=1)], TypeError, "history is a list; pass the DataFrame history_"),
-        (history().drop(columns="phase"), ValueError, "lacks the column phase; it has epoch"),
-        (history().iloc[:0], ValueError, "history is empty; pass the history_"),
-        (pd.concat([history(), history()]), ValueError, "add the columns method and seed"),
+        ([dict(epoch=1)], TypeError, "list"),
+        (history().drop(columns="phase"), ValueError, "phase; .*epoch"),
+        (history().iloc[:0], ValueError, "empty"),
+        (pd.concat([history(), history()]), ValueError, "method and seed"),
     ],
 )
 def test_an_invalid_history_raises(given, error, message):
     with pytest.raises(error, match=message):
         plotting.training_curves(given)
+
+
+def lags(losses, epoch=2, prefix="", **more):
+    names = ("lag_16_29", "lag_0_1", "lag_1_2")
+    parts = {f"train_loss_relative_{prefix}{lag}": x for lag, x in zip(names, losses, strict=True)}
+    return pd.DataFrame([dict(epoch=epoch, train_loss_relative=0.5, **parts, **more)])
+
+
+def heights(ax):
+    return [list(line.get_ydata()) for line in ax.lines if len(line.get_xdata()) == 3]
+
+
+def test_lags_are_in_order_and_the_last_epoch_counts():
+    ax = plotting.lag_losses(pd.concat([lags([0.9, 0.8, 0.7], 1), lags([0.6, 0.2, 0.4])]))
+    assert heights(ax) == [[0.2, 0.4, 0.6]]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["< 1", "1-2", "16-29"]
+    assert [1, 1] in [list(line.get_ydata()) for line in ax.lines]
+    assert ax.get_legend() is None
+
+
+def test_a_line_is_the_mean_over_the_runs_of_a_method():
+    runs = [
+        lags([1.0, 0.2, 0.4], method="overlap", seed=0),
+        lags([1.0, 0.4, 0.6], method="overlap", seed=1),
+        lags([0.9, np.nan, 0.9], 5, prefix="pars_", method="no overlap", seed=0),
+        pd.DataFrame([dict(epoch=2, train_loss_relative=0.3, method="MAE", seed=0)]),
+    ]
+    ax = plotting.lag_losses(pd.concat(runs[:2]))
+    np.testing.assert_allclose(heights(ax), [[0.3, 0.5, 1.0]])
+    ax = plotting.lag_losses(pd.concat([runs[0], runs[3]]))
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["overlap"]
+    ax = plotting.lag_losses(pd.concat([runs[0], runs[2]]))
+    np.testing.assert_array_equal(heights(ax), [[0.2, 0.4, 1.0], [np.nan, 0.9, 0.9]])
+    [line] = heights(plotting.lag_losses(runs[2]))
+    np.testing.assert_array_equal(line, [np.nan, 0.9, 0.9])
+
+
+def test_the_lags_of_a_classifier_are_drawn(nights, tiny):
+    clf = PARSClassifier(**tiny, pretrain_epochs=1, finetune_epochs=1, verbose=0).fit(nights)
+    ax = plotting.lag_losses(clf.history_)
+    assert ax.get_xticklabels()[0].get_text() == "< 1"
+
+
+def test_a_history_without_lags():
+    with pytest.raises(TypeError, match="list"):
+        plotting.lag_losses([1])
+    with pytest.raises(ValueError, match="train_loss_relative_lag_1_2"):
+        plotting.lag_losses(pd.DataFrame(dict(epoch=[1], train_loss_relative=[0.5])))
+
+
+STARTS = np.array([900, 100, 500, 300, 700])
+SHIFTS = (STARTS[:, None] - STARTS[None]) / 1000
+BY_TIME = [1, 3, 2, 4, 0]
+
+
+def drawn(ax):
+    return np.ma.filled(ax.images[0].get_array(), np.nan)
+
+
+def test_matrices_without_starts_are_not_sorted():
+    target = np.linspace(-1, 1, 5)[:, None] - np.linspace(-1, 1, 5)[None] / 2
+    prediction = target + np.where(np.eye(5), 0.1, -0.1)
+    axes = plotting.shift_matrices(prediction, target)
+    np.testing.assert_array_equal(drawn(axes[0]), prediction)
+    np.testing.assert_array_equal(drawn(axes[1]), target)
+    np.testing.assert_allclose(drawn(axes[2]), 0.1)
+    assert "RMSE 0.10" in axes[3].get_title()
+    points = axes[3].collections[0].get_offsets()
+    np.testing.assert_allclose(points, np.c_[target.ravel(), prediction.ravel()])
+
+
+def test_patches_are_sorted_and_those_not_masked_are_blank():
+    target = SHIFTS[:3, :3]  # the positions of the first three are masked
+    expected = SHIFTS.copy()
+    expected[3:] = expected[:, 3:] = np.nan
+    expected = expected[np.ix_(BY_TIME, BY_TIME)]
+    axes = plotting.shift_matrices(0.5 * target, target, starts=STARTS)
+    np.testing.assert_allclose(drawn(axes[0]), 0.5 * expected)
+    np.testing.assert_allclose(drawn(axes[1]), expected)
+    np.testing.assert_allclose(drawn(axes[2]), 0.5 * np.abs(expected))
+    assert len(axes[3].collections[0].get_offsets()) == 9
+
+
+def test_axes_may_be_given():
+    _, axes = plt.subplots(1, 4)
+    assert list(plotting.shift_matrices(SHIFTS, SHIFTS, axes)) == list(axes)
+
+
+@pytest.mark.parametrize(
+    ("shape", "given"),
+    [
+        ((2, 3, 3), {}),
+        ((2, 3), {}),
+        ((3, 3), dict(starts=STARTS[None])),
+        ((6, 6), dict(starts=STARTS)),
+    ],
+)
+def test_matrices_that_do_not_fit(shape, given):
+    with pytest.raises(ValueError, match=re.escape(str(given["starts"].shape if given else shape))):
+        plotting.shift_matrices(np.zeros(shape), np.zeros(shape), **given)
+    assert plt.get_fignums() == []

@@ -1,0 +1,273 @@
+"""What all commands share: help, values, tables, the end of a command that fails."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pandas as pd
+import pytest
+import typer
+from rich.console import Console
+from typer.testing import CliRunner
+
+from braindecode_pars._common.tables import SCORES
+from braindecode_pars.baselines import METHODS
+from braindecode_pars.cli import app, terminal
+from braindecode_pars.cli.commands import _Echo
+from braindecode_pars.cli.evaluation_report import show_differences, show_scores
+from braindecode_pars.cli.terminal import (
+    _ctrl_c_during_imports,
+    make_console,
+    pairs,
+    print_table,
+    report_failures,
+    values,
+)
+from braindecode_pars.datasets import RECIPES
+from braindecode_pars.evaluation import GRIDS, FoldError
+from braindecode_pars.evaluation.metrics import METRICS
+from braindecode_pars.pretext import PRETEXT_TASKS
+
+ASCII = dict(LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0", COLUMNS="20")
+KEPT = "Interrupted. Finished fits are kept in out; run the same command to resume.\n"
+COMMAND = [sys.executable, "-m", "braindecode_pars"]
+
+
+def test_the_log_is_printed_once():
+    for _ in range(2):
+        CliRunner().invoke(app, ["store", "--help"])
+    handlers = logging.getLogger("braindecode_pars").handlers
+    assert sum(isinstance(handler, _Echo) for handler in handlers) <= 1
+
+
+@pytest.mark.slow
+def test_help_and_errors_in_a_narrow_terminal_without_unicode(tmp_path):
+    missing = tmp_path / "Jörg [home]"
+    commands = [["--help"], ["store", "--help"], ["store", os.fsencode(missing), "out"]]
+    for arguments in commands:
+        found = subprocess.run(
+            [*COMMAND, *arguments], env={**os.environ, **ASCII}, cwd=tmp_path, capture_output=True
+        )
+        output = (found.stdout + found.stderr).decode()
+        assert "Traceback" not in output
+        assert found.returncode == ("--help" not in arguments)
+    assert "[home]" in output
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_ctrl_c_at_any_moment_of_the_start_is_one_line(tmp_path):
+    """The imports take seconds. Before ``main``, Ctrl-C belongs to Python."""
+    durations = []
+    for _ in range(3):
+        start = time.perf_counter()
+        subprocess.run([*COMMAND, "--help"], capture_output=True, check=True)
+        durations.append(time.perf_counter() - start)  # help is written after main has begun
+    until_main = 3 * max(durations)  # shared machines are slower for minutes
+    outcomes = set()
+    for moment in range(0, 24, 2):
+        with subprocess.Popen(
+            [*COMMAND, "evaluate", "compare", "--dataset", "simulated", "--out", "out"],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # A shell tells its background processes, and theirs, to ignore Ctrl-C.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        ) as process:
+            time.sleep(until_main + 0.05 * moment**1.5)
+            process.send_signal(signal.SIGINT)
+            try:
+                _, err = process.communicate(timeout=120)
+            finally:
+                process.kill()
+        # Python ends with the signal itself if Ctrl-C came while an import executed a string.
+        assert process.returncode in (130, -signal.SIGINT), (moment, err)
+        assert "Traceback" not in err
+        outcomes.add(err.splitlines(keepends=True)[-1])  # after the progress bar, if it has begun
+    assert outcomes <= {"Interrupted.\n", KEPT}
+    assert not (tmp_path / "out" / "scores.csv").exists()
+
+
+def test_names_are_those_of_the_registries():
+    # Other tests register tasks of their own.
+    own = {n for n, task in PRETEXT_TASKS.items() if task.__module__.startswith("braindecode_pars")}
+    assert set(terminal.TASKS) == own
+    assert tuple(sorted(RECIPES)) == terminal.CORPORA
+    assert tuple(METHODS) == terminal.METHODS
+    assert tuple(METRICS) == terminal.METRICS
+    assert tuple(GRIDS) == terminal.GRIDS
+
+
+def test_help_imports_no_heavy_library():
+    """Help must be fast; torch, MNE and scikit-learn take seconds to import."""
+    code = (
+        "import sys, typer.testing\n"
+        "from braindecode_pars.cli import app\n"
+        "for command in ([], ['demo'], ['store'], ['plan'], ['pretrain'], ['encoders'], "
+        "['predict'], ['evaluate', 'compare']):\n"
+        "    result = typer.testing.CliRunner().invoke(app, [*command, '--help'])\n"
+        "    assert result.exit_code == 0, result.output\n"
+        "heavy = {'torch', 'mne', 'sklearn', 'pandas', 'numpy', 'braindecode', 'matplotlib'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    start = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert time.perf_counter() - start < 30
+
+
+def test_values_are_read_as_python_or_json():
+    given = ["n=3", "lr=1e-3", "name=pars", "on=true", "grid=[1, 2]", "text=a=b", "none=None"]
+    expected = dict(n=3, lr=1e-3, name="pars", on=True, grid=[1, 2], text="a=b", none=None)
+    assert values(given, "--set") == expected
+    assert values(None, "--set") == {}
+
+
+def test_an_option_without_a_value_is_refused():
+    with pytest.raises(ValueError, match="--set 'n'"):
+        pairs(["n"], "--set")
+
+
+#: Names that Rich would read as markup or as an emoji, or cut.
+NAMES = ["PARS [ours]", "[bold]", "a:smile:b", "a name of more than twenty letters", "[/]"]
+
+
+@pytest.fixture
+def console(monkeypatch):
+    def make(width: int = 80, encoding: str = "utf-8") -> tuple[Console, io.TextIOWrapper]:
+        monkeypatch.setenv("COLUMNS", str(width))
+        file = io.TextIOWrapper(io.BytesIO(), encoding, errors="backslashreplace")
+        console = make_console()
+        console.file = file
+        return console, file
+
+    return make
+
+
+def printed(file: io.TextIOWrapper) -> str:
+    file.flush()
+    return file.buffer.getvalue().decode(file.encoding)
+
+
+def scores() -> pd.DataFrame:
+    rows = [
+        ("compare", dataset, method, subject, 2, 0, metric, subject / 10)
+        for method in NAMES
+        for dataset in ("nights [home]", "clinic")
+        for subject in (1, 2, 3)
+        for metric in ("kappa", "balanced_accuracy", "accuracy")
+    ]
+    return pd.DataFrame(rows, columns=SCORES)
+
+
+@pytest.mark.parametrize("width", [20, 80])
+def test_names_and_numbers_are_shown_in_full(console, width):
+    made, file = console(width)
+    show_scores(made, scores(), "subjects")
+    text = printed(file)
+    for name in [*NAMES, "nights [home]", "balanced accuracy"]:
+        assert name in text
+    assert text.count("0.200 ± 0.100") == len(NAMES) * 2 * 3
+
+
+def test_brackets_stay_in_the_sentence_on_differences(console):
+    made, file = console(20)
+    table = scores()
+    show_differences(made, table[table["dataset"] == "clinic"])
+    assert "PARS [ours]" in printed(file)
+
+
+def test_a_terminal_without_unicode(console):
+    made, file = console(20, "ascii")
+    show_scores(made, scores(), "subjects")
+    assert r"0.200 \xb1 0.100" in printed(file)
+
+
+def test_a_table_is_not_wider_than_needed(console):
+    made, file = console(20)
+    print_table(made, [("1", "2")], ("one", "two"))
+    assert max(map(len, printed(file).splitlines())) == len("│ one │ two │")
+
+
+@pytest.mark.parametrize("error", [ValueError, TypeError, OSError, ImportError, FoldError])
+def test_user_errors_are_printed_without_a_traceback(error, capsys):
+    with pytest.raises(typer.Exit) as info, report_failures():
+        raise error("too short")
+    assert info.value.exit_code == 1
+    assert capsys.readouterr().err == "Error: too short\n"
+
+
+def test_ctrl_c_prints_what_is_kept(capsys):
+    with pytest.raises(typer.Exit) as info, report_failures("Folds are kept."):
+        raise KeyboardInterrupt
+    assert info.value.exit_code == 130
+    assert capsys.readouterr().err == "Interrupted. Folds are kept.\n"
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyError, ZeroDivisionError])
+def test_other_errors_keep_their_traceback(error):
+    with pytest.raises(error), report_failures():
+        raise error("a fault")
+
+
+#: Ctrl-C in an import that catches everything, in one that raises another error, and in a method
+#: where Python prints exceptions and goes on.
+IMPORTS = {
+    "caught": "with suppress(BaseException): interrupt()",
+    "another error": """
+try:
+    interrupt()
+except KeyboardInterrupt:
+    raise ImportError("numpy._core.multiarray failed to import") from None
+""",
+    "printed": "type('Interrupting', (), {'__del__': lambda self: interrupt()})()",
+}
+
+
+@pytest.mark.parametrize("imported", IMPORTS.values(), ids=list(IMPORTS))
+def test_ctrl_c_during_imports_ends_the_process_with_one_line(imported):
+    code = f"""
+import os, signal
+from contextlib import suppress
+from braindecode_pars.cli.terminal import _ctrl_c_during_imports
+interrupt = lambda: os.kill(os.getpid(), signal.SIGINT)
+with _ctrl_c_during_imports("Folds are kept."):
+{textwrap.indent(imported, "    ")}
+print("it went on")
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.returncode == 130
+    assert (found.stdout, found.stderr) == ("", "Interrupted. Folds are kept.\n")
+
+
+def test_an_error_of_an_import_without_ctrl_c_stays():
+    with pytest.raises(ImportError, match="no such package"), _ctrl_c_during_imports(""):
+        raise ImportError("no such package")
+
+
+def test_ctrl_c_that_the_shell_ignores_stays_ignored():
+    """As in a script's background job."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with _ctrl_c_during_imports(""):
+            os.kill(os.getpid(), signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_warnings_for_users_have_no_line_of_code():
+    command = "import warnings\nfrom braindecode_pars.cli.terminal import report_failures\n"
+    command += "with report_failures():\n    warnings.warn('C3 is flat.')\n"
+    command += "warnings.warn('after')\n"
+    result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
+    assert "\nWarning: C3 is flat.\n" in f"\n{result.stderr}"
+    assert "UserWarning: after" in result.stderr

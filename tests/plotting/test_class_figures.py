@@ -1,0 +1,188 @@
+"""Confusion matrices, calibration curves, and the names, order and colours of classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from braindecode_pars import plotting
+from braindecode_pars.plotting.class_figures import (
+    area_styles,
+    entries,
+    in_figure_order,
+    is_unknown,
+    names_by_label,
+)
+
+
+def test_names_by_label_by_number_and_of_names_themselves():
+    names = names_by_label({7: "left", 9: "right"})
+    given = np.array([9, -1, 7, "right", None], dtype=object)
+    assert entries(given, names) == ["right", None, "left", "right", None]
+    assert entries([1.0, np.nan], names_by_label(["left", "right"])) == ["right", None]
+    assert entries([-1, 1], names_by_label({-1: "left", 1: "right"})) == ["left", "right"]
+    with pytest.raises(ValueError, match="2; known are 'left', 'right', 0, 1"):
+        entries([0, 2], names_by_label(["left", "right"]))
+
+
+def test_only_sleep_stages_are_reordered():
+    assert in_figure_order(["N1", "REM", "Wake"], None) == ["Wake", "REM", "N1"]
+    assert in_figure_order(["right", "left"], None) == ["right", "left"]
+    assert in_figure_order(["R", "L"], None) == ["R", "L"]
+    assert in_figure_order(["N1", "Wake"], ["N1", "Wake"]) == ["N1", "Wake"]
+    with pytest.raises(ValueError, match="'N1', 'N1', 'Wake'"):
+        in_figure_order(["N1", "Wake"], ["N1", "N1", "Wake"])
+
+
+def test_areas_differ():
+    for names in (["W", "R", "N1", "N2", "N3", "S4", "?"], list(map(str, range(20)))):
+        styles = area_styles(names)
+        assert len({tuple(style.items()) for style in styles}) == len(names)
+
+
+def test_missing_labels():
+    assert all(map(is_unknown, [None, np.nan, pd.NA, -1]))
+    assert not any(map(is_unknown, ["-1", 0, "W"]))
+
+
+TRUE, PREDICTED = [0, 0, 0, 1, 1, 4, -1], [0, 1, 0, 1, 1, 0, 0]
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def test_counts_and_percentages_of_each_true_class():
+    ax = plotting.confusion_matrix(["a", "a", "a", "b"], ["a", "a", "b", "b"])
+    assert texts(ax) == ["67 %\n2", "33 %\n1", "0 %\n0", "100 %\n1"]
+    np.testing.assert_allclose(ax.images[0].get_array(), [[200 / 3, 100 / 3], [0, 100]])
+    assert ax.get_title() == "accuracy 0.75 of 4 windows"
+
+
+@pytest.mark.parametrize(
+    "names", [["W", "N1", "N2", "N3", "R"], dict(enumerate(["W", "N1", "N2", "N3", "R"]))]
+)
+def test_names_in_the_order_of_a_hypnogram(names):
+    ax = plotting.confusion_matrix(TRUE, PREDICTED, names)
+    for ticks in (ax.get_xticklabels(), ax.get_yticklabels()):
+        assert [t.get_text() for t in ticks] == ["W", "R", "N1", "N2", "N3"]
+    percent = ax.images[0].get_array()
+    assert percent.mask.all(axis=1).tolist() == [False, False, False, True, True]
+    assert percent[1, 0] == 100  # the window of R is taken for W
+    assert "of 6 windows" in ax.get_title()
+
+
+def test_numbers_are_sorted_as_numbers():
+    ax = plotting.confusion_matrix([10, 9, 2], [9, 9, 2])
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["2", "9", "10"]
+
+
+@pytest.mark.parametrize("names", [None, {-1: "left", 1: "right"}])
+def test_minus_one_may_be_a_class(names):
+    ax = plotting.confusion_matrix([-1, 1, -1, None], [-1, 1, 1, -1], names)
+    assert texts(ax) == ["50 %\n1", "50 %\n1", "0 %\n0", "100 %\n1"]
+    assert ax.get_title() == "accuracy 0.67 of 3 windows"
+    unscored = plotting.confusion_matrix([0, 1, 1], [0, 1, -1], ["left", "right"])
+    assert unscored.get_title() == "accuracy 1.00 of 2 windows"
+
+
+@pytest.mark.parametrize("prefix", ["", "imagined movement of the "])
+def test_cells_have_room_for_their_text(prefix):
+    names = [f"{prefix}left fist", f"{prefix}right fist"]
+    ax = plotting.confusion_matrix([0, 0, 1], [0, 1, 1], names)
+    ax.figure.draw_without_rendering()
+    cell = ax.bbox.width / len(names)
+    assert all(text.get_window_extent().width < cell for text in ax.texts)
+    title, figure = ax.title.get_window_extent(), ax.figure.bbox
+    assert figure.x0 <= title.x0 < title.x1 <= figure.x1
+
+
+def test_order():
+    ax = plotting.confusion_matrix(["a", "b"], ["a", "b"], order=["b", "a"])
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (([0, 1], [0]), "2 true and 1 predicted"),
+        (([-1], [0]), "No window"),
+        (([0, 5], [0, 1], ["a", "b"]), "5; known are .*0, 1"),
+    ],
+)
+def test_labels_that_cannot_be_counted(given, message):
+    with pytest.raises(ValueError, match=message):
+        plotting.confusion_matrix(*given)
+
+
+def plain(probability, is_right, n_bins):
+    """Mean probability, share and number of each bin, one window after another."""
+    bins = [[] for _ in range(n_bins)]
+    for p, right in zip(probability, is_right, strict=True):
+        bins[min(int(p * n_bins), n_bins - 1)].append((p, right))
+    return [(*np.mean(one, axis=0), len(one)) for one in bins if one]
+
+
+def points(ax):
+    return [line.get_xydata() for line in ax.lines[1:]]
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    probabilities = rng.dirichlet([0.6] * 3, size=300)
+    return rng.integers(0, 3, 300), probabilities
+
+
+def test_most_probable_class(data):
+    codes, probabilities = data
+    ax = plotting.calibration_curve(codes, probabilities, [0, 1, 2], n_bins=7)
+    expected = plain(probabilities.max(axis=1), probabilities.argmax(axis=1) == codes, 7)
+    np.testing.assert_allclose(points(ax)[0], [row[:2] for row in expected])
+    error = sum(n * abs(p - share) for p, share, n in expected) / 300
+    assert ax.get_legend().get_texts()[0].get_text() == f"most probable class, error {error:.2f}"
+
+
+def test_each_class_by_name_in_any_labels(data):
+    codes, probabilities = data
+    labels = np.array(["x", "y", "z"])
+    names = dict(zip(labels, ["rest", "left", "right"], strict=True))
+    given = (labels[codes], probabilities, labels, names)
+    ax = plotting.calibration_curve(*given, each_class=True)
+    for k, found in enumerate(points(ax)):
+        expected = plain(probabilities[:, k], codes == k, 10)
+        np.testing.assert_allclose(found, [row[:2] for row in expected])
+    texts = [text.get_text().split(",")[0] for text in ax.get_legend().get_texts()]
+    assert texts == ["rest", "left", "right"]
+
+
+def test_the_legend_of_several_classes_is_beside_the_curves(data):
+    names = ["no movement", "imagined movement of the left fist", "imagined movement of both feet"]
+    ax = plotting.calibration_curve(*data, [0, 1, 2], names, each_class=True)
+    ax.figure.draw_without_rendering()
+    legend = ax.get_legend().get_window_extent()
+    assert ax.bbox.x1 <= legend.x0 < legend.x1 <= ax.figure.bbox.x1
+
+
+def test_unknown_windows_do_not_count(data):
+    codes, probabilities = data
+    codes[:100], probabilities[100:150] = -1, np.nan
+    ax = plotting.calibration_curve(codes, probabilities, [0, 1, 2])
+    assert ax.get_title("left") == "150 windows"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (dict(probabilities=np.ones((300, 2)) / 2), r"\(300, 3\)"),
+        (dict(classes=[0, 1, 5]), "2; known are 0, 1, 5"),
+        (dict(probabilities=np.ones((300, 3))), "decision_function"),
+        (dict(n_bins=0), "n_bins"),
+        (dict(true=[-1] * 300), "No window"),
+    ],
+)
+def test_probabilities_that_cannot_be_drawn(data, given, message):
+    arguments = dict(true=data[0], probabilities=data[1], classes=[0, 1, 2])
+    with pytest.raises(ValueError, match=message):
+        plotting.calibration_curve(**{**arguments, **given})

@@ -1,0 +1,263 @@
+"""Hypnograms, probabilities over time, and a night with example windows."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from braindecode_pars import plotting
+from braindecode_pars.datasets.simulated import STAGES
+
+ROWS = {"W": 0, "R": -1, "N1": -2, "N2": -3, "N3": -4}
+TRUE = ["W", "N1", "N2", "N3", "R", "R"]
+PREDICTED = ["W", "N2", "N2", "N3", "R", "N1"]
+
+
+def steps(ax):
+    return [patch.get_data().values for patch in ax.patches]
+
+
+def test_stages_are_in_the_usual_order_for_any_numbering():
+    by_name = plotting.hypnogram(TRUE, stage_names=STAGES)
+    by_index = plotting.hypnogram([STAGES.index(stage) for stage in TRUE], stage_names=STAGES)
+    for ax in (by_name, by_index):
+        np.testing.assert_array_equal(steps(ax), [[ROWS[stage] for stage in TRUE]])
+        assert [t.get_text() for t in ax.get_yticklabels()] == list(ROWS)
+        np.testing.assert_array_equal(ax.get_yticks(), list(ROWS.values()))
+
+
+def test_short_recordings_are_in_minutes_or_seconds():
+    axes = [plotting.hypnogram(TRUE, window_seconds=s) for s in (600, 60, 30)]
+    assert [ax.get_xlabel() for ax in axes] == ["hours", "minutes", "seconds"]
+    assert [ax.get_xlim()[1] for ax in axes] == [1, 6, 180]
+
+
+def test_windows_on_which_both_differ_are_marked():
+    ax = plotting.hypnogram(TRUE, PREDICTED, STAGES, window_seconds=3600)
+    np.testing.assert_array_equal(
+        steps(ax), [[ROWS[stage] for stage in night] for night in (TRUE, PREDICTED)]
+    )
+    spans = [path.vertices[:, 0] for path in ax.collections[0].get_paths()]
+    assert [(span.min(), span.max()) for span in spans] == [(1, 2), (5, 6)]
+    assert ax.get_title("left") == "agreement 67 % of 6 windows"
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["true", "predicted"]
+    first, second = ax.patches
+    assert first.get_linewidth() > 2 * second.get_linewidth()
+
+
+@pytest.mark.parametrize("unknown", [-1, np.nan])
+def test_unknown_stages_are_blank_and_do_not_count(unknown):
+    ax = plotting.hypnogram(np.array([0, unknown, 3]), [0, 1, 2], STAGES)
+    assert np.isnan(steps(ax)[0]).tolist() == [False, True, False]
+    assert ax.get_title("left") == "agreement 50 % of 2 windows"
+    blank = plotting.hypnogram(np.array(["W", None, "R"], dtype=object))
+    assert np.isnan(steps(blank)[0]).tolist() == [False, True, False]
+
+
+def labels(ax):
+    return [t.get_text() for t in ax.get_yticklabels()]
+
+
+def test_wake_is_at_the_top_in_every_spelling():
+    assert labels(plotting.hypnogram(["N1", "movement", "W"])) == ["W", "N1", "movement"]
+    given = ["N2", "REM", "N1", "Wake", "N3"]
+    assert labels(plotting.hypnogram(given)) == ["Wake", "REM", "N1", "N2", "N3"]
+    assert steps(plotting.hypnogram(given))[0].tolist() == [-3, -1, -2, 0, -4]
+
+
+def test_numbers_of_rechtschaffen_and_kales_need_no_names():
+    ax = plotting.hypnogram([0, 1, 2, 3, 4, 5, -1], [0, 1, 2, 3, 3, 5, 0])
+    assert labels(ax) == ["W", "R", "S1", "S2", "S3", "S4", "differ"]
+    np.testing.assert_array_equal(steps(ax)[0], [0, -2, -3, -4, -5, -1, np.nan])
+    with_none = plotting.hypnogram([0, 2, None, 5])
+    assert labels(with_none) == ["W", "R", "S2"]
+    np.testing.assert_array_equal(steps(with_none)[0], [0, -2, np.nan, -1])
+
+
+def test_names_by_label():
+    names = {7: "Wake", 9: "REM"}
+    ax = plotting.hypnogram([9, 7, -1], ["REM", "Wake", "Wake"], names)
+    np.testing.assert_array_equal(steps(ax), [[-1, 0, np.nan], [-1, 0, 0]])
+
+
+def test_other_names_need_an_order():
+    with pytest.raises(ValueError, match=r"order=\['W', 'dozing'\]"):
+        plotting.hypnogram(["W", "dozing"], stage_names=["W", "dozing"])
+    assert labels(plotting.hypnogram(["W", "dozing"], order=["dozing", "W"])) == ["dozing", "W"]
+    with pytest.raises(ValueError, match="'dozing'"):
+        plotting.hypnogram(["W", "dozing"], stage_names=["W", "dozing"], order=["W"])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (dict(true=[0, 1]), "stage_names"),
+        (dict(true=[0, 5], stage_names=STAGES), "5; known are 'W'"),
+        (dict(true=["W", "S1"], stage_names=STAGES), "'S1'; known are 'W'"),
+        (dict(true=["W"], predicted=["W", "R"]), r"predicted has shape \(2,\)"),
+        (dict(true=[["W"]]), r"\(1, 1\)"),
+        (dict(true=[]), r"\(0,\)"),
+    ],
+)
+def test_invalid_stages_raise(given, message):
+    with pytest.raises(ValueError, match=message):
+        plotting.hypnogram(**given)
+
+
+NAMES = ["N1", "N2", "REM", "Wake"]
+P = np.array([[0.1, 0.2, 0.3, 0.4], [0.7, 0.1, 0.1, 0.1], [0.0, 0.9, 0.1, 0.0]])
+
+
+def frame(values=P, names=NAMES, onset=(0, 30, 60)):
+    columns = {f"probability_{name}": values[:, k] for k, name in enumerate(names)}
+    return pd.DataFrame(dict(onset=onset, duration=30.0, label="", **columns, entropy=0.0))
+
+
+def areas(ax):
+    """Lower and upper end of the area of each class in each piece of time."""
+    found = {}
+    for patch in ax.patches:
+        upper, _, lower = patch.get_data()
+        found[patch.get_label()] = np.array([lower, upper])
+    return found
+
+
+@pytest.mark.parametrize("given", [(frame(),), (P, NAMES), (P, dict(enumerate(NAMES)))])
+def test_areas_are_stacked_with_wake_on_top(given):
+    top, bottom = plotting.hypnodensity(*given)
+    assert labels(top) == ["Wake", "REM", "N1", "N2"]
+    assert top.patches[0].get_data().values.tolist() == [0, -2, -3]
+    found = areas(bottom)
+    assert list(found) == ["Wake", "REM", "N1", "N2"]
+    for name, (lower, upper) in found.items():
+        np.testing.assert_allclose(upper - lower, P[:, NAMES.index(name)])
+    np.testing.assert_allclose(found["Wake"][1], 1)
+    np.testing.assert_allclose(found["N2"][0], 0)
+    np.testing.assert_allclose(found["REM"][0], found["N1"][1])
+    assert bottom.get_xlim() == top.get_xlim() == (0, 90)
+    assert (top.get_xlabel(), bottom.get_xlabel()) == ("", "seconds")
+
+
+def test_other_classes_keep_their_order_and_their_time():
+    values = np.array([[0.2, 0.8], [np.nan, np.nan], [0.6, 0.4], [0.5, 0.5]])
+    given = frame(values, ["rest", "arithmetic"], onset=[60, 90, 120, 240])
+    top, bottom = plotting.hypnodensity(given)
+    assert labels(top) == ["rest", "arithmetic"]
+    rows, edges, _ = top.patches[0].get_data()
+    np.testing.assert_array_equal(rows, [-1, np.nan, 0, np.nan, 0])  # blank: NaN, and no row
+    np.testing.assert_allclose(60 * edges, [60, 90, 120, 150, 240, 270])
+    assert bottom.get_xlabel() == "minutes"
+    assert np.isnan(areas(bottom)["rest"]).any(axis=0).tolist() == [False, True, False, True, False]
+
+
+def test_true_classes_by_name_or_label():
+    for true in (["Wake", "N2", None], [3, 1, -1]):
+        top, _ = plotting.hypnodensity(P, NAMES, true=true)
+        assert top.get_title("left") == "agreement 50 % of 2 windows"
+        np.testing.assert_array_equal(top.patches[0].get_data().values, [0, -3, np.nan])
+
+
+def test_names_by_label_are_in_any_order():
+    names = {2: "REM", 3: "Wake", 0: "N1", 1: "N2"}
+    for given in (P, frame()):
+        top, bottom = plotting.hypnodensity(given, names, true=[3, 0, 1])
+        np.testing.assert_array_equal(top.patches[1].get_data().values, [0, -2, -3])
+        assert top.get_title("left") == "agreement 100 % of 3 windows"
+        lower, upper = areas(bottom)["Wake"]
+        np.testing.assert_allclose(upper - lower, P[:, 3])
+
+
+def test_a_number_is_a_class_and_not_a_position():
+    numbered = frame(names=["1", "2", "3", "4"])
+    for true in ([4, 1, 2], [4.0, 1.0, np.nan]):
+        top, _ = plotting.hypnodensity(numbered, true=true)
+        assert top.get_title("left").startswith("agreement 100 %")
+    with pytest.raises(ValueError, match="0, 1, 3"):
+        plotting.hypnodensity(frame(), true=[3, 0, 1])
+
+
+def test_order_of_probabilities():
+    top, bottom = plotting.hypnodensity(frame(), order=NAMES)
+    assert labels(top) == list(areas(bottom)) == NAMES
+    _, bottom = plotting.hypnodensity(frame(), order=["Wake", "N3", *NAMES[:3]])
+    lower, upper = areas(bottom)["N3"]  # no column: never predicted
+    np.testing.assert_array_equal(lower, upper)
+    top, _ = plotting.hypnodensity(frame(), true=["Wake", "N3", "N2"], order=["N3", *NAMES])
+    assert top.get_title("left") == "agreement 67 % of 3 windows"
+
+
+def test_names_of_many_classes_do_not_overlap():
+    values = np.full((3, 12), 1 / 12)
+    top, _ = plotting.hypnodensity(values, [f"class number {i}" for i in range(12)], true=[0, 5, 9])
+    top.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in top.get_yticklabels()]
+    assert all(above.y0 > below.y1 for above, below in pairwise(boxes))
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (dict(probabilities=P), TypeError, "class_names"),
+        (dict(probabilities=P, class_names=["a", "b"]), ValueError, "a, b; .* 4 columns"),
+        (dict(probabilities=P, class_names=["a", "a", "b", "c"]), ValueError, "a, a, b, c"),
+        (dict(probabilities=P[0], class_names=NAMES), ValueError, r"\(4,\)"),
+        (dict(probabilities=P[:0], class_names=NAMES), ValueError, r"\(0, 4\)"),
+        (dict(probabilities=5 * P, class_names=NAMES), ValueError, "decision_function"),
+        (dict(probabilities=pd.DataFrame(P)), ValueError, "onset"),
+        (dict(probabilities=frame()[["onset", "duration", "label"]]), ValueError, "probability_"),
+        (dict(probabilities=frame(onset=[0, 20, 60])), ValueError, "overlap"),
+        (dict(probabilities=frame(), class_names=list("WRNM")), ValueError, "M, N, R, W"),
+        (dict(probabilities=frame(), order=["Wake"]), ValueError, "'Wake'"),
+        (dict(probabilities=frame(), true=["Wake"]), ValueError, "1 true classes, 3 windows"),
+        (dict(probabilities=frame(), true=["Wake", "N9", "N2"]), ValueError, "'N9'"),
+    ],
+)
+def test_probabilities_that_cannot_be_drawn(given, error, message):
+    with pytest.raises(error, match=message):
+        plotting.hypnodensity(**given)
+
+
+@pytest.fixture
+def one_night(nights):
+    windows = np.stack([nights[i][0] for i in range(24)])
+    return windows, np.array([nights[i][1] for i in range(24)])
+
+
+def test_each_stage_that_occurs_has_a_window_in_microvolts(one_night):
+    windows, stages = one_night
+    axes = plotting.night(windows, stages, STAGES, 100.0, channel=1)
+    assert len(axes) == 6
+    assert [ax.get_ylabel()[:2].strip() for ax in axes[1:]] == ["W", "R", "N1", "N2", "N3"]
+    for ax in axes[1:]:
+        of_stage = windows[stages == STAGES.index(ax.get_ylabel().split()[0]), 1]
+        assert len(ax.lines) == min(1, len(of_stage))
+        for line in ax.lines:
+            assert any(np.allclose(line.get_ydata(), 1e6 * window) for window in of_stage)
+
+
+def test_the_hypnogram_is_above(one_night):
+    windows, stages = one_night
+    top = plotting.night(windows, stages, STAGES, 100.0)[0]
+    assert top.get_xlim() == (0, 12)  # minutes
+    alone = plotting.hypnogram(stages, stage_names=STAGES)
+    np.testing.assert_array_equal(
+        top.patches[0].get_data().values, alone.patches[0].get_data().values
+    )
+
+
+def test_different_numbers_of_stages_and_windows_raise(one_night):
+    windows, stages = one_night
+    with pytest.raises(ValueError, match="24 windows and 23 stages"):
+        plotting.night(windows, stages[:-1], STAGES, 100.0)
+
+
+def test_another_order(one_night):
+    windows, stages = one_night
+    names = ["awake", "dozing", "N2", "N3", "REM"]
+    with pytest.raises(ValueError, match="dozing"):
+        plotting.night(windows, stages, names, 100.0)
+    axes = plotting.night(windows, stages, names, 100.0, order=names[::-1])
+    assert [ax.get_ylabel().split("\n")[0] for ax in axes[1:]] == names[::-1]
