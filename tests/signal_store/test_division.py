@@ -27,7 +27,7 @@ def test_the_parts_are_all_recordings_in_their_order(n, n_parts):
 
 
 def test_more_parts_than_recordings_raise():
-    with pytest.raises(ValueError, match="2 recordings cannot be divided into 3 parts; use fewer"):
+    with pytest.raises(ValueError, match="3 parts"):
         recordings_of_part([Source("r", {}, {}, Path())] * 2, 1, 3)
 
 
@@ -35,15 +35,15 @@ def test_numbers_of_a_part():
     assert check_part(None) is None
     assert check_part([np.int64(2), 3]) == (2, 3)
     for wrong in ("3/8", (1, 2, 3), 3, {1, 2}, np.array([1, 2])):
-        with pytest.raises(TypeError, match="part must be None or a tuple of two integers, such"):
+        with pytest.raises(TypeError, match="part"):
             check_part(wrong)
     for wrong in ((1.0, 2), (True, 2), ("1", 2)):
-        with pytest.raises(TypeError, match="The number of the part must be an integer of at"):
+        with pytest.raises(TypeError, match="integer"):
             check_part(wrong)
     for wrong in ((1, 0), (1, -2)):
-        with pytest.raises(ValueError, match="The number of parts must be an integer of at least"):
+        with pytest.raises(ValueError, match="integer"):
             check_part(wrong)
-    with pytest.raises(ValueError, match="part is 9 of 8; parts are numbered from 1 to 8"):
+    with pytest.raises(ValueError, match="9 of 8"):
         check_part((9, 8))
 
 

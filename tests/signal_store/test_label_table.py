@@ -57,10 +57,10 @@ def test_an_altered_table_is_detected(nights, tmp_path, before):
     assert before in text
     table.write_text(text.replace(before, before.replace("0", "1", 1), 1))
     for use in (lambda: SignalStore.open(store.path), store.labelled_windows):
-        with pytest.raises(ValueError, match=r"windows\.csv was altered: its content does not"):
+        with pytest.raises(ValueError, match=r"windows\.csv"):
             use()
     table.unlink()
-    with pytest.raises(FileNotFoundError, match=r"windows\.csv is missing; the store has 3 label"):
+    with pytest.raises(FileNotFoundError, match=r"windows\.csv"):
         SignalStore.open(store.path)
 
 
@@ -103,9 +103,9 @@ def full_disk(monkeypatch):
 
 def test_a_full_disk_keeps_stored_recordings_and_their_labels(nights, tmp_path, full_disk):
     path = tmp_path / "store"
-    with pytest.raises(OSError, match=r"No space left on device\); the same call resumes"):
+    with pytest.raises(OSError, match="No space left"):
         SignalStore.create(path, nights, verbose=0)
-    with pytest.raises(ValueError, match="was interrupted after 2 recordings"):
+    with pytest.raises(ValueError, match="2 recordings"):
         SignalStore.open(path)
     store = SignalStore.create(path, nights, verbose=0)
     assert files(path) == files(SignalStore.create(tmp_path / "b", nights, verbose=0).path)
@@ -116,7 +116,7 @@ def test_a_failed_append_does_not_change_the_labels(nights, tmp_path, full_disk)
     first, rest = nights.split([[0, 1], [2, 3]]).values()
     store = SignalStore.create(tmp_path / "store", first, verbose=0)
     before = files(store.path)
-    with pytest.raises(OSError, match="the store is unchanged"):
+    with pytest.raises(OSError, match="unchanged"):
         store.append(rest, verbose=0)
     assert files(store.path) == before
     longer = store.append(rest, verbose=0)
@@ -130,7 +130,7 @@ def test_labels_of_several_types_raise(nights, tmp_path):
         with_targets(nights.datasets[0], [0, 1]),
         with_targets(nights.datasets[1], ["N2", "W"]),
     ]
-    with pytest.raises(ValueError, match=r"labels of recording-1 .* different types \(int, str\)"):
+    with pytest.raises(ValueError, match=r"recording-1 .*int, str"):
         SignalStore.create(tmp_path / "store", BaseConcatDataset(given), verbose=0)
     del given[1]
     store = SignalStore.create(tmp_path / "store", BaseConcatDataset(given), verbose=0)
@@ -142,8 +142,7 @@ def test_a_window_outside_its_recording_is_named(nights, tmp_path):
     metadata = one.metadata.copy()
     metadata.loc[5, "i_stop_in_trial"] = one.raw.n_times + 100
     given = EEGWindowsDataset(one.raw, metadata, {"subject": 1})
-    message = r"recording-0 \(subject 1\) cannot be used: its window 5 .* outside the recording"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"recording-0 .* window 5"):
         SignalStore.create(tmp_path / "store", given, verbose=0)
 
 
@@ -190,6 +189,5 @@ def test_stores_without_labels_have_no_table(nights, tmp_path):
     store = SignalStore.create(tmp_path / "store", unlabelled, verbose=0)
     assert not (store.path / "windows.csv").exists()
     assert store.n_labelled_windows == 0
-    message = r"has no labels .*; make a store of labelled windows, such as SignalStore\.create"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="no labels"):
         store.labelled_windows()

@@ -30,7 +30,7 @@ def test_windows_are_consecutive(store, recordings):
         np.testing.assert_array_equal(windows[i], expected.astype(np.float32))
     np.testing.assert_array_equal(windows[-1], windows[8])
     for outside in (9, -10):
-        with pytest.raises(IndexError, match=f"Window {outside} was requested; there are 9"):
+        with pytest.raises(IndexError, match=str(outside)):
             windows[outside]
 
 
@@ -50,11 +50,9 @@ def test_worker_processes_read_the_same_samples(store):
 
 
 def test_windows_longer_than_all_recordings_raise(store):
-    with pytest.raises(
-        ValueError, match=r"4001 samples is longer than every .* recording-2, has 4"
-    ):
+    with pytest.raises(ValueError, match=r"4001 .* recording-2, has 4000"):
         store.windows(4001)
-    with pytest.raises(ValueError, match="n_times must be a positive number of samples, got 0"):
+    with pytest.raises(ValueError, match="n_times"):
         store.windows(0)
 
 
