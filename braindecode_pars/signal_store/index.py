@@ -39,11 +39,7 @@ _CHECKSUM = b'"checksum": '
 
 
 #: Types of stored samples; in the file they are little-endian.
-DTYPES: dict[str, np.dtype] = {
-    "int16": np.dtype("<i2"),
-    "float16": np.dtype("<f2"),
-    "float32": np.dtype("<f4"),
-}
+DTYPES = {name: np.dtype(name).newbyteorder("<") for name in ("int16", "float16", "float32")}
 #: Number of samples that are scaled together. They fit into the cache of a CPU core.
 _CACHED = 100_000
 
@@ -438,13 +434,8 @@ def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:
     if not described:
         return b""
     table = folder / WINDOWS
-    try:
-        with table.open("rb") as file:
-            content = file.read(described["n_bytes"])  # another process may be extending it
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"{table} is missing, with {described['n_windows']} labelled windows; copy it again."
-        ) from error
+    with table.open("rb") as file:
+        content = file.read(described["n_bytes"])  # another process may be extending it
     if checksum_of(content) != described["checksum"]:
         raise ValueError(
             f"{table} was altered: its checksum does not match. Copy it or create the store again."
@@ -522,8 +513,8 @@ def labels_of(windows: Any, transforms: Sequence[Callable[[Any], Any]] = ()) -> 
     for i, label in enumerate(labels):
         if not isinstance(label, bool | int | float | str) or label != label:
             raise ValueError(
-                f"the label of its window {i} is {label!r}; labels must be numbers or texts, and "
-                f"{UNLABELED} for a window without one."
+                f"its window {i} has the label {label!r}; labels are numbers or texts, and "
+                f"{UNLABELED} without one."
             )
     names = ["i_window_in_trial", "i_start_in_trial", "i_stop_in_trial"]
     table = pd.DataFrame(np.asarray(windows.crop_inds, int).reshape(-1, 3), columns=names)
@@ -555,12 +546,10 @@ def labels_of_pieces(
     if outside.any():
         i = int(outside.argmax())
         end = stretches[-1][1] if stretches else 0
-        where = "contains a gap"
-        if start[i] < 0 or stop[i] > end:
-            where = f"is outside the recording, which has {end / sfreq:g} s"
         raise ValueError(
             f"its window {i} (label {labels['target'][i]}), from {start[i] / sfreq:g} s to "
-            f"{stop[i] / sfreq:g} s, {where}; correct or remove the window."
+            f"{stop[i] / sfreq:g} s, is outside the recording of {end / sfreq:g} s or contains a "
+            "gap; correct or remove the window."
         )
     pieces = [labels[mask].copy() for mask in inside]
     for piece, (first, _) in zip(pieces, stretches, strict=True):

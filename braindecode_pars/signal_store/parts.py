@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from braindecode_pars._common.checks import check_same_rate, integer, positive
 from braindecode_pars._common.files import (
@@ -92,31 +92,6 @@ def read_parts(folder: Path) -> tuple[dict[Path, str], dict[str, float]]:
     return checksums, content["shares"]
 
 
-class Part(NamedTuple):
-    """A part of a division, as a store remembers it.
-
-    Attributes
-    ----------
-    number, n_parts : int
-        Number of the part, from 1, and number of parts.
-    n_recordings : int
-        Number of recordings in all parts, including those that cannot be stored.
-    recordings : str
-        Checksum of all these recordings; see :func:`checksum_of_sources`.
-    """
-
-    number: int
-    n_parts: int
-    n_recordings: int
-    recordings: str = ""
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Part | None:
-        """Return the part in the settings of a store; None for a store of all recordings."""
-        entries = settings.get("part")
-        return None if entries is None else cls(**entries)
-
-
 def check_part(part: Any) -> tuple[int, int] | None:
     """Return the number of a part and the number of parts; None for all recordings.
 
@@ -138,7 +113,7 @@ def check_part(part: Any) -> tuple[int, int] | None:
     if not isinstance(part, (tuple, list)) or len(part) != 2:
         raise TypeError(f"part must be None or two integers, such as (3, 8), got {part!r}.")
     for number in part:
-        integer(1).check("A number of part", number)
+        integer(1).check("part", number)
     number, n_parts = map(int, part)
     if number > n_parts:
         raise ValueError(f"part is {number} of {n_parts}; parts are numbered from 1 to {n_parts}.")
@@ -192,26 +167,10 @@ def checksum_of_sources(sources: Iterable[Source]) -> str:
     return checksum_of(json.dumps(known).encode())
 
 
-def missing_parts(parts: Iterable[Part]) -> list[str]:
-    """Return a phrase for each division of which parts are missing.
-
-    Examples
-    --------
-    >>> from braindecode_pars.signal_store.parts import Part, missing_parts
-    >>> missing_parts([Part(1, 4, 90), Part(4, 4, 90), Part(1, 1, 7)])
-    ['2, 3 of the 4 parts of 90 recordings']
-    """
-    found: dict[tuple[int, int, str], set[int]] = defaultdict(set)
-    for part in parts:
-        found[part.n_parts, part.n_recordings, part.recordings].add(part.number)
-    phrases = []
-    for (n_parts, n_recordings, _), numbers in found.items():
-        absent = [str(n) for n in range(1, n_parts + 1) if n not in numbers]
-        if absent:
-            phrases.append(
-                f"{', '.join(absent)} of the {n_parts} parts of {n_recordings:,} recordings"
-            )
-    return phrases
+def _division(index: Index) -> tuple | None:
+    """Return what the parts of one division have in common; None for a store that is not a part."""
+    part = index.settings.get("part")
+    return part and (part["n_parts"], part["n_recordings"], part.get("recordings"))
 
 
 def in_order(indexes: Mapping[Path, Index]) -> dict[Path, Index]:
@@ -221,12 +180,12 @@ def in_order(indexes: Mapping[Path, Index]) -> dict[Path, Index]:
     """
     divisions: dict[Any, int] = {}
 
-    def place(item: tuple[Path, Index]) -> tuple[int, int]:
-        part = Part.of(item[1].settings)
-        key = item[0] if part is None else part[1:]
-        return divisions.setdefault(key, len(divisions)), part.number if part else 0
+    def place(path: Path) -> tuple[int, int]:
+        division = _division(indexes[path])
+        number = indexes[path].settings["part"]["number"] if division else 0
+        return divisions.setdefault(division or path, len(divisions)), number
 
-    return dict(sorted(indexes.items(), key=place))
+    return {path: indexes[path] for path in sorted(indexes, key=place)}
 
 
 def joined_index(indexes: Mapping[Path, Index], shares: Mapping[str, Any] | None) -> Index:
@@ -246,21 +205,23 @@ def joined_index(indexes: Mapping[Path, Index], shares: Mapping[str, Any] | None
         a division are missing, when a store has a person whom a corpus of another leaves out, when
         a recording is in two stores, or when shares differ or are not those of the corpora.
     """
-    _check_alike(indexes)
+    (first_path, first), *_ = indexes.items()
+    for path, index in indexes.items():
+        rates = index.sfreq, first.sfreq
+        check_same_rate(*rates, f"{path} is", f"{first_path}", "create it at {expected:g} Hz")
+        # Shares that are not given are those of the stores.
+        settings, of_first = (
+            {**each.settings, "shares": each.shares if shares is None else None}
+            for each in (index, first)
+        )
+        check_settings(path, of_first, settings, beside=("corpora", "part", "sfreq"))
     corpora = joined_corpora(
-        {str(path): i.settings.get("corpora", {}) for path, i in indexes.items()}
+        {str(path): index.settings.get("corpora", {}) for path, index in indexes.items()}
     )
     _check_complete(indexes)
-    _check_left_out(indexes)
-    (first_path, first), *_ = indexes.items()
-    if shares is None:
-        shares = first.shares
+    for by, of_corpora in indexes.items():
         for path, index in indexes.items():
-            if index.shares != shares:
-                raise ValueError(
-                    f"The shares of {path} are {index.shares}, those of {first_path} {shares}; "
-                    "pass the shares of the joined store (shares=, --share)."
-                )
+            check_not_left_out(path, index, of_corpora.left_out, by)
     kinds = {f.labels["kind"] for index in indexes.values() for f in index.files if f.labels}
     if len(kinds) > 1:
         raise ValueError(
@@ -270,7 +231,7 @@ def joined_index(indexes: Mapping[Path, Index], shares: Mapping[str, Any] | None
     # All recordings, with positions in the samples of all stores. The numbers of recordings of
     # datasets continue, as in one store.
     joined = Index({**first.settings, "corpora": corpora, "part": None}, first.sfreq, complete=True)
-    joined.shares = check_shares(shares, corpora)
+    joined.shares = check_shares(first.shares if shares is None else shares, corpora)
     joined.left_out = list(dict.fromkeys(p for index in indexes.values() for p in index.left_out))
     taken: set[str] = set()
     known: dict[Any, tuple[Path, str]] = {}  # store and name of a recording, by what identifies it
@@ -310,45 +271,38 @@ def joined_corpora(given: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
                 f"{by} was made from recipes, but {without} was not; make another store, since "
                 "recordings of one store are prepared alike."
             )
-        both = corpora.keys() & joined.keys()
-        check_settings(
-            owner, {name: joined[name] for name in both}, {name: corpora[name] for name in both}
-        )
+        check_settings(owner, {**corpora, **joined}, {**joined, **corpora})
         joined |= corpora
     check_same_classes(joined)
     return joined
 
 
-def check_settings(owner: Any, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+def check_settings(
+    owner: Any, before: Mapping[str, Any], now: Mapping[str, Any], beside: Collection[str] = ()
+) -> None:
     """Check that settings are equal; one that is newer than a store is like one that is not set."""
     given = (
         {name: value for name, value in settings.items() if value not in (None, {})}
         for settings in (before, now)
     )
-    found = differences(*given)
+    found = differences(*given, ignore=beside)
     if found:
         raise ValueError(f"{owner} was made with other settings: {'; '.join(found)}.")
 
 
-def _check_alike(indexes: Mapping[Path, Index]) -> None:
-    """Check that stores have one sampling rate and preparation."""
-    (first_path, first), *_ = indexes.items()
-    beside = ("corpora", "part", "sfreq")
-    for path, index in indexes.items():
-        check_same_rate(
-            index.sfreq, first.sfreq, f"{path} is", f"{first_path}", "create it at {expected:g} Hz"
-        )
-        settings = (
-            {name: value for name, value in each.settings.items() if name not in beside}
-            for each in (first, index)
-        )
-        check_settings(path, *settings)
-
-
 def _check_complete(indexes: Mapping[Path, Index]) -> None:
     """Check that every part of a divided corpus is there."""
-    parts = [Part.of(index.settings) for index in indexes.values()]
-    missing = missing_parts(part for part in parts if part is not None)
+    found: dict[tuple, list[int]] = defaultdict(list)
+    for index in indexes.values():
+        if (division := _division(index)) is not None:
+            found[division].append(index.settings["part"]["number"])
+    missing = []
+    for (n_parts, n_recordings, _), numbers in found.items():
+        absent = [str(n) for n in range(1, n_parts + 1) if n not in numbers]
+        if absent:
+            missing.append(
+                f"{', '.join(absent)} of the {n_parts} parts of {n_recordings:,} recordings"
+            )
     if missing:
         raise ValueError(
             f"Missing: {'; '.join(missing)}. Create them, and join all parts. If they are among "
@@ -356,18 +310,16 @@ def _check_complete(indexes: Mapping[Path, Index]) -> None:
         )
 
 
-def _check_left_out(indexes: Mapping[Path, Index]) -> None:
-    """Check that no store has a person whom a corpus of another one leaves out."""
-    for by, of_corpora in indexes.items():
-        people = SubjectKeys(of_corpora.left_out)
-        for path, index in indexes.items():
-            stored = dict.fromkeys(recording.subject for recording in index.recordings)
-            found = [subject for subject in stored if subject is not None and subject in people]
-            if found:
-                raise ValueError(
-                    f"{path} has {len(found)} people, such as {found[0]}, whom the corpora of {by} "
-                    "exclude or hold out. Create it again without them (exclude=, --exclude)."
-                )
+def check_not_left_out(path: Path, index: Index, people: Iterable, by: Any) -> None:
+    """Check that a store has none of the people whom the corpora of another one leave out."""
+    keys = SubjectKeys(people)
+    stored = dict.fromkeys(recording.subject for recording in index.recordings)
+    found = [subject for subject in stored if subject is not None and subject in keys]
+    if found:
+        raise ValueError(
+            f"{path} has {len(found)} people, such as {found[0]}, whom the corpora of {by} exclude "
+            "or hold out. Make it again without them (exclude=, --exclude)."
+        )
 
 
 def _check_new(
@@ -406,11 +358,7 @@ def check_shares(shares: Mapping[str, Any], corpora: Collection[str]) -> dict[st
     TypeError, ValueError
         When a share is not a positive number, or when names differ.
     """
-    if not isinstance(shares, Mapping):
-        raise TypeError(f"shares must be a dict of corpus and share, got {shares!r}.")
-    if not shares:
-        return {}
-    if set(shares) != set(corpora):
+    if shares and set(shares) != set(corpora):
         known = ", ".join(corpora) or "no corpora of recipes"
         raise ValueError(
             f"shares has {', '.join(map(str, shares))}, but the store has {known}; give each "

@@ -23,7 +23,6 @@ from braindecode_pars._common.files import checksum_of, plain
 from braindecode_pars._common.subjects import normalized, subject_of_path
 from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.recordings.labelled import LabelledCorpus
-from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import check_filters, filter_and_resample
 from braindecode_pars.recordings.preprocessing import Preprocessing, recorded
 from braindecode_pars.recordings.readers import ENDINGS, read_recording
@@ -331,9 +330,7 @@ def corpora_of(recordings: Any) -> list[ContinuousCorpus]:
     names = [corpus.name for corpus in corpora]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(
-                f"The corpus {name} is given twice; pass a folder above both folders as one corpus."
-            )
+            raise ValueError(f"The corpus {name} is given twice; pass the folder above both.")
     check_same_classes({corpus.name: corpus.settings for corpus in corpora})
     return corpora
 
@@ -356,7 +353,7 @@ def _of_corpus(corpus: ContinuousCorpus) -> list[Source]:
     beside = files_beside if isinstance(corpus, LabelledCorpus) else _parts_of
     return [
         Source(
-            name_in_store(corpus, recording),
+            f"{corpus.name}/{recording.file.relative_to(corpus.folder).as_posix()}",
             {"corpus": corpus.name, **_plain(recording.description)},
             _state_of(beside(recording.file)),
             recording.file,
@@ -365,11 +362,6 @@ def _of_corpus(corpus: ContinuousCorpus) -> list[Source]:
         )
         for recording in corpus.recordings
     ]
-
-
-def name_in_store(corpus: ContinuousCorpus, recording: Recording) -> str:
-    """Return the name of a recording of a recipe: the recipe, and the path in its folder."""
-    return f"{corpus.name}/{recording.file.relative_to(corpus.folder).as_posix()}"
 
 
 def _plain(description: Mapping[Any, Any]) -> dict[str, Any]:
@@ -390,8 +382,8 @@ def _leaves(dataset: Any, transforms: tuple[Callable[[Any], Any], ...] = ()) -> 
         return [leaf for part in dataset.datasets for leaf in _leaves(part, transforms)]
     if isinstance(dataset, WindowsDataset):
         raise TypeError(
-            "A store contains whole recordings, but windows of an mne.Epochs do not keep their "
-            "recording; pass the continuous recordings, or cut windows with use_mne_epochs=False."
+            "Windows of an mne.Epochs do not keep their recording, which a store contains; cut "
+            "windows with use_mne_epochs=False, or pass the recordings."
         )
     if isinstance(dataset, (RawDataset, EEGWindowsDataset)):
         return [_Leaf(dataset, transforms)]
@@ -402,8 +394,7 @@ def _of_leaf(name: str, leaf: _Leaf) -> Source:
     dataset = leaf.dataset
     if dataset.transform is not None:
         raise ValueError(
-            f"{name} has a transform, but a store contains the signals of the Raw; remove the "
-            "transform, and apply it after reading."
+            f"{name} has a transform, but a store has the signals of its Raw; remove the transform."
         )
     try:
         labels = labels_of(dataset, leaf.transforms)

@@ -27,7 +27,6 @@ from braindecode_pars.recordings.preprocessing import Preprocessing, agreed
 from braindecode_pars.recordings.search import Subject
 from braindecode_pars.signal_store.index import (
     DTYPES,
-    INDEX,
     SAMPLES,
     Files,
     Index,
@@ -388,8 +387,6 @@ class SignalStore:
         index = Index.read(path)
         check_finished(path, index)
         samples = path / SAMPLES
-        if not samples.is_file():
-            raise FileNotFoundError(f"{samples} is missing; {INDEX} alone contains no samples.")
         check_not_truncated(path, index)
         check_labels(path, index.labels)
         dtype = index.settings["dtype"]
@@ -671,26 +668,33 @@ class SignalStore:
             When a subject is not in the store or is the name of several, when no recording remains,
             or when subjects are excluded and the subject of a remaining recording is unknown.
         """
-        recordings = self._recordings
+        recordings = list(self._recordings)
         if subjects is not None:
             subjects = self._as_list(subjects)
             kept = [name for subject in subjects for name in self._named(subject)]
-            recordings = tuple(r for r in recordings if r.subject in kept)
+            recordings = [r for r in recordings if r.subject in kept]
         # All spellings are excluded, since a subject that is kept by mistake is trained on.
         excluded = self._as_list(() if exclude is None else exclude)
         if excluded:
             keys = SubjectKeys(excluded)
-            recordings = tuple(r for r in recordings if r.subject not in keys)
+            recordings = [r for r in recordings if r.subject not in keys]
             # A recording without a subject may be of an excluded subject.
             unknown = sum(recording.subject is None for recording in recordings)
             if unknown:
                 raise ValueError(
                     f"{unknown} recordings in {self.path} have no subject, so they may be of an "
-                    "excluded subject; create the store again with the subjects of all recordings."
+                    "excluded subject; create the store again with all subjects."
                 )
-        if not recordings:
-            raise ValueError(f"No recording of {self.path} remains; exclude fewer subjects.")
-        return SignalStore(self.path, self._index, recordings)
+        return self._view(recordings)
+
+    def _view(self, recordings: Iterable[StoredRecording]) -> SignalStore:
+        kept = tuple(recordings)
+        if not kept:
+            raise ValueError(
+                f"No recording of {self.path} remains: all subjects are excluded, or held out for "
+                "validation and test."
+            )
+        return SignalStore(self.path, self._index, kept)
 
     def without_held_out(self) -> SignalStore:
         """Return a view to pretrain on, without held-out people.
@@ -709,25 +713,15 @@ class SignalStore:
         ValueError
             When no recording remains.
         """
-        others = [r for r in self._recordings if r.split not in HELD_OUT]
-        people = SubjectKeys(
-            r.subject for r in self._recordings if r.split in HELD_OUT and r.subject is not None
-        )
-        kept = tuple(r for r in others if r.subject not in people)
+        held_out = [r for r in self._recordings if r.split in HELD_OUT]
+        people = SubjectKeys(r.subject for r in held_out if r.subject is not None)
+        kept = [r for r in self._recordings if r.split not in HELD_OUT and r.subject not in people]
         if len(kept) == len(self._recordings):
             return self
-        if not kept:
-            raise ValueError(
-                f"All recordings of {self.path} are of validation and test subjects; none is left "
-                "to pretrain on."
-            )
-        log.warning(
-            "%s: left out %d of %d recordings, of its validation and test subjects.",
-            self.path,
-            len(self._recordings) - len(kept),
-            len(self._recordings),
-        )
-        return SignalStore(self.path, self._index, kept)
+        n, n_all = len(self._recordings) - len(kept), len(self._recordings)
+        text = "%s: left out %d of %d recordings, of its validation and test subjects."
+        log.warning(text, self.path, n, n_all)
+        return self._view(kept)
 
     def _as_list(self, subjects: Iterable) -> list:
         """Return subjects as a list, and check that the store has recordings of them."""

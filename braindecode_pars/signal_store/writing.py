@@ -24,7 +24,7 @@ from braindecode_pars._common.files import (
     plain,
     remove_leftovers,
 )
-from braindecode_pars._common.subjects import SubjectKeys, normalized
+from braindecode_pars._common.subjects import normalized
 from braindecode_pars.recordings.continuous import ContinuousCorpus, without_left_out
 from braindecode_pars.recordings.loading import skipped_message
 from braindecode_pars.recordings.preparation import count_left_out
@@ -37,7 +37,7 @@ from braindecode_pars.signal_store.index import (
     cut_off_labels,
 )
 from braindecode_pars.signal_store.parts import (
-    Part,
+    check_not_left_out,
     check_settings,
     check_shares,
     checksum_of_sources,
@@ -50,7 +50,6 @@ from braindecode_pars.signal_store.sources import (
     Source,
     corpora_of,
     find_sources,
-    name_in_store,
     name_without_piece,
     next_number,
 )
@@ -102,15 +101,15 @@ def create(
     sources = find_sources(corpora or recordings, subject)
     chosen = None
     if part is not None:
-        chosen = Part(*part, len(sources), checksum_of_sources(sources))._asdict()
+        chosen = dict(
+            number=part[0],
+            n_parts=part[1],
+            n_recordings=len(sources),
+            recordings=checksum_of_sources(sources),
+        )
         sources = recordings_of_part(sources, *part)
     settings = {"dtype": dtype, **asdict(preparation), "corpora": of_corpora, "part": chosen}
-    # The folder is new, empty, or a store. A kill at the very beginning leaves an empty file.
-    is_store, samples = (folder / INDEX).exists(), folder / SAMPLES
-    begun = samples.is_file() and samples.stat().st_size == 0
-    check_may_write(folder, "a store", is_ours=is_store, beside=[SAMPLES] if begun else [])
-    if is_store:
-        Index.read(folder)  # another program may have written a file of this name
+    _check_folder(folder)
     with _open_locked(folder) as file:
         index = Index.read(folder) if (folder / INDEX).exists() else Index(settings)
         if index.complete and part is None:
@@ -126,18 +125,29 @@ def create(
             return
         index.shares = shares  # they decide nothing about the samples
         index.left_out = _people_left_out(corpora)
-        writer = _Writer(folder, file, index, "the same call resumes after the stored recordings")
-        writer.commit()  # an index without recordings marks the folder as a store
-        try:
-            _store(writer, sources, preparation, on_time=writer.commit_in_time, **reading)
-            index.complete = True
-            writer.commit()
-        except BaseException:
-            # Also on Ctrl-C: commit what is stored, so that the next call can resume.
-            index.complete = False
-            with suppress(OSError):
+        writer = _Writer(folder, file, index)
+        kept = "the same call resumes after the stored recordings"
+        with _explained(folder, kept):
+            writer.commit()  # an index without recordings marks the folder as a store
+            try:
+                _store(writer, sources, preparation, kept, on_time=writer.commit_in_time, **reading)
+                index.complete = True
                 writer.commit()
-            raise
+            except BaseException:
+                # Also on Ctrl-C: commit what is stored, so that the next call can resume.
+                index.complete = False
+                with suppress(OSError):
+                    writer.commit()
+                raise
+
+
+def _check_folder(folder: Path) -> None:
+    """Check that a folder is new, empty or a store; an early kill leaves empty samples."""
+    is_store, samples = (folder / INDEX).exists(), folder / SAMPLES
+    begun = samples.is_file() and samples.stat().st_size == 0
+    check_may_write(folder, "a store", is_ours=is_store, beside=[SAMPLES] if begun else [])
+    if is_store:
+        Index.read(folder)  # another program may have written a file of this name
 
 
 def append(
@@ -166,14 +176,12 @@ def append(
         settings = index.settings
         others = ("dtype", "corpora", "part")
         preparation = Preparation(**{k: value for k, value in settings.items() if k not in others})
-        settings["corpora"] = joined_corpora(
-            {
-                str(folder): settings.get("corpora", {}),
-                "the list of new recordings": {c.name: dict(c.settings) for c in corpora},
-            }
-        )
-        _check_still_trained_on(folder, index, corpora)
-        index.left_out = list(dict.fromkeys([*index.left_out, *_people_left_out(corpora)]))
+        new, added = "the new recordings", {c.name: dict(c.settings) for c in corpora}
+        stored = settings.get("corpora", {})
+        settings["corpora"] = joined_corpora({str(folder): stored, new: added})
+        people = _people_left_out(corpora)  # a new subject may change who is a test subject
+        check_not_left_out(folder, index, people, new)
+        index.left_out = list(dict.fromkeys([*index.left_out, *people]))
         index.shares = check_shares(index.shares if shares is None else shares, settings["corpora"])
         if sfreq is not None:
             preparation = replace(preparation, sfreq=index.sfreq)
@@ -181,44 +189,42 @@ def append(
         names = [*(recording.name for recording in index.recordings), *index.skipped]
         first = max(len(names), next_number(names))
         sources = find_sources(corpora or recordings, subject, first)
-        writer = _Writer(folder, file, index, "the store is unchanged")
-        try:
-            sources = _not_stored(folder, index, sources)
-            _store(writer, sources, preparation, may_repeat=False, **reading)
-            writer.commit()
-        except BaseException:
-            # Also on Ctrl-C: cut off new samples, and restore the time that the index contains.
-            kept = Index.read(folder)
-            file.truncate(kept.n_bytes)
-            cut_off_labels(folder, kept.labels)
-            os.utime(folder / SAMPLES, ns=(time.time_ns(), kept.mtime_ns))
-            raise
+        sources = _not_stored(folder, index, sources)
+        # Recordings of a dataset have no names of their own, and are known by their content.
+        known = {recording.content: recording.name for recording in index.recordings}
+        writer, kept = _Writer(folder, file, index), "the store is unchanged"
+        with _explained(folder, kept):
+            try:
+                _store(writer, sources, preparation, kept, known=known, **reading)
+                writer.commit()
+            except BaseException:
+                # Also on Ctrl-C: cut off new samples, and restore the time in the index.
+                before = Index.read(folder)
+                file.truncate(before.n_bytes)
+                cut_off_labels(folder, before.labels)
+                os.utime(folder / SAMPLES, ns=(time.time_ns(), before.mtime_ns))
+                raise
+
+
+@contextmanager
+def _explained(folder: Path, kept: str) -> Iterator[None]:
+    """Say what is kept when the disk is full, or a process that reads was killed."""
+    try:
+        yield
+    except BrokenProcessPool as error:
+        raise ChildProcessError(
+            "A process that reads recordings was killed, most likely for lack of memory; "
+            f"{kept}. Fewer processes (n_jobs, --jobs) need less memory."
+        ) from error
+    except OSError as error:
+        why = error.strerror or error
+        raise type(error)(error.errno, f"{folder} cannot be written: {why}; {kept}") from error
 
 
 def _people_left_out(corpora: Iterable[ContinuousCorpus]) -> list:
     """Return people whom corpora of recipes leave out, each once."""
     people = (person for corpus in corpora for person in corpus.people_left_out)
     return list(dict.fromkeys(normalized(plain(person)) for person in people))
-
-
-def _check_still_trained_on(folder: Path, index: Index, corpora: list[ContinuousCorpus]) -> None:
-    """Check that no stored recording, or its subject, is left out now, as a new test subject."""
-    left_out = {
-        name_in_store(corpus, recording)
-        for corpus in corpora
-        for recording in (*corpus.held_out, *corpus.excluded)
-    }
-    people = SubjectKeys(person for corpus in corpora for person in corpus.people_left_out)
-    stored = [
-        r.name
-        for r in index.recordings
-        if name_without_piece(r.name) in left_out or r.subject in people
-    ]
-    if stored:
-        raise ValueError(
-            f"{folder} has {len(stored)} recordings that are excluded or held out now, such as "
-            f"{stored[0]}, and would be trained on. Make another store."
-        )
 
 
 def check_finished(folder: Path, index: Index) -> None:
@@ -252,15 +258,12 @@ class _Writer:
     index : Index
         Index of the recordings in the file. Bytes after these recordings are overwritten or cut
         off.
-    after_error : str
-        State of the store after an error, for the message.
     """
 
-    def __init__(self, folder: Path, file: FileIO, index: Index, after_error: str):
+    def __init__(self, folder: Path, file: FileIO, index: Index):
         self.folder = folder
         self.file = file
         self.index = index
-        self.after_error = after_error
         self.n_bytes = index.n_bytes
         self.labels = LabelWriter(folder, index.labels)
         self._committed_at = self._cost = 0.0
@@ -270,34 +273,29 @@ class _Writer:
     def add(self, source: Source, pieces: list[Encoded]) -> None:
         """Append a recording, all its pieces or none. It is permanent after the next commit."""
         n_bytes, added = self.n_bytes, []
-        with self._short_errors():
-            for piece in pieces:
-                # Unbuffered files may write only a part.
-                unwritten = piece.stored.reshape(-1).view(np.uint8).data
-                while unwritten:
-                    unwritten = unwritten[self.file.write(unwritten) :]
-                first = n_bytes // piece.stored.itemsize
-                added.append(replace(piece.recording, first_sample=first))
-                n_bytes += piece.stored.nbytes
-            labels = {p.recording.name: p.labels for p in pieces if p.labels is not None}
-            if labels and self.index.sfreq is not None:  # it is that of the first recording
-                self.labels.add(labels, source.description, self.index.sfreq)
+        for piece in pieces:
+            # Unbuffered files may write only a part.
+            unwritten = piece.stored.reshape(-1).view(np.uint8).data
+            while unwritten:
+                unwritten = unwritten[self.file.write(unwritten) :]
+            first = n_bytes // piece.stored.itemsize
+            added.append(replace(piece.recording, first_sample=first))
+            n_bytes += piece.stored.nbytes
+        labels = {p.recording.name: p.labels for p in pieces if p.labels is not None}
+        if labels and self.index.sfreq is not None:  # it is that of the first recording
+            self.labels.add(labels, source.description, self.index.sfreq)
         self.index.recordings += added
         self.n_bytes = n_bytes
 
     def commit(self) -> None:
         """Make all added recordings permanent: first the samples, then the index."""
         start = time.monotonic()
-        with self._short_errors():
-            self.file.truncate(self.n_bytes)  # cuts off what a kill or a full disk left
-            os.fsync(self.file.fileno())
-            self.index.labels = self.labels.commit()
-            self.index.n_bytes = self.n_bytes
-            self.index.mtime_ns = os.fstat(self.file.fileno()).st_mtime_ns
-        try:
-            self.index.write(self.folder)
-        except OSError as error:
-            raise type(error)(error.errno, f"{error.strerror}; {self.after_error}") from error
+        self.file.truncate(self.n_bytes)  # cuts off what a kill or a full disk left
+        os.fsync(self.file.fileno())
+        self.index.labels = self.labels.commit()
+        self.index.n_bytes = self.n_bytes
+        self.index.mtime_ns = os.fstat(self.file.fileno()).st_mtime_ns
+        self.index.write(self.folder)
         self._committed_at = time.monotonic()
         self._cost = self._committed_at - start
 
@@ -306,28 +304,18 @@ class _Writer:
         if self._cost < _COMMIT_SHARE * (time.monotonic() - self._committed_at):
             self.commit()
 
-    @contextmanager
-    def _short_errors(self) -> Iterator[None]:
-        """Add the folder and the state of the store to an OSError."""
-        try:
-            yield
-        except OSError as error:
-            raise type(error)(
-                error.errno,
-                f"{self.folder} cannot be written ({error.strerror}); {self.after_error}",
-            ) from error
-
 
 def _store(
     writer: _Writer,
     sources: list[Source],
     preparation: Preparation,
+    kept: str,
     *,
     n_jobs: int,
     on_error: str,
     verbose: int,
     on_time: Callable[[], None] = lambda: None,
-    may_repeat: bool = True,
+    known: Mapping[tuple, str] | None = None,
 ) -> None:
     """Read recordings and add them one after another; warn about skipped recordings.
 
@@ -339,22 +327,21 @@ def _store(
         Recordings to read.
     preparation : Preparation
         Preparation of the recordings.
+    kept : str
+        What is kept after an error, for the message.
     n_jobs, on_error, verbose
         As in :meth:`SignalStore.create`.
     on_time : callable
         Function that is called after each recording.
-    may_repeat : bool
-        Whether samples may be stored again under another name. If False, such a recording is
-        skipped.
+    known : mapping of tuple to str | None
+        Names of recordings by content, which are not stored again.
     """
     index = writer.index
-    # Names of stored recordings by content.
-    stored = {} if may_repeat else {r.content: r.name for r in index.recordings}
     skipped: list[str] = []
     remarks: list[list[Remarks]] = []
     n_pieces = 0
     reading = read_all(sources, preparation, index.settings["dtype"], n_jobs)
-    with _explain_kill(writer.after_error), closing(reading) as results:
+    with closing(reading) as results:
         bar = tqdm(
             zip(sources, results, strict=True),
             total=len(sources),
@@ -366,14 +353,14 @@ def _store(
             index.skipped.pop(source.name, None)  # by an earlier call
             n_pieces += len(pieces)
             usable = []
-            for piece in (_checked(piece, index, stored) for piece in pieces):
+            for piece in (_checked(piece, index, known or {}) for piece in pieces):
                 if isinstance(piece, Encoded):
                     usable.append(piece)
                     continue
                 if on_error == "raise" and not piece.always_skip:
                     raise ValueError(
                         f"{piece.label} cannot be used: {piece.reason} (on_error='warn' skips such "
-                        f"recordings; {writer.after_error}.)"
+                        f"recordings; {kept}.)"
                     )
                 index.skipped[piece.name] = piece.reason
                 skipped.append(f"{piece.label}: {piece.reason}")
@@ -392,7 +379,7 @@ def _store(
 
 
 def _checked(
-    piece: Encoded | Unusable, index: Index, stored: Mapping[tuple, str]
+    piece: Encoded | Unusable, index: Index, known: Mapping[tuple, str]
 ) -> Encoded | Unusable:
     """Check that a recording has the rate of the store, which the first sets, and is new in it."""
     if isinstance(piece, Unusable):
@@ -405,7 +392,7 @@ def _checked(
             "sfreq= to resample all recordings to one rate."
         )
         return Unusable(name, label, reason)
-    twin = stored.get(piece.recording.content)
+    twin = known.get(piece.recording.content)
     if twin is not None:
         return Unusable(name, label, f"it is already stored as {twin}.", always_skip=True)
     return piece
@@ -415,7 +402,8 @@ def _tell(recordings: list[list[Remarks]], level: int) -> None:
     """Log which channels are left out or missing, and warn about problems of the signals."""
     if line := count_left_out(pieces[0].left_out for pieces in recordings if pieces):
         log.log(level, line)
-    missing, problems = defaultdict(list), defaultdict(list)
+    missing: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    problems: dict[str, list[str]] = defaultdict(list)
     for remarks in (piece for pieces in recordings for piece in pieces):
         missing[remarks.missing].append(remarks.label)
         for kind, text in remarks.problems.items():
@@ -428,18 +416,6 @@ def _tell(recordings: list[list[Remarks]], level: int) -> None:
     for kind, text in _WARNINGS.items():
         if problems[kind]:
             warn_user(text.format(listed(problems[kind], 20)))
-
-
-@contextmanager
-def _explain_kill(after_error: str) -> Iterator[None]:
-    """Raise an error that states what is kept when a process that reads was killed."""
-    try:
-        yield
-    except BrokenProcessPool as error:
-        raise ChildProcessError(
-            "A process that reads recordings was killed, most likely for lack of memory; "
-            f"{after_error}. Fewer processes (n_jobs, --jobs) need less memory."
-        ) from error
 
 
 @contextmanager

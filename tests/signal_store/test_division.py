@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from braindecode_pars.signal_store.parts import (
-    Part,
     check_part,
     checksum_of_sources,
-    missing_parts,
     recordings_of_part,
 )
 from braindecode_pars.signal_store.sources import Source
@@ -45,23 +43,6 @@ def test_numbers_of_a_part():
             check_part(wrong)
     with pytest.raises(ValueError, match="9 of 8"):
         check_part((9, 8))
-
-
-def test_each_division_must_be_complete():
-    assert missing_parts([]) == []
-    assert missing_parts([Part(2, 2, 9), Part(1, 2, 9), Part(1, 1, 5)]) == []
-    assert missing_parts([Part(2, 2, 9), Part(1, 2, 10)]) == [
-        "1 of the 2 parts of 9 recordings",
-        "2 of the 2 parts of 10 recordings",
-    ]
-
-
-def test_parts_of_different_recordings_do_not_complete_each_other():
-    assert missing_parts([Part(1, 2, 9, "a"), Part(2, 2, 9, "a")]) == []
-    assert missing_parts([Part(1, 2, 9, "a"), Part(2, 2, 9, "b")]) == [
-        "2 of the 2 parts of 9 recordings",
-        "1 of the 2 parts of 9 recordings",
-    ]
 
 
 def test_the_checksum_of_files_is_the_same_on_all_machines():

@@ -690,10 +690,10 @@ def test_a_stored_recording_that_is_left_out_now_is_refused(two_corpora, tmp_pat
     store = SignalStore.create(tmp_path / "store", a, verbose=0)
     own_recipe.write(tmp_path / "a", "P4_train", 12)
     fewer = own_recipe.corpus_of(tmp_path / "a", "a", exclude=[["P1"]])
-    with pytest.raises(ValueError, match="a/P1_tr"):
+    with pytest.raises(ValueError, match="P1"):
         store.append(fewer, verbose=0)
     held_out = replace(fewer, excluded=(), held_out=fewer.excluded)
-    with pytest.raises(ValueError, match="a/P1_tr"):
+    with pytest.raises(ValueError, match="P1"):
         store.append(held_out, verbose=0)
     more = own_recipe.corpus_of(tmp_path / "a", "a", exclude=[["P9"]])
     assert store.append(more, verbose=0).subjects == ["a:P1", "a:P2", "a:P4"]
@@ -712,7 +712,7 @@ def test_test_subjects_of_a_corpus_are_not_stored_from_another(two_corpora, tmp_
     later = SignalStore.create(tmp_path / "later", c, verbose=0).append(a, verbose=0)
     assert list(later.recordings["name"]) == ["c/P7_train.txt", "a/P2_train.txt"]
     leaky = SignalStore.create(tmp_path / "leaky", a, verbose=0)
-    with pytest.raises(ValueError, match="a/P1_tr"):
+    with pytest.raises(ValueError, match="P1"):
         leaky.append(c, verbose=0)
 
 
