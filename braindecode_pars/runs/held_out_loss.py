@@ -140,8 +140,8 @@ def held_out_loss(
     table = recordings[recordings["n_times"] >= task.n_times]
     if table.empty:
         raise ValueError(
-            f"The crops of the run have {task.n_times} samples, but the longest of "
-            f"{len(recordings)} recordings has only {recordings['n_times'].max()}."
+            f"A crop of the run has {task.n_times} samples, the longest recording only "
+            f"{recordings['n_times'].max()}."
         )
     crops = _crops(store, table, task.n_times, crops_per_recording, seed)
     batch_size = config.micro_batch_size or config.batch_size
@@ -178,8 +178,7 @@ def _check_held_out(store: SignalStore, card: EncoderCard, run: Path) -> None:
     both = [str(subject) for subject in store.subjects if subject in seen]
     if both:
         raise ValueError(
-            f"The run in {run} was trained on the subjects {listed(both)} of this store; leave "
-            "them out with store.select(exclude=...)."
+            f"{run} was trained on {listed(both)} of this store; use store.select(exclude=...)."
         )
 
 
@@ -189,10 +188,7 @@ def _trained_task(folder: RunFolder, config: RunConfig, sfreq: float) -> Pretext
     checkpoint = folder.newest(task)
     last_step = config.epochs * (config.steps_per_epoch or 0)
     if checkpoint is None or checkpoint.step != last_step:
-        raise ValueError(
-            f"{folder.path} lacks the checkpoint of its last step, {last_step}, with the layers of "
-            "the task; copy the whole folder of the run."
-        )
+        raise ValueError(f"{folder.path} lacks the checkpoint of its last step, {last_step}.")
     checkpoint.restore_weights(task)
     return task
 

@@ -230,7 +230,7 @@ def _measured(
     if best[0] == 0:
         raise ValueError(
             f"A step of one window of {config.window_seconds:g} s does not fit into the memory of "
-            f"{_name_of(device)}; use shorter windows or a smaller encoder."
+            f"{_name_of(device)}."
         )
     return best
 
@@ -438,9 +438,7 @@ def _without(folder: str | Path, sources: list[Source], exclude: list) -> list[S
     found = SubjectKeys(subject for subject in subjects if subject is not None)
     absent = [str(subject) for subject in exclude if subject not in found]
     if absent:
-        raise ValueError(
-            f"{folder} contains no recording of {', '.join(absent)}, to exclude; check the names."
-        )
+        raise ValueError(f"{folder} has no recording of {', '.join(absent)}, to exclude.")
     keys = SubjectKeys(exclude)
     kept = [s for s, subject in zip(sources, subjects, strict=True) if subject not in keys]
     if not kept:
@@ -465,7 +463,5 @@ def _n_windows(lengths: np.ndarray, sfreq: float, window_seconds: float) -> int:
         raise ValueError(f"At {sfreq:g} Hz a window of {window_seconds:g} s has no sample.")
     n_windows = int((lengths // n_times).sum())
     if n_windows == 0:
-        raise ValueError(
-            f"The longest recording has {lengths.max() / sfreq:g} s, a window {window_seconds:g} s."
-        )
+        raise ValueError(f"All recordings are shorter than {window_seconds:g} s.")
     return n_windows

@@ -165,22 +165,34 @@ def pretrain(
     with folder.exclusive() if is_main else nullcontext():
         if is_main:
             folder.check(described, resume=resume)  # another run may have used it until now
-        _train(steps, task, before, sized, accelerator, folder, described, resume, verbose)
+        net = _train(steps, task, sized, accelerator, folder, described, resume, verbose)
+        if is_main:
+            card = _card(sized, steps, net)
+            card = card if before is None else card.continues(before)
+            write_encoder(task.encoder, card, folder.path)
+        accelerator.end_training()
+    if verbose and is_main:
+        last = net.history[-1]
+        log.info(
+            f"Training loss relative to chance: {last[RELATIVE]:.3f}; "
+            f"{last['windows_per_second']:.4g} windows/s\n"
+            f"The encoder is in {folder.path}. Fine-tune it with "
+            f'PARSClassifier(encoder="{folder.path}").'
+        )
     return folder.path
 
 
 def _train(
     steps: Steps,
     task: PretextTask,
-    before: EncoderCard | None,
     config: SizedRunConfig,
     accelerator: Accelerator,
     folder: RunFolder,
     described: dict[str, Any],
     resume: bool,
     verbose: int,
-) -> None:
-    """Train from the last checkpoint, if there is one, and save the encoder."""
+) -> RunNet:
+    """Train from the last checkpoint, if there is one."""
     is_main = accelerator.is_main_process
     # All processes must have read the checkpoint before the first one can remove it.
     checkpoint = folder.newest(task) if resume else None
@@ -204,7 +216,7 @@ def _train(
         num_workers=default if config.num_workers is None else config.num_workers,
         restore=_restore_once(checkpoint) if checkpoint else None,
         # Weights that were pretrained before need not move by their size.
-        **({} if before is None else {"callbacks__enough_steps": None}),
+        **({} if config.encoder is None else {"callbacks__enough_steps": None}),
     )
     names = {entry.name for entry in fields(PretrainingSettings)} - {"task_params"}
     settings = {name: value for name, value in config.as_dict().items() if name in names}
@@ -225,21 +237,7 @@ def _train(
             net=make_net,
         )
         accelerator.wait_for_everyone()
-
-    # Save the encoder.
-    if is_main:
-        card = _card(config, steps, net)
-        card = card if before is None else card.continues(before)
-        write_encoder(task.encoder, card, folder.path)
-    accelerator.end_training()
-    if verbose and is_main:
-        last = net.history[-1]
-        log.info(
-            f"Training loss relative to chance: {last[RELATIVE]:.3f}; "
-            f"{last['windows_per_second']:.4g} windows/s\n"
-            f"The encoder is in {folder.path}. Fine-tune it with "
-            f'PARSClassifier(encoder="{folder.path}").'
-        )
+    return net
 
 
 def _accelerator(device: str) -> Accelerator:
@@ -252,8 +250,8 @@ def _accelerator(device: str) -> Accelerator:
     # accelerate keeps one device for the lifetime of a Python process.
     if accelerator.device.type != wanted:
         raise ValueError(
-            f"device={device!r} cannot be used, because an earlier run in this Python process used "
-            f"{accelerator.device.type}; start another Python process."
+            f"device={device!r} cannot be used after a run on {accelerator.device.type} in one "
+            "process; start another."
         )
     return accelerator
 
@@ -266,15 +264,10 @@ def _sized(
     n_processes = accelerator.num_processes
     share, rest = divmod(config.batch_size, n_processes)
     if rest:
-        raise ValueError(
-            f"batch_size={config.batch_size} cannot be shared equally by {n_processes} processes."
-        )
+        raise ValueError(f"{n_processes} processes cannot share a batch of {config.batch_size}.")
     micro_batch_size = config.micro_batch_size or share
     if share % micro_batch_size:
-        raise ValueError(
-            f"Each process has {share} examples of a batch; micro_batch_size={micro_batch_size} "
-            "does not divide them."
-        )
+        raise ValueError(f"micro_batch_size={micro_batch_size} does not divide {share}.")
 
     # Data, and the length of an epoch.
     steps = Steps(

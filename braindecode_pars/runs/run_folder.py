@@ -79,9 +79,7 @@ class RunFolder:
             When the run is not finished, or ``run.json`` is damaged.
         """
         if not self.description.is_file():
-            raise FileNotFoundError(
-                f"{self.path} is not the folder of a run: it has no {self.description.name}."
-            )
+            raise FileNotFoundError(f"{self.path} is not the folder of a run: it has no run.json.")
         if not self.is_finished:
             raise ValueError(f"The run in {self.path} is not finished; resume it first.")
         try:
@@ -174,8 +172,7 @@ class RunFolder:
             _ = run["run_id"], run["store"]["checksum"], run["sessions"][0]["processes"]
         except (KeyError, TypeError, IndexError, ValueError) as error:
             raise ValueError(
-                f"{self.description} does not describe a run of this version or 0.2.0 ({error!r}); "
-                "name another folder."
+                f"{self.description} does not describe a run of this version or 0.2.0 ({error!r})."
             ) from error
         return run
 
@@ -271,8 +268,7 @@ class Checkpoint:
         for name, tensor in tensors.items():
             if not tensor.isfinite().all():
                 raise ValueError(
-                    f"After step {self.step}, {name} holds numbers that are not finite; start a "
-                    "new run with a lower learning rate."
+                    f"{name} is not finite after step {self.step}; use a lower learning rate."
                 )
         metadata = {name: getattr(self, name) for name in ("step", "history", "random", "run_id")}
         run = json.dumps(metadata)
@@ -326,8 +322,7 @@ class Checkpoint:
         different = sorted({name for name, *_ in set.symmetric_difference(*kinds)})
         if different:
             raise ValueError(
-                f"{self.source} belongs to another task or size. These tensors differ: "
-                f"{listed(different)}."
+                f"{self.source} belongs to another task or size: {listed(different)} differ."
             )
 
     def restore(self, net: NeuralNet) -> None:

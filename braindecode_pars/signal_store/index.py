@@ -159,9 +159,7 @@ class SampleFile:
             found = self.file.stat()
             is_longer = found.st_size > self.n_samples * DTYPES[self.dtype].itemsize
             if self._mtime_ns not in (None, found.st_mtime_ns) and not is_longer:
-                raise ValueError(
-                    f"{self.file} was written anew since it was pickled; open the store again."
-                )
+                raise ValueError(f"{self.file} was written anew since it was pickled.")
             mapped = np.memmap(self.file, DTYPES[self.dtype], "r", shape=(self.n_samples,))
             self._map = mapped.view(np.ndarray)
         return self._map
@@ -278,9 +276,7 @@ class Index:
             # Format and version first: another format may have no checksum.
             if entries.get("format") != FORMAT or entries.get("version") not in READABLE:
                 raise ValueError(
-                    f"it has the format {entries.get('format')!r} of version "
-                    f"{entries.get('version')}, but {FORMAT!r} of versions "
-                    f"{READABLE[0]} to {READABLE[-1]} are read"
+                    f"it is version {entries.get('version')} of {entries.get('format')!r}"
                 )
             # The checksum covers everything before its own entry, which is the last.
             if entries.get("checksum") != checksum_of(content.rpartition(_CHECKSUM)[0]):
@@ -369,8 +365,8 @@ class LabelWriter:
         kinds |= {self.described["kind"]} - {None}
         if len(kinds) > 1:
             raise ValueError(
-                f"The labels of {next(iter(pieces))} and of the recordings before it are of "
-                f"different types ({', '.join(sorted(kinds))}); give all labels one type."
+                f"{next(iter(pieces))} and recordings before it have labels of different types "
+                f"({', '.join(sorted(kinds))}); use one type."
             )
         header = "" if self.described["n_bytes"] else _COLUMNS
         rows = [_rows(name, piece, description, sfreq) for name, piece in pieces.items()]
@@ -437,9 +433,7 @@ def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:
     with table.open("rb") as file:
         content = file.read(described["n_bytes"])  # another process may be extending it
     if checksum_of(content) != described["checksum"]:
-        raise ValueError(
-            f"{table} was altered: its checksum does not match. Copy it or create the store again."
-        )
+        raise ValueError(f"{table} was altered: its checksum does not match. Copy it again.")
     return content
 
 
@@ -512,10 +506,7 @@ def labels_of(windows: Any, transforms: Sequence[Callable[[Any], Any]] = ()) -> 
         return None
     for i, label in enumerate(labels):
         if not isinstance(label, bool | int | float | str) or label != label:
-            raise ValueError(
-                f"its window {i} has the label {label!r}; labels are numbers or texts, and "
-                f"{UNLABELED} without one."
-            )
+            raise ValueError(f"its window {i} has the label {label!r}, not a number or a text.")
     names = ["i_window_in_trial", "i_start_in_trial", "i_stop_in_trial"]
     table = pd.DataFrame(np.asarray(windows.crop_inds, int).reshape(-1, 3), columns=names)
     return table.assign(target=pd.Series(labels, dtype=object))
@@ -548,8 +539,7 @@ def labels_of_pieces(
         end = stretches[-1][1] if stretches else 0
         raise ValueError(
             f"its window {i} (label {labels['target'][i]}), from {start[i] / sfreq:g} s to "
-            f"{stop[i] / sfreq:g} s, is outside the recording of {end / sfreq:g} s or contains a "
-            "gap; correct or remove the window."
+            f"{stop[i] / sfreq:g} s, is outside the recording of {end / sfreq:g} s or has a gap."
         )
     pieces = [labels[mask].copy() for mask in inside]
     for piece, (first, _) in zip(pieces, stretches, strict=True):

@@ -15,12 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from braindecode_pars._common.checks import check_same_rate, integer, positive
-from braindecode_pars._common.files import (
-    checksum_of,
-    differences,
-    read_checked,
-    write_checked,
-)
+from braindecode_pars._common.files import checksum_of, differences, read_checked, write_checked
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.signal_store.index import INDEX, Index, StoredRecording
 from braindecode_pars.signal_store.sources import (
@@ -86,85 +81,52 @@ def read_parts(folder: Path) -> tuple[dict[Path, str], dict[str, float]]:
     for path in checksums:
         if not is_store(path):
             raise FileNotFoundError(
-                f"{path} is missing, one of the {len(checksums)} stores that {folder} joins by "
-                "their relative paths. Move it there, or join the stores again in a new folder."
+                f"{path} is missing, which {folder} joins; move it there, or join again."
             )
     return checksums, content["shares"]
 
 
-def check_part(part: Any) -> tuple[int, int] | None:
-    """Return the number of a part and the number of parts; None for all recordings.
+def divided(sources: list[Source], part: Any) -> tuple[list[Source], dict[str, Any] | None]:
+    """Return the recordings of one part, and what the store remembers of the division.
 
-    Raises
-    ------
-    TypeError
-        When ``part`` is not two integers.
-    ValueError
-        When a number is below 1, or the number of the part is above that of parts.
-
-    Examples
-    --------
-    >>> from braindecode_pars.signal_store.parts import check_part
-    >>> check_part((3, 8))
-    (3, 8)
-    """
-    if part is None:
-        return None
-    if not isinstance(part, (tuple, list)) or len(part) != 2:
-        raise TypeError(f"part must be None or two integers, such as (3, 8), got {part!r}.")
-    for number in part:
-        integer(1).check("part", number)
-    number, n_parts = map(int, part)
-    if number > n_parts:
-        raise ValueError(f"part is {number} of {n_parts}; parts are numbered from 1 to {n_parts}.")
-    return number, n_parts
-
-
-def recordings_of_part(sources: list[Source], number: int, n_parts: int) -> list[Source]:
-    """Return the recordings of one part: consecutive ones, of equal numbers but for one.
+    Parts are consecutive recordings, of equal numbers but for one. The checksum tells one list of
+    recordings from another without reading them. It is the same on machines that have copies of the
+    files at other places, with other times, or only the files of their own part: the path in its
+    folder identifies a file. A recording of a dataset has only a number as its name, so its
+    subject, length, channels, rate and labels count.
 
     Parameters
     ----------
     sources : list of Source
         All recordings, in an order that is the same on every machine.
-    number, n_parts : int
-        Number of the part, from 1, and number of parts.
+    part : (int, int) | None
+        Number of the part, from 1, and number of parts; None for all recordings.
 
     Raises
     ------
-    ValueError
-        When there are fewer recordings than parts.
+    TypeError, ValueError
+        When ``part`` is not two integers, when a number is not in range, or when there are fewer
+        recordings than parts.
     """
+    if part is None:
+        return sources, None
+    if not isinstance(part, (tuple, list)) or len(part) != 2:
+        raise TypeError(f"part must be None or two integers, such as (3, 8), got {part!r}.")
     n = len(sources)
-    if n < n_parts:
-        raise ValueError(f"{n} recordings cannot be divided into {n_parts} parts; use fewer parts.")
-    return sources[n * (number - 1) // n_parts : n * number // n_parts]
-
-
-def checksum_of_sources(sources: Iterable[Source]) -> str:
-    """Return a checksum that tells one list of recordings from another, without reading them.
-
-    It is the same on machines that have copies of the files at other places, with other times, or
-    only the files of their own part: the path in its folder identifies a file. A recording of a
-    dataset has only a number as its name, so its subject, length, channels, rate and labels count.
-
-    Parameters
-    ----------
-    sources : iterable of Source
-        Recordings of all parts.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits.
-    """
+    for number in part:
+        integer(1).check("part", number)
+    number, n_parts = map(int, part)
+    if number > n_parts or n_parts > n:
+        raise ValueError(f"part is {number} of {n_parts} of {n} recordings; use fewer parts.")
     known = [
         [source.name]
         if isinstance(source.origin, Path)
         else [source.name, source.description.get("subject"), source.state]
         for source in sources
     ]
-    return checksum_of(json.dumps(known).encode())
+    checksum = checksum_of(json.dumps(known).encode())
+    chosen = sources[n * (number - 1) // n_parts : n * number // n_parts]
+    return chosen, dict(number=number, n_parts=n_parts, n_recordings=n, recordings=checksum)
 
 
 def _division(index: Index) -> tuple | None:
@@ -224,10 +186,7 @@ def joined_index(indexes: Mapping[Path, Index], shares: Mapping[str, Any] | None
             check_not_left_out(path, index, of_corpora.left_out, by)
     kinds = {f.labels["kind"] for index in indexes.values() for f in index.files if f.labels}
     if len(kinds) > 1:
-        raise ValueError(
-            f"The labels of the stores are of different types ({', '.join(sorted(kinds))}); give "
-            "all labels one type."
-        )
+        raise ValueError(f"The stores have labels of different types: {', '.join(sorted(kinds))}.")
     # All recordings, with positions in the samples of all stores. The numbers of recordings of
     # datasets continue, as in one store.
     joined = Index({**first.settings, "corpora": corpora, "part": None}, first.sfreq, complete=True)
@@ -268,8 +227,7 @@ def joined_corpora(given: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         if bool(corpora) != bool(given[first]):
             by, without = (owner, first) if corpora else (first, owner)
             raise ValueError(
-                f"{by} was made from recipes, but {without} was not; make another store, since "
-                "recordings of one store are prepared alike."
+                f"{by} was made from recipes, but {without} was not; make separate stores."
             )
         check_settings(owner, {**corpora, **joined}, {**joined, **corpora})
         joined |= corpora
@@ -305,8 +263,7 @@ def _check_complete(indexes: Mapping[Path, Index]) -> None:
             )
     if missing:
         raise ValueError(
-            f"Missing: {'; '.join(missing)}. Create them, and join all parts. If they are among "
-            "the given stores, these are parts of other recordings."
+            f"Missing: {'; '.join(missing)}. Make all parts of the same recordings, and join them."
         )
 
 
@@ -337,8 +294,8 @@ def _check_new(
                 other, other_name = known[key]
                 also = "" if other_name == recording.name else f" {other_name}"
                 raise ValueError(
-                    f"{recording.name} in {path} is also{also} in {other}. Store each recording in "
-                    "one part, and files of different folders from the folder above both."
+                    f"{recording.name} in {path} is also{also} in {other}. Store each once, "
+                    "and several folders from the one above them."
                 )
     known |= own
 
@@ -360,10 +317,7 @@ def check_shares(shares: Mapping[str, Any], corpora: Collection[str]) -> dict[st
     """
     if shares and set(shares) != set(corpora):
         known = ", ".join(corpora) or "no corpora of recipes"
-        raise ValueError(
-            f"shares has {', '.join(map(str, shares))}, but the store has {known}; give each "
-            "corpus a share, or none."
-        )
+        raise ValueError(f"shares has {', '.join(map(str, shares))}, but the store has {known}.")
     for name, share in shares.items():
         positive().check(f"The share of {name}", share)
     return {name: float(share) for name, share in shares.items()}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from glob import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import mne
 import numpy as np
@@ -301,14 +301,12 @@ def find_sources(recordings: Any, subject: Subject, n_before: int = 0) -> list[S
     if isinstance(recordings, (str, Path)):
         return _files_of(Path(recordings).expanduser(), subject_finder(subject))
     if subject is not None:
-        raise TypeError(
-            "subject= is only for a folder of files; a dataset has 'subject' in its descriptions."
-        )
+        raise TypeError("subject= is for a folder of files; a dataset has descriptions.")
     corpora = corpora_of(recordings)
     if corpora:
         return [source for corpus in corpora for source in _of_corpus(corpus)]
     leaves = enumerate(_leaves(recordings), n_before)
-    sources = [_of_leaf(f"recording-{i}", leaf) for i, leaf in leaves]
+    sources = [_of_leaf(f"recording-{i}", *leaf) for i, leaf in leaves]
     # The windows are stored if any of them has a label.
     tables = [source.labels for source in sources if source.labels is not None]
     labelled = any((table["target"] != UNLABELED).any() for table in tables)
@@ -342,8 +340,8 @@ def check_same_classes(corpora: Mapping[str, Mapping[str, Any]]) -> None:
         first, expected = next(iter(classes.items()))
         if found != expected:
             raise ValueError(
-                f"{first} and {name} have other classes ({expected}; {found}), or only one of them "
-                "has labels; make a store of each."
+                f"{first} and {name} have other classes or no labels ({expected}; {found}); make a "
+                "store of each."
             )
 
 
@@ -368,36 +366,27 @@ def _plain(description: Mapping[Any, Any]) -> dict[str, Any]:
     return {str(key): normalized(plain(value)) for key, value in description.items()}
 
 
-class _Leaf(NamedTuple):
-    """A recording of a dataset, and the functions for its labels, the innermost first."""
-
-    dataset: RawDataset | EEGWindowsDataset
-    transforms: tuple[Callable[[Any], Any], ...]
-
-
-def _leaves(dataset: Any, transforms: tuple[Callable[[Any], Any], ...] = ()) -> list[_Leaf]:
+def _leaves(dataset: Any, transforms: tuple[Callable[[Any], Any], ...] = ()) -> list[tuple]:
+    """Return the recordings of a dataset, with the functions for labels, the innermost first."""
     if isinstance(dataset, ConcatDataset):
         own = getattr(dataset, "target_transform", None)
         transforms = transforms if own is None else (own, *transforms)
         return [leaf for part in dataset.datasets for leaf in _leaves(part, transforms)]
     if isinstance(dataset, WindowsDataset):
         raise TypeError(
-            "Windows of an mne.Epochs do not keep their recording, which a store contains; cut "
-            "windows with use_mne_epochs=False, or pass the recordings."
+            "Windows of an mne.Epochs do not keep their recording; cut windows with "
+            "use_mne_epochs=False."
         )
     if isinstance(dataset, (RawDataset, EEGWindowsDataset)):
-        return [_Leaf(dataset, transforms)]
+        return [(dataset, transforms)]
     raise TypeError(f"recordings contains a {type(dataset).__name__}; it must be {ACCEPTED}.")
 
 
-def _of_leaf(name: str, leaf: _Leaf) -> Source:
-    dataset = leaf.dataset
+def _of_leaf(name: str, dataset: Any, transforms: Sequence[Callable[[Any], Any]]) -> Source:
     if dataset.transform is not None:
-        raise ValueError(
-            f"{name} has a transform, but a store has the signals of its Raw; remove the transform."
-        )
+        raise ValueError(f"{name} has a transform, which a store cannot keep; remove it.")
     try:
-        labels = labels_of(dataset, leaf.transforms)
+        labels = labels_of(dataset, transforms)
     except ValueError as error:
         raise ValueError(f"{name} cannot be used: {error}") from error
     raw = dataset.raw
@@ -424,11 +413,19 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
         raise FileNotFoundError(f"{root} is not a folder; recordings must be {ACCEPTED}.")
     sources = []
     for file, problem in find_files(root, lambda name: name.lower().endswith(ENDINGS)).items():
+        if problem is None and not is_recording(file):
+            continue
         path = file.relative_to(root)
-        if problem is not None:
-            sources.append(Source(path.as_posix(), {}, {}, file, problem))
-        elif is_recording(file):
-            sources.append(_of_file(file, path, subject))
+        description, state = {}, {}
+        if problem is None:
+            try:
+                description = {"subject": normalized(plain(subject(path)))}
+                state = _state_of(_parts_of(file))
+            except ValueError as error:
+                if subject is not subject_of_path:  # a mistake in the user's own function
+                    raise
+                problem = str(error)
+        sources.append(Source(path.as_posix(), description, state, file, problem))
     if not sources:
         raise FileNotFoundError(f"{root} contains no .edf, .bdf, .fif or WFDB (.hea) recording.")
     if subject is subject_of_path:
@@ -436,16 +433,6 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
         check_first_folders(root, paths)
         check_one_person_each(paths)
     return sources
-
-
-def _of_file(file: Path, path: Path, subject: Callable[[Path], Any]) -> Source:
-    try:
-        description = {"subject": normalized(plain(subject(path)))}
-    except ValueError as error:
-        if subject is not subject_of_path:  # a mistake in the user's own function
-            raise
-        return Source(path.as_posix(), {}, {}, file, str(error))
-    return Source(path.as_posix(), description, _state_of(_parts_of(file)), file)
 
 
 def _parts_of(file: Path) -> list[Path]:

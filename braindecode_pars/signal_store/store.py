@@ -18,7 +18,7 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset
 from tqdm.auto import tqdm
 
-from braindecode_pars._common.checks import Rule, check_parameters, choice, listed
+from braindecode_pars._common.checks import Rule, check_parameters, choice, integer, listed
 from braindecode_pars._common.files import check_may_write, checksum_of
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.recordings.continuous import HELD_OUT
@@ -37,7 +37,6 @@ from braindecode_pars.signal_store.index import (
 )
 from braindecode_pars.signal_store.parts import (
     PARTS,
-    check_part,
     in_order,
     joined_index,
     read_parts,
@@ -110,12 +109,7 @@ class SignalStore:
     (6, [1, 2], 100.0, (4, 3000))
     """
 
-    def __init__(
-        self,
-        path: Path,
-        index: Index,
-        recordings: tuple[StoredRecording, ...],
-    ):
+    def __init__(self, path: Path, index: Index, recordings: tuple[StoredRecording, ...]):
         self.path = path
         assert index.sfreq is not None  # a finished store has that of its first recording
         self.sfreq = index.sfreq
@@ -265,7 +259,7 @@ class SignalStore:
         if isinstance(channels, str):
             raise TypeError(f"channels is the string {channels!r}; give a list of names.")
         channels = None if channels is None else list(channels)
-        path, part = Path(path).expanduser(), check_part(part)
+        path = Path(path).expanduser()
         preparation = Preparation(sfreq, low, high, mains, channels, reference)
         create(path, recordings, subject, preparation, dtype, shares or {}, part, **reading)
         return cls.open(path)
@@ -408,8 +402,7 @@ class SignalStore:
         for folder, store in stores.items():
             if store._joined_checksum != checksums[folder]:
                 raise ValueError(
-                    f"{folder} has other recordings, labels, splits or shares than when {path} "
-                    "joined it; join the stores again in a new folder."
+                    f"{folder} has changed since {path} joined it; join the stores again."
                 )
         index = joined_index({folder: store._index for folder, store in stores.items()}, shares)
         return cls(path, index, tuple(index.recordings))
@@ -456,10 +449,7 @@ class SignalStore:
             When the folder cannot be written; the store is unchanged.
         """
         if (self.path / PARTS).exists():
-            raise ValueError(
-                f"{self.path} joins other stores; create a store of the new recordings, and join "
-                "all of them in a new folder, which copies no samples."
-            )
+            raise ValueError(f"{self.path} joins other stores; join a new one with them instead.")
         SignalStore.open(self.path, verbose=verbose)  # raises an error if the store was altered
         reading = dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)
         check_parameters(reading, _RULES)
@@ -622,19 +612,16 @@ class SignalStore:
         signals = np.asarray(signals)
         if signals.ndim != 1 or signals.dtype.kind not in "iu":
             raise TypeError(
-                "signals must be integers of shape (n_signals,), got "
-                f"{signals.dtype} of shape {signals.shape}."
+                f"signals must be integers of one dimension, got {signals.dtype} {signals.shape}."
             )
         if len(signals) and (signals.min() < 0 or signals.max() >= len(self)):
-            raise IndexError(
-                f"Signals {signals.min()} to {signals.max()} were requested; the store has signals "
-                f"0 to {len(self) - 1}."
-            )
+            ends = f"{signals.min()} to {signals.max()}"
+            raise IndexError(f"Signals {ends} were requested; there are 0 to {len(self) - 1}.")
         return signals
 
     def _check_crops(self, signals: np.ndarray, starts: np.ndarray, n_times: int) -> None:
         """Check that crops are within their signals; name the first that is not."""
-        _check_n_times(n_times)
+        integer(1).check("n_times", n_times)
         outside = (starts < 0) | (starts > self._length[signals] - n_times)
         if outside.any():
             i = int(outside.argmax())
@@ -681,19 +668,15 @@ class SignalStore:
             # A recording without a subject may be of an excluded subject.
             unknown = sum(recording.subject is None for recording in recordings)
             if unknown:
-                raise ValueError(
-                    f"{unknown} recordings in {self.path} have no subject, so they may be of an "
-                    "excluded subject; create the store again with all subjects."
-                )
+                text = f"{unknown} recordings in {self.path} have no subject"
+                raise ValueError(f"{text}, so they may be of an excluded one.")
         return self._view(recordings)
 
     def _view(self, recordings: Iterable[StoredRecording]) -> SignalStore:
         kept = tuple(recordings)
         if not kept:
-            raise ValueError(
-                f"No recording of {self.path} remains: all subjects are excluded, or held out for "
-                "validation and test."
-            )
+            why = "all subjects are excluded, or held out for validation and test"
+            raise ValueError(f"No recording of {self.path} remains: {why}.")
         return SignalStore(self.path, self._index, kept)
 
     def without_held_out(self) -> SignalStore:
@@ -739,14 +722,12 @@ class SignalStore:
 
     def _named(self, subject: Any) -> list:
         """Return the name of a subject in the store: the same name, else another spelling."""
-        if subject in self.subjects:
-            return [subject]
         keys = SubjectKeys([subject])
-        names = [name for name in self.subjects if name in keys]
+        same = [subject] if subject in self.subjects else []
+        names = same or [name for name in self.subjects if name in keys]
         if len(names) > 1:
             raise ValueError(
-                f"Subject {subject!r} may be {' or '.join(map(repr, names))} of {self.path}; pass "
-                "one of these names."
+                f"Subject {subject!r} may be {' or '.join(map(repr, names))}; pass one of them."
             )
         return names
 
@@ -768,13 +749,13 @@ class SignalStore:
         ValueError
             When all recordings are shorter than a window. The message contains both lengths.
         """
-        _check_n_times(n_times)
+        integer(1).check("n_times", n_times)
         # At least one recording must be as long as a window.
         longest = max(self._recordings, key=lambda recording: recording.n_times)
         if longest.n_times < n_times:
             raise ValueError(
                 f"A window of {n_times} samples is longer than every recording in {self.path}; the "
-                f"longest, {longest.name}, has {longest.n_times} samples."
+                f"longest, {longest.name}, has {longest.n_times}."
             )
         table, sfreq = self.recordings, self.sfreq
         names = [tuple(ch_names) for ch_names in table["ch_names"]]
@@ -791,8 +772,7 @@ class SignalStore:
         )
         counts = table["n_times"].to_numpy() // n_times
         numbers = np.repeat(np.arange(len(counts)), counts)
-        before = np.repeat(np.cumsum(counts) - counts, counts)  # windows of earlier recordings
-        starts = (np.arange(len(before)) - before) * n_times
+        starts = np.concatenate([np.arange(count) * n_times for count in counts])
         columns = dict(item=starts, start=starts, stop=starts + n_times)
         return windows_of(rows.to_dict("records"), recording=numbers, **columns)
 
@@ -854,8 +834,8 @@ class SignalStore:
         ]
         if not found:
             raise ValueError(
-                f"{self.path} has no labels of these recordings; make a store of labelled windows, "
-                "such as those of datasets.tuab.load, or with the command store --labels."
+                f"{self.path} has no labels of these recordings; make it of labelled windows "
+                "(store --labels)."
             )
         return BaseConcatDataset(found)
 
@@ -886,11 +866,5 @@ class SignalStore:
                 altered.append(f"{recording.name} in {file.file}")
         if altered:
             raise ValueError(
-                f"The samples of {listed(altered, 5)} were altered: they do not match their "
-                "checksums. Copy the file or create the store again."
+                f"Altered since they were stored: {listed(altered, 5)}. Copy the store again."
             )
-
-
-def _check_n_times(n_times: int) -> None:
-    if not isinstance(n_times, Integral) or n_times < 1:
-        raise ValueError(f"n_times must be a positive number of samples, got {n_times!r}.")

@@ -153,7 +153,7 @@ class StoredWindowsDataset(EEGWindowsDataset):
         positions = {name: tuple(p) for name, p in self.recording.positions.items()}
         return info_of(tuple(self.recording.ch_names), self.sfreq, tuple(positions.items()))
 
-    @property
+    @EEGWindowsDataset.raw.getter
     def raw(self) -> mne.io.BaseRaw:
         """The whole recording; its samples are read when they are used."""
         if self._raw is None:
@@ -161,10 +161,6 @@ class StoredWindowsDataset(EEGWindowsDataset):
             self._raw = self._own = StoredRaw(self.crops, self.first_signal, info, n_times)
             self._state = self._own.state
         return self._raw
-
-    @raw.setter
-    def raw(self, raw: mne.io.BaseRaw | None) -> None:
-        EEGWindowsDataset.raw.fset(self, raw)
 
     @property
     def is_changed(self) -> bool:

@@ -18,31 +18,19 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from braindecode_pars._common.checks import check_same_rate, is_same_rate, listed, warn_user
-from braindecode_pars._common.files import (
-    check_may_write,
-    locked,
-    plain,
-    remove_leftovers,
-)
+from braindecode_pars._common.files import check_may_write, locked, plain, remove_leftovers
 from braindecode_pars._common.subjects import normalized
 from braindecode_pars.recordings.continuous import ContinuousCorpus, without_left_out
 from braindecode_pars.recordings.loading import skipped_message
 from braindecode_pars.recordings.preparation import count_left_out
 from braindecode_pars.recordings.search import Subject
-from braindecode_pars.signal_store.index import (
-    INDEX,
-    SAMPLES,
-    Index,
-    LabelWriter,
-    cut_off_labels,
-)
+from braindecode_pars.signal_store.index import INDEX, SAMPLES, Index, LabelWriter, cut_off_labels
 from braindecode_pars.signal_store.parts import (
     check_not_left_out,
     check_settings,
     check_shares,
-    checksum_of_sources,
+    divided,
     joined_corpora,
-    recordings_of_part,
 )
 from braindecode_pars.signal_store.samples import Encoded, Remarks, Unusable, read_all
 from braindecode_pars.signal_store.sources import (
@@ -99,23 +87,15 @@ def create(
         )
     shares = check_shares(shares, of_corpora)
     sources = find_sources(corpora or recordings, subject)
-    chosen = None
-    if part is not None:
-        chosen = dict(
-            number=part[0],
-            n_parts=part[1],
-            n_recordings=len(sources),
-            recordings=checksum_of_sources(sources),
-        )
-        sources = recordings_of_part(sources, *part)
+    sources, chosen = divided(sources, part)
     settings = {"dtype": dtype, **asdict(preparation), "corpora": of_corpora, "part": chosen}
     _check_folder(folder)
     with _open_locked(folder) as file:
         index = Index.read(folder) if (folder / INDEX).exists() else Index(settings)
         if index.complete and part is None:
             raise ValueError(
-                f"{folder} is a finished store of {len(index.recordings)} recordings; open it "
-                "with SignalStore.open, and add recordings with its method append."
+                f"{folder} is a finished store of {len(index.recordings)} recordings; open it, and "
+                "add to it with its method append."
             )
         if index.recordings:
             sources = _not_begun(folder, index, settings, sources)
@@ -231,8 +211,8 @@ def check_finished(folder: Path, index: Index) -> None:
     """Check that the creation of a store was not interrupted."""
     if not index.complete:
         raise ValueError(
-            f"{folder} is an unfinished store: its creation was interrupted after "
-            f"{len(index.recordings)} recordings. The same call or command resumes there."
+            f"{folder} is an unfinished store of {len(index.recordings)} recordings; the same call "
+            "or command resumes there."
         )
 
 
@@ -241,8 +221,7 @@ def check_not_truncated(folder: Path, index: Index) -> None:
     n_bytes = (folder / SAMPLES).stat().st_size
     if n_bytes < index.n_bytes:
         raise ValueError(
-            f"{folder / SAMPLES} is truncated: it has {n_bytes} bytes, but {INDEX} expects "
-            f"{index.n_bytes}. Copy it or create the store again."
+            f"{folder / SAMPLES} is truncated: it has {n_bytes} of {index.n_bytes} bytes."
         )
 
 
@@ -358,10 +337,8 @@ def _store(
                     usable.append(piece)
                     continue
                 if on_error == "raise" and not piece.always_skip:
-                    raise ValueError(
-                        f"{piece.label} cannot be used: {piece.reason} (on_error='warn' skips such "
-                        f"recordings; {kept}.)"
-                    )
+                    text = f"{piece.label} cannot be used: {piece.reason}"
+                    raise ValueError(f"{text} (on_error='warn' skips it; {kept}.)")
                 index.skipped[piece.name] = piece.reason
                 skipped.append(f"{piece.label}: {piece.reason}")
             writer.add(source, usable)
@@ -444,15 +421,11 @@ def _not_begun(
     names = {source.name for source in sources}
     foreign = [r.name for r in index.recordings if name_without_piece(r.name) not in names]
     if foreign:
-        raise ValueError(
-            f"The store {folder} was started with other recordings, such as {foreign[0]}. Pass "
-            "another folder, or the earlier recordings."
-        )
+        raise ValueError(f"{folder} was started with other recordings, such as {foreign[0]}.")
     sources = _not_stored(folder, index, sources)
     if index.settings.get("part") != settings["part"]:
         raise ValueError(
-            f"{folder} was started as a part of other recordings: those of other parts have "
-            "changed. Create all parts again in new folders."
+            f"{folder} was started before other parts changed; create all parts again."
         )
     return sources
 
@@ -463,7 +436,5 @@ def _not_stored(folder: Path, index: Index, sources: list[Source]) -> list[Sourc
     for source in sources:
         earlier = stored.get(source.name)
         if earlier and (earlier.source, earlier.description) != (source.state, source.description):
-            raise ValueError(
-                f"{source.label} has changed since it was stored in {folder}; pass another folder."
-            )
+            raise ValueError(f"{source.label} has changed since it was stored in {folder}.")
     return [source for source in sources if source.name not in stored]

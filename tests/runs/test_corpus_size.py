@@ -94,7 +94,7 @@ def test_numbers():
 
 
 def test_a_corpus_that_cannot_be_planned(folder, tmp_path):
-    with pytest.raises(ValueError, match=r"14 s.* 30 s"):
+    with pytest.raises(ValueError, match="30 s"):
         CorpusSize.of_path(folder)
     with pytest.raises(FileNotFoundError, match="absent"):
         CorpusSize.of_path(tmp_path / "absent")
