@@ -29,20 +29,13 @@ from braindecode_pars.paper import ENCODER, PRETRAINING
 #: Setting -> rule, of a run.
 _RULES = {
     **RULES,
-    "epochs": integer(1),
-    "lr": positive(1e12),
+    **dict.fromkeys(("epochs", "embed_dim", "num_layers", "num_heads", "mlp_dim"), integer(1)),
+    **dict.fromkeys(("lr", "window_seconds", "patch_seconds"), positive(1e12)),
+    **dict.fromkeys(("steps_per_epoch", "micro_batch_size"), optional(integer(1))),
     "device": choice("auto", "cpu", "cuda", "mps"),
     "encoder": optional(instance("a folder or the id of a model", str)),
-    "window_seconds": positive(1e12),
-    "patch_seconds": positive(1e12),
-    "embed_dim": integer(1),
-    "num_layers": integer(1),
-    "num_heads": integer(1),
-    "mlp_dim": integer(1),
     "drop_prob": share(),
     "tokenizer": choice("linear", "spectral"),  # encoder.TOKENIZERS; importing it takes seconds
-    "steps_per_epoch": optional(integer(1)),
-    "micro_batch_size": optional(integer(1)),
     "exclude_subjects": instance("a list of subjects", list, tuple),
     "seed": integer(0),
     "num_workers": optional(integer(0)),

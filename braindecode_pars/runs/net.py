@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -251,10 +250,6 @@ class TensorBoardCurves(Callback):
     def __init__(self, folder: Path, first_step: int = 0):
         self.folder = folder
         self.first_step = first_step
-
-    @staticmethod
-    def is_available() -> bool:
-        return find_spec("tensorboard") is not None
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
         from torch.utils.tensorboard import SummaryWriter  # an optional dependency

@@ -12,6 +12,7 @@ from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -334,7 +335,7 @@ def _records(config: SizedRunConfig, folder: RunFolder, first_epoch: int, is_mai
     records: list = [MeanOverProcesses(), EpochRecord(config.batch_size)]
     if is_main:
         records.append(MetricsFile(folder.metrics))
-        if TensorBoardCurves.is_available():
+        if find_spec("tensorboard") is not None:
             first_step = first_epoch * config.steps_per_epoch
             records.append(TensorBoardCurves(folder.tensorboard, first_step))
         records.append(Checkpoints(folder.checkpoints, folder.run_id))

@@ -62,8 +62,6 @@ def read_parts(folder: Path) -> tuple[dict[Path, str], dict[str, float]]:
 
     Raises
     ------
-    FileNotFoundError
-        When a store is missing.
     ValueError
         When the file is damaged, was edited, or has another version.
     """
@@ -78,11 +76,6 @@ def read_parts(folder: Path) -> tuple[dict[Path, str], dict[str, float]]:
     checksums = {
         Path(os.path.normpath(root / part["path"])): part["checksum"] for part in content["parts"]
     }
-    for path in checksums:
-        if not is_store(path):
-            raise FileNotFoundError(
-                f"{path} is missing, which {folder} joins; move it there, or join again."
-            )
     return checksums, content["shares"]
 
 
@@ -116,8 +109,10 @@ def divided(sources: list[Source], part: Any) -> tuple[list[Source], dict[str, A
     for number in part:
         integer(1).check("part", number)
     number, n_parts = map(int, part)
-    if number > n_parts or n_parts > n:
-        raise ValueError(f"part is {number} of {n_parts} of {n} recordings; use fewer parts.")
+    if number > n_parts:
+        raise ValueError(f"part is {number} of {n_parts}; parts are numbered from 1 to {n_parts}.")
+    if n_parts > n:
+        raise ValueError(f"{n} recordings cannot be divided into {n_parts} parts.")
     known = [
         [source.name]
         if isinstance(source.origin, Path)
@@ -263,7 +258,7 @@ def _check_complete(indexes: Mapping[Path, Index]) -> None:
             )
     if missing:
         raise ValueError(
-            f"Missing: {'; '.join(missing)}. Make all parts of the same recordings, and join them."
+            f"Missing: {'; '.join(missing)}. Create them, and join all parts of these recordings."
         )
 
 

@@ -101,7 +101,7 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> EncodedSampl
         bad = ~np.isfinite((high - low).astype(np.float32) + low.astype(np.float32))
     if bad.any():
         names = [name for name, is_bad in zip(ch_names, bad, strict=True) if is_bad]
-        raise SkippedError(f"NaN or infinite samples in {listed(names, 5)}.")
+        raise SkippedError(f"channel {listed(names, 5)} contains NaN or infinite samples.")
     n_chans = len(signals)
     stored = np.empty(signals.shape, DTYPES[dtype])
     scale, offset = np.empty((2, n_chans), np.float32)

@@ -339,10 +339,10 @@ def check_same_classes(corpora: Mapping[str, Mapping[str, Any]]) -> None:
     for name, found in classes.items():
         first, expected = next(iter(classes.items()))
         if found != expected:
-            raise ValueError(
-                f"{first} and {name} have other classes or no labels ({expected}; {found}); make a "
-                "store of each."
-            )
+            what = f"{first} and {name} have other classes ({expected}; {found})"
+            if None in (found, expected):
+                what = f"Only one of {first} and {name} has labels"
+            raise ValueError(f"{what}; make a store for each.")
 
 
 def _of_corpus(corpus: ContinuousCorpus) -> list[Source]:

@@ -56,7 +56,7 @@ from braindecode_pars.windows.table import Montage, SignalReader, Windows
 log = logging.getLogger(__name__)
 
 _RULES = dict(
-    dtype=choice(*DTYPES),
+    dtype=Rule(f"one of {', '.join(DTYPES)}", (str,), DTYPES.__contains__),
     on_error=choice("raise", "warn"),
     n_jobs=Rule("a number of processes, or -1", (Integral,), lambda value: value != 0),
 )
@@ -449,7 +449,7 @@ class SignalStore:
             When the folder cannot be written; the store is unchanged.
         """
         if (self.path / PARTS).exists():
-            raise ValueError(f"{self.path} joins other stores; join a new one with them instead.")
+            raise ValueError(f"{self.path} joins other stores and has no samples of its own.")
         SignalStore.open(self.path, verbose=verbose)  # raises an error if the store was altered
         reading = dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)
         check_parameters(reading, _RULES)
@@ -755,7 +755,7 @@ class SignalStore:
         if longest.n_times < n_times:
             raise ValueError(
                 f"A window of {n_times} samples is longer than every recording in {self.path}; the "
-                f"longest, {longest.name}, has {longest.n_times}."
+                f"longest, {longest.name}, has {longest.n_times} samples."
             )
         table, sfreq = self.recordings, self.sfreq
         names = [tuple(ch_names) for ch_names in table["ch_names"]]
@@ -834,8 +834,8 @@ class SignalStore:
         ]
         if not found:
             raise ValueError(
-                f"{self.path} has no labels of these recordings; make it of labelled windows "
-                "(store --labels)."
+                f"{self.path} has no labels of these recordings; make it of labelled windows, "
+                "as by braindecode-pars store --labels."
             )
         return BaseConcatDataset(found)
 

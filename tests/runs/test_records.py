@@ -8,7 +8,6 @@ import pytest
 from support.small_runs import make_store, small_config
 
 from braindecode_pars.runs import pretrain
-from braindecode_pars.runs.net import TensorBoardCurves
 
 
 def test_curves_of_a_resumed_run_have_each_step_once(tmp_path, monkeypatch):
@@ -34,7 +33,7 @@ def test_curves_of_a_resumed_run_have_each_step_once(tmp_path, monkeypatch):
 
 
 def test_without_tensorboard_there_are_no_curves(tmp_path, monkeypatch):
-    monkeypatch.setattr(TensorBoardCurves, "is_available", lambda: False)
+    monkeypatch.setattr("braindecode_pars.runs.run.find_spec", lambda name: None)
     out = pretrain(make_store(tmp_path / "store"), tmp_path / "run", small_config(), verbose=0)
     assert not (out / "tensorboard").exists()
     assert (out / "metrics.csv").exists()

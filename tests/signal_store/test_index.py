@@ -101,9 +101,3 @@ def test_a_failed_write_keeps_the_old_index(tmp_path, monkeypatch):
         index_of(3).write(tmp_path)
     assert Index.read(tmp_path) == index_of(1)
     assert [file.name for file in tmp_path.iterdir()] == [INDEX]
-
-
-def test_a_folder_in_the_place_of_the_index_raises(tmp_path):
-    (tmp_path / INDEX).mkdir()
-    with pytest.raises(FileNotFoundError, match="SignalStore"):
-        Index.read(tmp_path)

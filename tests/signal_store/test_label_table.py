@@ -12,7 +12,12 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from support.labelled_stores import check_equal
 
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.signal_store.index import LabelWriter
+from braindecode_pars.signal_store.index import (
+    LabelWriter,
+    labels_of,
+    labels_of_pieces,
+    resampled_labels,
+)
 from braindecode_pars.signal_store.sources import Source
 
 
@@ -191,3 +196,38 @@ def test_stores_without_labels_have_no_table(nights, tmp_path):
     assert store.n_labelled_windows == 0
     with pytest.raises(ValueError, match="no labels"):
         store.labelled_windows()
+
+
+def test_labels_of_any_scalar_type(nights):
+    one = nights.datasets[0]
+    for targets in ([0, -1], ["N2", "W"], [0.5, 2.0], [True, False]):
+        found = labels_of(with_targets(one, np.array(targets)))["target"].tolist()
+        assert (found, type(found[0])) == (targets, type(targets[0]))
+    assert labels_of(with_targets(one, [])) is None
+    for wrong in (None, float("nan"), [1, 2]):
+        with pytest.raises(ValueError, match="window 1"):
+            labels_of(with_targets(one, [0, wrong]))
+
+
+def windows_at(starts) -> pd.DataFrame:
+    start = np.asarray(starts)
+    columns = dict(i_start_in_trial=start, i_stop_in_trial=start + 10, target=range(len(start)))
+    return pd.DataFrame({"i_window_in_trial": range(len(start)), **columns})
+
+
+@pytest.mark.parametrize(
+    ("starts", "message"),
+    [([0, 61], "window 1 .* 6.1 s to 7.1 s, .* 7 s"), ([-1], "window 0 "), ([25], "window 0 ")],
+)
+def test_a_window_is_in_one_piece_of_its_recording(starts, message):
+    first, last = labels_of_pieces(windows_at([0, 20, 35, 50]), [(0, 30), (35, 70)], 10.0)
+    assert first["i_start_in_trial"].tolist() == [0, 20]
+    assert (last["i_start_in_trial"].tolist(), last["target"].tolist()) == ([0, 15], [2, 3])
+    with pytest.raises(ValueError, match=message):
+        labels_of_pieces(windows_at(starts), [(0, 30), (35, 70)], 10.0)
+
+
+def test_windows_keep_their_times_and_stay_inside_at_another_rate():
+    found = resampled_labels(windows_at([0, 30, 990]), 100.0, 125.0, 1250)
+    assert found["i_start_in_trial"].tolist() == [0, 38, 1238]
+    assert found["i_stop_in_trial"].tolist() == [12, 50, 1250]

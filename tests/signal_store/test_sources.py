@@ -41,21 +41,6 @@ def test_only_eeg_is_kept(written):
     assert ch_names == ["F3-M2", "F4-M1"]  # SaO2 is not a voltage
 
 
-@pytest.mark.parametrize(
-    ("labels", "eeg"),
-    [
-        (["EEG Fp1", "ECG ECG", "PHOTIC", "EEG A2-A1"], ["EEG Fp1", "EEG A2-A1"]),
-        (["Fp1", "ECG", "EMG1", "Resp nasal", "Tempo"], ["Fp1", "Tempo"]),
-        (["EEG Fp1", "EEG EKG1-REF", "EEG LOC-REF"], ["EEG Fp1"]),
-        (["C3", "C4"], ["C3", "C4"]),
-    ],
-)
-def test_channels_other_than_eeg_are_recognised_by_label(make_edf, tmp_path, labels, eeg):
-    make_edf(tmp_path / "night.edf", labels)
-    (source,) = find_sources(tmp_path, None)
-    assert Preparation().apply(source.open()[0])[1] == eeg
-
-
 def test_subjects_of_files(written):
     def subjects(rule):
         sources = find_sources(written[0], rule)
@@ -106,14 +91,6 @@ def test_first_folders_of_many_recordings_are_not_taken_for_subjects(tmp_path):
     assert len(find_sources(tmp_path, lambda path: path.parts[0])) == 10
     folders_of(tmp_path, ["anna/n1.edf"])  # three folders
     assert len(find_sources(tmp_path, None)) == 11
-
-
-def test_files_of_one_person_ask_for_the_subject(tmp_path):
-    folders_of(tmp_path, ["S001R03.edf", "S001R04.edf", "S002R03.edf"])
-    with pytest.raises(ValueError, match=r"S001R03.edf and S001R04.edf .*--subject"):
-        find_sources(tmp_path, None)
-    subjects = [s.description["subject"] for s in find_sources(tmp_path, r"(S\d+)R")]
-    assert subjects == ["S001", "S001", "S002"]
 
 
 def test_many_recordings_in_a_known_layout_may_be_of_one_subject(tmp_path):
@@ -284,18 +261,6 @@ def test_requested_channels_are_matched_as_in_the_estimators(make_raw):
     preparation = Preparation(channels=["FC5", "T3", "C3"])
     assert preparation.apply(raw)[1] == ["EEG C3-REF", "T7", "Fc5."]
     assert preparation.missing(["EEG C3-REF", "T7"]) == ("FC5",)
-
-
-def test_frequencies_are_positive():
-    for name in ("sfreq", "low", "high", "mains"):
-        with pytest.raises(ValueError, match=name):
-            Preparation(**{name: -1})
-
-
-def test_the_lower_edge_is_below_the_upper_edge():
-    """MNE would apply a band-stop filter instead."""
-    with pytest.raises(ValueError, match=r"low=20 .*high=5 "):
-        Preparation(low=20, high=5)
 
 
 def test_the_reference_is_the_average_of_the_stored_channels(make_raw):

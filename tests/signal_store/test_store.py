@@ -264,18 +264,6 @@ def test_a_truncated_file_raises(own):
         SignalStore.open(own.path)
 
 
-def test_an_edited_index_raises(own):
-    file = own.path / "store.json"
-    file.write_text(file.read_text().replace('"anna"', '"bert"'))
-    with pytest.raises(ValueError, match=r"store\.json"):
-        SignalStore.open(own.path)
-
-
-def test_a_folder_without_a_store_raises(tmp_path):
-    with pytest.raises(FileNotFoundError, match="SignalStore"):
-        SignalStore.open(tmp_path)
-
-
 def test_excluding_subjects_needs_all_subjects_to_be_known(recordings, tmp_path):
     """The recording without a subject may be of the excluded subject."""
     known, unknown = recordings.datasets[0], RawDataset(recordings.datasets[1].raw, {})
