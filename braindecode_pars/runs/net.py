@@ -232,7 +232,7 @@ class MetricsFile(Callback):
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         table = pd.DataFrame([metrics(row) for row in net.history])
-        replace_file(self.file, table.to_csv(index=False, lineterminator="\n"))
+        replace_file(self.file, table.to_csv(index=False, na_rep="nan", lineterminator="\n"))
 
 
 class TensorBoardCurves(Callback):

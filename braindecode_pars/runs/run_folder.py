@@ -118,11 +118,11 @@ class RunFolder:
 
         # A resumed run must have the same configuration and the same data.
         if resume:
-            settings = before["configuration"], described["configuration"]
+            settings = (
+                {**run["configuration"], "checksum of the store": run["store"]["checksum"]}
+                for run in (before, described)
+            )
             found = differences(*settings, ignore=_MAY_DIFFER)
-            old, new = before["store"]["checksum"], described["store"]["checksum"]
-            if old != new:
-                found.append(f"the store has other recordings: its checksum is {new}, was {old}")
             if found:
                 raise ValueError(
                     f"{self.path} has a run with another configuration: {'; '.join(found)}. Resume "

@@ -216,6 +216,9 @@ def joined_corpora(given: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         Settings of the corpora of each store, by the name of the store; empty for a store that was
         not made from recipes.
     """
+    check_same_classes(
+        [(f"{name} in {owner}", each) for owner, own in given.items() for name, each in own.items()]
+    )
     joined: dict[str, Any] = {}
     first = next(iter(given))
     for owner, corpora in given.items():
@@ -226,7 +229,6 @@ def joined_corpora(given: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             )
         check_settings(owner, {**corpora, **joined}, {**joined, **corpora})
         joined |= corpora
-    check_same_classes(joined)
     return joined
 
 
@@ -240,7 +242,7 @@ def check_settings(
     )
     found = differences(*given, ignore=beside)
     if found:
-        raise ValueError(f"{owner} was made with other settings: {'; '.join(found)}.")
+        raise ValueError(f"The settings of {owner} differ: {'; '.join(found)}.")
 
 
 def _check_complete(indexes: Mapping[Path, Index]) -> None:

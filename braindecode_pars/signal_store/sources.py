@@ -329,20 +329,23 @@ def corpora_of(recordings: Any) -> list[ContinuousCorpus]:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"The corpus {name} is given twice; pass the folder above both.")
-    check_same_classes({corpus.name: corpus.settings for corpus in corpora})
+    check_same_classes([(corpus.name, corpus.settings) for corpus in corpora])
     return corpora
 
 
-def check_same_classes(corpora: Mapping[str, Mapping[str, Any]]) -> None:
-    """Check that corpora, given by their settings, have the same classes, or none has labels."""
-    classes = {name: settings.get("classes") for name, settings in corpora.items()}
-    for name, found in classes.items():
-        first, expected = next(iter(classes.items()))
-        if found != expected:
-            what = f"{first} and {name} have other classes ({expected}; {found})"
-            if None in (found, expected):
-                what = f"Only one of {first} and {name} has labels"
-            raise ValueError(f"{what}; make a store for each.")
+def check_same_classes(corpora: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    """Check that corpora, given by name and settings, have the same classes, or none has labels."""
+    for name, settings in corpora:
+        (first, expected), found = corpora[0], settings.get("classes")
+        of_first = expected.get("classes")
+        if found == of_first:
+            continue
+        what = f"Only one of {first} and {name} has labels"
+        if found and of_first:
+            what = (
+                f"{first} and {name} have other classes ({', '.join(of_first)}; {', '.join(found)})"
+            )
+        raise ValueError(f"{what}; make a store for each.")
 
 
 def _of_corpus(corpus: ContinuousCorpus) -> list[Source]:

@@ -417,7 +417,7 @@ def _not_begun(
         {**each, "part": each.get("part") and {**each["part"], "recordings": None}}
         for each in (index.settings, settings)
     )
-    check_settings(f"The store {folder}", before, now)
+    check_settings(folder, before, now)
     names = {source.name for source in sources}
     foreign = [r.name for r in index.recordings if name_without_piece(r.name) not in names]
     if foreign:
