@@ -29,20 +29,13 @@ from braindecode_pars.paper import ENCODER, PRETRAINING
 #: Setting -> rule, of a run.
 _RULES = {
     **RULES,
-    "epochs": integer(1),
-    "lr": positive(1e12),
+    **dict.fromkeys(("epochs", "embed_dim", "num_layers", "num_heads", "mlp_dim"), integer(1)),
+    **dict.fromkeys(("lr", "window_seconds", "patch_seconds"), positive(1e12)),
+    **dict.fromkeys(("steps_per_epoch", "micro_batch_size"), optional(integer(1))),
     "device": choice("auto", "cpu", "cuda", "mps"),
     "encoder": optional(instance("a folder or the id of a model", str)),
-    "window_seconds": positive(1e12),
-    "patch_seconds": positive(1e12),
-    "embed_dim": integer(1),
-    "num_layers": integer(1),
-    "num_heads": integer(1),
-    "mlp_dim": integer(1),
     "drop_prob": share(),
     "tokenizer": choice("linear", "spectral"),  # encoder.TOKENIZERS; importing it takes seconds
-    "steps_per_epoch": optional(integer(1)),
-    "micro_batch_size": optional(integer(1)),
     "exclude_subjects": instance("a list of subjects", list, tuple),
     "seed": integer(0),
     "num_workers": optional(integer(0)),
@@ -142,10 +135,9 @@ class RunConfig(PretrainingSettings):
         check_parameters(given, {**_RULES, "task": choice(*sorted(PRETEXT_TASKS))})
 
         # Normalise the values, so that equal settings from Python, TOML and JSON compare equal.
-        plain = {"exclude_subjects": tuple(sorted(set(map(str, self.exclude_subjects))))}
-        for name, value in given.items():
-            if hasattr(value, "item"):  # a NumPy number
-                plain[name] = value.item()
+        subjects = sorted(set(map(str, self.exclude_subjects)))
+        plain: dict[str, Any] = {"exclude_subjects": tuple(subjects)}
+        plain |= {name: v.item() for name, v in given.items() if hasattr(v, "item")}  # of NumPy
         for name, value in plain.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
 
@@ -173,7 +165,7 @@ class RunConfig(PretrainingSettings):
         ValueError, TypeError
             When the file is damaged, has an unknown key, or a setting is out of range.
         """
-        return cls(**cls._settings(file, given))
+        return cls(**_settings(Path(file), given))
 
     @classmethod
     def for_laptop(cls, file: str | Path | None = None, **given: Any) -> RunConfig:
@@ -197,23 +189,7 @@ class RunConfig(PretrainingSettings):
         FileNotFoundError, ValueError, TypeError
             As in :meth:`from_file`.
         """
-        return cls(**{**LAPTOP, **(given if file is None else cls._settings(file, given))})
-
-    @classmethod
-    def _settings(cls, file: str | Path, given: dict[str, Any]) -> dict[str, Any]:
-        """Return the settings in a file, overridden by those that are given."""
-        from_file = _read(Path(file))
-        known = [entry.name for entry in fields(cls)]
-        unknown = [repr(key) for key in from_file if key not in known]
-        if unknown:
-            raise ValueError(
-                f"{file} has the unknown settings {', '.join(unknown)}; known are "
-                f"{', '.join(known)}."
-            )
-        values = {**from_file, **given}
-        if isinstance(from_file.get("task_params"), Mapping) and "task_params" in given:
-            values["task_params"] = {**from_file["task_params"], **given["task_params"]}
-        return values
+        return cls(**{**LAPTOP, **(given if file is None else _settings(Path(file), given))})
 
 
 @dataclass(frozen=True)
@@ -224,7 +200,8 @@ class SizedRunConfig(RunConfig):
     micro_batch_size: int = 1
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _settings(file: Path, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings in a file, overridden by those that are given."""
     # This import takes seconds, too.
     from braindecode_pars._common.files import parse_json
 
@@ -232,7 +209,16 @@ def _read(file: Path) -> dict[str, Any]:
     if file.suffix not in readers:
         raise ValueError(f"A configuration must be a .toml or .json file, got {file}.")
     try:
-        return readers[file.suffix](file.read_text(encoding="utf-8"))
+        values = readers[file.suffix](file.read_text(encoding="utf-8"))
     # tomllib raises RecursionError for values that are nested too deeply.
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{file} is damaged or not a {file.suffix[1:]} file: {error}.") from error
+        raise ValueError(f"{file} is not a {file.suffix[1:]} file: {error}.") from error
+    known = [entry.name for entry in fields(RunConfig)]
+    unknown = [repr(key) for key in values if key not in known]
+    if unknown:
+        raise ValueError(
+            f"{file} has the unknown settings {', '.join(unknown)}; known are {', '.join(known)}."
+        )
+    if isinstance(values.get("task_params"), Mapping) and "task_params" in given:
+        given = {**given, "task_params": {**values["task_params"], **given["task_params"]}}
+    return {**values, **given}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -137,14 +136,27 @@ def held_out_loss(
     _check_held_out(store, load_encoder(folder.path).card, folder.path)
 
     task = _trained_task(folder, config, store.sfreq)
-    table = _long_enough(store.recordings, task.n_times)
+    recordings = store.recordings
+    table = recordings[recordings["n_times"] >= task.n_times]
+    if table.empty:
+        raise ValueError(
+            f"A crop of the run has {task.n_times} samples, the longest recording only "
+            f"{recordings['n_times'].max()}."
+        )
     crops = _crops(store, table, task.n_times, crops_per_recording, seed)
     batch_size = config.micro_batch_size or config.batch_size
     net = PretrainingNet(task, precision=config.precision, device=find_device(device), verbose=0)
     net.initialize()
+    # Batches of equal size, up to one crop: a rest of a few would be a batch of its own.
+    batches = np.array_split(crops, -(-len(crops) // batch_size))
     with random_stream(seed, net.compute_device):
-        rows = [_losses(net, batch) for batch in _batches(crops, batch_size)]
-    means = _means(pd.DataFrame(rows))
+        rows = pd.DataFrame([_losses(net, torch.from_numpy(batch)) for batch in batches])
+    # Means over crops; a batch that has nothing of a part does not count for it.
+    sizes = rows.pop("n")
+    means: dict[str, Any] = {
+        str(name): float((column * sizes).sum() / sizes.where(column.notna()).sum(min_count=1))
+        for name, column in rows.items()
+    }
     subjects = unique_subjects(table["subject"]) or []
     return HeldOutLoss(means.pop("loss_relative"), means, subjects, len(crops))
 
@@ -159,15 +171,14 @@ def _check_held_out(store: SignalStore, card: EncoderCard, run: Path) -> None:
     )
     if card.subjects is None or store.recordings["subject"].isna().any():
         raise ValueError(
-            f"Some subjects of {run if card.subjects is None else store.path} are unknown, so they "
-            "may be in both the run and the store; give every recording its subject."
+            f"Some subjects of {run if card.subjects is None else store.path} are unknown, so that "
+            "the store may have subjects of the run; give every recording its subject."
         )
     seen = SubjectKeys(card.seen_subjects)
     both = [str(subject) for subject in store.subjects if subject in seen]
     if both:
         raise ValueError(
-            f"The run in {run} was trained on the subjects {listed(both)} of this "
-            "store; leave them out with store.select(exclude=...), or pass a store of others."
+            f"{run} was trained on {listed(both)} of this store; use store.select(exclude=...)."
         )
 
 
@@ -177,23 +188,9 @@ def _trained_task(folder: RunFolder, config: RunConfig, sfreq: float) -> Pretext
     checkpoint = folder.newest(task)
     last_step = config.epochs * (config.steps_per_epoch or 0)
     if checkpoint is None or checkpoint.step != last_step:
-        raise ValueError(
-            f"{folder.path} lacks the checkpoint of its last step, {last_step}, which has the "
-            "layers of the task beside the encoder; copy the whole folder of the run."
-        )
+        raise ValueError(f"{folder.path} lacks the checkpoint of its last step, {last_step}.")
     checkpoint.restore_weights(task)
     return task
-
-
-def _long_enough(recordings: pd.DataFrame, n_times: int) -> pd.DataFrame:
-    """Return the recordings that are at least as long as a crop."""
-    found = recordings[recordings["n_times"] >= n_times]
-    if found.empty:
-        raise ValueError(
-            f"The crops of the run have {n_times} samples, but the longest of {len(recordings)} "
-            f"recordings has only {recordings['n_times'].max()}; pass a store of longer recordings."
-        )
-    return found
 
 
 def _crops(
@@ -207,26 +204,9 @@ def _crops(
     return store.crops(drawn["first_signal"].to_numpy() + channels, starts, n_times)
 
 
-def _batches(crops: np.ndarray, batch_size: int) -> Iterator[Tensor]:
-    """Yield batches of equal size, up to one crop; a rest of a few would be a batch of its own."""
-    for batch in np.array_split(crops, -(-len(crops) // batch_size)):
-        yield torch.from_numpy(batch)
-
-
 def _losses(net: PretrainingNet, batch: Tensor) -> dict[str, float]:
     """Return the size of a batch, and its losses relative to chance."""
     step = net.validation_step((batch, None))
     parts = net.task_.part_losses(*step["y_pred"])
     loss = float(step["loss"]) / net.task_.chance_loss()
     return {"n": len(batch), "loss_relative": loss, **{name: float(p) for name, p in parts.items()}}
-
-
-def _means(rows: pd.DataFrame) -> dict[str, Any]:
-    """Return the means over crops; a batch that has nothing of a part does not count for it."""
-    sizes = rows.pop("n")
-    return {
-        name: float((column * sizes).sum() / sizes[column.notna()].sum())
-        if column.notna().any()
-        else float("nan")
-        for name, column in rows.items()
-    }

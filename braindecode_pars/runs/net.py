@@ -5,16 +5,14 @@ A step may be computed in micro-batches. After an epoch: metrics, TensorBoard cu
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from accelerate import Accelerator
 from accelerate.utils import concatenate
@@ -165,25 +163,23 @@ class RunNet(AccelerateMixin, PretrainingNet):
             # Processes exchange gradients once in a step: in the last backward pass.
             no_exchange = self.accelerator.no_sync(self.module_)
             with nullcontext() if number == len(parts) else no_exchange:
-                with seeded(_micro_batch_seed(step_seed, first + number), self.compute_device):
+                seed = np.random.SeedSequence([step_seed, first + number]).generate_state(1)[0]
+                with seeded(int(seed), self.compute_device):
                     result = self.infer(part.to(self.compute_device, non_blocking=True))
                     part_loss = self.get_loss(result, None, training=True) / len(parts)
                 self.accelerator.backward(part_loss)
             loss += part_loss.detach()
             results.append(result)
             if len(parts) > 1:
-                self._notify_of_part(len(parts))
+                # Some callbacks know parts of a step, such as the progress bar.
+                for _, callback in self.callbacks_:
+                    if hasattr(callback, "on_part_end"):
+                        callback.on_part_end(self, n_parts=len(parts))
 
         # Callbacks get the predictions of the whole step.
         with torch.no_grad():
             result = results[0] if len(results) == 1 else concatenate(results)
             return {"loss": loss, "y_pred": result}
-
-    def _notify_of_part(self, n_parts: int) -> None:
-        """Tell the callbacks that know parts of a step, such as the progress bar."""
-        for _, callback in self.callbacks_:
-            if hasattr(callback, "on_part_end"):
-                callback.on_part_end(self, n_parts=n_parts)
 
     def on_train_end(self, net: NeuralNet, **kwargs: Any) -> RunNet:
         # skorch's mixin waits for all processes here. After an interruption of one process, the
@@ -192,10 +188,6 @@ class RunNet(AccelerateMixin, PretrainingNet):
             self._unwrap_accelerator()
             return self
         return super().on_train_end(net, **kwargs)
-
-
-def _micro_batch_seed(step_seed: int, number: int) -> int:
-    return int(np.random.SeedSequence([step_seed, number]).generate_state(1)[0])
 
 
 #: Columns of ``metrics.csv`` after epoch, step and the losses.
@@ -239,18 +231,8 @@ class MetricsFile(Callback):
         self.file = file
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
-        replace_file(self.file, _as_csv(metrics(row) for row in net.history).encode())
-
-
-def _as_csv(rows: Iterable[Mapping[str, float]]) -> str:
-    rows = list(rows)
-    text = io.StringIO()
-    # A run that was begun with an older version may lack columns in its first epochs.
-    columns = dict.fromkeys(name for row in rows for name in row)
-    table = csv.DictWriter(text, fieldnames=list(columns), lineterminator="\n")
-    table.writeheader()
-    table.writerows(rows)
-    return text.getvalue()
+        table = pd.DataFrame([metrics(row) for row in net.history])
+        replace_file(self.file, table.to_csv(index=False, na_rep="nan", lineterminator="\n"))
 
 
 class TensorBoardCurves(Callback):
@@ -268,10 +250,6 @@ class TensorBoardCurves(Callback):
     def __init__(self, folder: Path, first_step: int = 0):
         self.folder = folder
         self.first_step = first_step
-
-    @staticmethod
-    def is_available() -> bool:
-        return find_spec("tensorboard") is not None
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
         from torch.utils.tensorboard import SummaryWriter  # an optional dependency
@@ -298,11 +276,11 @@ class Checkpoints(Callback):
     ----------
     folder : Path
         Folder of the checkpoints.
-    run_id : str | None
+    run_id : str
         Identity of the run, which its checkpoints carry.
     """
 
-    def __init__(self, folder: Path, run_id: str | None):
+    def __init__(self, folder: Path, run_id: str):
         self.folder = folder
         self.run_id = run_id
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path, PurePath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,13 +19,13 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from braindecode_pars._common.channel_names import is_eeg
 from braindecode_pars._common.checks import check_parameters, integer, optional, positive
-from braindecode_pars._common.computing import Count, count_steps, find_device, tensor_cores
+from braindecode_pars._common.computing import count_steps, find_device, tensor_cores
 from braindecode_pars._common.seeding import seeded
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.pretraining import PretrainingNet, RelativeLoss
 from braindecode_pars.runs.config import RunConfig
-from braindecode_pars.runs.run import build_task, load_encoder_of, with_sizes_of
+from braindecode_pars.runs.run import begun_task
 from braindecode_pars.runs.run_folder import KEPT
 from braindecode_pars.runs.steps import Steps
 from braindecode_pars.signal_store import SignalStore
@@ -114,8 +114,6 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
 
     Raises
     ------
-    TypeError
-        When an argument is of another type.
     ValueError
         When the configuration does not fit the sampling rate, or a single window does not fit into
         the memory of the device.
@@ -129,13 +127,8 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
     (157, 7850, 120000000)
     """
     config = RunConfig() if config is None else config
-    for name, value, kind in (("corpus", corpus, CorpusSize), ("config", config, RunConfig)):
-        if not isinstance(value, kind):
-            raise TypeError(f"{name} must be a {kind.__name__}, got a {type(value).__name__}.")
     # The network.
-    pretrained = load_encoder_of(config, corpus.sfreq)
-    config = with_sizes_of(config, pretrained, corpus.sfreq)
-    task = build_task(config, corpus.sfreq, pretrained)
+    config, task, _ = begun_task(config, corpus.sfreq)
     parameters = sum(parameter.numel() for parameter in task.parameters())
     of_encoder = sum(parameter.numel() for parameter in task.encoder.parameters())
     # The steps.
@@ -143,10 +136,12 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
     n_steps = config.epochs * steps_per_epoch
     n_examples = n_steps * config.batch_size
     device = find_device(config.device)
-    n_devices = _n_devices(device, config.batch_size)
+    n_devices = torch.cuda.device_count() if device.type == "cuda" else 1
+    if config.batch_size % n_devices:  # GPUs that cannot share a batch equally
+        n_devices = 1
     at_once = config.micro_batch_size or config.batch_size // n_devices
     with seeded(config.seed, device):
-        count = _count(task, n_steps, n_examples)
+        count = count_steps(step_of(task), task.encoder, n_steps, n_examples)
         kept = _kept_bytes(task, config.precision)
         measured_windows, rate = _measured(task, config, device, at_once)
     return RunPlan(
@@ -168,7 +163,8 @@ def plan(corpus: CorpusSize, config: RunConfig | None = None) -> RunPlan:
     )
 
 
-def _step(task: PretextTask) -> Callable[[int], None]:
+def step_of(task: PretextTask) -> Callable[[int], None]:
+    """Return a training step on noise, as a function of the number of windows."""
     criterion = task.criterion()
 
     def step(n_windows: int) -> None:
@@ -176,10 +172,6 @@ def _step(task: PretextTask) -> Callable[[int], None]:
         criterion(*task(torch.randn(n_windows, task.n_times))).backward()
 
     return step
-
-
-def _count(task: PretextTask, n_steps: int, n_examples: int) -> Count:
-    return count_steps(_step(task), task.encoder, n_steps, n_examples)
 
 
 def _kept_bytes(task: PretextTask, precision: str) -> int:
@@ -199,31 +191,20 @@ def _kept_bytes(task: PretextTask, precision: str) -> int:
             return tensor
 
         with in_bfloat16, saved_tensors_hooks(pack, lambda tensor: tensor):
-            _step(task)(n_windows)
+            step_of(task)(n_windows)
         return sum(sizes.values())
 
     return (kept(4) - kept(2)) // 2
-
-
-def _n_devices(device: torch.device, batch_size: int) -> int:
-    """Return the number of GPUs that can share a batch equally; other devices are one."""
-    n_devices = torch.cuda.device_count() if device.type == "cuda" else 1
-    return n_devices if batch_size % n_devices == 0 else 1
 
 
 def _measured(
     task: PretextTask, config: RunConfig, device: torch.device, at_once: int
 ) -> tuple[int, float]:
     """Return the size of the largest step that was measured, and its windows per second."""
-    net = PretrainingNet(
-        task,
-        lr=config.lr,
-        precision=config.precision,
-        compile=config.compile,
-        device=device,
-        verbose=0,
-    ).initialize()
-
+    settings: dict[str, Any] = dict(
+        lr=config.lr, precision=config.precision, compile=config.compile
+    )
+    net = PretrainingNet(task, **settings, device=device, verbose=0).initialize()
     losses = RelativeLoss()  # the losses of parts of the task take time too
     losses.on_train_begin(net)
     losses.on_epoch_begin(net)
@@ -248,9 +229,8 @@ def _measured(
             n_windows = min(2 * n_windows, at_once)
     if best[0] == 0:
         raise ValueError(
-            f"A step of a single window of {config.window_seconds:g} s does not fit into the "
-            f"memory of {_name_of(device)}; use shorter windows (window_seconds), a smaller "
-            "encoder (embed_dim, num_layers), or a device with more free memory."
+            f"A step of one window of {config.window_seconds:g} s does not fit into the memory of "
+            f"{_name_of(device)}."
         )
     return best
 
@@ -404,19 +384,15 @@ class CorpusSize(NamedTuple):
         headers = [header for i in chosen if (header := _header(sources[i])) is not None]
         if not headers:
             raise ValueError(f"None of {len(chosen)} recordings in {folder} can be opened.")
-        rates = {rate for _, rate, _ in headers}
-        if sfreq is None and len(rates) > 1:
-            shown = ", ".join(f"{rate:g}" for rate in sorted(rates))
-            raise ValueError(
-                f"The recordings have different sampling rates ({shown} Hz); pass the one of the "
-                "store as sfreq."
-            )
-        sfreq = float(sfreq or rates.pop())
+        seconds, rates, n_chans = np.array(headers).T
+        if sfreq is None and len(set(rates)) > 1:
+            shown = ", ".join(f"{rate:g}" for rate in sorted(set(rates)))
+            raise ValueError(f"The sampling rates differ ({shown} Hz); pass that of the store.")
+        sfreq = float(sfreq or rates[0])
         factor = len(sources) / len(chosen)
-        seconds = np.array([header[0] for header in headers])
         lengths = (seconds * sfreq).round().astype(int)
         n_windows = round(factor * _n_windows(lengths, sfreq, window_seconds))
-        n_bytes = factor * sum(s * sfreq * n_chans * _BYTES for s, _, n_chans in headers)
+        n_bytes = factor * (seconds * sfreq * n_chans * _BYTES).sum()
         described = f"the folder {folder}, {len(sources):,} recordings"
         if factor > 1:
             described += f", estimated from {len(chosen)} of them"
@@ -462,10 +438,7 @@ def _without(folder: str | Path, sources: list[Source], exclude: list) -> list[S
     found = SubjectKeys(subject for subject in subjects if subject is not None)
     absent = [str(subject) for subject in exclude if subject not in found]
     if absent:
-        raise ValueError(
-            f"{folder} contains no recording of {', '.join(absent)}; check the spelling of the "
-            "subjects to exclude."
-        )
+        raise ValueError(f"{folder} has no recording of {', '.join(absent)}, to exclude.")
     keys = SubjectKeys(exclude)
     kept = [s for s, subject in zip(sources, subjects, strict=True) if subject not in keys]
     if not kept:
@@ -487,13 +460,8 @@ def _n_windows(lengths: np.ndarray, sfreq: float, window_seconds: float) -> int:
     """Count windows in whole samples, as a run does: 0.3 s are three windows of 0.1 s."""
     n_times = round(window_seconds * sfreq)
     if n_times < 1:
-        raise ValueError(
-            f"At {sfreq:g} Hz a window of {window_seconds:g} s has no sample; use longer windows."
-        )
+        raise ValueError(f"At {sfreq:g} Hz a window of {window_seconds:g} s has no sample.")
     n_windows = int((lengths // n_times).sum())
     if n_windows == 0:
-        raise ValueError(
-            f"The longest recording has {lengths.max() / sfreq:g} s, less than a window of "
-            f"{window_seconds:g} s; use shorter windows."
-        )
+        raise ValueError(f"All recordings are shorter than {window_seconds:g} s.")
     return n_windows

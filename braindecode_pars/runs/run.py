@@ -8,10 +8,11 @@ import platform
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from braindecode_pars._common.seeding import globally_seeded, seeded
 from braindecode_pars._common.tables import RELATIVE
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import PretextTask, make_task
-from braindecode_pars.pretrained.cards import EncoderCard, Pretrained, unique_subjects
+from braindecode_pars.pretrained.cards import EncoderCard, unique_subjects
 from braindecode_pars.pretrained.saved import load_encoder, write_encoder
 from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs.config import RunConfig, SizedRunConfig
@@ -138,13 +139,14 @@ def pretrain(
 
     # Build everything that can raise an error before anything is written.
     accelerator = _accelerator(config.device)
-    store = _open_store(store, accelerator, verbose)
+    is_main = accelerator.is_main_process
+    if not isinstance(store, SignalStore):
+        # Opening may compare the samples with their checksums. The first process does so for all.
+        with accelerator.main_process_first():
+            store = SignalStore.open(store, verbose=verbose if is_main else 0)
     store = store.select(exclude=config.exclude_subjects).without_held_out()
-    pretrained = load_encoder_of(config, store.sfreq)
-    config = with_sizes_of(config, pretrained, store.sfreq)
+    config, task, before = begun_task(config, store.sfreq)
     sized, steps = _sized(config, store, accelerator)
-    task = build_task(sized, store.sfreq, pretrained)
-    before = None if pretrained is None else pretrained.card
 
     # Check the folder.
     folder = RunFolder(Path(out).expanduser())
@@ -155,88 +157,88 @@ def pretrain(
     folder.check(described, resume=resume)
     if folder.is_finished:
         accelerator.end_training()
-        if verbose and accelerator.is_main_process:
+        if verbose and is_main:
             log.info("The run in %s is already finished.", folder.path)
         return folder.path
 
     # Train. All processes must have checked the folder before the first one writes to it.
     accelerator.wait_for_everyone()
-    with folder.exclusive() if accelerator.is_main_process else nullcontext():
-        if accelerator.is_main_process:
+    with folder.exclusive() if is_main else nullcontext():
+        if is_main:
             folder.check(described, resume=resume)  # another run may have used it until now
-        _train(steps, task, before, sized, accelerator, folder, described, resume, verbose)
+        net = _train(steps, task, sized, accelerator, folder, described, resume, verbose)
+        if is_main:
+            card = _card(sized, steps, net)
+            card = card if before is None else card.continues(before)
+            write_encoder(task.encoder, card, folder.path)
+        accelerator.end_training()
+    if verbose and is_main:
+        last = net.history[-1]
+        log.info(
+            f"Training loss relative to chance: {last[RELATIVE]:.3f}; "
+            f"{last['windows_per_second']:.4g} windows/s\n"
+            f"The encoder is in {folder.path}. Fine-tune it with "
+            f'PARSClassifier(encoder="{folder.path}").'
+        )
     return folder.path
 
 
 def _train(
     steps: Steps,
     task: PretextTask,
-    before: EncoderCard | None,
     config: SizedRunConfig,
     accelerator: Accelerator,
     folder: RunFolder,
     described: dict[str, Any],
     resume: bool,
     verbose: int,
-) -> None:
-    """Train from the last checkpoint, if there is one, and save the encoder."""
+) -> RunNet:
+    """Train from the last checkpoint, if there is one."""
+    is_main = accelerator.is_main_process
     # All processes must have read the checkpoint before the first one can remove it.
     checkpoint = folder.newest(task) if resume else None
     first_epoch = len(checkpoint.history) if checkpoint else 0
     accelerator.wait_for_everyone()
 
     # Record the session.
-    if accelerator.is_main_process:
+    if is_main:
         folder.begin_session(described, _session(accelerator, checkpoint), resume=resume)
-    if verbose and accelerator.is_main_process:
+    if verbose and is_main:
         log.info(_overview(task, steps, config, accelerator, first_epoch))
 
     # Train.
+    default = 0 if accelerator.device.type == "cpu" else min(4, os.cpu_count() or 1)
     make_net = partial(
         RunNet,
         accelerator=accelerator,
         micro_batch_size=config.micro_batch_size,
         steps_per_epoch=config.steps_per_epoch,
         first_epoch=first_epoch,
-        num_workers=_num_workers(config, accelerator),
+        num_workers=default if config.num_workers is None else config.num_workers,
         restore=_restore_once(checkpoint) if checkpoint else None,
         # Weights that were pretrained before need not move by their size.
-        **({} if before is None else {"callbacks__enough_steps": None}),
+        **({} if config.encoder is None else {"callbacks__enough_steps": None}),
     )
-    settings = PretrainingSettings(
-        task=task,
-        epochs=config.epochs,
-        lr=config.lr,
-        batch_size=config.batch_size,
-        weight_decay=config.weight_decay,
-        warmup=config.warmup,
-        precision=config.precision,
-        compile=config.compile,
-        device=None,  # accelerate chooses the device
-    )
+    names = {entry.name for entry in fields(PretrainingSettings)} - {"task_params"}
+    settings = {name: value for name, value in config.as_dict().items() if name in names}
+    settings |= dict(task=task, device=None)  # accelerate chooses the device
     del checkpoint  # it is as large as weights and optimizer together
     failures = _explain_failures(folder.path, config.micro_batch_size)
     seeding = globally_seeded(config.seed, accelerator.device)
-    with failures, seeding, _one_warning(accelerator):
+    with failures, seeding, warnings.catch_warnings():
+        if not is_main:  # only the first process warns of a training that may have learned nothing
+            warnings.simplefilter("ignore", ConvergenceWarning)
         net = pretrain_encoder(
             task.encoder,
             steps,
-            settings,
-            callbacks=_records(config, folder, first_epoch, accelerator.is_main_process),
+            PretrainingSettings(**settings),
+            callbacks=_records(config, folder, first_epoch, is_main),
             first_epoch=first_epoch,
-            verbose=verbose if accelerator.is_main_process else 0,
+            verbose=verbose if is_main else 0,
             net=make_net,
         )
         accelerator.wait_for_everyone()
-
-    # Save the encoder.
-    if accelerator.is_main_process:
-        card = _card(config, steps, net)
-        card = card if before is None else card.continues(before)
-        write_encoder(task.encoder, card, folder.path)
-    accelerator.end_training()
-    if verbose and accelerator.is_main_process:
-        log.info(_outcome(net, folder))
+    return net
 
 
 def _accelerator(device: str) -> Accelerator:
@@ -249,20 +251,10 @@ def _accelerator(device: str) -> Accelerator:
     # accelerate keeps one device for the lifetime of a Python process.
     if accelerator.device.type != wanted:
         raise ValueError(
-            f"device={device!r} cannot be used, because an earlier run in this Python process used "
-            f"{accelerator.device.type}; start another Python process."
+            f"device={device!r} cannot be used after a run on {accelerator.device.type} in one "
+            "process; start another."
         )
     return accelerator
-
-
-def _open_store(
-    store: SignalStore | str | Path, accelerator: Accelerator, verbose: int
-) -> SignalStore:
-    if isinstance(store, SignalStore):
-        return store
-    # Opening may compare the samples with their checksums. The first process does so for all.
-    with accelerator.main_process_first():
-        return SignalStore.open(store, verbose=verbose if accelerator.is_main_process else 0)
 
 
 def _sized(
@@ -273,17 +265,10 @@ def _sized(
     n_processes = accelerator.num_processes
     share, rest = divmod(config.batch_size, n_processes)
     if rest:
-        raise ValueError(
-            f"A batch of {config.batch_size} cannot be shared equally by {n_processes} processes; "
-            "choose another batch_size."
-        )
+        raise ValueError(f"{n_processes} processes cannot share a batch of {config.batch_size}.")
     micro_batch_size = config.micro_batch_size or share
     if share % micro_batch_size:
-        raise ValueError(
-            f"Each process has {share} examples of a batch of {config.batch_size}, which cannot be "
-            f"split into micro-batches of {micro_batch_size}; choose a micro_batch_size that "
-            f"divides {share}."
-        )
+        raise ValueError(f"micro_batch_size={micro_batch_size} does not divide {share}.")
 
     # Data, and the length of an epoch.
     steps = Steps(
@@ -299,40 +284,38 @@ def _sized(
     return SizedRunConfig(**{**config.as_dict(), **sizes}), steps
 
 
-def load_encoder_of(config: RunConfig, sfreq: float) -> Pretrained | None:
-    """Load the encoder to continue with, if there is one, and check its sampling rate."""
+def begun_task(
+    config: RunConfig, sfreq: float
+) -> tuple[RunConfig, PretextTask, EncoderCard | None]:
+    """Return the task of a new run, and the card of the encoder that it continues with, if any.
+
+    The configuration gets the sizes of that encoder.
+    """
     if config.encoder is None:
-        return None
-    pretrained = load_encoder(config.encoder)
+        return config, build_task(config, sfreq), None
+    encoder, card = load_encoder(config.encoder)[:2]
     check_same_rate(
         sfreq,
-        pretrained.card.sfreq,
+        card.sfreq,
         "The store is",
         f"the encoder {config.encoder} was pretrained",
         "make the store with sfreq={expected:g}",
     )
-    return pretrained
-
-
-def with_sizes_of(config: RunConfig, pretrained: Pretrained | None, sfreq: float) -> RunConfig:
-    """Return the configuration with the sizes of the encoder to continue with, if there is one."""
-    if pretrained is None:
-        return config
-    sizes = pretrained.encoder.config
+    sizes = encoder.config
     taken: dict[str, Any] = {name: sizes[name] for name in _ENCODER_ARGUMENTS}
-    return replace(config, patch_seconds=sizes["patch_size"] / sfreq, **taken)
+    config = replace(config, patch_seconds=sizes["patch_size"] / sfreq, **taken)
+    task = build_task(config, sfreq)
+    task.encoder.load_state_dict(encoder.state_dict())
+    return config, task, card
 
 
-def build_task(
-    config: RunConfig, sfreq: float, pretrained: Pretrained | None = None
-) -> PretextTask:
+def build_task(config: RunConfig, sfreq: float) -> PretextTask:
+    """Return the untrained task of a run."""
     with seeded(config.seed):
         encoder = PatchEncoder(
             round(config.patch_seconds * sfreq),
             **{name: getattr(config, name) for name in _ENCODER_ARGUMENTS},
         )
-        if pretrained is not None:
-            encoder.load_state_dict(pretrained.encoder.state_dict())
         return make_task(
             config.task,
             n_times=round(config.window_seconds * sfreq),
@@ -352,27 +335,18 @@ def _records(config: SizedRunConfig, folder: RunFolder, first_epoch: int, is_mai
     records: list = [MeanOverProcesses(), EpochRecord(config.batch_size)]
     if is_main:
         records.append(MetricsFile(folder.metrics))
-        if TensorBoardCurves.is_available():
+        if find_spec("tensorboard") is not None:
             first_step = first_epoch * config.steps_per_epoch
             records.append(TensorBoardCurves(folder.tensorboard, first_step))
         records.append(Checkpoints(folder.checkpoints, folder.run_id))
     return records
 
 
-def _num_workers(config: RunConfig, accelerator: Accelerator) -> int:
-    if config.num_workers is not None:
-        return config.num_workers
-    return 0 if accelerator.device.type == "cpu" else min(4, (os.cpu_count() or 1))
-
-
 @contextmanager
 def _explain_failures(out: Path, micro_batch_size: int) -> Iterator[None]:
     """Raise failures of memory and processes with a message that states what to do."""
     advice = f"The last checkpoint is in {out}; resume the run from there."
-    little_memory = (
-        f"The device has too little memory for micro-batches of {micro_batch_size} windows; choose "
-        "a smaller micro_batch_size."
-    )
+    little_memory = f"The device has too little memory for micro_batch_size={micro_batch_size}."
     try:
         yield
     except (torch.OutOfMemoryError, MemoryError) as error:
@@ -385,26 +359,13 @@ def _explain_failures(out: Path, micro_batch_size: int) -> Iterator[None]:
         from_worker = str(error).startswith("DataLoader worker (pid")
         if isinstance(error, ChildProcessError) or from_worker:
             raise ChildProcessError(f"A data worker was killed ({error}). {advice}") from error
-        if torch.distributed.is_initialized() and _is_lost_connection(error):
+        # Backends raise a DistError, or a RuntimeError that only its message identifies.
+        is_lost = isinstance(error, torch.distributed.DistError) or any(
+            word in str(error) for word in ("gloo", "Connection closed", "NCCL")
+        )
+        if torch.distributed.is_initialized() and is_lost:
             raise ConnectionError(f"Another process of this run has ended. {advice}") from error
         raise
-
-
-@contextmanager
-def _one_warning(accelerator: Accelerator) -> Iterator[None]:
-    """Let only the first process warn of a training that may have learned nothing."""
-    if accelerator.is_main_process:
-        yield
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
-
-
-def _is_lost_connection(error: RuntimeError) -> bool:
-    # Backends raise a DistError, or a RuntimeError that only its message identifies.
-    is_named = isinstance(error, torch.distributed.DistError)
-    return is_named or any(word in str(error) for word in ("gloo", "Connection closed", "NCCL"))
 
 
 def _session(accelerator: Accelerator, checkpoint: Checkpoint | None) -> dict[str, Any]:
@@ -450,16 +411,6 @@ def _overview(
         f"{processes} {accelerator.device.type} process{'es' if processes > 1 else ''}\n"
         f"{config.epochs} epochs{done}, of {config.steps_per_epoch} steps of {config.batch_size} "
         f"windows{parts}; a pass over the data is {steps.n_windows} windows{mixture}"
-    )
-
-
-def _outcome(net: RunNet, folder: RunFolder) -> str:
-    last = net.history[-1]
-    return (
-        f"Training loss relative to chance: {last[RELATIVE]:.3f}; "
-        f"{last['windows_per_second']:.4g} windows/s\n"
-        f"The encoder is in {folder.path}. Fine-tune it with "
-        f'PARSClassifier(encoder="{folder.path}").'
     )
 
 

@@ -41,11 +41,10 @@ from braindecode_pars.runs.config import RunConfig
 #: Settings that may differ when a run is resumed.
 _MAY_DIFFER = ("device", "num_workers")
 
-#: Settings that version 0.1.0 did not have, with the values that its runs had.
-_SINCE_0_1_0 = {"tokenizer": "linear", "encoder": None}
+#: Number of checkpoints that a run keeps. If the newest cannot be used, the one before it is.
+KEPT = 2
 
 
-@dataclass(frozen=True)
 class RunFolder:
     """The folder of a run.
 
@@ -53,32 +52,21 @@ class RunFolder:
     encoder.
     """
 
-    path: Path
-
-    @property
-    def description(self) -> Path:
-        return self.path / "run.json"
-
-    @property
-    def metrics(self) -> Path:
-        return self.path / "metrics.csv"
-
-    @property
-    def checkpoints(self) -> Path:
-        return self.path / "checkpoints"
-
-    @property
-    def tensorboard(self) -> Path:
-        return self.path / "tensorboard"
+    def __init__(self, path: Path):
+        self.path = path
+        self.description = path / "run.json"
+        self.metrics = path / "metrics.csv"
+        self.checkpoints = path / "checkpoints"
+        self.tensorboard = path / "tensorboard"
 
     @property
     def is_finished(self) -> bool:
         return all((self.path / name).exists() for name in MODEL_FILES[ENCODER])
 
     @property
-    def run_id(self) -> str | None:
-        """Identity of the run in the folder; None if version 0.1.0 started it."""
-        return self._described().get("run_id")
+    def run_id(self) -> str:
+        """Identity of the run in the folder."""
+        return self._described()["run_id"]
 
     def finished_configuration(self) -> RunConfig:
         """Return the configuration of the finished run in the folder.
@@ -91,13 +79,11 @@ class RunFolder:
             When the run is not finished, or ``run.json`` is damaged.
         """
         if not self.description.is_file():
-            raise FileNotFoundError(
-                f"{self.path} is not the folder of a run: it has no {self.description.name}."
-            )
+            raise FileNotFoundError(f"{self.path} is not the folder of a run: it has no run.json.")
         if not self.is_finished:
             raise ValueError(f"The run in {self.path} is not finished; resume it first.")
         try:
-            return RunConfig(**{**_SINCE_0_1_0, **self._described()["configuration"]})
+            return RunConfig(**self._described()["configuration"])
         except (TypeError, ValueError) as error:  # a setting of a newer version, or not accepted
             raise ValueError(f"{self.description} does not describe a run: {error}") from error
 
@@ -132,14 +118,16 @@ class RunFolder:
 
         # A resumed run must have the same configuration and the same data.
         if resume:
-            found = _differences(before, described)
+            settings = (
+                {**run["configuration"], "checksum of the store": run["store"]["checksum"]}
+                for run in (before, described)
+            )
+            found = differences(*settings, ignore=_MAY_DIFFER)
             if found:
-                processes = before["sessions"][0]["processes"]
                 raise ValueError(
-                    f"{self.path} has a run with another configuration: {'; '.join(found)}. Use "
-                    "the same configuration to resume it, or name another folder. (The run was "
-                    f"started on {processes} process{'es' if processes > 1 else ''}. The default "
-                    "of micro_batch_size depends on the number of processes.)"
+                    f"{self.path} has a run with another configuration: {'; '.join(found)}. Resume "
+                    "it with the same, or name another folder. (The default of micro_batch_size "
+                    f"depends on the processes, which were {before['sessions'][0]['processes']}.)"
                 )
 
     @contextmanager
@@ -166,7 +154,7 @@ class RunFolder:
         noticed. A session is one call of ``pretrain``, with its device, processes and versions.
         """
         before = self._described() if resume else {"run_id": uuid4().hex, "sessions": []}
-        run = {"run_id": before.get("run_id"), **described}
+        run = {"run_id": before["run_id"], **described}
         run["sessions"] = [*before["sessions"], session]
         replace_file(self.description, to_json(run))
 
@@ -181,31 +169,41 @@ class RunFolder:
         run = read_json(self.description)
         try:
             dict(run["configuration"])
-            _ = run["store"]["checksum"], run["sessions"][0]["processes"]
+            _ = run["run_id"], run["store"]["checksum"], run["sessions"][0]["processes"]
         except (KeyError, TypeError, IndexError, ValueError) as error:
             raise ValueError(
-                f"{self.description} does not describe a run ({error!r}); restore the file, or "
-                "name another folder."
+                f"{self.description} does not describe a run of this version or 0.2.0 ({error!r})."
             ) from error
         return run
 
     def newest(self, task: nn.Module) -> Checkpoint | None:
-        """Return the newest checkpoint of this run, as ``newest_checkpoint`` does."""
-        return newest_checkpoint(self.checkpoints, task, self.run_id)
+        """Return the newest checkpoint that this run can resume from; None if there are none.
 
+        Raises
+        ------
+        ValueError
+            When there are checkpoints, but none can be used.
 
-def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Describe the differences between two runs, one clause each."""
-    configuration = {**_SINCE_0_1_0, **before["configuration"]}
-    found = differences(configuration, now["configuration"], ignore=_MAY_DIFFER)
-    old, new = before["store"]["checksum"], now["store"]["checksum"]
-    if old != new:
-        found.append(f"the store has other recordings: its checksum is {new}, was {old}")
-    return found
-
-
-#: Number of checkpoints that a run keeps. If the newest cannot be used, the one before it is.
-KEPT = 2
+        Warns
+        -----
+        UserWarning
+            When a newer checkpoint is damaged, or belongs to another run, task or size. The message
+            names the file and the reason.
+        """
+        problems = []
+        for file in _newest_first(self.checkpoints):
+            try:
+                checkpoint = Checkpoint.read(file)
+                checkpoint.check_belongs(task, self.run_id)
+            except ValueError as error:
+                problems.append(str(error))
+                continue
+            if problems:
+                warn_user(f"{' '.join(problems)} Resuming from {file.name} instead.")
+            return checkpoint
+        if problems:
+            raise ValueError(f"No checkpoint can be used: {' '.join(problems)} Start a new run.")
+        return None
 
 
 @dataclass(frozen=True)
@@ -222,24 +220,21 @@ class Checkpoint:
         Tensors named ``module.*``, ``optimizer.*`` and ``random.*``.
     random : dict
         States of the global random generators of Python and NumPy, in JSON types.
-    run_id : str | None
-        Identity of the run; None for a run that version 0.1.0 started.
+    run_id : str
+        Identity of the run.
     source : Path | None
         File that the checkpoint was read from.
-    has_checksum : bool
-        Whether the file had a checksum, which matched. Version 0.1.0 wrote none.
     """
 
     step: int
     history: list[dict[str, Any]]
     tensors: dict[str, Tensor]
     random: dict[str, Any]
-    run_id: str | None = None
+    run_id: str
     source: Path | None = None
-    has_checksum: bool = True
 
     @classmethod
-    def of(cls, net: NeuralNet, step: int, run_id: str | None = None) -> Checkpoint:
+    def of(cls, net: NeuralNet, step: int, run_id: str) -> Checkpoint:
         """Return the current state of a net and of all random generators."""
         # Weights; a tensor with several names is stored once.
         weights = net.task_.state_dict()
@@ -254,7 +249,9 @@ class Checkpoint:
         tensors["random.cpu"] = torch.get_rng_state()
         if net.compute_device.type == "cuda":
             tensors["random.cuda"] = torch.cuda.get_rng_state(net.compute_device)
-        states = {"python": random.getstate(), "numpy": _numpy_state()}
+        name, words, *rest = check_random_state(None).get_state()
+        numpy = {"name": name, "words": words.tolist(), "rest": rest}
+        states = {"python": random.getstate(), "numpy": numpy}
         return cls(step, [dict(row) for row in net.history], tensors, states, run_id)
 
     def write(self, folder: Path) -> None:
@@ -271,8 +268,7 @@ class Checkpoint:
         for name, tensor in tensors.items():
             if not tensor.isfinite().all():
                 raise ValueError(
-                    f"After step {self.step}, {name} holds numbers that are not finite; start a "
-                    "new run with a lower learning rate."
+                    f"{name} is not finite after step {self.step}; use a lower learning rate."
                 )
         metadata = {name: getattr(self, name) for name in ("step", "history", "random", "run_id")}
         run = json.dumps(metadata)
@@ -298,18 +294,15 @@ class Checkpoint:
                 # the tensors are copied.
                 tensors = {name: content.get_tensor(name).clone() for name in content.keys()}  # noqa: SIM118
             metadata = parse_json(header["run"])
-            # Version 0.1.0 wrote neither the identity of the run nor a checksum.
-            has_checksum = "run_id" in metadata
-            if has_checksum and header.get("checksum") != _checksum(header["run"], tensors):
+            if header["checksum"] != _checksum(header["run"], tensors):
                 raise ValueError("its content does not match its checksum")
             if file.name != _file_name(metadata["step"]):
                 raise ValueError(f"it was written as {_file_name(metadata['step'])}")
-            known = {"run_id": None, **metadata, "tensors": tensors}
-            return cls(**known, source=file, has_checksum=has_checksum)
+            return cls(**metadata, tensors=tensors, source=file)
         except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
             raise ValueError(f"{file} is damaged or not a checkpoint: {error}.") from error
 
-    def check_belongs(self, task: nn.Module, run_id: str | None) -> None:
+    def check_belongs(self, task: nn.Module, run_id: str) -> None:
         """Check that the checkpoint is of this run, and that its weights fit the task.
 
         Raises
@@ -322,20 +315,14 @@ class Checkpoint:
             raise ValueError(f"{self.source} belongs to another run.")
         weights = task.state_dict()
         expected = {name: weights[name] for name in _first_names(task).values()}
-        stored = self._of("module")
-        different = [
-            name
-            for name in sorted(expected.keys() | stored.keys())
-            if _kind(expected.get(name)) != _kind(stored.get(name))
-        ]
-        # Moments of parameters that the task does not have.
-        parameters = dict(task.named_parameters())
-        moments = {key.partition(".")[2] for key in self._of("optimizer")}
-        different += sorted(moments - parameters.keys() - set(different))
+        kinds = (
+            {(name, t.dtype, t.shape) for name, t in tensors.items()}
+            for tensors in (expected, self._of("module"))
+        )
+        different = sorted({name for name, *_ in set.symmetric_difference(*kinds)})
         if different:
             raise ValueError(
-                f"{self.source} belongs to another task or size. These tensors differ: "
-                f"{listed(different)}."
+                f"{self.source} belongs to another task or size: {listed(different)} differ."
             )
 
     def restore(self, net: NeuralNet) -> None:
@@ -350,7 +337,9 @@ class Checkpoint:
             torch.cuda.set_rng_state(self.tensors["random.cuda"], net.compute_device)
         version, words, gauss = self.random["python"]
         random.setstate((version, tuple(words), gauss))
-        _set_numpy_state(self.random["numpy"])
+        numpy = self.random["numpy"]
+        words = np.array(numpy["words"], dtype=np.uint32)
+        check_random_state(None).set_state((numpy["name"], words, *numpy["rest"]))
 
     def restore_weights(self, task: nn.Module) -> None:
         """Set the weights of a task, which the checkpoint belongs to."""
@@ -386,56 +375,6 @@ class Checkpoint:
         }
 
 
-def newest_checkpoint(folder: Path, task: nn.Module, run_id: str | None) -> Checkpoint | None:
-    """Return the newest checkpoint in a folder that a run can resume from.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the checkpoints.
-    task : nn.Module
-        Task of the run.
-    run_id : str | None
-        Identity of the run; None for a run that version 0.1.0 started.
-
-    Returns
-    -------
-    Checkpoint | None
-        None if the folder has no checkpoints.
-
-    Raises
-    ------
-    ValueError
-        When there are checkpoints, but none can be used.
-
-    Warns
-    -----
-    UserWarning
-        When a newer checkpoint is damaged, or belongs to another run, task or size. The message
-        names the file and the reason. Also when the checkpoint has no checksum.
-    """
-    files = _newest_first(folder)
-    problems = []
-    for file in files:
-        try:
-            checkpoint = Checkpoint.read(file)
-            checkpoint.check_belongs(task, run_id)
-        except ValueError as error:
-            problems.append(str(error))
-            continue
-        if problems:
-            warn_user(f"{' '.join(problems)} Resuming from {file.name} instead.")
-        if not checkpoint.has_checksum:
-            warn_user(
-                f"{file} has no checksum, because version 0.1.0 of this package wrote it; it "
-                "cannot be checked for damage."
-            )
-        return checkpoint
-    if files:
-        raise ValueError(f"No checkpoint can be used: {' '.join(problems)} Start a new run.")
-    return None
-
-
 def _checksum(run: str, tensors: Mapping[str, Tensor]) -> str:
     """Return a checksum of the metadata, and of name, type, shape and content of each tensor."""
     described = [
@@ -448,11 +387,6 @@ def _checksum(run: str, tensors: Mapping[str, Tensor]) -> str:
         for name, tensor in sorted(tensors.items())
     ]
     return checksum_of(json.dumps([run, described]).encode())
-
-
-def _kind(tensor: Tensor | None) -> tuple[str, list[int]] | None:
-    """Return type and shape, as JSON takes them."""
-    return None if tensor is None else (str(tensor.dtype), list(tensor.shape))
 
 
 def _first_names(module: nn.Module) -> dict[str, str]:
@@ -471,13 +405,3 @@ def _file_name(step: int) -> str:
 
 def _newest_first(folder: Path) -> list[Path]:
     return sorted(folder.glob("step-*.safetensors"), reverse=True)
-
-
-def _numpy_state() -> dict[str, Any]:
-    name, words, *rest = check_random_state(None).get_state()
-    return {"name": name, "words": words.tolist(), "rest": rest}
-
-
-def _set_numpy_state(state: dict[str, Any]) -> None:
-    words = np.array(state["words"], dtype=np.uint32)
-    check_random_state(None).set_state((state["name"], words, *state["rest"]))

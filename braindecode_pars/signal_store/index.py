@@ -1,25 +1,25 @@
-"""Metadata of a store: its recordings in one JSON file with a checksum, its labels in a table.
+"""The files of a store: its recordings, the labels of its windows, and its samples.
 
-``windows.csv`` has a row for each labelled window.
+``store.json`` has a line for each recording, and a checksum. ``windows.csv`` has a row for each
+labelled window. ``samples.bin`` has the samples of all recordings.
 """
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from braindecode.datasets import EEGWindowsDataset
+from numpy.lib.stride_tricks import sliding_window_view
 
 from braindecode_pars._common.files import checksum_of, parse_json, plain, replace_file
 from braindecode_pars._common.subjects import in_corpus
@@ -34,6 +34,12 @@ VERSION = 5
 #: 5 no preprocessing.
 READABLE = (1, 2, 3, 4, 5)
 _CHECKSUM = b'"checksum": '
+
+
+#: Types of stored samples; in the file they are little-endian.
+DTYPES = {name: np.dtype(name).newbyteorder("<") for name in ("int16", "float16", "float32")}
+#: Number of samples that are scaled together. They fit into the cache of a CPU core.
+_CACHED = 100_000
 
 
 @dataclass(frozen=True)
@@ -104,11 +110,107 @@ class StoredRecording:
     def n_samples(self) -> int:
         return len(self.ch_names) * self.n_times
 
+    @property
+    def content(self) -> tuple:
+        """Key that is equal for recordings with the same samples and channels."""
+        return self.checksum, tuple(self.ch_names), tuple(self.scale), tuple(self.offset)
+
     @cached_property
     def line(self) -> str:
         """This recording as JSON, without line breaks."""
         entries = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return json.dumps(entries, allow_nan=False, default=plain)
+
+
+class SampleFile:
+    """Flat file of samples, mapped into memory by each process that reads it.
+
+    The file is mapped when it is first read. The map is not pickled: every worker process, with
+    any start method, maps the same file, and all processes share one copy in the page cache.
+
+    Parameters
+    ----------
+    file : Path
+        Path of the file.
+    dtype : "int16" | "float16" | "float32"
+        Type of the stored samples.
+    n_samples : int
+        Number of samples to map. The file may be longer.
+    """
+
+    def __init__(self, file: Path, dtype: str, n_samples: int):
+        self.file = file
+        self.dtype = dtype
+        self.n_samples = n_samples
+        self._map: np.ndarray | None = None
+        self._mtime_ns: int | None = None  # when it was pickled
+
+    def __getstate__(self) -> dict[str, Any]:
+        mtime_ns = self._mtime_ns or self.file.stat().st_mtime_ns
+        return {**self.__dict__, "_map": None, "_mtime_ns": mtime_ns}
+
+    @property
+    def flat(self) -> np.ndarray:
+        """All samples, shape (n_samples,), read-only."""
+        if self._map is None:
+            # A pickle reads the samples of its store, to which others may have been appended.
+            found = self.file.stat()
+            is_longer = found.st_size > self.n_samples * DTYPES[self.dtype].itemsize
+            if self._mtime_ns not in (None, found.st_mtime_ns) and not is_longer:
+                raise ValueError(f"{self.file} was written anew since it was pickled.")
+            mapped = np.memmap(self.file, DTYPES[self.dtype], "r", shape=(self.n_samples,))
+            self._map = mapped.view(np.ndarray)
+        return self._map
+
+    def crops(
+        self, firsts: np.ndarray, n_times: int, scale: np.ndarray, offset: np.ndarray
+    ) -> np.ndarray:
+        """Return crops as float32 values in volts, shape (n_crops, n_times).
+
+        Parameters
+        ----------
+        firsts : ndarray of int, shape (n_crops,)
+            Position of the first sample of each crop in the file.
+        n_times : int
+            Length of a crop in samples.
+        scale, offset : ndarray of float32, shape (n_crops,)
+            Scale and offset of each crop.
+        """
+        # A view of all possible crops, shape (n_samples - n_times + 1, n_times); nothing is read.
+        all_crops = sliding_window_view(self.flat, n_times)
+        if self.dtype == "float32":
+            return all_crops[firsts]
+        # Read and scale in blocks that fit into the cache.
+        values = np.empty((len(firsts), n_times), np.float32)
+        n_crops = max(1, _CACHED // n_times)
+        for start in range(0, len(firsts), n_crops):
+            rows = slice(start, start + n_crops)
+            block = values[rows]
+            block[...] = all_crops[firsts[rows]]
+            block *= scale[rows, None]
+            block += offset[rows, None]
+        return values
+
+
+class Files(NamedTuple):
+    """The files of one folder of a store; a joined store has those of several folders.
+
+    Attributes
+    ----------
+    folder : Path
+        The folder.
+    samples : SampleFile
+        Its samples.
+    labels : mapping
+        Entry ``labels`` of its index.
+    n_before : int
+        What is added to the numbers of its recordings of datasets, as in ``numbered_on``.
+    """
+
+    folder: Path
+    samples: SampleFile
+    labels: Mapping[str, Any]
+    n_before: int = 0
 
 
 @dataclass
@@ -136,6 +238,8 @@ class Index:
     labels : dict
         Number of labelled windows, type of the labels, and size and checksum of their table; empty
         if there are none.
+    files : tuple of Files
+        Where samples and labels are read; not in the file.
     """
 
     settings: dict[str, Any]
@@ -148,6 +252,7 @@ class Index:
     shares: dict[str, float] = field(default_factory=dict)
     left_out: list[Any] = field(default_factory=list)
     labels: dict[str, Any] = field(default_factory=dict)
+    files: tuple[Files, ...] = ()
 
     @classmethod
     def read(cls, folder: Path) -> Index:
@@ -160,39 +265,25 @@ class Index:
         ValueError
             When the index is damaged, was edited, or has another version.
         """
-        # Read the file.
         file = folder / INDEX
-        try:
-            content = file.read_bytes()
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-            raise FileNotFoundError(
-                f"{folder} is not a SignalStore: it contains no {INDEX}. Create a store with "
-                "SignalStore.create."
-            ) from error
-        # Format and version first: another format may have no checksum.
+        if not file.is_file():
+            raise FileNotFoundError(f"{folder} is not a SignalStore: it contains no {INDEX}.")
+        content = file.read_bytes()
         try:
             entries = parse_json(content)
-            if entries["format"] != FORMAT:
-                raise ValueError(f"its format is {entries['format']!r}, not {FORMAT!r}")
-            version = entries["version"]
-        except (ValueError, KeyError, TypeError) as error:
+            # Format and version first: another format may have no checksum.
+            if entries.get("format") != FORMAT or entries.get("version") not in READABLE:
+                raise ValueError(
+                    f"it is version {entries.get('version')} of {entries.get('format')!r}"
+                )
+            # The checksum covers everything before its own entry, which is the last.
+            if entries.get("checksum") != checksum_of(content.rpartition(_CHECKSUM)[0]):
+                raise ValueError("it was altered, since its checksum does not match")
+        except ValueError as error:
             raise ValueError(f"{file} is damaged or not the index of a store: {error}.") from error
-        if version not in READABLE:
-            raise ValueError(
-                f"{file} has version {version}, but this package reads versions "
-                f"{', '.join(map(str, READABLE))}; update the package, or create the store "
-                "again."
-            )
-        # The checksum covers everything before its own entry, which is the last.
-        body, _, _ = content.rpartition(_CHECKSUM)
-        if entries.get("checksum") != checksum_of(body):
-            raise ValueError(
-                f"{file} was altered: its content does not match its checksum. Restore the "
-                "original, or create the store again."
-            )
         recordings = [StoredRecording(**entry) for entry in entries.pop("recordings")]
-        entries = {"shares": {}, "left_out": [], "labels": {}, **entries}  # of earlier versions
-        header = {name: entries[name] for name in _HEADER}
+        # Earlier versions lack shares, people who are left out, and labels.
+        header = {name: entries[name] for name in _HEADER if name in entries}
         return cls(**header, recordings=recordings)
 
     def write(self, folder: Path) -> None:
@@ -219,16 +310,14 @@ _HEADER = (
 
 
 WINDOWS = "windows.csv"
-#: Onset and duration are in seconds, as in the events of BIDS. Split and fold are those of the
-#: recording's description, for the reader of the table.
-_COLUMNS = ("recording", "onset", "duration", "label", "split", "fold", "i_window_in_trial")
+_COLUMNS = "recording,onset,duration,label,split,fold,i_window_in_trial\n"  # as events in BIDS
+#: Type of the labels -> function that reads one.
 _KINDS: dict[str, Callable[[str], Any]] = {
     "bool": lambda text: text == "True",
     "int": int,
     "float": float,
     "str": str,
 }
-_COLUMN_NAMES = (",".join(_COLUMNS) + "\n").encode()
 
 
 class LabelWriter:
@@ -249,14 +338,15 @@ class LabelWriter:
         self._hash.update(check_labels(folder, described))
 
     def add(
-        self, pieces: Mapping[str, Labels], description: Mapping[str, Any], sfreq: float
+        self, pieces: Mapping[str, pd.DataFrame], description: Mapping[str, Any], sfreq: float
     ) -> None:
         """Append the windows of a recording, permanent after the next commit.
 
         Parameters
         ----------
-        pieces : mapping of str to Labels
-            Windows of each piece of the recording, by the name of the piece in the store.
+        pieces : mapping of str to DataFrame
+            Windows of each piece of the recording, as of :func:`labels_of`, by its name in the
+            store.
         description : mapping
             Description of the recording, with ``split`` and ``fold`` if it has them.
         sfreq : float
@@ -267,23 +357,20 @@ class LabelWriter:
         ValueError
             When the labels are of another type than those before.
         """
-        kinds = {type(value).__name__ for piece in pieces.values() for value in piece.label}
+        kinds = {type(label).__name__ for piece in pieces.values() for label in piece["target"]}
         if not kinds:
             return
         kinds |= {self.described["kind"]} - {None}
         if len(kinds) > 1:
             raise ValueError(
-                f"The labels of {next(iter(pieces))} and of the recordings before it are of "
-                f"different types ({', '.join(sorted(kinds))}); give all windows labels of one "
-                "type."
+                f"{next(iter(pieces))} and recordings before it have labels of different types "
+                f"({', '.join(sorted(kinds))}); use one type."
             )
-        header = b"" if self.described["n_bytes"] else _COLUMN_NAMES
-        rows = [
-            row for name, piece in pieces.items() for row in _rows(name, piece, description, sfreq)
-        ]
-        self._write(header + _as_csv(rows))
+        header = "" if self.described["n_bytes"] else _COLUMNS
+        rows = [_rows(name, piece, description, sfreq) for name, piece in pieces.items()]
+        self._write("".join([header, *rows]).encode())
         self.described["kind"] = kinds.pop()
-        self.described["n_windows"] += len(rows)
+        self.described["n_windows"] += sum(map(len, pieces.values()))
 
     def _write(self, content: bytes) -> None:
         """Write after the last complete recording; on an error, nothing counts as written."""
@@ -297,38 +384,35 @@ class LabelWriter:
 
     def commit(self) -> dict[str, Any]:
         """Make all windows permanent, and return the entry ``labels`` of the index."""
+        cut_off_labels(self.table.parent, self.described)  # what a full disk left
         if not self.described["n_windows"]:
-            self.table.unlink(missing_ok=True)  # of a call that was killed at the beginning
             return {}
         with self.table.open("r+b") as file:
-            file.truncate(self.described["n_bytes"])  # cuts off what a full disk left
             os.fsync(file.fileno())
         return {**self.described, "checksum": self._hash.hexdigest()}
 
 
-def _rows(name: str, labels: Labels, description: Mapping[str, Any], sfreq: float) -> list[tuple]:
-    split, fold = (description.get(key, "") for key in ("split", "fold"))
-    onset, duration = labels.start / sfreq, (labels.stop - labels.start) / sfreq
-    columns = onset.tolist(), duration.tolist(), labels.label, labels.number.tolist()
-    return [
-        (name, seconds, length, label, split, fold, number)
-        for seconds, length, label, number in zip(*columns, strict=True)
-    ]
-
-
-def _as_csv(rows: list[tuple]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue().encode()
+def _rows(name: str, labels: pd.DataFrame, description: Mapping[str, Any], sfreq: float) -> str:
+    """Return rows of the table. Split and fold are for the reader of the table."""
+    start, stop = labels["i_start_in_trial"], labels["i_stop_in_trial"]
+    columns = dict(
+        recording=name,
+        onset=start / sfreq,
+        duration=(stop - start) / sfreq,
+        label=labels["target"],
+        split=description.get("split", ""),
+        fold=description.get("fold", ""),
+        i_window_in_trial=labels["i_window_in_trial"],
+    )
+    return pd.DataFrame(columns).to_csv(header=False, index=False, lineterminator="\n")
 
 
 def cut_off_labels(folder: Path, described: Mapping[str, Any]) -> None:
-    """Remove windows that the index does not describe, after a failed extension of a store."""
-    table = folder / WINDOWS
-    if not described:
-        table.unlink(missing_ok=True)
+    """Remove windows that the index does not describe, after a kill or a failed extension."""
+    if described.get("n_windows"):
+        os.truncate(folder / WINDOWS, described["n_bytes"])
     else:
-        os.truncate(table, described["n_bytes"])
+        (folder / WINDOWS).unlink(missing_ok=True)
 
 
 def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:
@@ -341,25 +425,19 @@ def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:
     ValueError
         When the table was altered.
     """
-    table = folder / WINDOWS
     if not described:
         return b""
-    if not table.is_file():
-        raise FileNotFoundError(
-            f"{table} is missing; the store has {described['n_windows']} labelled windows. Copy it "
-            "again, or create the store again."
-        )
+    table = folder / WINDOWS
     with table.open("rb") as file:
         content = file.read(described["n_bytes"])  # another process may be extending it
     if checksum_of(content) != described["checksum"]:
-        raise ValueError(
-            f"{table} was altered: its content does not match its checksum. Copy it again, or "
-            "create the store again."
-        )
+        raise ValueError(f"{table} was altered: its checksum does not match. Copy it again.")
     return content
 
 
-def read_labels(folder: Path, described: Mapping[str, Any], sfreq: float) -> dict[str, Labels]:
+def read_labels(
+    folder: Path, described: Mapping[str, Any], sfreq: float
+) -> dict[str, pd.DataFrame]:
     """Return the windows of each recording of a store that has some, by name.
 
     Raises
@@ -376,104 +454,24 @@ def read_labels(folder: Path, described: Mapping[str, Any], sfreq: float) -> dic
         io.BytesIO(content), dtype=types, keep_default_na=False, lineterminator="\n"
     )
     start = np.rint(table["onset"].to_numpy(float) * sfreq).astype(int)
-    stop = start + np.rint(table["duration"].to_numpy(float) * sfreq).astype(int)
-    number, names = table["i_window_in_trial"].to_numpy(int), table["recording"].to_numpy()
-    convert = _KINDS[described["kind"]]
-    label = [convert(text) for text in table["label"]]
-    # The windows of a recording follow each other.
-    edges = np.flatnonzero(np.r_[True, names[1:] != names[:-1], True]).tolist()
-    return {
-        names[first]: Labels(
-            start[first:last], stop[first:last], tuple(label[first:last]), number[first:last]
+    length = np.rint(table["duration"].to_numpy(float) * sfreq).astype(int)
+    labels = pd.DataFrame(
+        dict(
+            i_window_in_trial=table["i_window_in_trial"],
+            i_start_in_trial=start,
+            i_stop_in_trial=start + length,
+            target=list(map(_KINDS[described["kind"]], table["label"])),
         )
-        for first, last in pairwise(edges)
-    }
+    )
+    groups = labels.groupby(table["recording"].to_numpy(), sort=False)
+    return {str(name): group.reset_index(drop=True) for name, group in groups}
 
 
 #: Target of an unlabelled window, as in the recipes.
 UNLABELED = -1
 
 
-@dataclass(frozen=True, eq=False)
-class Labels:
-    """Windows of one recording, or of a piece of it, with their labels.
-
-    Attributes
-    ----------
-    start, stop : ndarray of int, shape (n_windows,)
-        First sample of each window, and the sample after its last.
-    label : tuple
-        Label of each window: a number or text.
-    number : ndarray of int, shape (n_windows,)
-        braindecode's ``i_window_in_trial`` of each window.
-    """
-
-    start: np.ndarray
-    stop: np.ndarray
-    label: tuple[Any, ...]
-    number: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.label)
-
-    @property
-    def any_labelled(self) -> bool:
-        """Whether at least one of the windows has a label."""
-        return not all(type(value) is int and value == UNLABELED for value in self.label)
-
-    def pieces(self, stretches: list[tuple[int, int]], sfreq: float) -> list[Labels]:
-        """Return the windows within each stretch between gaps, in samples of that stretch.
-
-        Parameters
-        ----------
-        stretches : list of (int, int)
-            First sample of each stretch, and the sample after its last.
-        sfreq : float
-            Sampling rate in Hz, for the message.
-
-        Raises
-        ------
-        ValueError
-            When a window is not within one stretch. The message names the window.
-        """
-        inside = [(self.start >= first) & (self.stop <= last) for first, last in stretches]
-        outside = ~np.any(inside, axis=0)
-        if outside.any():
-            i = int(outside.argmax())
-            end = stretches[-1][1] if stretches else 0
-            where = (
-                f"is outside the recording, which has {end / sfreq:g} s"
-                if self.start[i] < 0 or self.stop[i] > end
-                else "contains a gap of the recording"
-            )
-            raise ValueError(
-                f"its window {i} (label {self.label[i]}), from {self.start[i] / sfreq:g} s to "
-                f"{self.stop[i] / sfreq:g} s, {where}; correct or remove the window."
-            )
-        return [
-            self._take(np.flatnonzero(mask), first)
-            for mask, (first, _) in zip(inside, stretches, strict=True)
-        ]
-
-    def _take(self, rows: np.ndarray, first: int) -> Labels:
-        return Labels(
-            self.start[rows] - first,
-            self.stop[rows] - first,
-            tuple(self.label[i] for i in rows),
-            self.number[rows],
-        )
-
-    def resampled(self, before: float, after: float, n_times: int) -> Labels:
-        """Return the windows after resampling from one rate to another, to ``n_times`` samples."""
-        if before == after:
-            return self
-        length = np.rint((self.stop - self.start) * after / before).astype(int)
-        # Rounding may move the last window beyond the last sample.
-        start = np.minimum(np.rint(self.start * after / before).astype(int), n_times - length)
-        return replace(self, start=start, stop=start + length)
-
-
-def labels_of(windows: Any, transforms: Sequence[Callable[[Any], Any]] = ()) -> Labels | None:
+def labels_of(windows: Any, transforms: Sequence[Callable[[Any], Any]] = ()) -> pd.DataFrame | None:
     """Return the windows and labels of a recording of a braindecode dataset.
 
     Parameters
@@ -486,8 +484,10 @@ def labels_of(windows: Any, transforms: Sequence[Callable[[Any], Any]] = ()) -> 
 
     Returns
     -------
-    Labels | None
-        None for a continuous recording, and when there is no window.
+    DataFrame | None
+        Columns ``i_window_in_trial i_start_in_trial i_stop_in_trial target`` of the metadata, with
+        labels as Python numbers or texts. None for a continuous recording, and when there is no
+        window.
 
     Raises
     ------
@@ -499,15 +499,60 @@ def labels_of(windows: Any, transforms: Sequence[Callable[[Any], Any]] = ()) -> 
     targets = windows.y
     for transform in transforms:
         targets = [transform(target) for target in targets]
-    label = tuple(t.item() if isinstance(t, np.generic) else t for t in targets)
-    if not label:
+    labels = [t.item() if isinstance(t, np.generic) else t for t in targets]
+    if not labels:
         return None
-    for i, value in enumerate(label):
-        if not isinstance(value, bool | int | float | str) or value != value:
-            raise ValueError(
-                f"the label of its window {i} is {value!r}; labels must be numbers or texts, and "
-                f"{UNLABELED} for a window without one. Without labels, store the continuous "
-                "recordings."
-            )
-    number, start, stop = np.asarray(windows.crop_inds, int).reshape(-1, 3).T
-    return Labels(start, stop, label, number)
+    for i, label in enumerate(labels):
+        if not isinstance(label, bool | int | float | str) or label != label:
+            raise ValueError(f"its window {i} has the label {label!r}, not a number or a text.")
+    names = ["i_window_in_trial", "i_start_in_trial", "i_stop_in_trial"]
+    table = pd.DataFrame(np.asarray(windows.crop_inds, int).reshape(-1, 3), columns=names)
+    return table.assign(target=pd.Series(labels, dtype=object))
+
+
+def labels_of_pieces(
+    labels: pd.DataFrame, stretches: list[tuple[int, int]], sfreq: float
+) -> list[pd.DataFrame]:
+    """Return the windows within each stretch between gaps, in samples of that stretch.
+
+    Parameters
+    ----------
+    labels : DataFrame
+        Windows of a recording, as of :func:`labels_of`.
+    stretches : list of (int, int)
+        First sample of each stretch, and the sample after its last.
+    sfreq : float
+        Sampling rate in Hz, for the message.
+
+    Raises
+    ------
+    ValueError
+        When a window is not within one stretch. The message names the window.
+    """
+    start, stop = labels["i_start_in_trial"], labels["i_stop_in_trial"]
+    inside = [(start >= first) & (stop <= last) for first, last in stretches]
+    outside = ~np.any(inside, axis=0)
+    if outside.any():
+        i = int(outside.argmax())
+        end = stretches[-1][1] if stretches else 0
+        raise ValueError(
+            f"its window {i} (label {labels['target'][i]}), from {start[i] / sfreq:g} s to "
+            f"{stop[i] / sfreq:g} s, is outside the recording of {end / sfreq:g} s or has a gap."
+        )
+    pieces = [labels[mask].copy() for mask in inside]
+    for piece, (first, _) in zip(pieces, stretches, strict=True):
+        piece[["i_start_in_trial", "i_stop_in_trial"]] -= first
+    return pieces
+
+
+def resampled_labels(
+    labels: pd.DataFrame, before: float, after: float, n_times: int
+) -> pd.DataFrame:
+    """Return the windows after resampling from one rate to another, to ``n_times`` samples."""
+    if before == after:
+        return labels
+    start, stop = (labels[name].to_numpy() for name in ("i_start_in_trial", "i_stop_in_trial"))
+    length = np.rint((stop - start) * after / before).astype(int)
+    # Rounding may move the last window beyond the last sample.
+    start = np.minimum(np.rint(start * after / before).astype(int), n_times - length)
+    return labels.assign(i_start_in_trial=start, i_stop_in_trial=start + length)

@@ -9,28 +9,18 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
-
-import numpy as np
+from typing import Any
 
 from braindecode_pars._common.checks import check_same_rate, integer, positive
-from braindecode_pars._common.files import (
-    check_may_write,
-    checksum_of,
-    differences,
-    read_checked,
-    write_checked,
-)
+from braindecode_pars._common.files import checksum_of, differences, read_checked, write_checked
 from braindecode_pars._common.subjects import SubjectKeys
-from braindecode_pars.signal_store.index import INDEX, Index, Labels, StoredRecording, read_labels
-from braindecode_pars.signal_store.samples import DTYPES
+from braindecode_pars.signal_store.index import INDEX, Index, StoredRecording
 from braindecode_pars.signal_store.sources import (
-    Preparation,
     Source,
-    is_numbered,
+    check_same_classes,
     name_without_piece,
     next_number,
     numbered_on,
@@ -46,219 +36,98 @@ def is_store(folder: str | Path) -> bool:
     return (folder / INDEX).exists() or (folder / PARTS).exists()
 
 
-def check_not_joined(folder: Path) -> None:
-    """Check that recordings can be added to a store."""
-    if (folder / PARTS).exists():
-        raise ValueError(
-            f"{folder} joins other stores and has no samples of its own, so that nothing can be "
-            "added to it. Create a store of the new recordings, and join all stores in a new "
-            "folder; no sample is copied."
-        )
+def write_parts(folder: Path, checksums: Mapping[Path, str], shares: Mapping[str, float]) -> None:
+    """Write ``parts.json``, completely or not at all.
 
-
-def check_may_join(folder: Path) -> None:
-    """Check that a folder is new or empty."""
-    if (folder / PARTS).exists():
-        raise ValueError(
-            f"{folder} already joins stores; open it with SignalStore.open, or pass a new folder."
-        )
-    check_may_write(folder, "joined stores", is_ours=False)
-
-
-@dataclass(frozen=True)
-class Parts:
-    """Content of ``parts.json``.
-
-    Attributes
+    Parameters
     ----------
+    folder : Path
+        New folder.
     checksums : mapping of Path to str
         Checksum of each store with its labels, by its absolute path. In the file, paths are
         relative to the folder, so that all of them can be moved together.
     shares : mapping of str to float
         Share of each corpus in the examples of pretraining.
     """
-
-    checksums: Mapping[Path, str]
-    shares: Mapping[str, float]
-
-    def write(self, folder: Path) -> None:
-        """Write the file, completely or not at all."""
-        parts = [
-            dict(path=Path(os.path.relpath(path, folder.resolve())).as_posix(), checksum=checksum)
-            for path, checksum in self.checksums.items()
-        ]
-        content = dict(format=FORMAT, version=VERSION, shares=dict(self.shares), parts=parts)
-        write_checked(folder / PARTS, content)
-
-    @classmethod
-    def read(cls, folder: Path) -> Parts:
-        """Read the file, and check that the stores are there.
-
-        Raises
-        ------
-        FileNotFoundError
-            When a store is missing.
-        ValueError
-            When the file is damaged, was edited, or has another version.
-        """
-        try:
-            content = read_checked(folder / PARTS)
-        except ValueError as error:
-            raise ValueError(f"{error} Join the stores again in a new folder.") from error
-        found = content.get("format"), content.get("version")
-        if found != (FORMAT, VERSION):
-            raise ValueError(
-                f"{folder / PARTS} has the format {found[0]!r} of version {found[1]}, but this "
-                f"package reads {FORMAT!r} of version {VERSION}; update the package, or join the "
-                "stores again."
-            )
-        parts = {_absolute(folder, part): part["checksum"] for part in content["parts"]}
-        for path in parts:
-            if not is_store(path):
-                raise FileNotFoundError(
-                    f"{path} is missing, one of the {len(parts)} stores that {folder} joins by "
-                    "their paths relative to it. Move it there, or join the stores again in a new "
-                    "folder."
-                )
-        return cls(parts, content["shares"])
-
-    def check(self, folder: Path, found: Sequence[tuple[Path, str]]) -> None:
-        """Check that stores have the checksums with which they were joined."""
-        for path, checksum in found:
-            if checksum != self.checksums[path]:
-                raise ValueError(
-                    f"{path} has other recordings, labels, splits or shares than when {folder} "
-                    "joined it; join the stores again in a new folder."
-                )
+    parts = [
+        dict(path=Path(os.path.relpath(path, folder.resolve())).as_posix(), checksum=checksum)
+        for path, checksum in checksums.items()
+    ]
+    content = dict(format=FORMAT, version=VERSION, shares=dict(shares), parts=parts)
+    write_checked(folder / PARTS, content)
 
 
-def _absolute(folder: Path, part: Mapping[str, Any]) -> Path:
-    return Path(os.path.normpath(folder.resolve() / part["path"]))
-
-
-class Part(NamedTuple):
-    """A part of a division, as a store remembers it.
-
-    Attributes
-    ----------
-    number, n_parts : int
-        Number of the part, from 1, and number of parts.
-    n_recordings : int
-        Number of recordings in all parts, including those that cannot be stored.
-    recordings : str
-        Checksum of all these recordings; see :func:`checksum_of_sources`.
-    """
-
-    number: int
-    n_parts: int
-    n_recordings: int
-    recordings: str = ""
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Part | None:
-        """Return the part in the settings of a store; None for a store of all recordings."""
-        entries = settings.get("part")
-        return None if entries is None else cls(**entries)
-
-
-def check_part(part: Any) -> tuple[int, int] | None:
-    """Return the number of a part and the number of parts; None for all recordings.
+def read_parts(folder: Path) -> tuple[dict[Path, str], dict[str, float]]:
+    """Return the checksums and shares in ``parts.json``, as :func:`write_parts` takes them.
 
     Raises
     ------
-    TypeError
-        When ``part`` is not two integers.
     ValueError
-        When a number is below 1, or the number of the part is above that of parts.
-
-    Examples
-    --------
-    >>> from braindecode_pars.signal_store.parts import check_part
-    >>> check_part((3, 8))
-    (3, 8)
+        When the file is damaged, was edited, or has another version.
     """
-    if part is None:
-        return None
-    if not isinstance(part, (tuple, list)) or len(part) != 2:
-        raise TypeError(
-            "part must be None or a tuple of two integers, such as (3, 8) for the third of eight "
-            f"parts, got {part!r}."
-        )
-    for name, number in zip(("The number of the part", "The number of parts"), part, strict=True):
-        integer(1).check(name, number)
-    number, n_parts = map(int, part)
-    if number > n_parts:
-        raise ValueError(f"part is {number} of {n_parts}; parts are numbered from 1 to {n_parts}.")
-    return number, n_parts
+    file = folder / PARTS
+    try:
+        content = read_checked(file)
+        if (content.get("format"), content.get("version")) != (FORMAT, VERSION):
+            raise ValueError(f"{file} is not {FORMAT!r} of version {VERSION}.")
+    except ValueError as error:
+        raise ValueError(f"{error} Join the stores again in a new folder.") from error
+    root = folder.resolve()
+    checksums = {
+        Path(os.path.normpath(root / part["path"])): part["checksum"] for part in content["parts"]
+    }
+    return checksums, content["shares"]
 
 
-def recordings_of_part(sources: list[Source], number: int, n_parts: int) -> list[Source]:
-    """Return the recordings of one part: consecutive ones, of equal numbers but for one.
+def divided(sources: list[Source], part: Any) -> tuple[list[Source], dict[str, Any] | None]:
+    """Return the recordings of one part, and what the store remembers of the division.
+
+    Parts are consecutive recordings, of equal numbers but for one. The checksum tells one list of
+    recordings from another without reading them. It is the same on machines that have copies of the
+    files at other places, with other times, or only the files of their own part: the path in its
+    folder identifies a file. A recording of a dataset has only a number as its name, so its
+    subject, length, channels, rate and labels count.
 
     Parameters
     ----------
     sources : list of Source
         All recordings, in an order that is the same on every machine.
-    number, n_parts : int
-        Number of the part, from 1, and number of parts.
+    part : (int, int) | None
+        Number of the part, from 1, and number of parts; None for all recordings.
 
     Raises
     ------
-    ValueError
-        When there are fewer recordings than parts.
+    TypeError, ValueError
+        When ``part`` is not two integers, when a number is not in range, or when there are fewer
+        recordings than parts.
     """
+    if part is None:
+        return sources, None
+    if not isinstance(part, (tuple, list)) or len(part) != 2:
+        raise TypeError(f"part must be None or two integers, such as (3, 8), got {part!r}.")
     n = len(sources)
-    if n < n_parts:
-        raise ValueError(f"{n} recordings cannot be divided into {n_parts} parts; use fewer parts.")
-    return sources[n * (number - 1) // n_parts : n * number // n_parts]
-
-
-def checksum_of_sources(sources: Iterable[Source]) -> str:
-    """Return a checksum that tells one list of recordings from another, without reading them.
-
-    It is the same on machines that have copies of the files at other places, with other times, or
-    only the files of their own part: the path in its folder identifies a file. A recording of a
-    dataset has only a number as its name, so its subject, length, channels, rate and labels count.
-
-    Parameters
-    ----------
-    sources : iterable of Source
-        Recordings of all parts.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits.
-    """
+    for number in part:
+        integer(1).check("part", number)
+    number, n_parts = map(int, part)
+    if number > n_parts:
+        raise ValueError(f"part is {number} of {n_parts}; parts are numbered from 1 to {n_parts}.")
+    if n_parts > n:
+        raise ValueError(f"{n} recordings cannot be divided into {n_parts} parts.")
     known = [
         [source.name]
         if isinstance(source.origin, Path)
         else [source.name, source.description.get("subject"), source.state]
         for source in sources
     ]
-    return checksum_of(json.dumps(known).encode())
+    checksum = checksum_of(json.dumps(known).encode())
+    chosen = sources[n * (number - 1) // n_parts : n * number // n_parts]
+    return chosen, dict(number=number, n_parts=n_parts, n_recordings=n, recordings=checksum)
 
 
-def missing_parts(parts: Iterable[Part]) -> list[str]:
-    """Return a phrase for each division of which parts are missing.
-
-    Examples
-    --------
-    >>> from braindecode_pars.signal_store.parts import Part, missing_parts
-    >>> missing_parts([Part(1, 4, 90), Part(4, 4, 90), Part(1, 1, 7)])
-    ['2, 3 of the 4 parts of 90 recordings']
-    """
-    found: dict[tuple[int, int, str], set[int]] = defaultdict(set)
-    for part in parts:
-        found[part.n_parts, part.n_recordings, part.recordings].add(part.number)
-    phrases = []
-    for (n_parts, n_recordings, _), numbers in found.items():
-        absent = [str(n) for n in range(1, n_parts + 1) if n not in numbers]
-        if absent:
-            phrases.append(
-                f"{', '.join(absent)} of the {n_parts} parts of {n_recordings:,} recordings"
-            )
-    return phrases
+def _division(index: Index) -> tuple | None:
+    """Return what the parts of one division have in common; None for a store that is not a part."""
+    part = index.settings.get("part")
+    return part and (part["n_parts"], part["n_recordings"], part.get("recordings"))
 
 
 def in_order(indexes: Mapping[Path, Index]) -> dict[Path, Index]:
@@ -268,12 +137,12 @@ def in_order(indexes: Mapping[Path, Index]) -> dict[Path, Index]:
     """
     divisions: dict[Any, int] = {}
 
-    def place(item: tuple[Path, Index]) -> tuple[int, int]:
-        part = Part.of(item[1].settings)
-        key = item[0] if part is None else part[1:]
-        return divisions.setdefault(key, len(divisions)), part.number if part else 0
+    def place(path: Path) -> tuple[int, int]:
+        division = _division(indexes[path])
+        number = indexes[path].settings["part"]["number"] if division else 0
+        return divisions.setdefault(division or path, len(divisions)), number
 
-    return dict(sorted(indexes.items(), key=place))
+    return {path: indexes[path] for path in sorted(indexes, key=place)}
 
 
 def joined_index(indexes: Mapping[Path, Index], shares: Mapping[str, Any] | None) -> Index:
@@ -289,314 +158,143 @@ def joined_index(indexes: Mapping[Path, Index], shares: Mapping[str, Any] | None
     Raises
     ------
     ValueError
-        When the stores differ in sampling rate, type or preparation, when parts of a division are
-        missing, when a store has a person whom a corpus of another leaves out, when a recording is
-        in two stores, or when shares differ or are not those of the corpora.
+        When the stores differ in sampling rate, type, preparation or type of labels, when parts of
+        a division are missing, when a store has a person whom a corpus of another leaves out, when
+        a recording is in two stores, or when shares differ or are not those of the corpora.
     """
-    corpora = _common_corpora(indexes)
-    _check_complete(indexes)
-    _check_left_out(indexes)
-    numbered = _numbered_on(indexes)
-    _check_different(numbered)
-    first = next(iter(indexes.values()))
-    return Index(
-        {**first.settings, "corpora": corpora, "part": None},
-        first.sfreq,
-        complete=True,
-        n_bytes=sum(index.n_bytes for index in indexes.values()),
-        skipped={name: why for index in numbered.values() for name, why in index.skipped.items()},
-        recordings=_one_after_another(numbered.values()),
-        shares=check_shares(_common_shares(indexes) if shares is None else shares, corpora),
-        left_out=list(dict.fromkeys(p for index in indexes.values() for p in index.left_out)),
-        labels=_labels_of(index.labels for index in numbered.values()),
+    (first_path, first), *_ = indexes.items()
+    for path, index in indexes.items():
+        rates = index.sfreq, first.sfreq
+        check_same_rate(*rates, f"{path} is", f"{first_path}", "create it at {expected:g} Hz")
+        # Shares that are not given are those of the stores.
+        settings, of_first = (
+            {**each.settings, "shares": each.shares if shares is None else None}
+            for each in (index, first)
+        )
+        check_settings(path, of_first, settings, beside=("corpora", "part", "sfreq"))
+    corpora = joined_corpora(
+        {str(path): index.settings.get("corpora", {}) for path, index in indexes.items()}
     )
-
-
-def joined_labels(folder: Path, described: Mapping[str, Any], sfreq: float) -> dict[str, Labels]:
-    """Return the labelled windows of each recording of a store, from the tables of its parts.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the store.
-    described : mapping
-        Entry ``labels`` of its index.
-    sfreq : float
-        Sampling rate of the store in Hz.
-
-    Returns
-    -------
-    dict of str to Labels
-        Windows by the name of the recording.
-    """
-    if "parts" not in described:
-        return read_labels(folder, described, sfreq)
-    return {
-        numbered_on(name, n_before): labels
-        for path, n_before, own in described["parts"]
-        for name, labels in joined_labels(path, own, sfreq).items()
-    }
-
-
-def checksum_when_joined(checksum: str, index: Index) -> str:
-    """Return a checksum of what a joined store uses of a store: also labels, and who is held out.
-
-    Parameters
-    ----------
-    checksum : str
-        Checksum of the recordings of the store.
-    index : Index
-        Index of the store.
-
-    Returns
-    -------
-    str
-        That of the recordings for a store without labels and splits.
-    """
-    labels = _checksums_of(index.labels)
-    splits = [recording.split for recording in index.recordings]
-    if not labels and not any(splits):
-        return checksum
-    return checksum_of(json.dumps([checksum, labels, splits]).encode())
-
-
-def _checksums_of(labels: Mapping[str, Any]) -> list[str]:
-    """Return the checksums of the tables of a store, in the order of its parts."""
-    if "parts" in labels:
-        return [checksum for *_, own in labels["parts"] for checksum in _checksums_of(own)]
-    return [labels["checksum"]] if labels else []
-
-
-def _labels_of(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the entry ``labels`` of the index: the sum, and those of the parts that have some."""
-    parts = [part for part in parts if part]
-    kinds = {part["kind"] for part in parts}
+    _check_complete(indexes)
+    for by, of_corpora in indexes.items():
+        for path, index in indexes.items():
+            check_not_left_out(path, index, of_corpora.left_out, by)
+    kinds = {f.labels["kind"] for index in indexes.values() for f in index.files if f.labels}
     if len(kinds) > 1:
-        raise ValueError(
-            f"The labels of the stores are of different types ({', '.join(sorted(kinds))}); give "
-            "all windows labels of one type."
-        )
-    if not parts:
-        return {}
-    n_windows = sum(part["n_windows"] for part in parts)
-    return dict(n_windows=n_windows, kind=kinds.pop(), parts=[part["of"] for part in parts])
+        raise ValueError(f"The stores have labels of different types: {', '.join(sorted(kinds))}.")
+    # All recordings, with positions in the samples of all stores. The numbers of recordings of
+    # datasets continue, as in one store.
+    joined = Index({**first.settings, "corpora": corpora, "part": None}, first.sfreq, complete=True)
+    joined.shares = check_shares(first.shares if shares is None else shares, corpora)
+    joined.left_out = list(dict.fromkeys(p for index in indexes.values() for p in index.left_out))
+    taken: set[str] = set()
+    known: dict[Any, tuple[Path, str]] = {}  # store and name of a recording, by what identifies it
+    n_samples = 0
+    for path, index in indexes.items():
+        names = [*(recording.name for recording in index.recordings), *index.skipped]
+        own = set(map(name_without_piece, names))
+        n_before = 0 if taken.isdisjoint(own) else next_number(taken)
+        taken |= {numbered_on(name, n_before) for name in own}
+        recordings = [
+            replace(r, name=numbered_on(r.name, n_before), first_sample=r.first_sample + n_samples)
+            for r in index.recordings
+        ]
+        _check_new(path, recordings, known)
+        joined.recordings += recordings
+        joined.skipped |= {numbered_on(name, n_before): why for name, why in index.skipped.items()}
+        joined.files += tuple(f._replace(n_before=f.n_before + n_before) for f in index.files)
+        n_samples += sum(f.samples.n_samples for f in index.files)
+    return joined
 
 
-def _common_corpora(indexes: Mapping[Path, Index]) -> dict[str, Any]:
-    """Return the settings of all corpora, and check that all recordings are prepared alike."""
-    (first_path, first), *others = indexes.items()
-    corpora = dict(first.settings.get("corpora", {}))
-    for path, index in others:
-        check_same_rate(
-            index.sfreq, first.sfreq, f"{path} is", f"{first_path}", "create it at {expected:g} Hz"
-        )
-        own = index.settings.get("corpora", {})
-        if bool(own) != bool(corpora):
-            by, without = (path, first_path) if own else (first_path, path)
+def joined_corpora(given: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the settings of all corpora, and check that recordings are prepared alike.
+
+    Parameters
+    ----------
+    given : mapping of str to mapping
+        Settings of the corpora of each store, by the name of the store; empty for a store that was
+        not made from recipes.
+    """
+    check_same_classes(
+        [(f"{name} in {owner}", each) for owner, own in given.items() for name, each in own.items()]
+    )
+    joined: dict[str, Any] = {}
+    first = next(iter(given))
+    for owner, corpora in given.items():
+        if bool(corpora) != bool(given[first]):
+            by, without = (owner, first) if corpora else (first, owner)
             raise ValueError(
-                f"{by} was made from recipes, but {without} was not, so that their recordings are "
-                "prepared otherwise; they cannot be joined."
+                f"{by} was made from recipes, but {without} was not; make separate stores."
             )
-        both = own.keys() & corpora.keys()
-        found = differences(
-            {**_preparation(first), **{name: corpora[name] for name in both}},
-            {**_preparation(index), **{name: own[name] for name in both}},
-        )
-        if found:
-            raise ValueError(
-                f"{path} was stored with other settings than the stores before it: "
-                f"{'; '.join(found)}. Create it again with the same settings."
-            )
-        corpora |= own
-    classes = [corpus.get("classes") for corpus in corpora.values()]  # None without labels
-    if any(found != classes[0] for found in classes):
-        raise ValueError(
-            f"The corpora {', '.join(corpora)} have other classes, or only some have labels; join "
-            "stores of the same labels, or of none."
-        )
-    return corpora
+        check_settings(owner, {**corpora, **joined}, {**joined, **corpora})
+        joined |= corpora
+    return joined
 
 
-def _preparation(index: Index) -> dict[str, Any]:
-    """Return the settings that the stores have in common. The real rate is compared apart."""
-    beside = ("corpora", "part", "sfreq")
-    settings = {**asdict(Preparation()), **index.settings}  # newer settings are not set
-    return {name: value for name, value in settings.items() if name not in beside}
+def check_settings(
+    owner: Any, before: Mapping[str, Any], now: Mapping[str, Any], beside: Collection[str] = ()
+) -> None:
+    """Check that settings are equal; one that is newer than a store is like one that is not set."""
+    given = (
+        {name: value for name, value in settings.items() if value not in (None, {})}
+        for settings in (before, now)
+    )
+    found = differences(*given, ignore=beside)
+    if found:
+        raise ValueError(f"The settings of {owner} differ: {'; '.join(found)}.")
 
 
 def _check_complete(indexes: Mapping[Path, Index]) -> None:
     """Check that every part of a divided corpus is there."""
-    parts = {path: Part.of(index.settings) for path, index in indexes.items()}
-    missing = missing_parts(part for part in parts.values() if part is not None)
+    found: dict[tuple, list[int]] = defaultdict(list)
+    for index in indexes.values():
+        if (division := _division(index)) is not None:
+            found[division].append(index.settings["part"]["number"])
+    missing = []
+    for (n_parts, n_recordings, _), numbers in found.items():
+        absent = [str(n) for n in range(1, n_parts + 1) if n not in numbers]
+        if absent:
+            missing.append(
+                f"{', '.join(absent)} of the {n_parts} parts of {n_recordings:,} recordings"
+            )
     if missing:
         raise ValueError(
-            f"Missing: {'; '.join(missing)}. Create them, and join all parts. If they are among "
-            "the given stores, these are parts of other recordings, as of a corpus that changed "
-            "meanwhile; create all parts again from the same recordings."
+            f"Missing: {'; '.join(missing)}. Create them, and join all parts of these recordings."
         )
 
 
-def _check_left_out(indexes: Mapping[Path, Index]) -> None:
-    """Check that no store has a person whom a corpus of another one leaves out."""
-    people = SubjectKeys(p for index in indexes.values() for p in index.left_out)
-    for path, index in indexes.items():
-        stored = dict.fromkeys(recording.subject for recording in index.recordings)
-        found = [subject for subject in stored if subject is not None and subject in people]
-        if found:
-            by = next(p for p, i in indexes.items() if found[0] in SubjectKeys(i.left_out))
-            raise ValueError(
-                f"{path} has recordings of {len(found)} people whom the corpora of {by} exclude, "
-                f"or hold out for validation and test, such as {found[0]}; they would be trained "
-                f"on. Create {path} again without them, by exclude= or --exclude."
-            )
-
-
-def _numbered_on(indexes: Mapping[Path, Index]) -> dict[Path, Index]:
-    """Continue the numbers of the recordings of datasets, as one store of all would have them."""
-    taken: set[str] = set()
-    numbered = {}
-    for path, index in indexes.items():
-        n_before = 0 if taken.isdisjoint(_names(index)) else next_number(taken)
-        numbered[path] = replace(
-            index,
-            recordings=[replace(r, name=numbered_on(r.name, n_before)) for r in index.recordings],
-            skipped={numbered_on(name, n_before): why for name, why in index.skipped.items()},
-            labels={**index.labels, "of": (path, n_before, index.labels)} if index.labels else {},
+def check_not_left_out(path: Path, index: Index, people: Iterable, by: Any) -> None:
+    """Check that a store has none of the people whom the corpora of another one leave out."""
+    keys = SubjectKeys(people)
+    stored = dict.fromkeys(recording.subject for recording in index.recordings)
+    found = [subject for subject in stored if subject is not None and subject in keys]
+    if found:
+        raise ValueError(
+            f"{path} has {len(found)} people, such as {found[0]}, whom the corpora of {by} exclude "
+            "or hold out. Make it again without them (exclude=, --exclude)."
         )
-        taken |= _names(numbered[path])
-    return numbered
 
 
-def _names(index: Index) -> set[str]:
-    """Return the names of stored and skipped recordings."""
-    names = [*(recording.name for recording in index.recordings), *index.skipped]
-    return {name_without_piece(name) for name in names}
-
-
-def _check_different(indexes: Mapping[Path, Index]) -> None:
-    """Check that no recording is in two stores: by name, and by content where it has no corpus."""
-    found: dict[Any, tuple[Path, str]] = {}
-    for path, index in indexes.items():
-        own: dict[Any, tuple[Path, str]] = {}
-        for recording in index.recordings:
-            for key in _keys(recording):
-                own[key] = path, recording.name
-                if key in found:
-                    other, name = found[key]
-                    raise ValueError(
-                        f"{recording.name} in {path} is {_also(name, recording.name)} in {other}. "
-                        "A joined store has every recording once: store each in one part, and "
-                        "files of different folders with the same path from the folder above both."
-                    )
-        found |= own
-
-
-def _keys(recording: StoredRecording) -> Collection[Any]:
-    """Return what identifies a recording; a path in a corpus does, whatever its samples are."""
-    name = name_without_piece(recording.name)
-    if recording.corpus is not None and not is_numbered(name):
-        return [name]
-    scales = tuple(recording.scale), tuple(recording.offset)
-    return [name, (recording.checksum, tuple(recording.ch_names), *scales)]
-
-
-def _also(name: str, own_name: str) -> str:
-    return "also" if name == own_name else f"also {name}"
-
-
-def _one_after_another(indexes: Iterable[Index]) -> list[StoredRecording]:
-    """Return all recordings, with positions in the samples of all stores."""
-    recordings, first = [], 0
-    for index in indexes:
-        recordings += [replace(r, first_sample=r.first_sample + first) for r in index.recordings]
-        first += index.n_bytes // DTYPES[index.settings["dtype"]].itemsize
-    return recordings
-
-
-def _common_shares(indexes: Mapping[Path, Index]) -> dict[str, float]:
-    (first_path, first), *others = indexes.items()
-    for path, index in others:
-        if index.shares != first.shares:
-            raise ValueError(
-                f"The shares of {path} are {index.shares}, those of {first_path} {first.shares}; "
-                "pass the shares of the joined store (shares=, --share)."
-            )
-    return first.shares
-
-
-class Samples(Protocol):
-    """Samples of a store: a file, or those of several stores. Positions count samples."""
-
-    n_samples: int
-
-    def file_at(self, first: int) -> Path:
-        """Return the file that contains a position."""
-
-    def stored(self, first: int, n_samples: int) -> np.ndarray:
-        """Return stored numbers of one recording, shape (n_samples,), read-only."""
-
-    def crops(
-        self, firsts: np.ndarray, n_times: int, scale: np.ndarray, offset: np.ndarray
-    ) -> np.ndarray:
-        """Return crops as float32 values in volts, shape (n_crops, n_times)."""
-
-
-class JoinedSamples:
-    """Samples of several stores, one after another; nothing is copied.
-
-    Parameters
-    ----------
-    parts : sequence of Samples
-        Samples of each store, all of one type.
-
-    Attributes
-    ----------
-    firsts : ndarray of int, shape (n_parts,)
-        Position of the first sample of each store.
-    n_samples : int
-        Number of samples of all stores.
-    """
-
-    def __init__(self, parts: Sequence[Samples]):
-        ends = np.cumsum([part.n_samples for part in parts])
-        self.parts = list(parts)
-        self.firsts = np.concatenate([[0], ends[:-1]])
-        self.n_samples = int(ends[-1])
-
-    def file_at(self, first: int) -> Path:
-        """Return the file that contains a position."""
-        part = self._part_of(first)
-        return self.parts[part].file_at(first - int(self.firsts[part]))
-
-    def stored(self, first: int, n_samples: int) -> np.ndarray:
-        """Return stored numbers of one recording, shape (n_samples,), read-only."""
-        part = self._part_of(first)
-        return self.parts[part].stored(first - int(self.firsts[part]), n_samples)
-
-    def crops(
-        self, firsts: np.ndarray, n_times: int, scale: np.ndarray, offset: np.ndarray
-    ) -> np.ndarray:
-        """Return crops as float32 values in volts, shape (n_crops, n_times).
-
-        Parameters
-        ----------
-        firsts : ndarray of int, shape (n_crops,)
-            Position of the first sample of each crop.
-        n_times : int
-            Length of a crop in samples; a crop lies within one recording.
-        scale, offset : ndarray of float32, shape (n_crops,)
-            Scale and offset of each crop.
-        """
-        part_of = self._part_of(firsts)
-        values = np.empty((len(firsts), n_times), np.float32)
-        for part in np.unique(part_of):
-            rows = np.flatnonzero(part_of == part)
-            own = firsts[rows] - self.firsts[part]
-            values[rows] = self.parts[part].crops(own, n_times, scale[rows], offset[rows])
-        return values
-
-    def _part_of(self, firsts: Any) -> Any:
-        return np.searchsorted(self.firsts, firsts, side="right") - 1
+def _check_new(
+    path: Path, recordings: Iterable[StoredRecording], known: dict[Any, tuple[Path, str]]
+) -> None:
+    """Check that no recording is in an earlier store: by name, and by content without a corpus."""
+    own: dict[Any, tuple[Path, str]] = {}
+    for recording in recordings:
+        name = name_without_piece(recording.name)
+        # A path in a corpus identifies a recording, whatever its samples are.
+        in_corpus = recording.corpus is not None and numbered_on(name, 1) == name
+        for key in [name] if in_corpus else [name, recording.content]:
+            own[key] = path, recording.name
+            if key in known:
+                other, other_name = known[key]
+                also = "" if other_name == recording.name else f" {other_name}"
+                raise ValueError(
+                    f"{recording.name} in {path} is also{also} in {other}. Store each once, "
+                    "and several folders from the one above them."
+                )
+    known |= own
 
 
 def check_shares(shares: Mapping[str, Any], corpora: Collection[str]) -> dict[str, float]:
@@ -614,16 +312,9 @@ def check_shares(shares: Mapping[str, Any], corpora: Collection[str]) -> dict[st
     TypeError, ValueError
         When a share is not a positive number, or when names differ.
     """
-    if not isinstance(shares, Mapping):
-        raise TypeError(f"shares must be a dict of corpus and share, got {shares!r}.")
-    if not shares:
-        return {}
-    if set(shares) != set(corpora):
+    if shares and set(shares) != set(corpora):
         known = ", ".join(corpora) or "no corpora of recipes"
-        raise ValueError(
-            f"shares has {', '.join(map(str, shares))}, but the store has {known}; give each "
-            "corpus a share, or none."
-        )
+        raise ValueError(f"shares has {', '.join(map(str, shares))}, but the store has {known}.")
     for name, share in shares.items():
         positive().check(f"The share of {name}", share)
     return {name: float(share) for name, share in shares.items()}

@@ -1,4 +1,4 @@
-"""Samples of a store: conversion between volts and stored numbers, and their memory-mapped file.
+"""Samples of a store: volts become stored numbers.
 
 Recordings are read, prepared and encoded in parallel; results keep the order of the recordings.
 """
@@ -7,29 +7,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import joblib
 import mne
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
+import pandas as pd
 
+from braindecode_pars._common.checks import listed
 from braindecode_pars._common.files import checksum_of
 from braindecode_pars.recordings.cutting import continuous_stretches, split_at_gaps
 from braindecode_pars.recordings.preparation import channels_left_out
-from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.signal_store.index import Labels
-from braindecode_pars.signal_store.sources import NoWindowError, Preparation, Source
+from braindecode_pars.signal_store.index import (
+    DTYPES,
+    StoredRecording,
+    labels_of_pieces,
+    resampled_labels,
+)
+from braindecode_pars.signal_store.sources import Preparation, SkippedError, Source
 from braindecode_pars.windows.amplitudes import N_WINDOWS, amplitude_problem, spread_out
-
-#: Types of stored samples; in the file they are little-endian.
-DTYPES: dict[str, np.dtype] = {
-    "int16": np.dtype("<i2"),
-    "float16": np.dtype("<f2"),
-    "float32": np.dtype("<f4"),
-}
 
 #: Largest stored number; -32768 of int16 is not used, so that the range is symmetric.
 _LARGEST = {"int16": 32767, "float16": 65504}
@@ -42,13 +38,6 @@ _MARGIN = 10
 _BLOCK, _FEW_BLOCKS = 128, 16
 #: Standard deviation of a channel, in usual ones, above which artefacts make it up.
 _MOST_BY_ARTEFACTS = 100
-
-#: Number of samples that are scaled together. They fit into the cache of a CPU core.
-_CACHED = 100_000
-
-
-class NotFiniteError(ValueError):
-    """A recording contains NaN or infinite samples, or values too large for single precision."""
 
 
 class EncodedSamples(NamedTuple):
@@ -102,8 +91,9 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> EncodedSampl
 
     Raises
     ------
-    NotFiniteError
-        When a channel contains NaN or infinite samples. The message names the channels.
+    SkippedError
+        When a channel contains NaN or infinite samples, or samples too large for single precision.
+        The message names the channels.
     """
     # The sum overflows to inf if the values do not fit into single precision.
     low, high = signals.min(axis=1), signals.max(axis=1)
@@ -111,25 +101,15 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> EncodedSampl
         bad = ~np.isfinite((high - low).astype(np.float32) + low.astype(np.float32))
     if bad.any():
         names = [name for name, is_bad in zip(ch_names, bad, strict=True) if is_bad]
-        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        raise NotFiniteError(
-            f"channel{'s' if len(names) > 1 else ''} {', '.join(names[:5])}{more} "
-            f"contain{'' if len(names) > 1 else 's'} NaN or infinite samples."
-        )
-    # The range that int16 has to represent.
+        raise SkippedError(f"channel {listed(names, 5)} contains NaN or infinite samples.")
     n_chans = len(signals)
-    coarse, spread = np.zeros(n_chans, bool), np.full(n_chans, np.inf)
-    if dtype == "int16":
-        for channel, values in enumerate(signals):
-            ends = low[channel], high[channel]
-            low[channel], high[channel], spread[channel] = _robust_range(values, *ends)
-        coarse = high - low > 1.001 * _widest(spread)  # not by rounding
-    # Encode channel by channel, because a whole night in float64 takes much memory.
-    scale, offset = _scale_and_offset(signals, low, high, dtype)
-    stored, n_clipped = np.empty(signals.shape, DTYPES[dtype]), np.zeros(n_chans, int)
+    stored = np.empty(signals.shape, DTYPES[dtype])
+    scale, offset = np.empty((2, n_chans), np.float32)
+    n_clipped, coarse = np.zeros(n_chans, int), np.zeros(n_chans, bool)
+    # Channel by channel, because a whole night in float64 takes much memory.
     for channel, values in enumerate(signals):
-        unit = float(scale[channel]) or 1.0
-        numbers = (values - float(offset[channel])) / unit
+        scale[channel], offset[channel], coarse[channel] = _scaling(values, dtype)
+        numbers = (values - float(offset[channel])) / (float(scale[channel]) or 1.0)
         if dtype == "int16":
             numbers = np.rint(numbers)
         if dtype != "float32":
@@ -137,6 +117,27 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> EncodedSampl
             numbers = numbers.clip(-_LARGEST[dtype], _LARGEST[dtype])
         stored[channel] = numbers
     return EncodedSamples(stored, scale, offset, n_clipped, coarse)
+
+
+def _scaling(values: np.ndarray, dtype: str) -> tuple[float, float, bool]:
+    """Return scale and offset of a channel, and whether int16 is too coarse for it."""
+    low, high = float(values.min()), float(values.max())
+    if dtype == "float32":
+        return 1.0, 0.0, False
+    if low == high:
+        return 0.0, low, False
+    low, high, spread = _robust_range(values, low, high)
+    if dtype == "int16":
+        # The offset is rounded, so the range is measured from the rounded offset.
+        offset = float(np.float32(low + (high - low) / 2))
+        is_coarse = high - low > 1.001 * _widest(spread)  # not by rounding
+        return max(high - offset, offset - low) / _LARGEST["int16"], offset, is_coarse
+    mean, scale = float(values.mean()), float(values.std())
+    # Beside an artefact of a hundred thousand standard deviations, EEG would lose its digits.
+    if scale > _MOST_BY_ARTEFACTS * spread:
+        blocks = _live_blocks(values)
+        mean, scale = float(np.median(values if blocks is None else blocks)), spread
+    return scale, mean, False
 
 
 def _robust_range(values: np.ndarray, low: float, high: float) -> tuple[float, float, float]:
@@ -161,11 +162,12 @@ def _robust_range(values: np.ndarray, low: float, high: float) -> tuple[float, f
         Ends of the range.
     spread : float
         Usual standard deviation; infinite if the signal is flat but for some blocks. A signal of
-        few blocks is not cut, and its spread is that of :func:`_median_deviation`.
+        few blocks is not cut, and its spread is estimated by its median deviation.
     """
     blocks = _live_blocks(values)
-    if blocks is None:
-        return low, high, _median_deviation(values)
+    if blocks is None:  # the standard deviation, estimated by the median deviation
+        deviation = np.median(np.abs(values - np.median(values)))
+        return low, high, 1.4826 * float(deviation) or np.inf
     if not len(blocks):
         return low, high, np.inf
     spread = float(np.median(blocks.std(axis=1)))
@@ -194,165 +196,61 @@ def _live_blocks(values: np.ndarray) -> np.ndarray | None:
     return blocks[alive] if alive.sum() >= _FEW_BLOCKS else blocks[:0]
 
 
-def _median_deviation(values: np.ndarray) -> float:
-    """Return the standard deviation, estimated by the median deviation; infinite if that is 0."""
-    deviation = np.median(np.abs(values - np.median(values)))
-    return 1.4826 * float(deviation) or np.inf
-
-
-def _widest(spread: Any) -> Any:
+def _widest(spread: float) -> float:
     """Return the widest range whose steps are small enough for a signal of this spread."""
     return 2 * _LARGEST["int16"] * spread / _STEPS
-
-
-def _scale_and_offset(
-    signals: np.ndarray, low: np.ndarray, high: np.ndarray, dtype: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return scale and offset of each channel, in the precision in which they are applied."""
-    constant = low == high
-    if dtype == "float32":
-        return np.ones(len(signals), np.float32), np.zeros(len(signals), np.float32)
-    if dtype == "float16":
-        mean, scale = signals.mean(axis=1), signals.std(axis=1)
-        # Beside an artefact of a hundred thousand standard deviations, EEG would lose its digits.
-        for channel, values in enumerate(signals):
-            spread = _robust_range(values, low[channel], high[channel])[2]
-            if scale[channel] > _MOST_BY_ARTEFACTS * spread:
-                blocks = _live_blocks(values)
-                usual = values if blocks is None else blocks
-                mean[channel], scale[channel] = np.median(usual), spread
-        offset = np.where(constant, low, mean).astype(np.float32)
-        scale = scale.astype(np.float32)
-    else:
-        # The offset is rounded, so the range is measured from the rounded offset.
-        offset = np.where(constant, low, low + (high - low) / 2).astype(np.float32)
-        scale = (np.maximum(high - offset, offset - low) / _LARGEST["int16"]).astype(np.float32)
-    return np.where(constant, np.float32(0), scale), offset
-
-
-class SampleFile:
-    """Flat file of samples, mapped into memory by each process that reads it.
-
-    The file is mapped when it is first read. The map is not pickled: every worker process, with
-    any start method, maps the same file, and all processes share one copy in the page cache.
-
-    Parameters
-    ----------
-    file : Path
-        Path of the file.
-    dtype : "int16" | "float16" | "float32"
-        Type of the stored samples.
-    n_samples : int
-        Number of samples to map. The file may be longer.
-    """
-
-    def __init__(self, file: Path, dtype: str, n_samples: int):
-        self.file = file
-        self.dtype = dtype
-        self.n_samples = n_samples
-        self._map: np.ndarray | None = None
-        self._mtime_ns: int | None = None  # when it was pickled
-
-    def __getstate__(self) -> dict[str, Any]:
-        mtime_ns = self._mtime_ns or self.file.stat().st_mtime_ns
-        return {**self.__dict__, "_map": None, "_mtime_ns": mtime_ns}
-
-    @property
-    def flat(self) -> np.ndarray:
-        """All samples, shape (n_samples,), read-only."""
-        if self._map is None:
-            self._check_not_replaced()
-            mapped = np.memmap(self.file, DTYPES[self.dtype], "r", shape=(self.n_samples,))
-            self._map = mapped.view(np.ndarray)
-        return self._map
-
-    def _check_not_replaced(self) -> None:
-        """Check that a pickle reads the samples of its store, to which others may be appended."""
-        found = self.file.stat()
-        is_longer = found.st_size > self.n_samples * DTYPES[self.dtype].itemsize
-        if self._mtime_ns not in (None, found.st_mtime_ns) and not is_longer:
-            raise ValueError(
-                f"{self.file} was written anew since windows of it were pickled; open the store "
-                "again, and take its windows."
-            )
-
-    def file_at(self, first: int) -> Path:
-        """Return the file that contains a position."""
-        return self.file
-
-    def stored(self, first: int, n_samples: int) -> np.ndarray:
-        """Return stored numbers from a position on, shape (n_samples,), read-only."""
-        return self.flat[first : first + n_samples]
-
-    def crops(
-        self, firsts: np.ndarray, n_times: int, scale: np.ndarray, offset: np.ndarray
-    ) -> np.ndarray:
-        """Return crops as float32 values in volts, shape (n_crops, n_times).
-
-        Parameters
-        ----------
-        firsts : ndarray of int, shape (n_crops,)
-            Position of the first sample of each crop in the file.
-        n_times : int
-            Length of a crop in samples.
-        scale, offset : ndarray of float32, shape (n_crops,)
-            Scale and offset of each crop.
-        """
-        # A view of all possible crops, shape (n_samples - n_times + 1, n_times); nothing is read.
-        all_crops = sliding_window_view(self.flat, n_times)
-        if self.dtype == "float32":
-            return all_crops[firsts]
-        # Read and scale in blocks that fit into the cache.
-        values = np.empty((len(firsts), n_times), np.float32)
-        n_crops = max(1, _CACHED // n_times)
-        for start in range(0, len(firsts), n_crops):
-            rows = slice(start, start + n_crops)
-            block = values[rows]
-            block[...] = all_crops[firsts[rows]]
-            block *= scale[rows, None]
-            block += offset[rows, None]
-        return values
 
 
 #: Number of samples of the parts whose amplitude is checked.
 _CROP = 3000
 
 
-@dataclass(frozen=True)
-class Encoded:
-    """An encoded piece of a recording, with metadata; see :class:`~._samples.EncodedSamples`.
+class Remarks(NamedTuple):
+    """What a user should know of a stored recording.
 
-    ``left_out`` has the kinds of its other channels by name, which are not stored. ``labels`` are
-    its labelled windows, and ``positions`` the positions of its channels if it has labels.
+    Attributes
+    ----------
+    label : str
+        Name for messages.
+    left_out : dict of str to str
+        Kinds of its channels that are not stored, by name.
+    missing : tuple of str
+        Channels to keep that it lacks.
+    problems : dict of str to str
+        Problems "clipped", "coarse" and "amplitude", with what to say of them.
     """
 
+    label: str
+    left_out: dict[str, str]
+    missing: tuple[str, ...]
+    problems: dict[str, str]
+
+
+class Encoded(NamedTuple):
+    """A recording, or a piece of it between gaps, as it is stored; ``first_sample`` is still 0."""
+
+    recording: StoredRecording
     stored: np.ndarray
-    scale: np.ndarray
-    offset: np.ndarray
-    n_clipped: np.ndarray
-    coarse: np.ndarray
-    ch_names: list[str]
     sfreq: float
-    checksum: str
-    amplitude_problem: str | None
-    left_out: dict[str, str] = field(default_factory=dict)
-    labels: Labels | None = None
-    positions: dict[str, list[float]] = field(default_factory=dict)
-    preprocessing: Preprocessing = field(default_factory=Preprocessing)
+    labels: pd.DataFrame | None
+    remarks: Remarks
 
 
-@dataclass(frozen=True)
-class Unusable:
+class Unusable(NamedTuple):
     """A piece of a recording, or a whole recording, that cannot be stored.
 
     Attributes
     ----------
+    name, label : str
+        Name in the store, and name for messages.
     reason : str
         Reason, for a message.
     always_skip : bool
         Whether the recording is skipped even with ``on_error="raise"``.
     """
 
+    name: str
+    label: str
     reason: str
     always_skip: bool = False
 
@@ -381,58 +279,85 @@ def _read(source: Source, preparation: Preparation, dtype: str) -> list[Encoded 
     try:
         raw, labels = source.open()
         pieces = split_at_gaps(raw)
-        of_pieces = _labels_of_pieces(raw, labels, len(pieces))
-    except NoWindowError as error:
-        return [Unusable(str(error), always_skip=True)]
+        if not pieces:
+            raise ValueError("it has no samples.")
+        tables: Sequence[pd.DataFrame | None] = [None] * len(pieces)
+        if labels is not None:
+            tables = labels_of_pieces(labels, continuous_stretches(raw), raw.info["sfreq"])
     except Exception as error:  # the caller names the recording, whatever error a reader raises
-        return [Unusable(str(error) or type(error).__name__)]
-    results = [
-        _encode(piece, found, preparation, dtype, source.steps)
-        for piece, found in zip(pieces, of_pieces, strict=True)
-    ]
-    return results or [Unusable("it has no samples.")]
+        return [_unusable(source, source.name, error)]
+    names = [source.name]
+    if len(pieces) > 1:
+        names = [f"{source.name}#{i + 1}" for i in range(len(pieces))]
+    results: list[Encoded | Unusable] = []
+    for name, piece, table in zip(names, pieces, tables, strict=True):
+        try:
+            results.append(_encoded(source, name, piece, table, preparation, dtype))
+        except Exception as error:
+            results.append(_unusable(source, name, error))
+    return results
 
 
-def _labels_of_pieces(
-    raw: mne.io.BaseRaw, labels: Labels | None, n_pieces: int
-) -> Sequence[Labels | None]:
-    if labels is None:
-        return [None] * n_pieces
-    return labels.pieces(continuous_stretches(raw), raw.info["sfreq"])
+def _unusable(source: Source, name: str, error: Exception) -> Unusable:
+    reason = str(error) or type(error).__name__
+    return Unusable(name, _label(source, name), reason, isinstance(error, SkippedError))
 
 
-def _encode(
+def _label(source: Source, piece: str) -> str:
+    """Return the name of a piece for messages."""
+    return source.label.replace(source.name, piece)
+
+
+def _encoded(
+    source: Source,
+    name: str,
     piece: mne.io.BaseRaw,
-    labels: Labels | None,
+    labels: pd.DataFrame | None,
     preparation: Preparation,
     dtype: str,
-    steps: Sequence[Any],
-) -> Encoded | Unusable:
-    try:
-        signals, ch_names, sfreq = preparation.apply(piece)
-        samples = encode(signals, ch_names, dtype)
-    except NotFiniteError as error:
-        return Unusable(str(error), always_skip=True)
-    except Exception as error:
-        return Unusable(str(error) or type(error).__name__)
-    checksum = checksum_of(samples.stored)
-    problem = amplitude_problem(_crops(signals))
-    left_out = channels_left_out(piece, ch_names)
-    prepared = preparation.recorded(piece, steps, ch_names, sfreq)
-    encoded = Encoded(
-        *samples, ch_names, sfreq, checksum, problem, left_out, preprocessing=prepared
+) -> Encoded:
+    signals, ch_names, sfreq = preparation.apply(piece)
+    samples = encode(signals, ch_names, dtype)
+    n_times = signals.shape[1]
+    clipped = {ch: int(n) for ch, n in zip(ch_names, samples.n_clipped, strict=True) if n}
+    positions = {}
+    if labels is not None:
+        labels = resampled_labels(labels, piece.info["sfreq"], sfreq, n_times)
+        # MNE uses NaN or zeros for a position that is not set.
+        found = {ch["ch_name"]: ch["loc"][:3] for ch in piece.info["chs"]}
+        known = {ch: p for ch, p in found.items() if np.isfinite(p).all() and p.any()}
+        positions = {ch: p.tolist() for ch, p in known.items() if ch in ch_names}
+    recording = StoredRecording(
+        name=name,
+        description=source.description,
+        ch_names=ch_names,
+        n_times=n_times,
+        first_sample=0,
+        scale=_shortest(samples.scale),
+        offset=_shortest(samples.offset),
+        checksum=checksum_of(samples.stored),
+        source=source.state,
+        clipped=clipped,
+        positions=positions,
+        preprocessing=preparation.recorded(piece, source.steps, ch_names, sfreq).known(),
     )
-    if labels is None:
-        return encoded
-    labels = labels.resampled(piece.info["sfreq"], sfreq, signals.shape[1])
-    return replace(encoded, labels=labels, positions=_positions(piece, ch_names))
+    problems = dict(
+        clipped=", ".join(f"{ch} {n} of {n_times}" for ch, n in clipped.items()),
+        coarse=", ".join(np.array(ch_names)[samples.coarse]),
+        amplitude=amplitude_problem(_crops(signals)),
+    )
+    remarks = Remarks(
+        _label(source, name),
+        channels_left_out(piece, ch_names),
+        preparation.missing(ch_names),
+        {kind: text for kind, text in problems.items() if text},
+    )
+    return Encoded(recording, samples.stored, sfreq, labels, remarks)
 
 
-def _positions(raw: mne.io.BaseRaw, ch_names: list[str]) -> dict[str, list[float]]:
-    """Return the positions of channels where they are known."""
-    found = {ch["ch_name"]: ch["loc"][:3] for ch in raw.info["chs"] if ch["ch_name"] in ch_names}
-    # MNE uses NaN or zeros for a position that is not set.
-    return {name: p.tolist() for name, p in found.items() if np.isfinite(p).all() and p.any()}
+def _shortest(values: np.ndarray) -> list[float]:
+    """Convert single-precision numbers to floats with the fewest digits, for a short index."""
+    return [float(str(value)) for value in values]
 
 
 def _crops(signals: np.ndarray) -> Iterator[np.ndarray]:

@@ -5,24 +5,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from glob import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import mne
 import numpy as np
+import pandas as pd
 from braindecode.datasets import EEGWindowsDataset, RawDataset, WindowsDataset
 from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common.channel_names import is_eeg, match_channels
-from braindecode_pars._common.checks import check_parameters, choice
+from braindecode_pars._common.checks import choice, listed
 from braindecode_pars._common.files import checksum_of, plain
 from braindecode_pars._common.subjects import normalized, subject_of_path
 from braindecode_pars.recordings.continuous import ContinuousCorpus
 from braindecode_pars.recordings.labelled import LabelledCorpus
-from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import check_filters, filter_and_resample
 from braindecode_pars.recordings.preprocessing import Preprocessing, recorded
 from braindecode_pars.recordings.readers import ENDINGS, read_recording
@@ -36,7 +36,7 @@ from braindecode_pars.recordings.search import (
     subject_finder,
     why_unreadable,
 )
-from braindecode_pars.signal_store.index import Labels, labels_of
+from braindecode_pars.signal_store.index import UNLABELED, labels_of
 
 ACCEPTED = (
     "a BaseConcatDataset of continuous recordings or of their windows, a folder of .edf, .bdf, "
@@ -78,8 +78,7 @@ class Preparation:
 
     def __post_init__(self) -> None:
         check_filters(sfreq=self.sfreq, low=self.low, high=self.high, mains=self.mains)
-        rules = dict(reference=choice("average", None))
-        check_parameters(dict(reference=self.reference), rules)
+        choice("average", None).check("reference", self.reference)
 
     def missing(self, ch_names: Sequence[str]) -> tuple[str, ...]:
         """Return the channels to keep that a prepared recording lacks."""
@@ -154,32 +153,29 @@ class Preparation:
             names = [name for i, name in enumerate(names) if i in found]
         if not names:
             wanted = "" if self.channels is None else f" among {', '.join(self.channels)}"
-            shown = ", ".join(raw.ch_names[:10]) + (", ..." if len(raw.ch_names) > 10 else "")
-            raise ValueError(f"it has no EEG channel{wanted}, only {shown}.")
+            raise ValueError(f"it has no EEG channel{wanted}, only {listed(raw.ch_names)}.")
         if self.reference == "average" and len(names) == 1:
-            raise ValueError(
-                f"it has one EEG channel to store, {names[0]}, which would be zero against the "
-                "average of the channels."
-            )
+            raise ValueError(f"its only EEG channel, {names[0]}, is zero against the average.")
         signals = raw.get_data(names, verbose="error")
         sfreq = float(raw.info["sfreq"])
         # Filter and resample a copy. Signals that are not finite are rejected later by encode.
         filtered = (self.low, self.high, self.mains) != (None, None, None)
-        if (filtered or self.sfreq not in (None, sfreq)) and np.isfinite(signals).all():
+        finite = bool(np.isfinite(signals).all())
+        if finite and (filtered or self.sfreq not in (None, sfreq)):
             picked = mne.pick_info(raw.info, mne.pick_channels(raw.ch_names, names, ordered=True))
             raw = mne.io.RawArray(signals, picked, verbose="error")
             sfreq = self.sfreq or sfreq
             filter_and_resample(raw, sfreq=sfreq, low=self.low, high=self.high, mains=self.mains)
             signals = raw.get_data()
-        if self.reference == "average" and np.isfinite(signals).all():
+        if self.reference == "average" and finite:
             signals = signals - signals.mean(axis=0)
         if signals.shape[1] == 0:
             raise ValueError("it has no samples.")
         return signals, names, sfreq
 
 
-class NoWindowError(ValueError):
-    """A recording of a labelled corpus contains no labelled window."""
+class SkippedError(ValueError):
+    """A recording that is skipped even with ``on_error="raise"``: it has nothing to store."""
 
 
 @dataclass(frozen=True)
@@ -202,8 +198,8 @@ class Source:
     read : callable | None
         Function that reads and prepares the file, and may return it cut into labelled windows; None
         reads it as it is.
-    labels : Labels | None
-        Labelled windows of a recording in memory.
+    labels : DataFrame | None
+        Labelled windows of a recording in memory, as of :func:`~.index.labels_of`.
     steps : tuple
         Steps of preprocessing that braindecode has recorded for a recording in memory.
     """
@@ -214,12 +210,8 @@ class Source:
     origin: Path | mne.io.BaseRaw
     problem: str | None = None
     read: Callable[[], mne.io.BaseRaw | EEGWindowsDataset | None] | None = None
-    labels: Labels | None = None
+    labels: pd.DataFrame | None = None
     steps: tuple = ()
-
-    def names_of_pieces(self, n_pieces: int) -> list[str]:
-        """Names of the pieces between gaps: that of the recording, with #1, #2 if several."""
-        return [self.name] if n_pieces == 1 else [f"{self.name}#{i + 1}" for i in range(n_pieces)]
 
     @property
     def label(self) -> str:
@@ -229,7 +221,7 @@ class Source:
         subject = self.description.get("subject")
         return self.name if subject is None else f"{self.name} (subject {subject})"
 
-    def open(self) -> tuple[mne.io.BaseRaw, Labels | None]:
+    def open(self) -> tuple[mne.io.BaseRaw, pd.DataFrame | None]:
         """Return the recording and its labelled windows; read it if it is a file.
 
         Raises
@@ -245,12 +237,12 @@ class Source:
             return read_recording(self.origin) if is_file else self.origin, self.labels
         read = self.read()
         if read is None:
-            raise NoWindowError("it has no labelled window.")
+            raise SkippedError("it has no labelled window.")
         return (read.raw, labels_of(read)) if isinstance(read, EEGWindowsDataset) else (read, None)
 
 
 def name_without_piece(name: str) -> str:
-    """Return the name of the recording of a stored piece; see :meth:`Source.names_of_pieces`.
+    """Return the name of the recording of a stored piece between gaps, such as "night.edf#2".
 
     Names of recordings end with the ending of a file, or with "recording-" and a number.
     """
@@ -261,11 +253,6 @@ def next_number(names: Iterable[str]) -> int:
     """Return the number after those in the names of recordings of datasets; 0 if there are none."""
     found = (_NUMBERED.fullmatch(name) for name in names)
     return 1 + max((int(number[1]) for number in found if number), default=-1)
-
-
-def is_numbered(name: str) -> bool:
-    """Whether a name is that of a recording of a dataset, which is only its number."""
-    return _NUMBERED.fullmatch(name) is not None
 
 
 def numbered_on(name: str, n_before: int) -> str:
@@ -314,15 +301,16 @@ def find_sources(recordings: Any, subject: Subject, n_before: int = 0) -> list[S
     if isinstance(recordings, (str, Path)):
         return _files_of(Path(recordings).expanduser(), subject_finder(subject))
     if subject is not None:
-        raise TypeError(
-            "subject= is only for a folder of files; a dataset has 'subject' in its descriptions."
-        )
+        raise TypeError("subject= is for a folder of files; a dataset has descriptions.")
     corpora = corpora_of(recordings)
     if corpora:
         return [source for corpus in corpora for source in _of_corpus(corpus)]
-    leaves = {f"recording-{i}": leaf for i, leaf in enumerate(_leaves(recordings), n_before)}
-    labels = _labels_of_all(leaves)
-    return [_of_dataset(leaf.dataset, name, labels[name]) for name, leaf in leaves.items()]
+    leaves = enumerate(_leaves(recordings), n_before)
+    sources = [_of_leaf(f"recording-{i}", *leaf) for i, leaf in leaves]
+    # The windows are stored if any of them has a label.
+    tables = [source.labels for source in sources if source.labels is not None]
+    labelled = any((table["target"] != UNLABELED).any() for table in tables)
+    return [_labelled(source) if labelled else replace(source, labels=None) for source in sources]
 
 
 def corpora_of(recordings: Any) -> list[ContinuousCorpus]:
@@ -337,31 +325,27 @@ def corpora_of(recordings: Any) -> list[ContinuousCorpus]:
     corpora = [corpus for corpus in given if isinstance(corpus, ContinuousCorpus)]
     if len(corpora) < len(given):
         return []
-    _check_labels_of(corpora)
     names = [corpus.name for corpus in corpora]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise ValueError(
-            f"The corpus {twice[0]} is given twice; pass a folder above both folders as one corpus."
-        )
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"The corpus {name} is given twice; pass the folder above both.")
+    check_same_classes([(corpus.name, corpus.settings) for corpus in corpora])
     return corpora
 
 
-def _check_labels_of(corpora: list[ContinuousCorpus]) -> None:
-    """Check that all corpora have the same classes, or none has labels."""
-    first = corpora[0]
-    for corpus in corpora[1:]:
-        of_corpus, of_first = (getattr(each, "classes", None) for each in (corpus, first))
-        if (of_corpus is None) != (of_first is None):
-            raise ValueError(
-                f"Only one of {first.name} and {corpus.name} has labels; make a store for "
-                "pretraining and another one with labels, which has validation and test subjects."
+def check_same_classes(corpora: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    """Check that corpora, given by name and settings, have the same classes, or none has labels."""
+    for name, settings in corpora:
+        (first, expected), found = corpora[0], settings.get("classes")
+        of_first = expected.get("classes")
+        if found == of_first:
+            continue
+        what = f"Only one of {first} and {name} has labels"
+        if found and of_first:
+            what = (
+                f"{first} and {name} have other classes ({', '.join(of_first)}; {', '.join(found)})"
             )
-        if of_corpus is not None and of_first is not None and of_corpus != of_first:
-            raise ValueError(
-                f"{first.name} and {corpus.name} have other classes ({', '.join(of_first)}; "
-                f"{', '.join(of_corpus)}); make a store of each."
-            )
+        raise ValueError(f"{what}; make a store for each.")
 
 
 def _of_corpus(corpus: ContinuousCorpus) -> list[Source]:
@@ -370,7 +354,7 @@ def _of_corpus(corpus: ContinuousCorpus) -> list[Source]:
     beside = files_beside if isinstance(corpus, LabelledCorpus) else _parts_of
     return [
         Source(
-            name_in_store(corpus, recording),
+            f"{corpus.name}/{recording.file.relative_to(corpus.folder).as_posix()}",
             {"corpus": corpus.name, **_plain(recording.description)},
             _state_of(beside(recording.file)),
             recording.file,
@@ -381,83 +365,70 @@ def _of_corpus(corpus: ContinuousCorpus) -> list[Source]:
     ]
 
 
-def name_in_store(corpus: ContinuousCorpus, recording: Recording) -> str:
-    """Return the name of a recording of a recipe: the recipe, and the path in its folder."""
-    return f"{corpus.name}/{recording.file.relative_to(corpus.folder).as_posix()}"
-
-
 def _plain(description: Mapping[Any, Any]) -> dict[str, Any]:
     return {str(key): normalized(plain(value)) for key, value in description.items()}
 
 
-class _Leaf(NamedTuple):
-    """A recording of a dataset, and the functions for its labels, the innermost first."""
-
-    dataset: RawDataset | EEGWindowsDataset
-    transforms: tuple[Callable[[Any], Any], ...]
-
-
-def _leaves(dataset: Any, transforms: tuple[Callable[[Any], Any], ...] = ()) -> list[_Leaf]:
+def _leaves(dataset: Any, transforms: tuple[Callable[[Any], Any], ...] = ()) -> list[tuple]:
+    """Return the recordings of a dataset, with the functions for labels, the innermost first."""
     if isinstance(dataset, ConcatDataset):
         own = getattr(dataset, "target_transform", None)
         transforms = transforms if own is None else (own, *transforms)
         return [leaf for part in dataset.datasets for leaf in _leaves(part, transforms)]
     if isinstance(dataset, WindowsDataset):
         raise TypeError(
-            "A store contains whole recordings, but windows of an mne.Epochs do not keep their "
-            "recording; pass the continuous recordings, or cut windows with use_mne_epochs=False."
+            "Windows of an mne.Epochs do not keep their recording; cut windows with "
+            "use_mne_epochs=False."
         )
     if isinstance(dataset, (RawDataset, EEGWindowsDataset)):
-        return [_Leaf(dataset, transforms)]
+        return [(dataset, transforms)]
     raise TypeError(f"recordings contains a {type(dataset).__name__}; it must be {ACCEPTED}.")
 
 
-def _labels_of_all(leaves: Mapping[str, _Leaf]) -> dict[str, Labels | None]:
-    """Return the windows of each recording; none at all when no window has a label."""
-    labels = {name: _labels_of_leaf(leaf, name) for name, leaf in leaves.items()}
-    labelled = any(found is not None and found.any_labelled for found in labels.values())
-    return labels if labelled else dict.fromkeys(labels)
-
-
-def _labels_of_leaf(leaf: _Leaf, name: str) -> Labels | None:
+def _of_leaf(name: str, dataset: Any, transforms: Sequence[Callable[[Any], Any]]) -> Source:
+    if dataset.transform is not None:
+        raise ValueError(f"{name} has a transform, which a store cannot keep; remove it.")
     try:
-        if leaf.dataset.transform is not None:
-            raise ValueError(
-                "it has a transform, but a store contains the signals of the Raw; remove the "
-                "transform, and apply it after reading."
-            )
-        return labels_of(leaf.dataset, leaf.transforms)
+        labels = labels_of(dataset, transforms)
     except ValueError as error:
         raise ValueError(f"{name} cannot be used: {error}") from error
-
-
-def _of_dataset(dataset: Any, name: str, labels: Labels | None) -> Source:
     raw = dataset.raw
     entries = {} if dataset.description is None else dataset.description.to_dict()
-    state: dict[str, Any] = dict(
+    state = dict(
         n_times=int(raw.n_times), n_chans=len(raw.ch_names), sfreq=float(raw.info["sfreq"])
     )
-    if labels is not None:
-        state["labels"] = _checksum_of_labels(labels)
     steps = tuple(getattr(dataset, "raw_preproc_kwargs", None) or ())
     return Source(name, _plain(entries), state, raw, labels=labels, steps=steps)
 
 
-def _checksum_of_labels(labels: Labels) -> str:
-    windows = (values.tolist() for values in (labels.start, labels.stop, labels.number))
-    return checksum_of(json.dumps([*windows, labels.label]).encode())
+def _labelled(source: Source) -> Source:
+    """Add a checksum of the windows and labels to the state of a source that has some."""
+    if source.labels is None:
+        return source
+    names = ("i_start_in_trial", "i_stop_in_trial", "i_window_in_trial", "target")
+    columns = [source.labels[name].tolist() for name in names]
+    checksum = checksum_of(json.dumps(columns).encode())
+    return replace(source, state={**source.state, "labels": checksum})
 
 
 def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder; recordings must be {ACCEPTED}.")
     sources = []
-    for file, problem in find_files(root, _has_ending).items():
+    for file, problem in find_files(root, lambda name: name.lower().endswith(ENDINGS)).items():
+        if problem is None and not is_recording(file):
+            continue
         path = file.relative_to(root)
-        if problem is not None:
-            sources.append(Source(path.as_posix(), {}, {}, file, problem))
-        elif is_recording(file):
-            sources.append(_of_file(file, path, subject))
+        description, state = {}, {}
+        if problem is None:
+            try:
+                description = {"subject": normalized(plain(subject(path)))}
+                state = _state_of(_parts_of(file))
+            except ValueError as error:
+                if subject is not subject_of_path:  # a mistake in the user's own function
+                    raise
+                problem = str(error)
+        sources.append(Source(path.as_posix(), description, state, file, problem))
     if not sources:
         raise FileNotFoundError(f"{root} contains no .edf, .bdf, .fif or WFDB (.hea) recording.")
     if subject is subject_of_path:
@@ -465,20 +436,6 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
         check_first_folders(root, paths)
         check_one_person_each(paths)
     return sources
-
-
-def _has_ending(name: str) -> bool:
-    return name.lower().endswith(ENDINGS)
-
-
-def _of_file(file: Path, path: Path, subject: Callable[[Path], Any]) -> Source:
-    try:
-        description = {"subject": normalized(plain(subject(path)))}
-    except ValueError as error:
-        if subject is not subject_of_path:  # a mistake in the user's own function
-            raise
-        return Source(path.as_posix(), {}, {}, file, str(error))
-    return Source(path.as_posix(), description, _state_of(_parts_of(file)), file)
 
 
 def _parts_of(file: Path) -> list[Path]:

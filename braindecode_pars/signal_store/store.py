@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
@@ -16,39 +18,48 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset
 from tqdm.auto import tqdm
 
-from braindecode_pars._common.files import checksum_of
+from braindecode_pars._common.checks import Rule, check_parameters, choice, integer, listed
+from braindecode_pars._common.files import check_may_write, checksum_of
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.recordings.continuous import HELD_OUT
 from braindecode_pars.recordings.cutting import name_classes
 from braindecode_pars.recordings.preprocessing import Preprocessing, agreed
 from braindecode_pars.recordings.search import Subject
-from braindecode_pars.signal_store.index import INDEX, SAMPLES, Index, StoredRecording, check_labels
+from braindecode_pars.signal_store.index import (
+    DTYPES,
+    SAMPLES,
+    Files,
+    Index,
+    SampleFile,
+    StoredRecording,
+    check_labels,
+    read_labels,
+)
 from braindecode_pars.signal_store.parts import (
     PARTS,
-    JoinedSamples,
-    Parts,
-    Samples,
-    check_may_join,
-    check_not_joined,
-    check_part,
-    checksum_when_joined,
     in_order,
     joined_index,
-    joined_labels,
+    read_parts,
+    write_parts,
 )
-from braindecode_pars.signal_store.samples import DTYPES, SampleFile
-from braindecode_pars.signal_store.sources import Preparation
-from braindecode_pars.signal_store.stored_windows import StoredWindowsDataset, store_windows
+from braindecode_pars.signal_store.sources import Preparation, numbered_on
+from braindecode_pars.signal_store.stored_windows import StoredWindowsDataset, info_of
 from braindecode_pars.signal_store.writing import (
     append,
     check_finished,
     check_not_truncated,
     create,
 )
-from braindecode_pars.windows.table import Windows
+from braindecode_pars.windows.door import windows_of
+from braindecode_pars.windows.table import Montage, SignalReader, Windows
 
 log = logging.getLogger(__name__)
 
+_RULES = dict(
+    dtype=Rule(f"one of {', '.join(DTYPES)}", (str,), DTYPES.__contains__),
+    on_error=choice("raise", "warn"),
+    n_jobs=Rule("a number of processes, or -1", (Integral,), lambda value: value != 0),
+)
 _BIG = 1 << 30  # a store of more bytes is checked with a progress bar
 
 
@@ -66,7 +77,7 @@ class SignalStore:
 
     Parameters
     ----------
-    path, index, samples, recordings
+    path, index, recordings
         Internal arguments of :meth:`create` and :meth:`open`. Do not call the constructor
         directly.
 
@@ -98,13 +109,7 @@ class SignalStore:
     (6, [1, 2], 100.0, (4, 3000))
     """
 
-    def __init__(
-        self,
-        path: Path,
-        index: Index,
-        samples: Samples,
-        recordings: tuple[StoredRecording, ...],
-    ):
+    def __init__(self, path: Path, index: Index, recordings: tuple[StoredRecording, ...]):
         self.path = path
         assert index.sfreq is not None  # a finished store has that of its first recording
         self.sfreq = index.sfreq
@@ -112,17 +117,20 @@ class SignalStore:
         self.shares = dict(index.shares)
         self.skipped = dict(index.skipped)
         self._index = index
-        self._samples = samples
         self._recordings = recordings
         # Arrays over recordings.
         n_chans = np.array([len(recording.ch_names) for recording in recordings])
         n_times = np.array([recording.n_times for recording in recordings])
         first = np.array([recording.first_sample for recording in recordings])
         self._first_signal = np.cumsum(n_chans) - n_chans
-        # Arrays over signals: recording, length, position in the file, scale and offset.
+        # Arrays over signals: recording, length, file, position in it, scale and offset.
         self._recording = np.repeat(np.arange(len(recordings)), n_chans)
         self._length = n_times[self._recording]
         channel = np.arange(len(self._recording)) - self._first_signal[self._recording]
+        n_samples = [each.samples.n_samples for each in index.files]
+        starts = np.cumsum(n_samples) - n_samples
+        file_of = np.searchsorted(starts, first, side="right") - 1
+        self._file, first = file_of[self._recording], first - starts[file_of]
         self._first = first[self._recording] + channel * self._length
         self._scale = np.concatenate([r.scale for r in recordings]).astype(np.float32)
         self._offset = np.concatenate([r.offset for r in recordings]).astype(np.float32)
@@ -246,14 +254,13 @@ class SignalStore:
             recording is not that of EEG in volts.
         """
         # Check all arguments before anything is created.
-        if not isinstance(dtype, str) or dtype not in DTYPES:
-            raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
+        reading = dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)
+        check_parameters(dict(reading, dtype=dtype), _RULES)
         if isinstance(channels, str):
             raise TypeError(f"channels is the string {channels!r}; give a list of names.")
         channels = None if channels is None else list(channels)
-        path, part = Path(path).expanduser(), check_part(part)
+        path = Path(path).expanduser()
         preparation = Preparation(sfreq, low, high, mains, channels, reference)
-        reading = _reading_options(n_jobs, on_error, verbose)
         create(path, recordings, subject, preparation, dtype, shares or {}, part, **reading)
         return cls.open(path)
 
@@ -322,14 +329,23 @@ class SignalStore:
         path = Path(path).expanduser()
         if isinstance(stores, (str, Path, SignalStore)):
             raise TypeError(f"stores is {stores!r}; pass a list of stores, or of their folders.")
-        check_may_join(path)
-        opened = _by_path(
-            store if isinstance(store, SignalStore) else cls.open(store, verbose=verbose)
-            for store in stores
-        )
-        indexes = in_order({folder: store._index for folder, store in opened.items()})
-        shares = joined_index(indexes, shares).shares
-        Parts({folder: opened[folder]._joined_checksum for folder in indexes}, shares).write(path)
+        if (path / PARTS).exists():
+            raise ValueError(f"{path} already joins stores; open it, or pass a new folder.")
+        check_may_write(path, "joined stores", is_ours=False)
+        opened: dict[Path, SignalStore] = {}
+        for given in stores:
+            store = given if isinstance(given, SignalStore) else cls.open(given, verbose=verbose)
+            folder = store.path.resolve()
+            if folder in opened:
+                raise ValueError(f"The store {store.path} is given twice.")
+            if len(store._recordings) < len(store._index.recordings):
+                raise ValueError(f"{store.path} is a view of some subjects; join whole stores.")
+            opened[folder] = store
+        if not opened:
+            raise ValueError("stores is empty; pass at least one store.")
+        order = in_order({folder: store._index for folder, store in opened.items()})
+        shares = joined_index(order, shares).shares
+        write_parts(path, {folder: opened[folder]._joined_checksum for folder in order}, shares)
         return cls.open(path, verbose=verbose)
 
     @classmethod
@@ -365,13 +381,12 @@ class SignalStore:
         index = Index.read(path)
         check_finished(path, index)
         samples = path / SAMPLES
-        if not samples.is_file():
-            raise FileNotFoundError(f"{samples} is missing; {INDEX} alone contains no samples.")
         check_not_truncated(path, index)
         check_labels(path, index.labels)
         dtype = index.settings["dtype"]
         file = SampleFile(samples.absolute(), dtype, index.n_bytes // DTYPES[dtype].itemsize)
-        store = cls(path, index, file, tuple(index.recordings))
+        index.files = (Files(path, file, index.labels),)
+        store = cls(path, index, tuple(index.recordings))
         # Check the content if the file was touched, and restore its time to check only once.
         found = samples.stat()
         if found.st_mtime_ns != index.mtime_ns:
@@ -382,13 +397,15 @@ class SignalStore:
 
     @classmethod
     def _open_joined(cls, path: Path, verbose: int) -> SignalStore:
-        parts = Parts.read(path)
-        stores = {folder: cls.open(folder, verbose=verbose) for folder in parts.checksums}
-        parts.check(path, [(folder, store._joined_checksum) for folder, store in stores.items()])
-        indexes = {folder: store._index for folder, store in stores.items()}
-        index = joined_index(indexes, parts.shares)
-        samples = JoinedSamples([store._samples for store in stores.values()])
-        return cls(path, index, samples, tuple(index.recordings))
+        checksums, shares = read_parts(path)
+        stores = {folder: cls.open(folder, verbose=verbose) for folder in checksums}
+        for folder, store in stores.items():
+            if store._joined_checksum != checksums[folder]:
+                raise ValueError(
+                    f"{folder} has changed since {path} joined it; join the stores again."
+                )
+        index = joined_index({folder: store._index for folder, store in stores.items()}, shares)
+        return cls(path, index, tuple(index.recordings))
 
     def append(
         self,
@@ -431,10 +448,12 @@ class SignalStore:
         OSError
             When the folder cannot be written; the store is unchanged.
         """
-        check_not_joined(self.path)
+        if (self.path / PARTS).exists():
+            raise ValueError(f"{self.path} joins other stores and has no samples of its own.")
         SignalStore.open(self.path, verbose=verbose)  # raises an error if the store was altered
-        options = _reading_options(n_jobs, on_error, verbose)
-        append(self.path, recordings, subject, sfreq, shares, **options)
+        reading = dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)
+        check_parameters(reading, _RULES)
+        append(self.path, recordings, subject, sfreq, shares, **reading)
         return SignalStore.open(self.path)
 
     def __len__(self) -> int:
@@ -499,7 +518,12 @@ class SignalStore:
 
     @property
     def _joined_checksum(self) -> str:
-        return checksum_when_joined(self.checksum, self._index)
+        """Checksum of what a joined store uses of this one: also labels, and who is held out."""
+        labels = [each.labels["checksum"] for each in self._index.files if each.labels]
+        splits = [recording.split for recording in self._index.recordings]
+        if not labels and not any(splits):
+            return self.checksum
+        return checksum_of(json.dumps([self.checksum, labels, splits]).encode())
 
     def recording_of(self, signals: np.ndarray) -> np.ndarray:
         """Return the recording of each signal.
@@ -541,7 +565,7 @@ class SignalStore:
             When a signal is shorter than the crop. The message names the recording.
         """
         signals = self._check_signals(signals)
-        self._check_long_enough(signals, n_times)
+        self._check_crops(signals, np.zeros(len(signals), int), n_times)
         starts = rng.integers(0, self._length[signals] - n_times, endpoint=True)
         return self._crops(signals, starts, n_times)
 
@@ -568,49 +592,44 @@ class SignalStore:
             When a crop exceeds its signal. The message names the recording.
         """
         signals, starts = self._check_signals(signals), np.asarray(starts)
-        self._check_long_enough(signals, n_times)
-        # Name the first crop that is not within its signal.
-        outside = (starts < 0) | (starts > self._length[signals] - n_times)
-        if outside.any():
-            i = int(outside.argmax())
-            raise ValueError(
-                f"A crop of {n_times} samples that starts at sample {starts[i]} exceeds "
-                f"{self._label(signals[i])}, which has {self._length[signals[i]]} samples."
-            )
+        self._check_crops(signals, starts, n_times)
         return self._crops(signals, starts, n_times)
 
     def _crops(self, signals: np.ndarray, starts: np.ndarray, n_times: int) -> np.ndarray:
-        return self._samples.crops(
-            self._first[signals] + starts, n_times, self._scale[signals], self._offset[signals]
-        )
+        firsts = self._first[signals] + starts
+        scale, offset = self._scale[signals], self._offset[signals]
+        if len(self._index.files) == 1:
+            return self._index.files[0].samples.crops(firsts, n_times, scale, offset)
+        values = np.empty((len(firsts), n_times), np.float32)
+        file_of = self._file[signals]
+        for number in np.unique(file_of):
+            rows, samples = np.flatnonzero(file_of == number), self._index.files[number].samples
+            values[rows] = samples.crops(firsts[rows], n_times, scale[rows], offset[rows])
+        return values
 
     def _check_signals(self, signals: np.ndarray) -> np.ndarray:
         """Return numbers of signals as an array, and check that these signals exist."""
         signals = np.asarray(signals)
         if signals.ndim != 1 or signals.dtype.kind not in "iu":
             raise TypeError(
-                "signals must be integers of shape (n_signals,), got "
-                f"{signals.dtype} of shape {signals.shape}."
+                f"signals must be integers of one dimension, got {signals.dtype} {signals.shape}."
             )
         if len(signals) and (signals.min() < 0 or signals.max() >= len(self)):
-            raise IndexError(
-                f"Signals {signals.min()} to {signals.max()} were requested; the store has signals "
-                f"0 to {len(self) - 1}."
-            )
+            ends = f"{signals.min()} to {signals.max()}"
+            raise IndexError(f"Signals {ends} were requested; there are 0 to {len(self) - 1}.")
         return signals
 
-    def _check_long_enough(self, signals: np.ndarray, n_times: int) -> None:
-        _check_n_times(n_times)
-        short = self._length[signals] < n_times
-        if short.any():
-            signal = signals[short.argmax()]
+    def _check_crops(self, signals: np.ndarray, starts: np.ndarray, n_times: int) -> None:
+        """Check that crops are within their signals; name the first that is not."""
+        integer(1).check("n_times", n_times)
+        outside = (starts < 0) | (starts > self._length[signals] - n_times)
+        if outside.any():
+            i = int(outside.argmax())
+            recording = self._recordings[self._recording[signals[i]]]
             raise ValueError(
-                f"{self._label(signal)} has {self._length[signal]} samples, but a crop has "
-                f"{n_times}; request shorter crops, or exclude the recording."
+                f"A crop of {n_times} samples that starts at sample {starts[i]} exceeds recording "
+                f"{recording.name} in {self.path}, which has {recording.n_times} samples."
             )
-
-    def _label(self, signal: int) -> str:
-        return f"recording {self._recordings[self._recording[signal]].name} in {self.path}"
 
     def select(
         self, subjects: Iterable | None = None, *, exclude: Iterable | None = None
@@ -636,26 +655,29 @@ class SignalStore:
             When a subject is not in the store or is the name of several, when no recording remains,
             or when subjects are excluded and the subject of a remaining recording is unknown.
         """
-        recordings = self._recordings
+        recordings = list(self._recordings)
         if subjects is not None:
             subjects = self._as_list(subjects)
             kept = [name for subject in subjects for name in self._named(subject)]
-            recordings = tuple(r for r in recordings if r.subject in kept)
+            recordings = [r for r in recordings if r.subject in kept]
         # All spellings are excluded, since a subject that is kept by mistake is trained on.
         excluded = self._as_list(() if exclude is None else exclude)
         if excluded:
             keys = SubjectKeys(excluded)
-            recordings = tuple(r for r in recordings if r.subject not in keys)
+            recordings = [r for r in recordings if r.subject not in keys]
             # A recording without a subject may be of an excluded subject.
             unknown = sum(recording.subject is None for recording in recordings)
             if unknown:
-                raise ValueError(
-                    f"{unknown} recordings in {self.path} have no subject, so they may be of an "
-                    "excluded subject; create the store again with the subjects of all recordings."
-                )
-        if not recordings:
-            raise ValueError(f"No recording of {self.path} remains; exclude fewer subjects.")
-        return SignalStore(self.path, self._index, self._samples, recordings)
+                text = f"{unknown} recordings in {self.path} have no subject"
+                raise ValueError(f"{text}, so they may be of an excluded one.")
+        return self._view(recordings)
+
+    def _view(self, recordings: Iterable[StoredRecording]) -> SignalStore:
+        kept = tuple(recordings)
+        if not kept:
+            why = "all subjects are excluded, or held out for validation and test"
+            raise ValueError(f"No recording of {self.path} remains: {why}.")
+        return SignalStore(self.path, self._index, kept)
 
     def without_held_out(self) -> SignalStore:
         """Return a view to pretrain on, without held-out people.
@@ -674,25 +696,15 @@ class SignalStore:
         ValueError
             When no recording remains.
         """
-        others = [r for r in self._recordings if r.split not in HELD_OUT]
-        people = SubjectKeys(
-            r.subject for r in self._recordings if r.split in HELD_OUT and r.subject is not None
-        )
-        kept = tuple(r for r in others if r.subject not in people)
+        held_out = [r for r in self._recordings if r.split in HELD_OUT]
+        people = SubjectKeys(r.subject for r in held_out if r.subject is not None)
+        kept = [r for r in self._recordings if r.split not in HELD_OUT and r.subject not in people]
         if len(kept) == len(self._recordings):
             return self
-        if not kept:
-            raise ValueError(
-                f"All recordings of {self.path} are of validation and test subjects; none is left "
-                "to pretrain on."
-            )
-        log.warning(
-            "%s: left out %d of %d recordings, of its validation and test subjects.",
-            self.path,
-            len(self._recordings) - len(kept),
-            len(self._recordings),
-        )
-        return SignalStore(self.path, self._index, self._samples, kept)
+        n, n_all = len(self._recordings) - len(kept), len(self._recordings)
+        text = "%s: left out %d of %d recordings, of its validation and test subjects."
+        log.warning(text, self.path, n, n_all)
+        return self._view(kept)
 
     def _as_list(self, subjects: Iterable) -> list:
         """Return subjects as a list, and check that the store has recordings of them."""
@@ -702,24 +714,20 @@ class SignalStore:
         stored = SubjectKeys(self.subjects)
         absent = sorted({str(s) for s in subjects if s not in stored})
         if absent:
-            known = list(map(str, self.subjects))
-            shown = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
             raise ValueError(
-                f"{self.path} contains no recording of subject{'s' if len(absent) > 1 else ''} "
-                f"{', '.join(absent)}; it has {shown or 'no subjects'}."
+                f"{self.path} contains no recording of {', '.join(absent)}; it has "
+                f"{listed(list(map(str, self.subjects))) or 'no subjects'}."
             )
         return subjects
 
     def _named(self, subject: Any) -> list:
         """Return the name of a subject in the store: the same name, else another spelling."""
-        if subject in self.subjects:
-            return [subject]
         keys = SubjectKeys([subject])
-        names = [name for name in self.subjects if name in keys]
+        same = [subject] if subject in self.subjects else []
+        names = same or [name for name in self.subjects if name in keys]
         if len(names) > 1:
             raise ValueError(
-                f"Subject {subject!r} may be {' or '.join(map(repr, names))} of {self.path}; pass "
-                "one of these names."
+                f"Subject {subject!r} may be {' or '.join(map(repr, names))}; pass one of them."
             )
         return names
 
@@ -741,7 +749,7 @@ class SignalStore:
         ValueError
             When all recordings are shorter than a window. The message contains both lengths.
         """
-        _check_n_times(n_times)
+        integer(1).check("n_times", n_times)
         # At least one recording must be as long as a window.
         longest = max(self._recordings, key=lambda recording: recording.n_times)
         if longest.n_times < n_times:
@@ -749,13 +757,29 @@ class SignalStore:
                 f"A window of {n_times} samples is longer than every recording in {self.path}; the "
                 f"longest, {longest.name}, has {longest.n_times} samples."
             )
-        prepared = [recording.prepared for recording in self._recordings]
-        return store_windows(self.recordings, self.crops, self.sfreq, n_times, prepared)
+        table, sfreq = self.recordings, self.sfreq
+        names = [tuple(ch_names) for ch_names in table["ch_names"]]
+        montages = {each: Montage.of(info_of(each, sfreq)["chs"]) for each in names}
+        rows = table[["corpus", "subject", "split"]].assign(
+            sfreq=sfreq,
+            channels=[montages[each] for each in names],
+            preprocessing=[
+                replace(recording.prepared, window_seconds=n_times / sfreq)
+                for recording in self._recordings
+            ],
+            reader=SignalReader(self.crops),
+            base=table["first_signal"],
+        )
+        counts = table["n_times"].to_numpy() // n_times
+        numbers = np.repeat(np.arange(len(counts)), counts)
+        starts = np.concatenate([np.arange(count) * n_times for count in counts])
+        columns = dict(item=starts, start=starts, stop=starts + n_times)
+        return windows_of(rows.to_dict("records"), recording=numbers, **columns)
 
     @property
     def n_labelled_windows(self) -> int:
         """Number of labelled windows in the store, including those that a view leaves out."""
-        return self._index.labels.get("n_windows", 0)
+        return sum(each.labels.get("n_windows", 0) for each in self._index.files)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -795,21 +819,23 @@ class SignalStore:
         >>> len(windows) == len(nights), samples.shape, stage == nights[0][1]
         (True, (3, 3000), True)
         """
-        labels = joined_labels(self.path, self._index.labels, self.sfreq)
-        first = self._first_signal.tolist()
+        labels = {
+            numbered_on(name, each.n_before): table
+            for each in self._index.files
+            for name, table in read_labels(each.folder, each.labels, self.sfreq).items()
+        }
         found = [
             name_classes(
                 StoredWindowsDataset(recording, labels[recording.name], self.crops, i, self.sfreq),
                 self.classes,
             )
-            for recording, i in zip(self._recordings, first, strict=True)
+            for recording, i in zip(self._recordings, self._first_signal.tolist(), strict=True)
             if recording.name in labels
         ]
         if not found:
             raise ValueError(
-                f"{self.path} has no labels of these recordings; make a store of labelled windows, "
-                "such as SignalStore.create(path, datasets.tuab.load(...)), or with the command "
-                "braindecode-pars store --labels."
+                f"{self.path} has no labels of these recordings; make it of labelled windows, "
+                "as by braindecode-pars store --labels."
             )
         return BaseConcatDataset(found)
 
@@ -832,49 +858,13 @@ class SignalStore:
             unit=" recordings",
             disable=not verbose or self.n_bytes < _BIG,
         )
-        altered = [r for r in bar if checksum_of(self._stored(r)) != r.checksum]
+        altered: list[str] = []
+        for i, recording in enumerate(bar):
+            signal = self._first_signal[i]
+            file, first = self._index.files[self._file[signal]].samples, self._first[signal]
+            if checksum_of(file.flat[first : first + recording.n_samples]) != recording.checksum:
+                altered.append(f"{recording.name} in {file.file}")
         if altered:
-            names = ", ".join(recording.name for recording in altered[:5])
-            more = f" and {len(altered) - 5} more" if len(altered) > 5 else ""
             raise ValueError(
-                f"{self._samples.file_at(altered[0].first_sample)} was altered: the samples of "
-                f"{names}{more} "
-                "do not match their checksums. Copy it again, or create the store again."
+                f"Altered since they were stored: {listed(altered, 5)}. Copy the store again."
             )
-
-    def _stored(self, recording: StoredRecording) -> np.ndarray:
-        return self._samples.stored(recording.first_sample, recording.n_samples)
-
-
-def _by_path(stores: Iterable[SignalStore]) -> dict[Path, SignalStore]:
-    """Return whole stores by their absolute paths."""
-    by_path: dict[Path, SignalStore] = {}
-    for store in stores:
-        path = store.path.resolve()
-        if path in by_path:
-            raise ValueError(f"The store {store.path} is given twice.")
-        if len(store._recordings) < len(store._index.recordings):
-            raise ValueError(
-                f"{store.path} is given as a view of some subjects, but whole stores are joined; "
-                "select subjects from the joined store."
-            )
-        by_path[path] = store
-    if not by_path:
-        raise ValueError("stores is empty; pass at least one store.")
-    return by_path
-
-
-def _check_n_times(n_times: int) -> None:
-    if not isinstance(n_times, Integral) or n_times < 1:
-        raise ValueError(f"n_times must be a positive number of samples, got {n_times!r}.")
-
-
-def _reading_options(n_jobs: int, on_error: str, verbose: int) -> dict[str, Any]:
-    """Check the arguments that create and append share, and return them."""
-    if on_error not in ("raise", "warn"):
-        raise ValueError(f"on_error must be 'raise' or 'warn', got {on_error!r}.")
-    if not isinstance(n_jobs, Integral) or n_jobs == 0:
-        raise ValueError(
-            f"n_jobs must be a number of processes, or -1 for one per core, got {n_jobs!r}."
-        )
-    return dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)

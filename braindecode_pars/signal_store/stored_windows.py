@@ -1,9 +1,7 @@
-"""Windows of the recordings of a store; labelled ones are recordings of a braindecode dataset."""
+"""Labelled windows of a store, as recordings of a braindecode dataset."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,67 +12,26 @@ from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars._common.channel_names import is_other_kind
 from braindecode_pars.recordings.preprocessing import Preprocessing
-from braindecode_pars.signal_store.index import Labels, StoredRecording
-from braindecode_pars.windows.door import windows_of
-from braindecode_pars.windows.table import Montage, ReadCrops, SignalReader, Windows
+from braindecode_pars.signal_store.index import StoredRecording
+from braindecode_pars.windows.table import ReadCrops, SignalReader
 
 
-def store_windows(
-    recordings: pd.DataFrame,
-    crops: ReadCrops,
+@lru_cache(maxsize=256)
+def info_of(
+    ch_names: tuple[str, ...],
     sfreq: float,
-    n_times: int,
-    preprocessings: Sequence[Preprocessing],
-) -> Windows:
-    """Return consecutive windows of all recordings; an incomplete last window is dropped.
-
-    Parameters
-    ----------
-    recordings : pandas.DataFrame
-        Table ``recordings`` of the store.
-    crops : callable
-        Method ``crops`` of the store.
-    sfreq : float
-        Sampling rate in Hz.
-    n_times : int
-        Length of a window in samples.
-    preprocessings : sequence of Preprocessing
-        Preprocessing of each recording.
-    """
-    reader = SignalReader(crops)
-    montages = {
-        names: Montage.of(info_of(names, sfreq)["chs"])
-        for names in map(tuple, recordings["ch_names"])
-    }
-    seconds = n_times / sfreq
-    rows = [
-        dict(
-            corpus=row.corpus,
-            subject=row.subject,
-            split=row.split,
-            sfreq=sfreq,
-            channels=montages[tuple(row.ch_names)],
-            preprocessing=replace(prepared, window_seconds=seconds),
-            reader=reader,
-            base=row.first_signal,
-        )
-        for row, prepared in zip(recordings.itertuples(), preprocessings, strict=True)
-    ]
-    counts = recordings["n_times"].to_numpy() // n_times
-    numbers = np.repeat(np.arange(len(counts)), counts)
-    before = np.repeat(np.cumsum(counts) - counts, counts)  # windows of earlier recordings
-    starts = (np.arange(len(before)) - before) * n_times
-    return windows_of(rows, recording=numbers, item=starts, start=starts, stop=starts + n_times)
-
-
-def info_of(ch_names: Sequence[str], sfreq: float) -> mne.Info:
-    """Return the measurement info of stored channels.
+    positions: tuple[tuple[str, tuple[float, ...]], ...] = (),
+) -> mne.Info:
+    """Return the measurement info of stored channels, with their positions where known.
 
     Channels of type "eeg" with the name of another signal are not stored. A stored one had another
     type, such as "seeg", for which the name does not count.
     """
     kinds = ["seeg" if is_other_kind(name) else "eeg" for name in ch_names]
-    return mne.create_info(list(ch_names), sfreq, kinds)
+    info = mne.create_info(list(ch_names), sfreq, kinds)
+    for ch in info["chs"]:
+        ch["loc"][:3] = dict(positions).get(ch["ch_name"], (np.nan,) * 3)
+    return info
 
 
 class StoredSignals(NamedTuple):
@@ -140,17 +97,14 @@ class StoredRaw(mne.io.BaseRaw):
         samples = extras["crops"](signals, np.full(len(signals), start), stop - start)
         data[:] = samples if mult is None else mult @ samples
 
-    def shows(self, crops: ReadCrops, first_signal: int, info: mne.Info, n_times: int) -> bool:
-        """Whether its samples and channels are still these of the store."""
-        extras = self._raw_extras[0]
-        return (
-            not self.preload
-            and (extras["crops"], extras["first_signal"]) == (crops, first_signal)
-            and (self.first_samp, self.n_times) == (0, n_times)
-            and not self.info["bads"]
-            and not any(projection["active"] for projection in self.info["projs"])
-            and _have_equal_channels(self.info, info)
-        )
+    @property
+    def state(self) -> tuple:
+        """What changes when the samples or channels are no longer those of the store."""
+        info = self.info
+        is_projected = any(projection["active"] for projection in info["projs"])
+        channels = [(ch["ch_name"], ch["kind"], ch["loc"].tobytes()) for ch in info["chs"]]
+        times = self.first_samp, self.n_times
+        return self.preload, times, tuple(info["bads"]), is_projected, channels
 
 
 class StoredWindowsDataset(EEGWindowsDataset):
@@ -165,8 +119,8 @@ class StoredWindowsDataset(EEGWindowsDataset):
     ----------
     recording : StoredRecording
         The recording.
-    labels : Labels
-        Its windows.
+    labels : DataFrame
+        Its windows, as of :func:`~.index.labels_of`.
     crops : callable
         Method ``crops`` of the store.
     first_signal : int
@@ -178,55 +132,43 @@ class StoredWindowsDataset(EEGWindowsDataset):
     def __init__(
         self,
         recording: StoredRecording,
-        labels: Labels,
+        labels: pd.DataFrame,
         crops: ReadCrops,
         first_signal: int,
         sfreq: float,
     ):
-        metadata = pd.DataFrame(
-            {
-                "i_window_in_trial": labels.number,
-                "i_start_in_trial": labels.start,
-                "i_stop_in_trial": labels.stop,
-                "target": list(labels.label),
-            }
-        )
-        super().__init__(None, metadata, dict(recording.description))
+        super().__init__(None, labels, dict(recording.description))
         self.recording = recording
         self.crops = crops
         self.first_signal = first_signal
         self.sfreq = sfreq
 
     _raw: mne.io.BaseRaw | None  # of the base class
+    _own: StoredRaw | None = None  # the Raw of the store
+    _state: tuple = ()  # and its state at first
 
     @property
     def info(self) -> mne.Info:
         """Channels of the windows, with the positions that they had when they were stored."""
         positions = {name: tuple(p) for name, p in self.recording.positions.items()}
-        return _located(tuple(self.recording.ch_names), self.sfreq, tuple(positions.items()))
+        return info_of(tuple(self.recording.ch_names), self.sfreq, tuple(positions.items()))
 
-    @property
+    @EEGWindowsDataset.raw.getter
     def raw(self) -> mne.io.BaseRaw:
         """The whole recording; its samples are read when they are used."""
         if self._raw is None:
             info, n_times = self.info.copy(), self.recording.n_times
-            self._raw = StoredRaw(self.crops, self.first_signal, info, n_times)
+            self._raw = self._own = StoredRaw(self.crops, self.first_signal, info, n_times)
+            self._state = self._own.state
         return self._raw
-
-    @raw.setter
-    def raw(self, raw: mne.io.BaseRaw | None) -> None:
-        EEGWindowsDataset.raw.fset(self, raw)
 
     @property
     def is_changed(self) -> bool:
         """Whether windows are no longer those of the store, such as after a filter."""
-        raw = self._raw
         if self.transform is not None or self.return_ch_pos:
             return True
-        if raw is None:
-            return False
-        stored = self.crops, self.first_signal, self.info, self.recording.n_times
-        return not (isinstance(raw, StoredRaw) and raw.shows(*stored))
+        own = self._own
+        return self._raw is not own or (own is not None and own.state != self._state)
 
     def stored_signals(self) -> StoredSignals:
         """Return where the windows lie in the store, for ``as_windows``."""
@@ -245,26 +187,5 @@ class StoredWindowsDataset(EEGWindowsDataset):
 
     def __getstate__(self) -> dict[str, Any]:
         # The Raw is made again where it is needed, except for one that the user changed.
-        return {**super().__getstate__(), "_raw": self._raw if self.is_changed else None}
-
-
-def _have_equal_channels(info: mne.Info, other: mne.Info) -> bool:
-    """Whether names, types and positions of channels are equal."""
-    names, other_names = (
-        [(ch["ch_name"], ch["kind"]) for ch in each["chs"]] for each in (info, other)
-    )
-    if names != other_names:
-        return False
-    own, others = ([ch["loc"] for ch in each["chs"]] for each in (info, other))
-    return np.array_equal(own, others, equal_nan=True)
-
-
-@lru_cache(maxsize=256)
-def _located(
-    ch_names: tuple[str, ...], sfreq: float, positions: tuple[tuple[str, tuple[float, ...]], ...]
-) -> mne.Info:
-    """Return the measurement info of recordings with the same channels and positions."""
-    info = info_of(ch_names, sfreq)
-    for ch in info["chs"]:
-        ch["loc"][:3] = dict(positions).get(ch["ch_name"], (np.nan,) * 3)
-    return info
+        raws = {} if self.is_changed else dict(_raw=None, _own=None)
+        return {**super().__getstate__(), **raws}

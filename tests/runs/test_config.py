@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -68,11 +69,11 @@ def test_arguments_override_the_file_and_the_file_the_defaults(tmp_path, suffix)
 
 def test_invalid_configuration_files(tmp_path):
     for name, content, message in [
-        ("a.toml", "learning_rate = 1\nlr = 1", "settings 'learning_rate'; known are task, "),
-        ("b.json", "{", "b.json is damaged or not a json file"),
-        ("c.toml", "lr: 1", "c.toml is damaged or not a toml file"),
-        ("d.json", "[1]", "it contains a list, not a JSON object"),
-        ("e.yaml", "lr: 1", r"a .toml or .json file, got .*e.yaml"),
+        ("a.toml", "learning_rate = 1\nlr = 1", "'learning_rate'; .* task, "),
+        ("b.json", "{", "b.json"),
+        ("c.toml", "lr: 1", "c.toml"),
+        ("d.json", "[1]", "list"),
+        ("e.yaml", "lr: 1", "e.yaml"),
     ]:
         file = tmp_path / name
         file.write_text(content)
@@ -81,40 +82,32 @@ def test_invalid_configuration_files(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "message"),
+    ("name", "value"),
     [
-        ("task", "parts", r"task must be one of 'droppos', .*, got 'parts'"),
-        ("task_params", [1], r"task_params must be a dict of arguments, got \[1\]"),
-        ("window_seconds", 0, "window_seconds must be a positive number of at most .*, got 0"),
-        (
-            "patch_seconds",
-            "1",
-            "patch_seconds must be a positive number of at most .*, got '1'",
-        ),
-        ("embed_dim", 0, "embed_dim must be an integer of at least 1, got 0"),
-        ("num_layers", 2.0, "num_layers must be an integer of at least 1, got 2.0"),
-        ("drop_prob", 1.0, r"drop_prob must be a number in \[0, 1\), got 1.0"),
-        ("epochs", None, "epochs must be an integer of at least 1, got None"),
-        ("steps_per_epoch", 0, "steps_per_epoch must be an integer of at least 1, or None, got 0"),
-        ("batch_size", True, "batch_size must be an integer of at least 1, got True"),
-        (
-            "micro_batch_size",
-            -1,
-            "micro_batch_size must be an integer of at least 1, or None, got -1",
-        ),
-        ("lr", float("nan"), "lr must be a positive number of at most .*, got nan"),
-        ("weight_decay", -1e-4, "weight_decay must be a number of 0 or more, got -0.0001"),
-        ("warmup", 1.5, r"warmup must be a number in \[0, 1\), got 1.5"),
-        ("exclude_subjects", "S01", "exclude_subjects must be a list of subjects, got 'S01'"),
-        ("precision", "half", "precision must be one of 'float32', 'bfloat16', got 'half'"),
-        ("compile", "yes", "compile must be True or False, got 'yes'"),
-        ("seed", -1, "seed must be an integer of at least 0, got -1"),
-        ("device", "cuda:1", "device must be one of 'auto', 'cpu', 'cuda', 'mps', got 'cuda:1'"),
-        ("num_workers", -1, "num_workers must be an integer of at least 0, or None, got -1"),
+        ("task", "parts"),
+        ("task_params", [1]),
+        ("window_seconds", 0),
+        ("patch_seconds", "1"),
+        ("embed_dim", 0),
+        ("num_layers", 2.0),
+        ("drop_prob", 1.0),
+        ("epochs", None),
+        ("steps_per_epoch", 0),
+        ("batch_size", True),
+        ("micro_batch_size", -1),
+        ("lr", float("nan")),
+        ("weight_decay", -1e-4),
+        ("warmup", 1.5),
+        ("exclude_subjects", "S01"),
+        ("precision", "half"),
+        ("compile", "yes"),
+        ("seed", -1),
+        ("device", "cuda:1"),
+        ("num_workers", -1),
     ],
 )
-def test_invalid_settings(name, value, message):
-    with pytest.raises((ValueError, TypeError), match=message):
+def test_invalid_settings(name, value):
+    with pytest.raises((ValueError, TypeError), match=f"{name} .*{re.escape(repr(value))}"):
         RunConfig(**{name: value})
 
 

@@ -50,7 +50,7 @@ def test_whose_the_recordings_of_a_folder_are_matters_only_to_leave_some_out(fol
     for number in range(5):
         (folder / f"sub-{number}_raw.fif").rename(folder / f"P1_night{number}_raw.fif")
     assert CorpusSize.of_path(folder, 3).n_windows == 18
-    with pytest.raises(ValueError, match="two recordings of one person, P1"):
+    with pytest.raises(ValueError, match="P1"):
         CorpusSize.of_path(folder, 3, exclude=("P1",))
 
 
@@ -58,9 +58,9 @@ def test_subjects_of_a_folder_are_excluded(folder):
     excluded = CorpusSize.of_path(folder, 3, exclude=("0", "sub-001"))
     assert excluded.n_windows == 12
     assert excluded.description.endswith("3 recordings")
-    with pytest.raises(ValueError, match="contains no recording of 7; check the spelling"):
+    with pytest.raises(ValueError, match=r"\b7\b"):
         CorpusSize.of_path(folder, 3, exclude=("0", "7"))
-    with pytest.raises(ValueError, match="remains; exclude fewer subjects"):
+    with pytest.raises(ValueError, match="remains"):
         CorpusSize.of_path(folder, 3, exclude=tuple("01234"))
 
 
@@ -71,7 +71,7 @@ def test_windows_are_counted_in_samples(folder, tmp_path):
     assert expected == 100 + 110 + 120 + 130 + 140
     assert CorpusSize.of_store(store, 0.1).n_windows == expected
     assert CorpusSize.of_folder(folder, 0.1).n_windows == expected
-    with pytest.raises(ValueError, match=r"At 100 Hz a window of 0\.001 s has no sample"):
+    with pytest.raises(ValueError, match=r"0\.001 s"):
         CorpusSize.of_store(store, 0.001)
 
 
@@ -89,18 +89,18 @@ def test_numbers():
     assert size.store_bytes == 1200 * 30 * 200 * 6 * 2
     assert size.description == "1,200 windows of 30 s, 10 h of 6 channels"
     for name, value in (("n_windows", 0), ("sfreq", -1), ("n_chans", 1.5), ("sfreq", "200")):
-        with pytest.raises((TypeError, ValueError), match=f"CorpusSize: {name} must be"):
+        with pytest.raises((TypeError, ValueError), match=name):
             CorpusSize.of_numbers(**{"n_windows": 5, "sfreq": 200, name: value})
 
 
 def test_a_corpus_that_cannot_be_planned(folder, tmp_path):
-    with pytest.raises(ValueError, match="longest recording has 14 s, less than a window of 30 s"):
+    with pytest.raises(ValueError, match="30 s"):
         CorpusSize.of_path(folder)
-    with pytest.raises(FileNotFoundError, match="absent is not a folder"):
+    with pytest.raises(FileNotFoundError, match="absent"):
         CorpusSize.of_path(tmp_path / "absent")
     for file in folder.iterdir():
         file.write_bytes(b"no recording")
-    with pytest.raises(ValueError, match=r"None of 5 recordings in .* can be opened"):
+    with pytest.raises(ValueError, match="None of 5"):
         CorpusSize.of_path(folder)
 
 
@@ -108,7 +108,7 @@ def test_recordings_of_several_rates(tmp_path):
     for name, sfreq in (("a_raw.fif", 100.0), ("b_raw.fif", 200.0)):
         raw = mne.io.RawArray(np.zeros((1, 4000)), mne.create_info(["C3"], sfreq, "eeg"))
         raw.save(tmp_path / name, verbose="error")
-    with pytest.raises(ValueError, match=r"different sampling rates \(100, 200 Hz\); pass"):
+    with pytest.raises(ValueError, match="100, 200 Hz"):
         CorpusSize.of_folder(tmp_path, 10)
     assert CorpusSize.of_folder(tmp_path, 10, sfreq=100).n_windows == 4 + 2
 

@@ -21,18 +21,15 @@ def test_a_run_is_not_mixed_with_another(store, tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             run(store, tmp_path / "run")
     out = tmp_path / "run"
-    with pytest.raises(ValueError, match="already has a run: resume it, or name another"):
+    with pytest.raises(ValueError, match="already has a run"):
         run(store, out)
-    message = (
-        r"another configuration: task_params.n_patches is 5, was not set; epochs is 6, was 5; "
-        r"lr is 0.0001, was 0.001. Use the same configuration"
-    )
+    message = "task_params.n_patches is 5, .* epochs is 6, was 5; lr is 0.0001, was 0.001"
     with pytest.raises(ValueError, match=message):
         run(store, out, resume=True, lr=1e-4, epochs=6, task_params={"n_patches": 5})
     other = make_store(tmp_path / "other", seed=1)
-    with pytest.raises(ValueError, match=f"other recordings: its checksum is {other.checksum}, "):
+    with pytest.raises(ValueError, match=other.checksum):
         run(other, out, resume=True)
-    with pytest.raises(ValueError, match="has no run to resume"):
+    with pytest.raises(ValueError, match="no run to resume"):
         run(store, tmp_path / "nothing", resume=True)
     run(store, out, resume=True)
     with pytest.raises(ValueError, match="already has a run"):
@@ -53,16 +50,16 @@ def test_folders_of_models_are_not_overwritten(store, tmp_path):
         folder = tmp_path / name
         folder.mkdir()
         (folder / name).write_text("{}")
-        with pytest.raises(ValueError, match=f"contains {name}, and is not the folder of a run"):
+        with pytest.raises(ValueError, match=name):
             run(store, folder)
         assert [file.name for file in folder.iterdir()] == [name]
-        with pytest.raises(ValueError, match="is a file; pass a folder for a run"):
+        with pytest.raises(ValueError, match="is a file"):
             run(store, folder / name)
 
 
 def test_only_one_run_at_a_time_writes_to_a_folder(store, tmp_path):
     folder = RunFolder(tmp_path / "run")
-    with folder.exclusive(), pytest.raises(BlockingIOError, match="Another run is writing to"):
+    with folder.exclusive(), pytest.raises(BlockingIOError, match="Another run"):
         run(store, tmp_path / "run")
     assert [file.name for file in (tmp_path / "run").iterdir()] == [".lock"]
     run(store, tmp_path / "run", epochs=1)
@@ -85,9 +82,9 @@ def test_a_run_that_another_has_started_meanwhile_is_not_replaced(store, tmp_pat
 
 def test_folders_with_other_files_are_not_used(store, tmp_path):
     (tmp_path / "thesis.tex").touch()
-    with pytest.raises(ValueError, match="is not the folder of a run"):
+    with pytest.raises(ValueError, match="folder of a run"):
         run(store, tmp_path)
-    with pytest.raises(ValueError, match="is not the folder of a run"):
+    with pytest.raises(ValueError, match="folder of a run"):
         run(store, store.path)
 
 
@@ -98,12 +95,12 @@ def test_a_damaged_run_json_is_named(store, tmp_path, monkeypatch, content):
         run(store, tmp_path / "run")
     monkeypatch.undo()
     (tmp_path / "run/run.json").write_text(content)
-    with pytest.raises(ValueError, match=r"run\.json does not describe a run"):
+    with pytest.raises(ValueError, match=r"run\.json"):
         run(store, tmp_path / "run", resume=True)
 
 
 def test_a_run_json_of_another_program_is_not_replaced(store, tmp_path):
     (tmp_path / "run.json").write_text('{"mine": 1}')
-    with pytest.raises(ValueError, match=r"run\.json does not describe a run"):
+    with pytest.raises(ValueError, match=r"run\.json"):
         run(store, tmp_path)
     assert (tmp_path / "run.json").read_text() == '{"mine": 1}'

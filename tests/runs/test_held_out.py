@@ -113,23 +113,23 @@ def test_the_same_seed_gives_the_same_loss_and_leaves_global_draws(make_run, oth
 
 
 def test_subjects_of_the_run_are_refused(make_run, whole):
-    with pytest.raises(ValueError, match="trained on the subjects subject-0, subject-1 of this"):
+    with pytest.raises(ValueError, match="subject-0, subject-1"):
         held_out_loss(make_run("mae"), whole.path)
 
 
 def test_short_recordings_only(make_run, whole):
     short = whole.select(exclude=[f"subject-{number}" for number in (0, 1, 3, 4, 5)])
-    with pytest.raises(ValueError, match=r"have 300 samples, but the longest of 1 .* only 200;"):
+    with pytest.raises(ValueError, match=r"300 .* 200"):
         held_out_loss(make_run("mae"), short)
 
 
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (dict(crops_per_recording=0), ValueError, "crops_per_recording must be an integer of at"),
-        (dict(crops_per_recording="9"), TypeError, "crops_per_recording must be an integer"),
-        (dict(seed=-1), ValueError, "seed must be an integer of at least 0"),
-        (dict(device="tpu"), ValueError, "device must be one of 'auto'"),
+        (dict(crops_per_recording=0), ValueError, "crops_per_recording"),
+        (dict(crops_per_recording="9"), TypeError, "crops_per_recording"),
+        (dict(seed=-1), ValueError, "seed"),
+        (dict(device="tpu"), ValueError, "device"),
     ],
 )
 def test_wrong_arguments(make_run, others, arguments, error, message):
@@ -139,25 +139,25 @@ def test_wrong_arguments(make_run, others, arguments, error, message):
 
 def test_another_sampling_rate(make_run, folder):
     store = make_store(folder / "fast", sfreq=128.0)
-    with pytest.raises(ValueError, match=r"store is sampled at 128 Hz, .* with sfreq=100\."):
+    with pytest.raises(ValueError, match=r"128 Hz, .*sfreq=100"):
         held_out_loss(make_run("mae"), store)
 
 
 def test_runs_that_cannot_be_used(make_run, others, tmp_path, whole, monkeypatch):
-    with pytest.raises(FileNotFoundError, match=r"not the folder of a run: it has no run\.json"):
+    with pytest.raises(FileNotFoundError, match=r"run\.json"):
         held_out_loss(tmp_path, others)
 
     with monkeypatch.context() as patched:
         interrupt(patched, step=5)
         with pytest.raises(KeyboardInterrupt):
             run(whole, tmp_path / "unfinished", task="mae")
-    with pytest.raises(ValueError, match="is not finished; resume it first"):
+    with pytest.raises(ValueError, match="not finished"):
         held_out_loss(tmp_path / "unfinished", others)
 
     copy = shutil.copytree(make_run("mae"), tmp_path / "copy")
     max((copy / "checkpoints").iterdir()).unlink()
-    with pytest.raises(ValueError, match="lacks the checkpoint of its last step, 15, which has"):
+    with pytest.raises(ValueError, match="15"):
         held_out_loss(copy, others)
     shutil.rmtree(copy / "checkpoints")
-    with pytest.raises(ValueError, match="lacks the checkpoint of its last step"):
+    with pytest.raises(ValueError, match="checkpoint of its last step"):
         held_out_loss(copy, others)

@@ -8,7 +8,6 @@ import pytest
 from support.small_runs import make_store, small_config
 
 from braindecode_pars.runs import pretrain
-from braindecode_pars.runs.net import TensorBoardCurves, _as_csv
 
 
 def test_curves_of_a_resumed_run_have_each_step_once(tmp_path, monkeypatch):
@@ -34,12 +33,7 @@ def test_curves_of_a_resumed_run_have_each_step_once(tmp_path, monkeypatch):
 
 
 def test_without_tensorboard_there_are_no_curves(tmp_path, monkeypatch):
-    monkeypatch.setattr(TensorBoardCurves, "is_available", lambda: False)
+    monkeypatch.setattr("braindecode_pars.runs.run.find_spec", lambda name: None)
     out = pretrain(make_store(tmp_path / "store"), tmp_path / "run", small_config(), verbose=0)
     assert not (out / "tensorboard").exists()
     assert (out / "metrics.csv").exists()
-
-
-def test_columns_that_an_older_version_did_not_have():
-    text = _as_csv([{"epoch": 1, "lr": 0.1}, {"epoch": 2, "train_loss_relative_a": 0.9, "lr": 0.1}])
-    assert text == "epoch,lr,train_loss_relative_a\n1,0.1,\n2,0.1,0.9\n"

@@ -8,78 +8,50 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from braindecode_pars.signal_store.parts import (
-    Part,
-    check_part,
-    checksum_of_sources,
-    missing_parts,
-    recordings_of_part,
-)
+from braindecode_pars.signal_store.parts import divided
 from braindecode_pars.signal_store.sources import Source
+
+
+def checksum(source: Source) -> str:
+    return divided([source], (1, 1))[1]["recordings"]
 
 
 @pytest.mark.parametrize(("n", "n_parts"), [(1, 1), (7, 3), (8, 8), (100, 7)])
 def test_the_parts_are_all_recordings_in_their_order(n, n_parts):
     sources = [Source(f"r{i}", {}, {}, Path()) for i in range(n)]
-    parts = [recordings_of_part(sources, i, n_parts) for i in range(1, n_parts + 1)]
+    parts = [divided(sources, (np.int64(i), n_parts))[0] for i in range(1, n_parts + 1)]
     assert [source for part in parts for source in part] == sources
     assert {len(part) for part in parts} <= {n // n_parts, -(-n // n_parts)}
+    assert divided(sources, None) == (sources, None)
 
 
-def test_more_parts_than_recordings_raise():
-    with pytest.raises(ValueError, match="2 recordings cannot be divided into 3 parts; use fewer"):
-        recordings_of_part([Source("r", {}, {}, Path())] * 2, 1, 3)
+@pytest.mark.parametrize(
+    "wrong",
+    ["3/8", (1, 2, 3), 3, {1, 2}, np.array([1, 2]), (1.0, 2), (True, 2), ("1", 2)],
+)
+def test_a_part_is_two_integers(wrong):
+    with pytest.raises(TypeError, match="part"):
+        divided([Source("r", {}, {}, Path())] * 9, wrong)
 
 
-def test_numbers_of_a_part():
-    assert check_part(None) is None
-    assert check_part([np.int64(2), 3]) == (2, 3)
-    for wrong in ("3/8", (1, 2, 3), 3, {1, 2}, np.array([1, 2])):
-        with pytest.raises(TypeError, match="part must be None or a tuple of two integers, such"):
-            check_part(wrong)
-    for wrong in ((1.0, 2), (True, 2), ("1", 2)):
-        with pytest.raises(TypeError, match="The number of the part must be an integer of at"):
-            check_part(wrong)
-    for wrong in ((1, 0), (1, -2)):
-        with pytest.raises(ValueError, match="The number of parts must be an integer of at least"):
-            check_part(wrong)
-    with pytest.raises(ValueError, match="part is 9 of 8; parts are numbered from 1 to 8"):
-        check_part((9, 8))
-
-
-def test_each_division_must_be_complete():
-    assert missing_parts([]) == []
-    assert missing_parts([Part(2, 2, 9), Part(1, 2, 9), Part(1, 1, 5)]) == []
-    assert missing_parts([Part(2, 2, 9), Part(1, 2, 10)]) == [
-        "1 of the 2 parts of 9 recordings",
-        "2 of the 2 parts of 10 recordings",
-    ]
-
-
-def test_parts_of_different_recordings_do_not_complete_each_other():
-    assert missing_parts([Part(1, 2, 9, "a"), Part(2, 2, 9, "a")]) == []
-    assert missing_parts([Part(1, 2, 9, "a"), Part(2, 2, 9, "b")]) == [
-        "2 of the 2 parts of 9 recordings",
-        "1 of the 2 parts of 9 recordings",
-    ]
+@pytest.mark.parametrize("wrong", [(1, 0), (1, -2), (9, 8), (1, 10)])
+def test_numbers_of_parts_are_in_range(wrong):
+    with pytest.raises(ValueError, match="part"):
+        divided([Source("r", {}, {}, Path())] * 9, wrong)
 
 
 def test_the_checksum_of_files_is_the_same_on_all_machines():
     """Files may have other times and folders, and those of other parts may be dead links."""
     here = Source("a.edf", {"subject": "a"}, {"mtime_ns": 1}, Path("/here/a.edf"))
     there = Source("a.edf", {}, {}, Path("/there/a.edf"), problem="it is a dead link.")
-    renamed = replace(here, name="b.edf")
-    found = [checksum_of_sources([source]) for source in (here, there, renamed)]
-    assert found[0] == found[1] != found[2]
+    assert checksum(here) == checksum(there) != checksum(replace(here, name="b.edf"))
 
 
 def test_recordings_of_a_dataset_are_told_apart_by_more_than_their_number(make_raw):
-    raw = make_raw(0)
     state = dict(n_times=400, n_chans=2, sfreq=100.0)
-    one = Source("recording-0", {"subject": 1, "path": "/here"}, state, raw)
+    one = Source("recording-0", {"subject": 1, "path": "/here"}, state, make_raw(0))
     elsewhere = replace(one, description={"subject": 1, "path": "/there"})
     of_other = replace(one, description={"subject": 2})
     longer = replace(one, state={**state, "n_times": 401})
-    found = [checksum_of_sources([source]) for source in (one, elsewhere, of_other, longer)]
-    assert found[0] == found[1]
-    assert len(set(found)) == 3
+    assert checksum(one) == checksum(elsewhere)
+    assert len({checksum(source) for source in (one, of_other, longer)}) == 3

@@ -12,7 +12,12 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from support.labelled_stores import check_equal
 
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.signal_store.index import LabelWriter
+from braindecode_pars.signal_store.index import (
+    LabelWriter,
+    labels_of,
+    labels_of_pieces,
+    resampled_labels,
+)
 from braindecode_pars.signal_store.sources import Source
 
 
@@ -57,10 +62,10 @@ def test_an_altered_table_is_detected(nights, tmp_path, before):
     assert before in text
     table.write_text(text.replace(before, before.replace("0", "1", 1), 1))
     for use in (lambda: SignalStore.open(store.path), store.labelled_windows):
-        with pytest.raises(ValueError, match=r"windows\.csv was altered: its content does not"):
+        with pytest.raises(ValueError, match=r"windows\.csv"):
             use()
     table.unlink()
-    with pytest.raises(FileNotFoundError, match=r"windows\.csv is missing; the store has 3 label"):
+    with pytest.raises(FileNotFoundError, match=r"windows\.csv"):
         SignalStore.open(store.path)
 
 
@@ -103,9 +108,9 @@ def full_disk(monkeypatch):
 
 def test_a_full_disk_keeps_stored_recordings_and_their_labels(nights, tmp_path, full_disk):
     path = tmp_path / "store"
-    with pytest.raises(OSError, match=r"No space left on device\); the same call resumes"):
+    with pytest.raises(OSError, match="No space left"):
         SignalStore.create(path, nights, verbose=0)
-    with pytest.raises(ValueError, match="was interrupted after 2 recordings"):
+    with pytest.raises(ValueError, match="2 recordings"):
         SignalStore.open(path)
     store = SignalStore.create(path, nights, verbose=0)
     assert files(path) == files(SignalStore.create(tmp_path / "b", nights, verbose=0).path)
@@ -116,7 +121,7 @@ def test_a_failed_append_does_not_change_the_labels(nights, tmp_path, full_disk)
     first, rest = nights.split([[0, 1], [2, 3]]).values()
     store = SignalStore.create(tmp_path / "store", first, verbose=0)
     before = files(store.path)
-    with pytest.raises(OSError, match="the store is unchanged"):
+    with pytest.raises(OSError, match="unchanged"):
         store.append(rest, verbose=0)
     assert files(store.path) == before
     longer = store.append(rest, verbose=0)
@@ -130,7 +135,7 @@ def test_labels_of_several_types_raise(nights, tmp_path):
         with_targets(nights.datasets[0], [0, 1]),
         with_targets(nights.datasets[1], ["N2", "W"]),
     ]
-    with pytest.raises(ValueError, match=r"labels of recording-1 .* different types \(int, str\)"):
+    with pytest.raises(ValueError, match=r"recording-1 .*int, str"):
         SignalStore.create(tmp_path / "store", BaseConcatDataset(given), verbose=0)
     del given[1]
     store = SignalStore.create(tmp_path / "store", BaseConcatDataset(given), verbose=0)
@@ -142,8 +147,7 @@ def test_a_window_outside_its_recording_is_named(nights, tmp_path):
     metadata = one.metadata.copy()
     metadata.loc[5, "i_stop_in_trial"] = one.raw.n_times + 100
     given = EEGWindowsDataset(one.raw, metadata, {"subject": 1})
-    message = r"recording-0 \(subject 1\) cannot be used: its window 5 .* outside the recording"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"recording-0 .* window 5"):
         SignalStore.create(tmp_path / "store", given, verbose=0)
 
 
@@ -190,6 +194,40 @@ def test_stores_without_labels_have_no_table(nights, tmp_path):
     store = SignalStore.create(tmp_path / "store", unlabelled, verbose=0)
     assert not (store.path / "windows.csv").exists()
     assert store.n_labelled_windows == 0
-    message = r"has no labels .*; make a store of labelled windows, such as SignalStore\.create"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="no labels"):
         store.labelled_windows()
+
+
+def test_labels_of_any_scalar_type(nights):
+    one = nights.datasets[0]
+    for targets in ([0, -1], ["N2", "W"], [0.5, 2.0], [True, False]):
+        found = labels_of(with_targets(one, np.array(targets)))["target"].tolist()
+        assert (found, type(found[0])) == (targets, type(targets[0]))
+    assert labels_of(with_targets(one, [])) is None
+    for wrong in (None, float("nan"), [1, 2]):
+        with pytest.raises(ValueError, match="window 1"):
+            labels_of(with_targets(one, [0, wrong]))
+
+
+def windows_at(starts) -> pd.DataFrame:
+    start = np.asarray(starts)
+    columns = dict(i_start_in_trial=start, i_stop_in_trial=start + 10, target=range(len(start)))
+    return pd.DataFrame({"i_window_in_trial": range(len(start)), **columns})
+
+
+@pytest.mark.parametrize(
+    ("starts", "message"),
+    [([0, 61], "window 1 .* 6.1 s to 7.1 s, .* 7 s"), ([-1], "window 0 "), ([25], "window 0 ")],
+)
+def test_a_window_is_in_one_piece_of_its_recording(starts, message):
+    first, last = labels_of_pieces(windows_at([0, 20, 35, 50]), [(0, 30), (35, 70)], 10.0)
+    assert first["i_start_in_trial"].tolist() == [0, 20]
+    assert (last["i_start_in_trial"].tolist(), last["target"].tolist()) == ([0, 15], [2, 3])
+    with pytest.raises(ValueError, match=message):
+        labels_of_pieces(windows_at(starts), [(0, 30), (35, 70)], 10.0)
+
+
+def test_windows_keep_their_times_and_stay_inside_at_another_rate():
+    found = resampled_labels(windows_at([0, 30, 990]), 100.0, 125.0, 1250)
+    assert found["i_start_in_trial"].tolist() == [0, 38, 1238]
+    assert found["i_stop_in_trial"].tolist() == [12, 50, 1250]

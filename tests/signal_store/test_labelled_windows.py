@@ -186,7 +186,7 @@ def test_held_out_people_are_not_pretrained_on(nights, tmp_path, caplog):
     assert twice.without_held_out().subjects == [3]
     again = store.select([1]).without_held_out()
     assert again.subjects == [1]
-    with pytest.raises(ValueError, match="of validation and test subjects; none is left"):
+    with pytest.raises(ValueError, match="validation and test"):
         store.select([4]).without_held_out()
 
 
@@ -200,5 +200,5 @@ def test_a_pickle_does_not_read_another_store(nights, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.rmtree("store")
     SignalStore.create("store", nights, verbose=0)
-    with pytest.raises(ValueError, match="was written anew since windows of it were pickled"):
+    with pytest.raises(ValueError, match="pickled"):
         pickle.loads(pickled)[0]

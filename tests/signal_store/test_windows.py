@@ -50,11 +50,9 @@ def test_worker_processes_read_the_same_samples(store):
 
 
 def test_windows_longer_than_all_recordings_raise(store):
-    with pytest.raises(
-        ValueError, match=r"4001 samples is longer than every .* recording-2, has 4"
-    ):
+    with pytest.raises(ValueError, match=r"4001 .* recording-2, has 4000"):
         store.windows(4001)
-    with pytest.raises(ValueError, match="n_times must be a positive number of samples, got 0"):
+    with pytest.raises(ValueError, match="n_times"):
         store.windows(0)
 
 
