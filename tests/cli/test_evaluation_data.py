@@ -172,11 +172,7 @@ def test_a_store_without_labels_says_how_to_make_one(records, tmp_path):
         load(str(path), None, {})
     code, output = invoke("--recipe", f"ysyw={records}", "--labels", "--append", path)
     assert code == 1
-<<<<<<< HEAD:tests/cli/test_evaluation_data.py
-    assert "make another store" in output
-=======
     assert "has labels" in output
->>>>>>> w26-store:tests/cli/test_labelled.py
 
 
 @pytest.mark.parametrize(
