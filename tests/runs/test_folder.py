@@ -59,7 +59,7 @@ def test_folders_of_models_are_not_overwritten(store, tmp_path):
 
 def test_only_one_run_at_a_time_writes_to_a_folder(store, tmp_path):
     folder = RunFolder(tmp_path / "run")
-    with folder.exclusive(), pytest.raises(BlockingIOError, match="Another run"):
+    with folder.exclusive(), pytest.raises(BlockingIOError):
         run(store, tmp_path / "run")
     assert [file.name for file in (tmp_path / "run").iterdir()] == [".lock"]
     run(store, tmp_path / "run", epochs=1)

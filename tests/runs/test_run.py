@@ -188,7 +188,7 @@ def test_a_killed_data_worker_ends_the_run_with_advice(store, tmp_path, monkeypa
             killed.append(worker)
 
     monkeypatch.setattr(RunNet, "on_batch_end", kill)
-    with pytest.raises(ChildProcessError, match="killed"):
+    with pytest.raises(ChildProcessError):
         run(store, tmp_path / "run", num_workers=1, epochs=100)
     assert last_checkpoint(tmp_path / "run")
 
