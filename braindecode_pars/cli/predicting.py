@@ -264,7 +264,7 @@ def _content(record: Path) -> dict[str, Any] | None:
     """Return the content of a record; None if there is none, or it is damaged."""
     try:
         return read_checked(record)
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
 
 
