@@ -88,25 +88,25 @@ def test_an_argument_of_a_wrong_type_is_named(checked, name):
 
 
 @pytest.mark.parametrize(
-    ("checked", "arguments", "message"),
+    ("checked", "arguments"),
     [
-        (PARS, dict(overlap="no"), "PARS: overlap must be True or False, got 'no'"),
-        (PARS, dict(overlap=0), "PARS: overlap must be True or False, got 0"),
-        (PARS, dict(n_patches=True), "PARS: n_patches must be an integer"),
-        (PARS, dict(encoder="small"), "PARS: encoder must be a PatchEncoder, or None, got 'small'"),
-        (PARS, dict(n_times=600.0), "PARS: n_times must be an integer of at least 1, got 600.0"),
-        (PatchEncoder, dict(drop_prob="0.1"), "PatchEncoder: drop_prob must be a number in"),
-        (PatchEncoder, dict(activation="GELU"), "PatchEncoder: activation must be a class"),
-        (PatchEncoder, dict(activation=int), "PatchEncoder: activation must be a class of modules"),
-        (PARSNet, dict(electrode_position=3), "PARSNet: electrode_position must be 'auto'"),
-        (PARSNet, dict(amplitude="no"), "PARSNet: amplitude must be True or False, got 'no'"),
-        (PARSNet, dict(n_times=600.5), "PARSNet: n_times must be an integer"),
-        (PARSNet, dict(sfreq="100"), "PARSNet: sfreq must be a positive number"),
+        (PARS, dict(overlap="no")),
+        (PARS, dict(overlap=0)),
+        (PARS, dict(n_patches=True)),
+        (PARS, dict(encoder="small")),
+        (PARS, dict(n_times=600.0)),
+        (PatchEncoder, dict(drop_prob="0.1")),
+        (PatchEncoder, dict(activation="GELU")),
+        (PatchEncoder, dict(activation=int)),
+        (PARSNet, dict(electrode_position=3)),
+        (PARSNet, dict(amplitude="no")),
+        (PARSNet, dict(n_times=600.5)),
+        (PARSNet, dict(sfreq="100")),
     ],
 )
-def test_a_wrong_type_is_refused_with_the_accepted_one(checked, arguments, message):
+def test_a_wrong_type_is_refused_with_the_argument(checked, arguments):
     call, others = CHECKED[checked]
-    with pytest.raises(TypeError, match=message):
+    with pytest.raises(TypeError, match=f"{checked.__name__}: {next(iter(arguments))}"):
         call(**{**others, **arguments})
 
 
