@@ -142,7 +142,7 @@ def test_an_unknown_name_is_one_line(shipped):
     result = CliRunner().invoke(app, ["encoders", "large"])
     assert result.exit_code == 1
     assert result.output.startswith("Error: large is not the folder")
-    assert f"'small', '{NAME}'" in result.output
+    assert NAME in result.output
     assert "Traceback" not in result.output
 
 
