@@ -168,7 +168,7 @@ def test_unlabelled_windows_of_validation_subjects_are_not_used(nights, tmp_path
 def test_fixed_validation_without_splits_raises_before_training(nights, tmp_path):
     estimators = {"A": Validating(tmp_path)}
     arguments = dict(n_train_subjects=[1], test_subjects=[4], verbose=0)
-    with pytest.raises(ValueError, match="72 of 72"):
+    with pytest.raises(ValueError, match="72"):
         label_efficiency(estimators, nights, **arguments)
     with pytest.raises(ValueError, match="'valid'"):
         label_efficiency(
